@@ -53,7 +53,10 @@ static char *take_quoted(struct table_line *columns, char *at, char *end, int ke
         else
             *out++ = *at;
     }
+    while (*word < out && is_blank(**word)) ++*word;
+    while (out > *word && is_blank(out[-1])) out--;
     *length = (uint64_t)(out - *word);
+    columns->quoted |= at < end;
     columns->open |= at == end;
     return at < end ? at + 1 : end;
 }
@@ -70,7 +73,7 @@ static void put(struct table_line *columns, const char *word, uint64_t length) {
 void columns_part(struct table_line *columns, char *at, char *end, const char *separator, int keep) {
     int blanks = *separator == ' ', more = 1;
     columns->count = 0;
-    columns->hole = columns->open = 0;
+    columns->hole = columns->open = columns->quoted = 0;
     while (more) {
         while (at < end && is_blank(*at) && *at != *separator) at++;
         while (blanks && at < end && is_blank(*at)) at++;

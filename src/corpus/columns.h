@@ -1,9 +1,9 @@
 /* columns: the lines of a table as people write it: which bytes part the columns, and which column is which.
  *
- *   alice,dune,5                      blanks, tabs and commas part fields (the free form): list, item[, rating[,
- * anything]] "User-ID";"ISBN";"Book-Rating"    a header that names list and item, in any order, among other columns
+ *   alice,dune,5                      blanks, tabs and commas part fields (the free form): list, item[, rating[, more]]
+ *   "User-ID";"ISBN";"Book-Rating"    a header that names list and item, in any order, among other columns
  *   1::1193::5::978300760             one of  :: ; |  where nothing else parts fields
- *   7,"Dune, ""revised""",4           fields between double quotes, where the first bytes of the file have any
+ *   7,"Dune, ""revised""",4           fields between double quotes, where one of the file's first lines has such a field
  */
 #ifndef SPTX_COLUMNS_H
 #define SPTX_COLUMNS_H
@@ -31,10 +31,11 @@ struct columns_form {
     }
 
 struct table_line {
-    const char *word[COLUMNS_READ]; /* without white space around it, and without quotes */
+    const char *word[COLUMNS_READ]; /* without quotes, and without white space around it or within them */
     uint64_t length[COLUMNS_READ];
     uint64_t count; /* may pass COLUMNS_READ */
     int hole;       /* 1: one of them is empty */
+    int quoted;     /* 1: one of them begins with a quote that is closed */
     int open;       /* 1: a quote is not closed in the line, or something stands behind it */
 };
 

@@ -78,8 +78,9 @@ static int sample_bytes(int fd, uint64_t size, uint64_t *sample) {
     return 0;
 }
 
-/* Opens the file once, so that one that cannot be read, or is no text, is found before hours of counting. */
-static int add_file(struct corpus *corpus, const char *path) {
+/* Opens the file once, so that one that cannot be read, or is no text, is found before hours of counting. Sentences call
+ * it `name`; NULL: its path. */
+static int add_file(struct corpus *corpus, const char *path, const char *name) {
     struct stat about;
     char magic[8];
     uint64_t sample = 0;
@@ -97,13 +98,13 @@ static int add_file(struct corpus *corpus, const char *path) {
                                  .size = (uint64_t)about.st_size,
                                  .modified = {(uint64_t)about.st_mtim.tv_sec, (uint64_t)about.st_mtim.tv_nsec},
                                  .sample = sample};
-    file->name = file->path;
+    file->name = name ? name : file->path;
     if (!file->path) return -1;
     corpus->count++;
     corpus->size += file->size;
     int stream = n == sizeof magic && !memcmp(magic, CORPUS_STREAM_MAGIC, sizeof magic);
     if (stream) corpus->stream = 1;
-    return stream ? 0 : first_bytes_check(path);
+    return stream ? 0 : first_bytes_check(path, file->name);
 }
 
 static int add_directory(struct corpus *corpus, const char *path);
@@ -115,7 +116,7 @@ static int add_entry(struct corpus *corpus, const char *path) {
     struct stat own, about;
     if (lstat(path, &own) || stat(path, &about)) return fail_system("look at", path);
     if (S_ISDIR(own.st_mode)) return add_directory(corpus, path);
-    return S_ISREG(about.st_mode) ? add_file(corpus, path) : 0;
+    return S_ISREG(about.st_mode) ? add_file(corpus, path, NULL) : 0;
 }
 
 static int add_directory(struct corpus *corpus, const char *path) {
@@ -140,9 +141,7 @@ static int add_input(struct corpus *corpus) {
     corpus->spool = spool_all(STDIN_FILENO, input_name);
     if (corpus->spool < 0) return -1;
     snprintf(path, sizeof path, "/proc/self/fd/%d", corpus->spool);
-    if (add_file(corpus, path)) return -1;
-    corpus->files[corpus->count - 1].name = input_name;
-    return 0;
+    return add_file(corpus, path, input_name);
 }
 
 static int add_path(struct corpus *corpus, const char *path) {
@@ -150,7 +149,7 @@ static int add_path(struct corpus *corpus, const char *path) {
     uint64_t before = corpus->count;
     if (!strcmp(path, CORPUS_INPUT)) return add_input(corpus);
     if (stat(path, &about)) return fail_system("open", path);
-    if (S_ISREG(about.st_mode)) return add_file(corpus, path);
+    if (S_ISREG(about.st_mode)) return add_file(corpus, path, NULL);
     if (!S_ISDIR(about.st_mode))
         return fail("'%s' is neither a plain file nor a directory; the corpus is read more than once, and of pipes "
                     "only - is kept",
@@ -361,7 +360,7 @@ static int fill(struct corpus *corpus, struct corpus_block *block, int *ended) {
 
 static int look_at_front(struct corpus *corpus, struct corpus_file *file) {
     if (file->looked_at) return 0;
-    if (first_bytes_look(&file->front, file->path, corpus->header)) return -1;
+    if (first_bytes_look(&file->front, file->path, file->name, corpus->header)) return -1;
     file->looked_at = 1;
     if (file->front.ratings && !corpus->format->columns && !corpus->said_pairs++)
         warn("the lines of '%s' look like ratings (list, item, rating): corpus.format = pairs reads them as such",
@@ -378,7 +377,9 @@ static int open_next(struct corpus *corpus) {
     corpus->line_open = 0;
     if (look_at_front(corpus, file)) return -1;
     corpus->skip = file->front.skip;
-    return reader_open(&corpus->reader, file->path, &corpus->done);
+    int result = reader_open(&corpus->reader, file->path, &corpus->done);
+    corpus->reader.path = file->name;
+    return result;
 }
 
 static int next_locked(struct corpus *corpus, struct corpus_block *block) {
@@ -456,7 +457,7 @@ int corpus_look(const struct corpus *corpus, const struct corpus_options *option
     for (uint64_t i = 0; i < corpus->count && i < files && !result; i++) {
         struct first_bytes front;
         struct corpus_block block = {.path = corpus->files[i].name, .line = 1};
-        block.bytes = first_bytes_read(&front, corpus->files[i].path, header_of(options), &block.length);
+        block.bytes = first_bytes_read(&front, corpus->files[i].path, block.path, header_of(options), &block.length);
         block.form = &front.form;
         block.skip = front.skip < block.length ? front.skip : block.length;
         result = block.bytes ? take(user, &block) : -1;

@@ -88,9 +88,11 @@ static int look(struct first_bytes *front, struct piece *piece, const char *path
 }
 
 /* Reads the first bytes of a file. The caller releases in any case. */
-static int piece_open(struct piece *piece, const char *path) {
+static int piece_open(struct piece *piece, const char *path, const char *name) {
     *piece = (struct piece){.reader.fd = -1, .bytes = mem_alloc(FIRST_BYTES, 1, "the front of a file")};
-    return !piece->bytes || reader_open(&piece->reader, path, NULL) || fill(piece) ? -1 : 0;
+    if (!piece->bytes || reader_open(&piece->reader, path, NULL)) return -1;
+    piece->reader.path = name;
+    return fill(piece);
 }
 
 static void piece_close(struct piece *piece) {
@@ -98,19 +100,20 @@ static void piece_close(struct piece *piece) {
     free(piece->bytes);
 }
 
-int first_bytes_check(const char *path) {
+int first_bytes_check(const char *path, const char *name) {
     struct piece piece;
-    int result = piece_open(&piece, path);
-    if (!result) result = kind_check(path, piece.bytes, piece.length, piece.reader.packing != NULL);
+    int result = piece_open(&piece, path, name);
+    if (!result) result = kind_check(name, piece.bytes, piece.length, piece.reader.packing != NULL);
     piece_close(&piece);
     return result;
 }
 
-char *first_bytes_read(struct first_bytes *front, const char *path, enum corpus_header header, uint64_t *length) {
+char *first_bytes_read(struct first_bytes *front, const char *path, const char *name, enum corpus_header header,
+                       uint64_t *length) {
     struct piece piece;
     char *bytes = NULL;
     *front = (struct first_bytes){0};
-    if (!piece_open(&piece, path) && !look(front, &piece, path, header)) {
+    if (!piece_open(&piece, path, name) && !look(front, &piece, name, header)) {
         *length = whole_lines(&piece);
         bytes = piece.bytes;
         piece.bytes = NULL;
@@ -119,10 +122,10 @@ char *first_bytes_read(struct first_bytes *front, const char *path, enum corpus_
     return bytes;
 }
 
-int first_bytes_look(struct first_bytes *front, const char *path, enum corpus_header header) {
+int first_bytes_look(struct first_bytes *front, const char *path, const char *name, enum corpus_header header) {
     struct piece piece;
     *front = (struct first_bytes){0};
-    int result = piece_open(&piece, path) || look(front, &piece, path, header) ? -1 : 0;
+    int result = piece_open(&piece, path, name) || look(front, &piece, name, header) ? -1 : 0;
     piece_close(&piece);
     return result;
 }

@@ -14,21 +14,22 @@ enum corpus_header { HEADER_NO, HEADER_YES, HEADER_AUTO };
 enum { FIRST_BYTES = KIND_BYTES };
 
 struct first_bytes {
-    uint64_t skip;   /* bytes before the data: a byte order mark of UTF-8, a header */
-    int cr_ends;     /* 1: CR alone ends a line, as on old Macs: the file has no LF */
+    uint64_t skip;            /* bytes before the data: a byte order mark of UTF-8, a header */
+    int cr_ends;              /* 1: CR alone ends a line, as on old Macs: the file has no LF */
     struct columns_form form; /* of lines with columns */
-    int ratings;     /* 1: its first lines look like ratings (line_form.h) */
-    char header[64]; /* the beginning of the header that is left out; "" where none is */
+    int ratings;              /* 1: its first lines look like ratings (line_form.h) */
+    char header[64];          /* the beginning of the header that is left out; "" where none is */
 };
 
-/* Returns -1 after fail() where the file holds no text (kind.h) or cannot be unpacked, otherwise 0. */
-int first_bytes_check(const char *path);
+/* Sentences call the file `name`. Returns -1 after fail() where it holds no text (kind.h) or cannot be unpacked, otherwise 0. */
+int first_bytes_check(const char *path, const char *name);
 
 /* Looks at the file. Returns 0, or -1 after fail(). Only pairs have headers; other formats pass HEADER_NO. */
-int first_bytes_look(struct first_bytes *front, const char *path, enum corpus_header header);
+int first_bytes_look(struct first_bytes *front, const char *path, const char *name, enum corpus_header header);
 
 /* Looks at the file and returns the bytes it has looked at, for the caller to free: at most FIRST_BYTES, up to the end
  * of the last whole line. Where CR ends the lines, it is replaced by LF. NULL after fail(). */
-char *first_bytes_read(struct first_bytes *front, const char *path, enum corpus_header header, uint64_t *length);
+char *first_bytes_read(struct first_bytes *front, const char *path, const char *name, enum corpus_header header,
+                       uint64_t *length);
 
 #endif

@@ -248,6 +248,16 @@ int gathered_take_sentences(struct gathered *gathered, const struct tokens *toke
 
 /* ---- pairs ---- */
 
+/* Refuses a missing rating (NaN) where ratings choose the pairs. */
+static int check_ratings(const double *ratings, uint64_t count, double least) {
+    if (isinf(least)) return 0;
+    if (!ratings) return fail("the pairs have no ratings, and corpus.min_rating is set");
+    for (uint64_t i = 0; i < count; i++)
+        if (isnan(ratings[i]))
+            return fail("pair %" PRIu64 " of a block has no rating, and corpus.min_rating is set", i);
+    return 0;
+}
+
 static int keep_pair(struct gathered *gathered, uint32_t list, uint32_t item) {
     if (list == WORDS_ABSENT || item == WORDS_ABSENT)
         return fail("the %s of pair %" PRIu64 " is empty", item == WORDS_ABSENT ? "item" : "list", gathered->tokens);
@@ -263,7 +273,7 @@ int gathered_take_pairs(struct gathered *gathered, const struct tokens *lists, c
     double least = gathered->options->min_rating;
     if (lists->count != items->count)
         return fail_usage("%" PRIu64 " lists and %" PRIu64 " items are no pairs", lists->count, items->count);
-    if (!ratings && !isinf(least)) return fail("the pairs have no ratings, and corpus.min_rating is set");
+    if (check_ratings(ratings, items->count, least)) return -1;
     if (interrupt_check() || grow_ids(gathered, items->count) || grow_names(gathered, items->count)) return -1;
     uint32_t *ids = gathered->ids + gathered->tokens, *names = gathered->names + gathered->named;
     if (numbers_of(gathered, &gathered->items, items, 0, items->count, ids) ||

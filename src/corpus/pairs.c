@@ -33,7 +33,7 @@ static void read_free(struct corpus_cursor *cursor, struct table_line *fields) {
     uint64_t length;
     int kind;
     fields->count = 0;
-    fields->hole = fields->open = 0;
+    fields->hole = fields->open = fields->quoted = 0;
     while ((kind = corpus_token(cursor, ",", &word, &length)) == TOKEN_WORD) {
         if (commas(previous, word) > (fields->count > 0)) fields->hole = 1;
         if (fields->count < COLUMNS_READ) {
@@ -54,7 +54,7 @@ static void read_line(struct corpus_cursor *cursor, const struct columns_form *f
     cursor->line += newline != NULL;
     while (at < stop && token_is_white(*at)) at++;
     columns->count = 0;
-    columns->hole = columns->open = 0;
+    columns->hole = columns->open = columns->quoted = 0;
     if (at < stop) columns_part(columns, at, stop, form->separator, 0);
 }
 
@@ -69,6 +69,17 @@ static int next_columns(struct corpus_cursor *cursor, const struct columns_form 
 }
 
 enum { PAIR_FIELDS = 4 };
+
+/* Refuses a word with white space in it that the vocabulary's file could not hold. Only a separator that is none of
+ * white space, or quotes, let it be there. */
+static int check_word(const struct table_line *columns, unsigned column, const char *path, uint64_t line) {
+    const char *word = columns->word[column];
+    for (uint64_t i = 0; i < columns->length[column]; i++)
+        if (token_is_white(word[i]) && word[i] != ' ')
+            return fail("'%s' line %" PRIu64 ": column %u, '%.*s', has a tab or a line's end in it", path, line,
+                        column + 1, text_shown(columns->length[column]), word);
+    return 0;
+}
 
 /* Refuses a line that has no list and item where they are wanted. */
 static int check_line(const struct table_line *columns, const struct columns_form *form, const char *path,
@@ -116,6 +127,9 @@ int pairs_next(struct corpus_cursor *cursor, const struct corpus_block *block, d
                         text_shown(columns.length[rated]), columns.word[rated],
                         line == 1 ? "; where the line names the columns, set corpus.header = yes" : "");
         if (rated != NO_COLUMN && rating < min_rating) continue;
+        if (*form->separator &&
+            (check_word(&columns, list, block->path, line) || check_word(&columns, item, block->path, line)))
+            return -1;
         *pair = (struct pair_line){
             columns.word[list], columns.word[item], columns.length[list], columns.length[item], line, rating};
         return 1;
@@ -197,11 +211,29 @@ static int is_free(struct line line) {
     return corpus_token(&cursor, ",", &word, &length) == TOKEN_WORD && word + length < line.at + line.length;
 }
 
+/* 1 where the last column of a line is quoted and ends as the first one of the next line. */
+static int is_broken(struct line line, struct line next, const char *separator) {
+    struct line both = {line.at, (uint64_t)(next.at - line.at) + next.length};
+    struct table_line columns = columns_of(both, separator);
+    uint64_t apart = columns_of(line, separator).count + columns_of(next, separator).count;
+    return columns.quoted && !columns.open && columns.count + 1 == apart;
+}
+
+/* 1 where one of the lines is quoted. A quote that is only a part of a word, or a word of its own, does not count. */
+static int has_quotes(const char *at, const char *end, int whole, const char *separator) {
+    struct line line, before = {at, 0};
+    if (!memchr(at, '"', (size_t)(end - at))) return 0;
+    for (; (line = next_line(&at, end, whole)).length; before = line)
+        if (columns_of(line, separator).quoted || (before.length && is_broken(before, line, separator))) return 1;
+    return 0;
+}
+
 /* Chooses the separator. White space and commas part fields unless quotes, a header's names or another separator say
  * otherwise. */
-static void choose_separator(struct columns_form *form, struct line first, int quotes) {
+static void choose_separator(struct columns_form *form, struct line first, const char *end, int whole) {
     const char *separator = columns_separator(first.at, first.at + first.length);
-    if (*separator == ' ' || (!form->named && !quotes && is_free(first))) separator = "";
+    int free = !form->named && is_free(first) && !has_quotes(first.at, end, whole, separator);
+    if (*separator == ' ' || free) separator = "";
     memcpy(form->separator, separator, strlen(separator) + 1);
 }
 
@@ -214,7 +246,7 @@ struct pairs_front pairs_front(const char *bytes, uint64_t length, int whole, in
     if (!first.length) return front;
     struct table_line names = columns_of(first, columns_separator(first.at, first.at + first.length));
     front.names = front.form.named = may_name && second.length && find_names(&names, &front.form);
-    choose_separator(&front.form, first, memchr(bytes, '"', length) != NULL);
+    choose_separator(&front.form, first, end, whole);
     names = columns_of(first, separator_of(&front.form, first));
     struct table_line values = columns_of(second, separator_of(&front.form, second));
     front.is_header = front.names || names_columns(&names, &values);

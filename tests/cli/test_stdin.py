@@ -31,6 +31,10 @@ def test_sentences_name_it(sptx):
     assert done.returncode == 1 and b"'standard input' line 2: 1 field" in done.stderr
     done = subprocess.run([PROGRAM, "train", config, "--corpus.path=- -"], input=b"a,b\n", cwd=sptx.path("."), capture_output=True)
     assert done.returncode == 1 and b"standard input (-) is named twice" in done.stderr
+    for data, sentence in ((gzip.compress(LINES.encode())[:-20], b"'standard input' is cut short"),
+                           (bytes(range(256)) * 9, b"'standard input' is no text")):
+        done = subprocess.run([PROGRAM, "train", config], input=data, cwd=sptx.path("."), capture_output=True)
+        assert done.returncode == 1 and sentence in done.stderr
 
 
 def test_lists_that_are_looked_at_first_want_a_format(sptx):

@@ -54,6 +54,12 @@ def test_sentences(as_file, tmp_path, keys):
     assert fit([[*sentence, ""] for sentence in SENTENCES], tmp_path / "empty", keys=keys) == file
 
 
+def test_a_slice_of_lists(as_file, tmp_path):
+    """What lies outside of the slice is not read."""
+    table = pyarrow.table({"words": [["x", None], *SENTENCES, [None, "y"]]})
+    assert fit(table.slice(1, len(SENTENCES)), tmp_path / "slice") == as_file(lines(SENTENCES))
+
+
 def test_targets_and_contexts(as_file, tmp_path):
     file = as_file(lines(SENTENCES), format="adjacency")
     assert fit(SENTENCES, tmp_path / "run", format="adjacency") == file
@@ -84,6 +90,7 @@ def test_a_sparse_matrix(as_file, tmp_path, mode):
     file = as_file(lines([str(user), *map(str, row)] for user, row in enumerate(rows)), format="lists", keys=keys)
     assert fit(RATINGS, tmp_path / "csr", keys=keys) == file
     assert fit(scipy.sparse.csr_array(RATINGS), tmp_path / "array", keys=keys) == file
+    assert fit(RATINGS.todok(), tmp_path / "dok", keys=keys) == file
     named = as_file(lines(["u%d" % user, *map("i%d".__mod__, row)] for user, row in enumerate(rows)), format="lists", keys=keys)
     users, items = ["u%d" % user for user in range(200)], ["i%d" % item for item in range(60)]
     assert fit(RATINGS, tmp_path / "named", users=users, items=items, keys=keys) == named
@@ -145,6 +152,14 @@ def test_tokens_may_have_spaces(as_file, tmp_path):
     (pyarrow.table({"a": [1, 2], "b": [2, None]}), {}, ValueError, "row 1 has no item"),
     (pyarrow.table({"a": [1], "b": [0.5]}), {}, TypeError, "the column of items has Arrow's type 'g'"),
     (pyarrow.table({"a": [1], "b": [1]}), {"keys": {"corpus.min_rating": 1}}, sptx.Error, "have no ratings"),
+    (pyarrow.table({"user": [1, 2], "item": [1, 2], "rating": [3, None]}), {"keys": {"corpus.min_rating": 1}}, sptx.Error,
+     "pair 1 of a block has no rating"),
+    (pyarrow.table({"a": [1, 2], "b": pyarrow.DictionaryArray.from_arrays([0, 1], pyarrow.array([5, None]))}), {}, ValueError,
+     "the dictionary of the column of items has an entry without a value"),
+    ([["a", "b"]], {"columns": ("a", "b")}, ValueError, "columns= names those of a table, and the data is a list"),
+    (scipy.sparse.eye(2, format="csr"), {"columns": ("a", "b")}, ValueError, "columns= names those of a table"),
+    ([["a", "b"]], {"users": ["a"]}, ValueError, "users= and items= name the rows and columns of a sparse matrix"),
+    (scipy.sparse.coo_array(([1, 1], ([0, 1],)), shape=(5,)), {}, ValueError, "is no matrix of users x items"),
     (pyarrow.table({"a": [-1], "b": [1]}), {}, ValueError, "token 0 is -1"),
     (numpy.zeros((2, 3)), {}, TypeError, "sentence 0 is|the token 0.0"),
     ([["a", "b"]], {"keys": {"corpus.path": "x"}}, ValueError, "corpus.path = x"),

@@ -130,7 +130,11 @@ class Reader:
                         % (self._what, column.format))
 
     def _of_dictionary(self, column: Column) -> Tokens:
-        words = self._plain(Column(column.schema.dictionary.contents, column.array.dictionary.contents))
+        dictionary = Column(column.schema.dictionary.contents, column.array.dictionary.contents)
+        nulls = dictionary.nulls()
+        if nulls is not None and nulls.any():
+            raise ValueError("the dictionary of the column of %ss has an entry without a value" % self._what)
+        words = self._plain(dictionary)
         self._corpus.words(words, self._lists)
         places = column.buffer(1, INTEGERS[column.format], column.array.length).astype("i8") + self._learned
         self._learned += words.count
@@ -153,8 +157,15 @@ def _give_lists(corpus: Corpus, reader: Reader, column: Column, before: int) -> 
                         % column.format)
     column.refuse_nulls("list", before)
     starts = column.buffer(1, LISTS[column.format], column.array.length + 1)
-    tokens = Column(column.schema.children[0].contents, column.array.children[0].contents)
-    corpus.sentences(reader.tokens(tokens, 0), starts)
+    tokens = _part(column.schema.children[0].contents, column.array.children[0].contents, starts)
+    corpus.sentences(reader.tokens(tokens, 0), starts - starts[0])
+
+
+def _part(schema: Any, array: Any, starts: Any) -> Column:
+    """The tokens of these lists alone: a slice of a table has those of all others behind it."""
+    array.offset += int(starts[0])
+    array.length = int(starts[-1] - starts[0])
+    return Column(schema, array)
 
 
 class Table(Source):

@@ -116,6 +116,8 @@ class Sparse(Source):
 
     def __init__(self, matrix: Any, users: Any, items: Any) -> None:
         super().__init__()
+        if len(matrix.shape) != 2:
+            raise ValueError("a sparse array of shape %s is no matrix of users x items" % (matrix.shape,))
         self._matrix = matrix
         self._users = _labels(users, matrix.shape[0], "users", "rows")
         self._items = _labels(items, matrix.shape[1], "items", "columns")
@@ -210,15 +212,26 @@ def _of_iterable(data: Iterable) -> Source:
 
 
 def source_of(data: Any, columns: Optional[Sequence[str]], users: Any, items: Any) -> Source:
-    """Returns the source that reads this data."""
+    """Returns the source that reads this data. What names parts that the data has not is refused."""
+    is_sparse = hasattr(data, "tocsr") and hasattr(data, "shape")  # before Mapping, which a matrix of keys is, too
+    if not is_sparse and (users is not None or items is not None):
+        raise ValueError("users= and items= name the rows and columns of a sparse matrix, and the data is a %s"
+                         % type(data).__name__)
+    if is_sparse and columns is None:
+        return Sparse(data, users, items)
+    if not is_sparse and hasattr(data, "__arrow_c_stream__"):
+        return _arrow.source_of(data, columns)
+    if columns is not None:
+        raise ValueError("columns= names those of a table, and the data is a %s; the first line of a file may name its own"
+                         % type(data).__name__)
+    return _without_columns(data)
+
+
+def _without_columns(data: Any) -> Source:
     if isinstance(data, (str, os.PathLike)):
         return Paths([os.fspath(data)])
     if isinstance(data, Mapping):
         return NamedLists(data.items())
-    if hasattr(data, "tocsr") and hasattr(data, "shape"):
-        return Sparse(data, users, items)
-    if hasattr(data, "__arrow_c_stream__"):
-        return _arrow.source_of(data, columns)
     if _is_edges(data):
         return Edges(data[0], data[1])
     if callable(getattr(data, "adjacency", None)):

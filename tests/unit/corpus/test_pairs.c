@@ -70,7 +70,7 @@ static void bad_pairs_name_their_line(void **state) {
                         "line 2: the rating 'rating' is not a number");
     assert_string_equal(pairs_of("a,b,1\na,b,nan\n", -INFINITY), "line 2: the rating 'nan' is not a number");
     assert_string_equal(pairs_of("a,b,c\na,b,nan\n", -INFINITY), "line 1: the rating 'c' is not a number; where the "
-                                                                  "line names the columns, set corpus.header = yes");
+                                                                 "line names the columns, set corpus.header = yes");
     assert_string_equal(pairs_of("1 2\n\nlonely\n", -INFINITY),
                         "line 3: 1 field; wanted 2 to 4: list, item[, rating[, anything]]");
     assert_string_equal(pairs_of("1 2 3 4 5\n", -INFINITY),
@@ -118,8 +118,9 @@ static void headers_are_left_out(void **state) {
         if (headers[i][1]) assert_pairs(headers[i][0], HEADER_AUTO, headers[i][1]);
     for (size_t i = 0; i < sizeof data / sizeof *data; i++)
         if (data[i][1]) assert_pairs(data[i][0], HEADER_AUTO, data[i][1]);
-    assert_pairs("user,item,rating\n1,2,3\n", HEADER_NO,
-                 "line 1: the rating 'rating' is not a number; where the line names the columns, set corpus.header = yes");
+    assert_pairs(
+        "user,item,rating\n1,2,3\n", HEADER_NO,
+        "line 1: the rating 'rating' is not a number; where the line names the columns, set corpus.header = yes");
     assert_pairs("user,item\n1,2\n", HEADER_NO, "user:item;1:2;");
     assert_pairs("user,item\n1,2\n", HEADER_YES, "1:2;");
     assert_pairs("\n\nu1,b1\nu2,b2", HEADER_YES, "u2:b2;");
@@ -157,6 +158,9 @@ static void columns_come_apart_as_people_write_them(void **state) {
                                            {"a;b;3\nc;d;4\n", "a:b;c:d;"},
                                            {"a|b\nc|New York\n", "a:b;c:New York;"},
                                            {"a,\"Paris, Texas\"\nb,x\n", "a:Paris, Texas;b:x;"},
+                                           {"a,\" Rome \"\nb,x\n", "a:Rome;b:x;"},         /* as without quotes */
+                                           {"\"\tb\n\"\tc\nx\t\"y\n", "\":b;\":c;x:\"y;"}, /* quotes that are words */
+                                           {"a ;|; 1 x\n\"b c 2 y\n", "a:;|;;\"b:c;"},
                                            {"\"a\" ; \"say \"\"b\"\"\"\n", "a:say \"b\";"},
                                            {"a|x b|y 5\nc d 4\n", "a|x:b|y;c:d;"}, /* parts of words */
                                            {"u:1,i::2\n", "u:1:i::2;"}};
@@ -164,6 +168,9 @@ static void columns_come_apart_as_people_write_them(void **state) {
     const char *open = "line 1: a double quote is not closed in its line, or something stands behind it";
     assert_pairs("a,\"b\nc\",d\n", HEADER_AUTO, open);
     assert_pairs("a,\"b\"c\n", HEADER_AUTO, open);
+    assert_pairs("a,\"b\tc\"\n", HEADER_AUTO, "line 1: column 2, 'b?c', has a tab or a line's end in it");
+    assert_pairs("user;item\na\tb;c\n", HEADER_AUTO, "line 2: column 1, 'a?b', has a tab or a line's end in it");
+    assert_pairs("a,\" \"\n", HEADER_AUTO, "line 1: a field is empty; wanted list, item[, rating]");
     assert_pairs("a;;3\n", HEADER_AUTO, "line 1: a field is empty; wanted list, item[, rating]");
 }
 
