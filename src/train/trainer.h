@@ -5,7 +5,7 @@
 #include "config/config.h"
 #include "kernels/ranks.h"
 
-/* What a caller in the same process is told. */
+/* A caller in the same process is told this. */
 struct trainer_report {
     uint64_t step, epoch;
     double done;     /* share of the run, 0..1 */
@@ -29,7 +29,7 @@ struct trainer_options {
     void *user;
 };
 
-/* Where there are several ranks, the first one owns the run directory, and all end alike.
+/* The first of several ranks owns the run directory. All ranks end with the same result:
  *
  * 0: finished; 1: `hear` or the thread's flag stopped it, and a checkpoint is written; -1 after fail(), also where a signal
  * ended it (its sentence says where the checkpoint is) or the flag before there was anything to write (fail_stopped). */

@@ -165,7 +165,7 @@ enum wish { WISH_STOP = 1, WISH_CHECKPOINT = 2 };
 static unsigned wishes(void *user, int epoch_ended) {
     struct trainer *t = user;
     unsigned own = is_to_stop(t) ? WISH_STOP : 0;
-    /* By one clock, that of the rank which writes. */
+    /* All ranks go by one clock, that of the rank which writes. */
     if (trainer_writes(t) && checkpoint_due_now(&t->due, t->steps.state.step, epoch_ended, progress_now())) own |= WISH_CHECKPOINT;
     return ranks_any(t->ranks, own);
 }

@@ -174,6 +174,13 @@ def test_a_run_that_is_there_is_refused_before_data_is_read(tmp_path):
     assert fit(SENTENCES, tmp_path / "run", overwrite=True) == first
 
 
+@pytest.mark.parametrize("progress, lines", [(None, 0), (False, 0), (True, 1)])
+def test_one_line_shows_where_training_stands(tmp_path, capsys, progress, lines):
+    run = sptx.fit(SENTENCES, tmp_path / "run", dim=6, keys={**KEYS, "train.report_seconds": 0.01}, progress=progress)
+    shown = capsys.readouterr().err
+    assert isinstance(run, sptx.Run) and shown.count("\n") == lines and ("100.0%" in shown) == bool(lines)
+
+
 def test_a_run_goes_on_with_the_same_data(tmp_path):
     whole = fit(SENTENCES, tmp_path / "whole")
     sptx.fit(iter(SENTENCES), tmp_path / "run", dim=6, epochs=2, keys={**KEYS, "train.report_seconds": 0.01}, device="cpu",
