@@ -181,7 +181,7 @@ def test_the_middle_of_words_is_predicted(model):
 def test_similar_words_are_gensims(model, theirs):
     wv, (a, b, c, d) = model.wv, model.wv.index_to_key[:4]
     for options in ({"positive": a}, {"positive": [a, b], "negative": [c]}, {"positive": [a], "negative": [c, d], "topn": 3},
-                    {"positive": [(a, 2.0), b]}, {"positive": wv[a]}, {"positive": [wv[a], b]}, {"positive": [0, 1]},
+                    {"positive": [(a, 2.0), b]}, {"positive": [a], "negative": [(b, -2.0), (c, 0.5)]}, {"positive": wv[a]}, {"positive": [wv[a], b]}, {"positive": [0, 1]},
                     {"positive": a, "restrict_vocab": 10}, {"positive": a, "clip_start": 5, "clip_end": 20}, {"positive": a, "topn": 500}):
         assert near(wv.most_similar(**options), theirs.most_similar(**options))
     assert near(wv.most_similar_cosmul([a, b], [c]), theirs.most_similar_cosmul([a, b], [c]))
@@ -190,12 +190,15 @@ def test_similar_words_are_gensims(model, theirs):
     for given, kind in (("never-seen", KeyError), ([], ValueError), (None, ValueError)):
         with pytest.raises(kind):
             wv.most_similar(given)
+        with pytest.raises(kind):
+            wv.most_similar_cosmul(given)
 
 
 def test_questions_are_gensims(model, theirs):
     wv, (a, b, c, d) = model.wv, model.wv.index_to_key[:4]
     for name, arguments in (("similarity", (a, b)), ("distance", (a, b)), ("distances", (a,)), ("distances", (a, [b, c])),
-                            ("n_similarity", ([a, b], [c, d])), ("get_vector", (a, True)), ("get_vector", (3,)),
+                            ("n_similarity", ([a, b], [c, d])), ("n_similarity", ([a, "never-seen"], [c])),
+                            ("get_vector", (a, True)), ("get_vector", (3,)),
                             ("get_mean_vector", ([a, b, "never-seen"],)), ("cosine_similarities", (wv[a], wv.vectors))):
         assert numpy.allclose(getattr(wv, name)(*arguments), getattr(theirs, name)(*arguments), atol=1e-5), name
     odd = TOPICS[0][:4] + TOPICS[1][:1]

@@ -175,6 +175,8 @@ class KeyedVectors:
                             restrict_vocab: Optional[int] = None) -> Any:
         """most_similar() by Levy and Goldberg's product of cosines."""
         parts = [[key for key, _ in _weighted(given, 1.0)] for given in (positive, negative)]
+        if not parts[0]:
+            raise ValueError("cannot compute similarity with no input")
         unit, all_of = self.get_normed_vectors()[:restrict_vocab or len(self)], parts[0] + parts[1]
         cosines = [[(1 + unit @ self._unit(key)) / 2 for key in keys] for keys in parts]
         scores = numpy.prod(cosines[0], axis=0) / (numpy.prod(cosines[1], axis=0) + 0.000001)
@@ -208,10 +210,10 @@ class KeyedVectors:
         return vectors_all @ vector_1 / (numpy.linalg.norm(vector_1) * numpy.linalg.norm(vectors_all, axis=1))
 
     def n_similarity(self, ws1: Sequence[Any], ws2: Sequence[Any]) -> Any:
-        """The cosine of the means of two lists of words."""
+        """The cosine of the means of two lists of words; words that are none are passed over."""
         if not len(ws1) or not len(ws2):
             raise ZeroDivisionError("At least one of the passed list is empty.")
-        a, b = (self.get_mean_vector(words, pre_normalize=False, post_normalize=True, ignore_missing=False) for words in (ws1, ws2))
+        a, b = (self.get_mean_vector(words, pre_normalize=False, post_normalize=True) for words in (ws1, ws2))
         return numpy.dot(a, b)
 
     def doesnt_match(self, words: Iterable[Any]) -> Any:
@@ -404,12 +406,13 @@ def _read_text(file: Any, size: int) -> Tuple[bytes, Any]:
 
 
 def _weighted(given: Any, weight: float) -> List[Tuple[Any, float]]:
-    """Makes a list of (word, row or vector, weight) of what gensim takes: one of these, or a list of them."""
+    """Makes a list of (word, row or vector, weight) of what gensim takes: one of these, or a list of them. A weight that is given
+    counts as it is."""
     if given is None:
         return []
     if isinstance(given, (str, int, numpy.integer)) or (isinstance(given, numpy.ndarray) and given.ndim == 1):
         given = [given]
-    return [(one[0], weight * one[1]) if isinstance(one, tuple) else (one, weight) for one in given]
+    return [(one[0], one[1]) if isinstance(one, tuple) else (one, weight) for one in given]
 
 
 def _correlation(name: str, x: Sequence[float], y: Sequence[float]) -> Any:
