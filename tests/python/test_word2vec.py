@@ -151,7 +151,8 @@ def test_what_is_not_there_is_said(options, said):
 
 @pytest.mark.parametrize("given, kind, said", [
     ({"sentences": "a text"}, TypeError, "corpus_file="), ({"sentences": ["one", "two"]}, TypeError, "a list of words, not a text"),
-    ({"sentences": [[1, 2]]}, TypeError, "a word is a str, not a int"), ({"sentences": [["a"]]}, RuntimeError, "no word comes 5 times"),
+    ({"sentences": [[1, 2]]}, TypeError, "a word is a str, not a int"), ({"sentences": [["a", None]]}, TypeError, "not a NoneType"),
+    ({"sentences": [["a"]]}, RuntimeError, "no word comes 5 times"),
     ({"sentences": []}, RuntimeError, "first build vocabulary"), ({"corpus_file": "/nowhere"}, OSError, "nowhere"),
     ({"sentences": [], "corpus_file": "x"}, TypeError, "only one"),
 ])
@@ -243,6 +244,31 @@ def test_files_are_gensims(model, theirs, tmp_path, binary):
     (tmp_path / "cut").write_bytes((tmp_path / "ours").read_bytes()[:-30])
     with pytest.raises((EOFError, ValueError)):
         sptx.KeyedVectors.load_word2vec_format(tmp_path / "cut", binary=binary)
+
+
+@pytest.mark.parametrize("ending, magic", [(".gz", b"\x1f\x8b"), (".bz2", b"BZh")])
+def test_packed_files_are_gensims(model, theirs, tmp_path, ending, magic):
+    ours, other = str(tmp_path / ("ours.bin" + ending)), str(tmp_path / ("theirs.bin" + ending))
+    model.wv.save_word2vec_format(ours, fvocab=str(tmp_path / "words.gz"), binary=True)
+    theirs.save_word2vec_format(other, binary=True)
+    with open(ours, "rb") as file:
+        assert file.read(len(magic)) == magic
+    for path, kind in ((ours, type(theirs)), (other, sptx.KeyedVectors), (ours, sptx.KeyedVectors)):
+        assert numpy.array_equal(kind.load_word2vec_format(path, binary=True)["t1w1"], model.wv["t1w1"])
+    read = sptx.KeyedVectors.load_word2vec_format(ours, fvocab=str(tmp_path / "words.gz"), binary=True)
+    assert [read.get_vecattr(word, "count") for word in read] == [model.wv.get_vecattr(word, "count") for word in read]
+
+
+def test_the_first_of_two_lines_of_a_word_counts(tmp_path):
+    (tmp_path / "twice.txt").write_text("3 2\na 1 2\na 3 4\nb 5 6\n")
+    wv = sptx.KeyedVectors.load_word2vec_format(tmp_path / "twice.txt")
+    assert wv.index_to_key == ["a", "b"] and wv.vectors.tolist() == [[1, 2], [5, 6]]
+    assert [word for word, _ in wv.most_similar("a")] == ["b"]
+
+
+def test_a_rate_of_0_trains_nothing():
+    model = sptx.Word2Vec(SENTENCES, vector_size=4, min_count=1, workers=1, device="cpu", alpha=0, min_alpha=0)
+    assert len(model.wv) and not model.syn1neg.any()
 
 
 def test_vectors_are_added():

@@ -1,5 +1,7 @@
 """KeyedVectors: words and their vectors in memory, asked as gensim's users ask theirs: names, arguments and answers of gensim 4.4."""
 
+import bz2
+import gzip
 import os
 import pickle
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple, Union
@@ -336,15 +338,16 @@ class KeyedVectors:
 
     def save_word2vec_format(self, fname: Path, fvocab: Optional[Path] = None, binary: bool = False, write_header: bool = True,
                              prefix: str = "", sort_attr: str = "count") -> None:
-        """Writes word2vec's text or binary format, words by falling count; fvocab: words and counts, too."""
+        """Writes word2vec's text or binary format, words by falling count; fvocab: words and counts, too. A file whose name ends in
+        .gz or .bz2 is packed."""
         rows = numpy.arange(len(self))
         if sort_attr in self.expandos:
             rows = numpy.argsort(-self.expandos[sort_attr], kind="stable")
         if fvocab is not None:
-            with open(fvocab, "wb") as file:
+            with _opened(fvocab, "wb") as file:
                 file.writelines(("%s%s %d\n" % (prefix, self.index_to_key[row], self.expandos[sort_attr][row])).encode()
                                 for row in rows)
-        with open(fname, "wb") as file:
+        with _opened(fname, "wb") as file:
             if write_header:
                 file.write(b"%d %d\n" % (len(self), self.vector_size))
             for row in rows:
@@ -355,18 +358,25 @@ class KeyedVectors:
     @classmethod
     def load_word2vec_format(cls, fname: Path, fvocab: Optional[Path] = None, binary: bool = False, encoding: str = "utf8",
                              unicode_errors: str = "strict", limit: Optional[int] = None) -> "KeyedVectors":
-        """Reads word2vec's text or binary format, of at most `limit` words."""
-        with open(fname, "rb") as file:
+        """Reads word2vec's text or binary format, of at most `limit` words; of a word that comes twice, the first. fvocab: the
+        file that save_word2vec_format() wrote of words and counts. A file whose name ends in .gz or .bz2 is unpacked."""
+        with _opened(fname, "rb") as file:
             count, size = map(int, file.readline().split())
             found = cls(size)
             count = min(count, limit or count)
             found.vectors = numpy.empty((count, size), numpy.float32)
-            for row in range(count):
+            for _ in range(count):
                 word, values = _read_binary(file, size) if binary else _read_text(file, size)
-                name = word.decode(encoding, unicode_errors)
-                found.key_to_index[name], found.vectors[row] = row, values
-                found.index_to_key.append(name)
-        found.expandos["count"] = numpy.arange(count, 0, -1)
+                name, row = word.decode(encoding, unicode_errors), len(found)
+                if name not in found.key_to_index:
+                    found.key_to_index[name], found.vectors[row] = row, values
+                    found.index_to_key.append(name)
+        found.vectors = found.vectors[:len(found)]
+        found.expandos["count"] = numpy.arange(len(found), 0, -1)
+        if fvocab is not None:
+            with _opened(fvocab, "rb") as lines:
+                counts = dict(line.decode(encoding, unicode_errors).rsplit(None, 1) for line in lines)
+            found.expandos["count"] = numpy.array([int(counts.get(word, 0)) for word in found.index_to_key])
         return found
 
     def intersect_word2vec_format(self, fname: Path, lockf: float = 1.0, binary: bool = False, encoding: str = "utf8",
@@ -380,6 +390,11 @@ class KeyedVectors:
         shared = [word for word in given if word in self.key_to_index]
         self.vectors[[self.key_to_index[word] for word in shared]] = given.vectors[[given.key_to_index[word] for word in shared]]
         self.fill_norms(force=True)
+
+
+def _opened(path: Path, mode: str) -> Any:
+    ending = os.path.splitext(os.fsdecode(path))[1]
+    return {".gz": gzip.open, ".bz2": bz2.open}.get(ending, open)(path, mode)
 
 
 def _read_binary(file: Any, size: int) -> Tuple[bytes, Any]:
