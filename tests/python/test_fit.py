@@ -174,6 +174,14 @@ def test_a_run_that_is_there_is_refused_before_data_is_read(tmp_path):
     assert fit(SENTENCES, tmp_path / "run", overwrite=True) == first
 
 
+def test_the_format_may_be_a_key(tmp_path):
+    assert fit(SENTENCES, tmp_path / "key", keys={"corpus.format": "lists"}) == fit(SENTENCES, tmp_path / "named", format="lists")
+    with pytest.raises(ValueError, match="format = 'pairs'"):
+        fit(SENTENCES, tmp_path / "run", keys={"corpus.format": "pairs"})
+    with pytest.raises(ValueError, match="run.dir"):
+        fit(SENTENCES, tmp_path / "run", keys={"run.dir": tmp_path / "other"})
+
+
 @pytest.mark.parametrize("progress, lines", [(None, 0), (False, 0), (True, 1)])
 def test_one_line_shows_where_training_stands(tmp_path, capsys, progress, lines):
     run = sptx.fit(SENTENCES, tmp_path / "run", dim=6, keys={**KEYS, "train.report_seconds": 0.01}, progress=progress)

@@ -55,7 +55,9 @@ def fit(data: Any, path: Union[str, "os.PathLike[str]"], *, dim: Optional[int] =
     beginning = _library.OVERWRITE if overwrite else _library.RESUME if resume else _library.ANEW
     if not (overwrite or resume):
         _refuse_older(path)
-    source = source_of(data, columns, users, items).read_as(format)
+    if "run.dir" in (keys or {}):
+        raise ValueError("keys name run.dir, and fit() has the run's directory as its path")
+    source = source_of(data, columns, users, items).read_as((keys or {}).get("corpus.format") if format is None else format)
     settings = {**(keys or {}), **source.settings, "corpus.format": source.format, "run.dir": os.fsdecode(path_of(path))}
     for key, value in (("model.dim", dim), ("train.epochs", epochs)):
         if value is not None:
