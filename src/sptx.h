@@ -316,8 +316,8 @@ enum sptx_status sptx_corpus_sentences(struct sptx_corpus *corpus, const struct 
  * rating; -1: none of these. Any thread may call. */
 int sptx_column(const char *name);
 
-/* Takes pairs: lists[i] has items[i], rated ratings[i] (NULL: not rated; corpus.min_rating leaves lower ones out, and
- * refuses NaN). */
+/* Takes pairs: lists[i] has items[i], rated ratings[i] (NULL, or NaN: not rated). corpus.min_rating leaves lower ones out;
+ * where it is set, a pair that is not rated is refused. */
 enum sptx_status sptx_corpus_pairs(struct sptx_corpus *corpus, const struct sptx_tokens *lists,
                                    const struct sptx_tokens *items, const double *ratings);
 

@@ -148,13 +148,16 @@ static int read_section(const struct ini_source *source, char *line, const char 
     return config_is_section(*name) ? 0 : config_refuse_section(*name, where, fail);
 }
 
-/* 1 for a line that begins as one that sets a key does: people indent those, too. */
+/* 1 for a line that looks like one that sets a key, since people indent those, too. A name that no key has counts as
+ * well: it is then refused as in any other line, where the value above would swallow it in silence. "lang=en/a.txt" is
+ * a file. */
 static int sets_a_key(const char *line) {
     char name[64];
-    size_t length = strcspn(line, "=:");
-    if (!line[length] || length >= sizeof name) return 0;
+    size_t length = strcspn(line, "=: \t\v\f\"/"), gap = strspn(line + length, " \t\v\f");
+    const char *sign = line + length + gap;
+    if (!length || (*sign != '=' && *sign != ':')) return 0;
     snprintf(name, sizeof name, "%.*s", (int)length, line);
-    return config_full_name(text_strip(name), 0) != NULL;
+    return gap || isspace((unsigned char)sign[1]) || !strchr(sign, '/') || config_full_name(name, 0);
 }
 
 /* A value goes on in lines that are indented deeper than its first one. */

@@ -279,8 +279,9 @@ int gathered_take_pairs(struct gathered *gathered, const struct tokens *lists, c
     if (numbers_of(gathered, &gathered->items, items, 0, items->count, ids) ||
         numbers_of(gathered, &gathered->lists, lists, 0, lists->count, names))
         return -1;
-    for (uint64_t i = 0; i < items->count; i++)
+    for (uint64_t i = 0; i < items->count; i++) {
         if ((!ratings || !(ratings[i] < least)) && keep_pair(gathered, names[i], ids[i])) return -1;
+    }
     return 0;
 }
 

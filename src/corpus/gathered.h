@@ -67,7 +67,7 @@ int gathered_learn(struct gathered *gathered, int lists, const struct tokens *wo
 int gathered_take_sentences(struct gathered *gathered, const struct tokens *tokens, const uint64_t *starts,
                             uint64_t count, const struct tokens *names);
 
-/* Takes pairs: lists[i] holds items[i], rated ratings[i] (NULL: not rated). */
+/* Takes pairs: lists[i] holds items[i], rated ratings[i] (NULL, or NaN: not rated). */
 int gathered_take_pairs(struct gathered *gathered, const struct tokens *lists, const struct tokens *items,
                         const double *ratings);
 

@@ -51,7 +51,8 @@ int read_config(struct config *config, const struct sptx_context *context, const
     if (config_init(config) || (path && config_read(config, path))) return -1;
     for (uint64_t i = 0; i < count; i++)
         if (set_key(config, settings[i])) return -1;
-    if (config->device_backend == BACKEND_AUTO && config_set(config, "device", "backend", context->ops->name, "the context"))
+    if (config->device_backend == BACKEND_AUTO &&
+        config_set(config, "device", "backend", context->ops->name, "the context"))
         return -1;
     if (!config->device_threads) config->device_threads = pool_threads(context->pool);
     return config_resolve(config);
@@ -97,7 +98,8 @@ enum sptx_status sptx_train(struct sptx_context *context, const char *path, cons
     if (!context->backend) return leave(context, fail_usage("the context is not open"));
     if (count && !settings) return leave(context, fail_usage("%llu settings at NULL", (unsigned long long)count));
     if (beginning < SPTX_ANEW || beginning > SPTX_OVERWRITE)
-        return leave(context, fail_usage("beginning = %d is not one of SPTX_ANEW, SPTX_RESUME and SPTX_OVERWRITE", beginning));
+        return leave(context,
+                     fail_usage("beginning = %d is not one of SPTX_ANEW, SPTX_RESUME and SPTX_OVERWRITE", beginning));
     int result = read_config(&config, context, path, settings, count)
                      ? -1
                      : train(context, &config, NULL, beginning, progress, user);

@@ -116,7 +116,8 @@ def test_most_similar_is_gensims(run):
     pytest.importorskip("gensim")
     vectors, (a, b, c, d) = run.to_gensim(), run.words[:4]
     for positive, negative, topn in (([a], [], 3), (a, [], 100), ([a, b], [c], 4), ([a], [b, c], 2), ([(a, 2.0), b], d, 3),
-                                     ([run[a], b], [], 3), (run[a], [], 3)):
+                                     ([run[a], b], [], 3), (run[a], [], 3), ([a], [(b, -2.0), (c, 0.5)], 3),
+                                     (run.vectors([a, b]), [], 3)):
         ours = run.most_similar(positive=positive, negative=negative, topn=topn)
         theirs = vectors.most_similar(positive=positive, negative=negative, topn=topn)
         assert [word for word, _ in ours] == [word for word, _ in theirs]

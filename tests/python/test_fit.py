@@ -160,6 +160,9 @@ def test_tokens_may_have_spaces(as_file, tmp_path):
     (scipy.sparse.eye(2, format="csr"), {"columns": ("a", "b")}, ValueError, "columns= names those of a table"),
     ([["a", "b"]], {"users": ["a"]}, ValueError, "users= and items= name the rows and columns of a sparse matrix"),
     (scipy.sparse.coo_array(([1, 1], ([0, 1],)), shape=(5,)), {}, ValueError, "is no matrix of users x items"),
+    (pyarrow.table({"user": [1, 2], "item": [1, 2], "rating": [2, float("nan")]}), {"keys": {"corpus.min_rating": 1}}, sptx.Error,
+     "pair 1 of a block has no rating"),
+    (scipy.sparse.csr_matrix([[1, float("nan")]]), {"keys": {"corpus.min_rating": 1}}, ValueError, "NaN"),
     (pyarrow.table({"a": [-1], "b": [1]}), {}, ValueError, "token 0 is -1"),
     (numpy.zeros((2, 3)), {}, TypeError, "sentence 0 is|the token 0.0"),
     ([["a", "b"]], {"keys": {"corpus.path": "x"}}, ValueError, "corpus.path = x"),
@@ -189,6 +192,21 @@ def test_a_run_that_is_there_is_refused_before_data_is_read(tmp_path):
         fit(generator, tmp_path / "run")
     assert next(generator) is SENTENCES[0]
     assert fit(SENTENCES, tmp_path / "run", overwrite=True) == first
+
+
+def test_the_format_may_be_a_key(tmp_path):
+    assert fit(SENTENCES, tmp_path / "key", keys={"corpus.format": "lists"}) == fit(SENTENCES, tmp_path / "named", format="lists")
+    with pytest.raises(ValueError, match="format = 'pairs'"):
+        fit(SENTENCES, tmp_path / "run", keys={"corpus.format": "pairs"})
+    with pytest.raises(ValueError, match="run.dir"):
+        fit(SENTENCES, tmp_path / "run", keys={"run.dir": tmp_path / "other"})
+
+
+@pytest.mark.parametrize("progress, lines", [(None, 0), (False, 0), (True, 1)])
+def test_one_line_shows_where_training_stands(tmp_path, capsys, progress, lines):
+    run = sptx.fit(SENTENCES, tmp_path / "run", dim=6, keys={**KEYS, "train.report_seconds": 0.01}, progress=progress)
+    shown = capsys.readouterr().err
+    assert isinstance(run, sptx.Run) and shown.count("\n") == lines and ("100.0%" in shown) == bool(lines)
 
 
 def test_a_run_goes_on_with_the_same_data(tmp_path):

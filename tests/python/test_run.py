@@ -370,6 +370,25 @@ def test_one_line_shows_where_training_stands(tmp_path, monkeypatch, terminal, n
         assert not terminal or max(map(len, parts)) < 40
 
 
+class Lines:
+    """What programs put in the place of standard error to have its lines."""
+
+    def __init__(self):
+        self.lines = []
+        self.write = self.lines.append
+        self.flush = lambda: None
+
+
+@pytest.mark.parametrize("progress, lines", [(None, False), (True, True)])
+def test_what_stands_for_standard_error_ends_no_training(tmp_path, monkeypatch, progress, lines):
+    stream, closed = Lines(), io.StringIO()
+    closed.close()
+    for one in (stream, closed):
+        monkeypatch.setattr("sys.stderr", one)
+        sptx.train(None, settings_for(tmp_path / "run", train__report_seconds=0.01), overwrite=True, progress=progress)
+    assert bool(stream.lines) == lines
+
+
 def test_an_exception_of_progress_comes_out(tmp_path):
     path = tmp_path / "run"
 

@@ -151,7 +151,8 @@ def test_what_is_not_there_is_said(options, said):
 
 @pytest.mark.parametrize("given, kind, said", [
     ({"sentences": "a text"}, TypeError, "corpus_file="), ({"sentences": ["one", "two"]}, TypeError, "a list of words, not a text"),
-    ({"sentences": [[1, 2]]}, TypeError, "a word is a str, not a int"), ({"sentences": [["a"]]}, RuntimeError, "no word comes 5 times"),
+    ({"sentences": [[1, 2]]}, TypeError, "a word is a str, not a int"), ({"sentences": [["a", None]]}, TypeError, "not a NoneType"),
+    ({"sentences": [["a"]]}, RuntimeError, "no word comes 5 times"),
     ({"sentences": []}, RuntimeError, "first build vocabulary"), ({"corpus_file": "/nowhere"}, OSError, "nowhere"),
     ({"sentences": [], "corpus_file": "x"}, TypeError, "only one"),
 ])
@@ -181,7 +182,7 @@ def test_the_middle_of_words_is_predicted(model):
 def test_similar_words_are_gensims(model, theirs):
     wv, (a, b, c, d) = model.wv, model.wv.index_to_key[:4]
     for options in ({"positive": a}, {"positive": [a, b], "negative": [c]}, {"positive": [a], "negative": [c, d], "topn": 3},
-                    {"positive": [(a, 2.0), b]}, {"positive": wv[a]}, {"positive": [wv[a], b]}, {"positive": [0, 1]},
+                    {"positive": [(a, 2.0), b]}, {"positive": [a], "negative": [(b, -2.0), (c, 0.5)]}, {"positive": wv[a]}, {"positive": [wv[a], b]}, {"positive": [0, 1]},
                     {"positive": a, "restrict_vocab": 10}, {"positive": a, "clip_start": 5, "clip_end": 20}, {"positive": a, "topn": 500}):
         assert near(wv.most_similar(**options), theirs.most_similar(**options))
     assert near(wv.most_similar_cosmul([a, b], [c]), theirs.most_similar_cosmul([a, b], [c]))
@@ -190,12 +191,15 @@ def test_similar_words_are_gensims(model, theirs):
     for given, kind in (("never-seen", KeyError), ([], ValueError), (None, ValueError)):
         with pytest.raises(kind):
             wv.most_similar(given)
+        with pytest.raises(kind):
+            wv.most_similar_cosmul(given)
 
 
 def test_questions_are_gensims(model, theirs):
     wv, (a, b, c, d) = model.wv, model.wv.index_to_key[:4]
     for name, arguments in (("similarity", (a, b)), ("distance", (a, b)), ("distances", (a,)), ("distances", (a, [b, c])),
-                            ("n_similarity", ([a, b], [c, d])), ("get_vector", (a, True)), ("get_vector", (3,)),
+                            ("n_similarity", ([a, b], [c, d])), ("n_similarity", ([a, "never-seen"], [c])),
+                            ("get_vector", (a, True)), ("get_vector", (3,)),
                             ("get_mean_vector", ([a, b, "never-seen"],)), ("cosine_similarities", (wv[a], wv.vectors))):
         assert numpy.allclose(getattr(wv, name)(*arguments), getattr(theirs, name)(*arguments), atol=1e-5), name
     odd = TOPICS[0][:4] + TOPICS[1][:1]
@@ -240,6 +244,31 @@ def test_files_are_gensims(model, theirs, tmp_path, binary):
     (tmp_path / "cut").write_bytes((tmp_path / "ours").read_bytes()[:-30])
     with pytest.raises((EOFError, ValueError)):
         sptx.KeyedVectors.load_word2vec_format(tmp_path / "cut", binary=binary)
+
+
+@pytest.mark.parametrize("ending, magic", [(".gz", b"\x1f\x8b"), (".bz2", b"BZh")])
+def test_packed_files_are_gensims(model, theirs, tmp_path, ending, magic):
+    ours, other = str(tmp_path / ("ours.bin" + ending)), str(tmp_path / ("theirs.bin" + ending))
+    model.wv.save_word2vec_format(ours, fvocab=str(tmp_path / "words.gz"), binary=True)
+    theirs.save_word2vec_format(other, binary=True)
+    with open(ours, "rb") as file:
+        assert file.read(len(magic)) == magic
+    for path, kind in ((ours, type(theirs)), (other, sptx.KeyedVectors), (ours, sptx.KeyedVectors)):
+        assert numpy.array_equal(kind.load_word2vec_format(path, binary=True)["t1w1"], model.wv["t1w1"])
+    read = sptx.KeyedVectors.load_word2vec_format(ours, fvocab=str(tmp_path / "words.gz"), binary=True)
+    assert [read.get_vecattr(word, "count") for word in read] == [model.wv.get_vecattr(word, "count") for word in read]
+
+
+def test_the_first_of_two_lines_of_a_word_counts(tmp_path):
+    (tmp_path / "twice.txt").write_text("3 2\na 1 2\na 3 4\nb 5 6\n")
+    wv = sptx.KeyedVectors.load_word2vec_format(tmp_path / "twice.txt")
+    assert wv.index_to_key == ["a", "b"] and wv.vectors.tolist() == [[1, 2], [5, 6]]
+    assert [word for word, _ in wv.most_similar("a")] == ["b"]
+
+
+def test_a_rate_of_0_trains_nothing():
+    model = sptx.Word2Vec(SENTENCES, vector_size=4, min_count=1, workers=1, device="cpu", alpha=0, min_alpha=0)
+    assert len(model.wv) and not model.syn1neg.any()
 
 
 def test_vectors_are_added():

@@ -57,11 +57,10 @@ class Asked:
 
             run.most_similar(positive=["king", "woman"], negative=["man"])
 
-        positive, negative: a word, a vector [dim], a pair (word or vector, weight), or a list of these. Words that are asked are
-        not in the answer. KeyError for a word that is none, ValueError where nothing is given.
+        positive, negative: a word, a vector [dim], or a list of these and of pairs (word or vector, weight). The weight of a pair
+        counts as it is, and without one it is 1 for positive and -1 for negative. Words that are asked are not in the answer. KeyError for a word that is none, ValueError where nothing is given.
         """
-        parts = [(key, weight) for key, weight in _weighted(positive, 1.0)]
-        parts += [(key, -weight) for key, weight in _weighted(negative, 1.0)]
+        parts = _weighted(positive, 1.0) + _weighted(negative, -1.0)
         if not parts:
             raise ValueError("most_similar wants at least one word or vector in positive or negative")
         words = [key for key, _ in parts if isinstance(key, str)]
@@ -207,7 +206,7 @@ def _weighted(given: Any, weight: float) -> List[Tuple[Any, float]]:
     if isinstance(given, str) or (isinstance(given, numpy.ndarray) and given.ndim == 1):
         given = [given]
     return [(item[0], float(item[1])) if isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], (str, numpy.ndarray))
-            else (item, weight) for item in given or ()]
+            else (item, weight) for item in (() if given is None else given)]
 
 
 def _paths(given: Union[Path, Sequence[Path]]) -> List[Path]:

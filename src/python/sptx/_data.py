@@ -128,6 +128,8 @@ class Sparse(Source):
         columns, starts = matrix.indices, matrix.indptr
         kept = matrix.data != 0
         if self.min_rating is not None:
+            if numpy.isnan(matrix.data).any():
+                raise ValueError("the matrix has a rating that is NaN, and corpus.min_rating is set")
             kept &= matrix.data >= self.min_rating
         if not kept.all():
             starts = numpy.concatenate([[0], numpy.cumsum(kept)])[starts]

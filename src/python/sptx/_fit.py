@@ -11,6 +11,7 @@ from ._context import Context
 from ._corpus import Corpus, Source
 from ._data import Paths, Sparse, source_of
 from ._library import library
+from ._progress import shown
 from ._run import Progress, Run, _setting, _Training
 from ._table import path_of
 
@@ -18,7 +19,7 @@ from ._table import path_of
 def fit(data: Any, path: Union[str, "os.PathLike[str]"], *, dim: Optional[int] = None, epochs: Optional[int] = None,
         keys: Optional[Mapping[str, Any]] = None, format: Optional[str] = None, columns: Optional[Sequence[str]] = None,
         users: Any = None, items: Any = None, overwrite: bool = False, resume: bool = False,
-        progress: Optional[Callable[[Progress], Any]] = None, device: Any = "auto", threads: int = 0) -> Run:
+        progress: Union[None, bool, Callable[[Progress], Any]] = None, device: Any = "auto", threads: int = 0) -> Run:
     """Trains on `data` into the run directory `path`, and returns the run.
 
         run = sptx.fit(data, "runs/my", dim=128, epochs=10, keys={"train.loss": "softmax"})
@@ -39,7 +40,7 @@ def fit(data: Any, path: Union[str, "os.PathLike[str]"], *, dim: Optional[int] =
     format     how the data is read: "text" (sentences), "lists", "adjacency" (a target, then its contexts) or, of files, "pairs"
     overwrite  replaces a run that is there, when the new one has its first checkpoint
     resume     goes on from the run's newest checkpoint; the data must be the same
-    progress   called with a Progress now and then, as train() does
+    progress   None, True, False, or what is called with a Progress now and then: as train() takes it
     device     "auto", "cpu", "cuda", "cuda:1"; threads: of the host, 0: all
 
     The same data gives the same bytes of vectors as a file of it. Data is read before anything is written: an exception
@@ -54,7 +55,9 @@ def fit(data: Any, path: Union[str, "os.PathLike[str]"], *, dim: Optional[int] =
     beginning = _library.OVERWRITE if overwrite else _library.RESUME if resume else _library.ANEW
     if not (overwrite or resume):
         _refuse_older(path)
-    source = source_of(data, columns, users, items).read_as(format)
+    if "run.dir" in (keys or {}):
+        raise ValueError("keys name run.dir, and fit() has the run's directory as its path")
+    source = source_of(data, columns, users, items).read_as((keys or {}).get("corpus.format") if format is None else format)
     settings = {**(keys or {}), **source.settings, "corpus.format": source.format, "run.dir": os.fsdecode(path_of(path))}
     for key, value in (("model.dim", dim), ("train.epochs", epochs)):
         if value is not None:
@@ -62,7 +65,8 @@ def fit(data: Any, path: Union[str, "os.PathLike[str]"], *, dim: Optional[int] =
     if isinstance(source, Sparse) and "corpus.min_rating" in settings:
         source.min_rating = float(settings.pop("corpus.min_rating"))
     context = Context(device, threads)
-    _Training(context, progress, _work(context, source, [_setting(*item) for item in settings.items()], beginning)).run()
+    with shown(progress) as hear:
+        _Training(context, hear, _work(context, source, [_setting(*item) for item in settings.items()], beginning)).run()
     return Run(path, device=device)
 
 

@@ -1,5 +1,7 @@
 """KeyedVectors: words and their vectors in memory, asked as gensim's users ask theirs: names, arguments and answers of gensim 4.4."""
 
+import bz2
+import gzip
 import os
 import pickle
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple, Union
@@ -175,6 +177,8 @@ class KeyedVectors:
                             restrict_vocab: Optional[int] = None) -> Any:
         """most_similar() by Levy and Goldberg's product of cosines."""
         parts = [[key for key, _ in _weighted(given, 1.0)] for given in (positive, negative)]
+        if not parts[0]:
+            raise ValueError("cannot compute similarity with no input")
         unit, all_of = self.get_normed_vectors()[:restrict_vocab or len(self)], parts[0] + parts[1]
         cosines = [[(1 + unit @ self._unit(key)) / 2 for key in keys] for keys in parts]
         scores = numpy.prod(cosines[0], axis=0) / (numpy.prod(cosines[1], axis=0) + 0.000001)
@@ -208,10 +212,10 @@ class KeyedVectors:
         return vectors_all @ vector_1 / (numpy.linalg.norm(vector_1) * numpy.linalg.norm(vectors_all, axis=1))
 
     def n_similarity(self, ws1: Sequence[Any], ws2: Sequence[Any]) -> Any:
-        """The cosine of the means of two lists of words."""
+        """The cosine of the means of two lists of words; words that are none are passed over."""
         if not len(ws1) or not len(ws2):
             raise ZeroDivisionError("At least one of the passed list is empty.")
-        a, b = (self.get_mean_vector(words, pre_normalize=False, post_normalize=True, ignore_missing=False) for words in (ws1, ws2))
+        a, b = (self.get_mean_vector(words, pre_normalize=False, post_normalize=True) for words in (ws1, ws2))
         return numpy.dot(a, b)
 
     def doesnt_match(self, words: Iterable[Any]) -> Any:
@@ -334,15 +338,16 @@ class KeyedVectors:
 
     def save_word2vec_format(self, fname: Path, fvocab: Optional[Path] = None, binary: bool = False, write_header: bool = True,
                              prefix: str = "", sort_attr: str = "count") -> None:
-        """Writes word2vec's text or binary format, words by falling count; fvocab: words and counts, too."""
+        """Writes word2vec's text or binary format, words by falling count; fvocab: words and counts, too. A file whose name ends in
+        .gz or .bz2 is packed."""
         rows = numpy.arange(len(self))
         if sort_attr in self.expandos:
             rows = numpy.argsort(-self.expandos[sort_attr], kind="stable")
         if fvocab is not None:
-            with open(fvocab, "wb") as file:
+            with _opened(fvocab, "wb") as file:
                 file.writelines(("%s%s %d\n" % (prefix, self.index_to_key[row], self.expandos[sort_attr][row])).encode()
                                 for row in rows)
-        with open(fname, "wb") as file:
+        with _opened(fname, "wb") as file:
             if write_header:
                 file.write(b"%d %d\n" % (len(self), self.vector_size))
             for row in rows:
@@ -353,18 +358,25 @@ class KeyedVectors:
     @classmethod
     def load_word2vec_format(cls, fname: Path, fvocab: Optional[Path] = None, binary: bool = False, encoding: str = "utf8",
                              unicode_errors: str = "strict", limit: Optional[int] = None) -> "KeyedVectors":
-        """Reads word2vec's text or binary format, of at most `limit` words."""
-        with open(fname, "rb") as file:
+        """Reads word2vec's text or binary format, of at most `limit` words; of a word that comes twice, the first. fvocab: the
+        file that save_word2vec_format() wrote of words and counts. A file whose name ends in .gz or .bz2 is unpacked."""
+        with _opened(fname, "rb") as file:
             count, size = map(int, file.readline().split())
             found = cls(size)
             count = min(count, limit or count)
             found.vectors = numpy.empty((count, size), numpy.float32)
-            for row in range(count):
+            for _ in range(count):
                 word, values = _read_binary(file, size) if binary else _read_text(file, size)
-                name = word.decode(encoding, unicode_errors)
-                found.key_to_index[name], found.vectors[row] = row, values
-                found.index_to_key.append(name)
-        found.expandos["count"] = numpy.arange(count, 0, -1)
+                name, row = word.decode(encoding, unicode_errors), len(found)
+                if name not in found.key_to_index:
+                    found.key_to_index[name], found.vectors[row] = row, values
+                    found.index_to_key.append(name)
+        found.vectors = found.vectors[:len(found)]
+        found.expandos["count"] = numpy.arange(len(found), 0, -1)
+        if fvocab is not None:
+            with _opened(fvocab, "rb") as lines:
+                counts = dict(line.decode(encoding, unicode_errors).rsplit(None, 1) for line in lines)
+            found.expandos["count"] = numpy.array([int(counts.get(word, 0)) for word in found.index_to_key])
         return found
 
     def intersect_word2vec_format(self, fname: Path, lockf: float = 1.0, binary: bool = False, encoding: str = "utf8",
@@ -378,6 +390,11 @@ class KeyedVectors:
         shared = [word for word in given if word in self.key_to_index]
         self.vectors[[self.key_to_index[word] for word in shared]] = given.vectors[[given.key_to_index[word] for word in shared]]
         self.fill_norms(force=True)
+
+
+def _opened(path: Path, mode: str) -> Any:
+    ending = os.path.splitext(os.fsdecode(path))[1]
+    return {".gz": gzip.open, ".bz2": bz2.open}.get(ending, open)(path, mode)
 
 
 def _read_binary(file: Any, size: int) -> Tuple[bytes, Any]:
@@ -404,12 +421,13 @@ def _read_text(file: Any, size: int) -> Tuple[bytes, Any]:
 
 
 def _weighted(given: Any, weight: float) -> List[Tuple[Any, float]]:
-    """Makes a list of (word, row or vector, weight) of what gensim takes: one of these, or a list of them."""
+    """Makes a list of (word, row or vector, weight) of what gensim takes: one of these, or a list of them. A weight that is given
+    counts as it is."""
     if given is None:
         return []
     if isinstance(given, (str, int, numpy.integer)) or (isinstance(given, numpy.ndarray) and given.ndim == 1):
         given = [given]
-    return [(one[0], weight * one[1]) if isinstance(one, tuple) else (one, weight) for one in given]
+    return [(one[0], one[1]) if isinstance(one, tuple) else (one, weight) for one in given]
 
 
 def _correlation(name: str, x: Sequence[float], y: Sequence[float]) -> Any:

@@ -15,7 +15,7 @@ def shown(progress: Any) -> Iterator[Optional[Callable[[Any], Any]]]:
         yield progress
         return
     stream = sys.stderr
-    if progress is False or stream is None or (progress is None and not (stream.isatty() or _is_notebook())):
+    if progress is False or stream is None or (progress is None and not (_is_terminal(stream) or _is_notebook())):
         yield None
         return
     line = _Line(stream)
@@ -23,6 +23,14 @@ def shown(progress: Any) -> Iterator[Optional[Callable[[Any], Any]]]:
         yield line.show
     finally:
         line.end()
+
+
+def _is_terminal(stream: Any) -> bool:
+    """True for a terminal. What programs put in the place of standard error may be closed, or know no isatty()."""
+    try:
+        return bool(stream.isatty())
+    except (AttributeError, ValueError):
+        return False
 
 
 def _is_notebook() -> bool:
@@ -41,7 +49,7 @@ class _Line:
 
     def show(self, report: Any) -> None:
         text = report.line
-        if self._stream.isatty():
+        if _is_terminal(self._stream):
             text = text[:max(1, shutil.get_terminal_size().columns - 1)]  # a line that is broken in two cannot be replaced
         self._write("\r" + text.ljust(self._shown))
         self._shown = len(text)

@@ -129,7 +129,7 @@ class Word2Vec:
                 "examples.mode": "window" if self.sg else "cbow", "examples.window": self.window,
                 "examples.shrink": self.shrink_windows, "examples.subsample": self.sample, "negatives.count": self.negative,
                 "negatives.power": self.ns_exponent, "model.dim": self.vector_size, "optimizer.lr": start_alpha,
-                "optimizer.min_lr_ratio": min(1.0, end_alpha / start_alpha), "train.epochs": epochs, "train.seed": self.seed,
+                "optimizer.min_lr_ratio": min(1.0, end_alpha / (start_alpha or 1)), "train.epochs": epochs, "train.seed": self.seed,
                 "device.threads": self.workers or 0, "run.checkpoint_every": "end", "run.keep": 1}
 
     def _train_text(self, text: str, epochs: int, start_alpha: float, end_alpha: float) -> None:
@@ -259,8 +259,7 @@ def _written(path: str, sentences: Sentences, numbers: Dict[str, str], grow: boo
             file.write("\n")
     if grow:
         numbers.update(met)
-    wrong = next((word for word in found.counts if not isinstance(word, str)), None)
-    if wrong is not None:
+    for wrong in (word for word in found.counts if not isinstance(word, str)):
         raise TypeError("a word is a str, not a %s: %.50r" % (type(wrong).__name__, wrong))
     return found
 

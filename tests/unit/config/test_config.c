@@ -177,15 +177,20 @@ static void values_go_on_in_indented_lines(void **state) {
 static void indented_keys_are_keys(void **state) {
     struct config c;
     assert_int_equal(read_text(&c, "[corpus]\n  path = a\n  format = lists\n    min_count = 7\n  [model]\n\tdim:3\n"
-                                   "[corpus]\npath = b\n  lang=en/x\n  [train]\nepochs=2"),
+                                   "[run]\nkeep = 2\n  dir=runs/x\n[corpus]\npath = b\n  lang=en/x\n  [train]\nepochs=2"),
                      0);
     assert_string_equal(c.corpus_path, "b lang=en/x");
+    assert_string_equal(c.run_dir, "runs/x");
     assert_int_equal(c.corpus_format, FORMAT_LISTS);
     assert_int_equal(c.corpus_min_count, 7);
     assert_int_equal(c.model_dim, 3);
     assert_int_equal(c.train_epochs, 2);
     config_release(&c);
     REFUSES("[model]\n  dim = 3\n  dimm = 4\n", "line 3: [model] has no key 'dimm'");
+    REFUSES("[run]\ndir = runs/x\n  kep = 4\n", "line 3: [run] has no key 'kep'");
+    REFUSES("[run]\ndir = runs/x\n\tkep: runs/4\n", "line 3: [run] has no key 'kep'");
+    REFUSES("[corpus]\npath = a.txt\n  formt=lists\n", "line 3: [corpus] has no key 'formt'");
+    REFUSES("[train]\nloss = softmax\n  model.dims=3\n", "line 3: [train] has no key 'model.dims'");
 }
 
 /* inih reads at most 199 bytes of a line: wherever a value is taken apart for that, no byte of it is lost or added. */
@@ -195,7 +200,8 @@ static void long_values_keep_every_byte(void **state) {
         char path[1300], text[2800];
         struct config c;
         for (size_t i = 0; i < length; i++) path[i] = odd[scratch_random(sizeof odd - 1)];
-        path[0] = path[length - 1] = 'x';
+        path[0] = '/'; /* a line that begins with a name and '=' would be one of a key */
+        path[length - 1] = 'x';
         path[length] = 0;
         for (char *at = path + 1; *at; at++)
             if (*at == ';' && (at[-1] == ' ' || at[-1] == '\t')) *at = '.';
