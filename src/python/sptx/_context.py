@@ -149,13 +149,12 @@ class Handle:
 # ---- the process's own contexts, one a device ----
 
 _shared: "weakref.WeakValueDictionary[str, Context]" = weakref.WeakValueDictionary()
-_shared_lock = threading.RLock()
 
 
 def _forget_the_parents() -> None:
-    global _process, _shared, _shared_lock
+    global _process, _shared
     _process = os.getpid()
-    _shared, _shared_lock = weakref.WeakValueDictionary(), threading.RLock()
+    _shared = weakref.WeakValueDictionary()
 
 
 os.register_at_fork(after_in_child=_forget_the_parents)
@@ -166,12 +165,12 @@ def context_for(device: Union[str, Context, Any]) -> Context:
     if isinstance(device, Context):
         return device
     name = str(device)
-    with _shared_lock:
-        context = _shared.get(name)
-        if context is None:
-            context = Context(name)
-            context = _shared.setdefault(context.device, context)
-            _shared[name] = context
+    context = _shared.get(name)
+    if context is None:
+        # No lock, which an interrupt between two bytecodes would leave: of two threads that open one, the first is everyone's.
+        context = Context(name)
+        context = _shared.setdefault(context.device, context)
+        _shared[name] = context
     return context
 
 
