@@ -20,7 +20,7 @@
 #include <xxhash.h>
 
 enum { ENCODING = 2 }; /* version of the encoding: raise it when the same corpus would give other ids or sentences */
-enum { COLUMNS_BY_NAME = 1 << 8 }; /* version of reading columns, likewise */
+enum { COLUMNS_BY_NAME = 1 << 8 }; /* version of reading columns: raise it when a table would give other words */
 
 uint64_t encode_fingerprint(const struct corpus *corpus, const struct vocab *vocab, const struct corpus_options *options) {
     if (corpus_stream(corpus)) return vocab_fingerprint(vocab);

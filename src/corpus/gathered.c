@@ -44,9 +44,8 @@ static int check_word(const struct gathered *gathered, const struct gathered_wor
     if (length > most)
         return fail("the %s that begins with '%.*s' has %" PRIu64 " bytes, more than corpus.max_word = %" PRIu64, what,
                     text_shown(length), word, length, most);
-    for (uint64_t i = 0; i < length; i++)
-        if (token_is_white(word[i]) && word[i] != ' ')
-            return fail("the %s '%.*s' has a tab or a line's end in it", what, text_shown(length), word);
+    if (token_has_break(word, length))
+        return fail("the %s '%.*s' has a tab or a line's end in it", what, text_shown(length), word);
     if (words == &gathered->items && gathered->options->order == ORDER_GIVEN && vocab_given_id(word, length, &id))
         return fail("the token '%.*s' is not an id; corpus.order = given wants numbers from 0 to %u",
                     text_shown(length), word, WORDS_MOST - 1);

@@ -74,11 +74,9 @@ enum { PAIR_FIELDS = 4 };
  * white space, or quotes, let it be there. */
 static int check_word(const struct table_line *columns, unsigned column, const char *path, uint64_t line) {
     const char *word = columns->word[column];
-    for (uint64_t i = 0; i < columns->length[column]; i++)
-        if (token_is_white(word[i]) && word[i] != ' ')
-            return fail("'%s' line %" PRIu64 ": column %u, '%.*s', has a tab or a line's end in it", path, line,
-                        column + 1, text_shown(columns->length[column]), word);
-    return 0;
+    if (!token_has_break(word, columns->length[column])) return 0;
+    return fail("'%s' line %" PRIu64 ": column %u, '%.*s', has a tab or a line's end in it", path, line, column + 1,
+                text_shown(columns->length[column]), word);
 }
 
 /* Refuses a line that has no list and item where they are wanted. */

@@ -17,6 +17,13 @@ static inline int token_is_white(char byte) {
     return white[(unsigned char)byte];
 }
 
+/* 1 where a word has white space beside blanks in it, which the vocabulary's file could not hold. */
+static inline int token_has_break(const char *word, uint64_t length) {
+    for (uint64_t i = 0; i < length; i++)
+        if (token_is_white(word[i]) && word[i] != ' ') return 1;
+    return 0;
+}
+
 /* 1 for white space and for `separators`. The end of that text is none of them, though strchr() finds it. */
 static inline int token_ends(char byte, const char *separators) {
     return token_is_white(byte) || (*separators && byte && strchr(separators, byte));

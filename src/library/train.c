@@ -78,6 +78,8 @@ int train(struct sptx_context *context, struct config *config, struct gathered *
                                       .keep_signals = 1,
                                       .hear = progress ? hear : NULL,
                                       .user = &listener};
+    if (beginning < SPTX_ANEW || beginning > SPTX_OVERWRITE)
+        return fail_usage("beginning = %d is not one of SPTX_ANEW, SPTX_RESUME and SPTX_OVERWRITE", beginning);
     interrupt_flag *before = interrupt_use(&context->stop);
     int result = trainer_run(config, &options);
     interrupt_use(before);
@@ -96,10 +98,6 @@ enum sptx_status sptx_train(struct sptx_context *context, const char *path, cons
     if (!context) return SPTX_USAGE;
     enter(context);
     if (!context->backend) return leave(context, fail_usage("the context is not open"));
-    if (count && !settings) return leave(context, fail_usage("%llu settings at NULL", (unsigned long long)count));
-    if (beginning < SPTX_ANEW || beginning > SPTX_OVERWRITE)
-        return leave(context,
-                     fail_usage("beginning = %d is not one of SPTX_ANEW, SPTX_RESUME and SPTX_OVERWRITE", beginning));
     int result = read_config(&config, context, path, settings, count)
                      ? -1
                      : train(context, &config, NULL, beginning, progress, user);

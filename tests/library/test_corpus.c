@@ -34,21 +34,17 @@ static int number(int i, int j) {
     return (i * (j + 2) + j * j) % 17;
 }
 
+/* The settings of every run here. */
+#define SMALL                                                                                                          \
+    "corpus.min_count=1", "model.dim=4", "train.epochs=2", "train.update=batch", "train.batch=64", "negatives.count=2"
+
 /* Opens a corpus of a format whose run is named so. */
 static enum sptx_status open_corpus(struct sptx_context *context, const char *format, const char *run,
                                     struct sptx_corpus **corpus) {
     char as[64], dir[128];
     snprintf(as, sizeof as, "corpus.format=%s", format);
     snprintf(dir, sizeof dir, "run.dir=%s/%s", directory, run);
-    const char *settings[] = {as,
-                              dir,
-                              "corpus.min_count=1",
-                              "model.dim=4",
-                              "train.epochs=2",
-                              "train.update=batch",
-                              "train.batch=64",
-                              "negatives.count=2",
-                              "examples.mode=auto"};
+    const char *settings[] = {as, dir, SMALL, "examples.mode=auto"};
     return sptx_corpus_open(context, NULL, settings, sizeof settings / sizeof *settings, corpus);
 }
 
@@ -71,18 +67,11 @@ static void train_on_file(struct sptx_context *context) {
     for (int i = 0; i < SENTENCES; i++)
         for (int j = 0; j < WORDS; j++) fprintf(file, "%d%c", number(i, j), j + 1 < WORDS ? ' ' : '\n');
     fclose(file);
-    const char *settings[] = {of,
-                              dir,
-                              "corpus.min_count=1",
-                              "model.dim=4",
-                              "train.epochs=2",
-                              "train.update=batch",
-                              "train.batch=64",
-                              "negatives.count=2"};
+    const char *settings[] = {of, dir, SMALL};
     assert_int_equal(sptx_train(context, NULL, settings, sizeof settings / sizeof *settings, 0, NULL, NULL), SPTX_OK);
 }
 
-/* The same tokens as integers of either width, as text, and by a dictionary whose order is not that of the data. */
+/* Tokens are handed over as integers of either width, as text, and by a dictionary whose order is not that of the data. */
 static void every_kind_of_tokens_is_the_file(void **state) {
     static const char *const runs[] = {"numbers32", "numbers64", "bytes", "known"};
     struct sptx_context *context = open_cpu(2);

@@ -1,18 +1,15 @@
 """fit: trains a run on data that a program has, whatever it is."""
 
-import ctypes
 import functools
 import os
 from collections.abc import Mapping
 from typing import Any, Callable, Optional, Sequence, Union
 
-from . import _library
 from ._context import Context
 from ._corpus import Corpus, Source
 from ._data import Paths, Sparse, source_of
-from ._library import library
 from ._progress import shown
-from ._run import Progress, Run, _setting, _Training
+from ._run import Progress, Run, _beginning, _of_files, _setting, _Training
 from ._table import path_of
 
 
@@ -48,11 +45,7 @@ def fit(data: Any, path: Union[str, "os.PathLike[str]"], *, dim: Optional[int] =
 
     Raises ValueError and TypeError for data or keys that are none, sptx.Error with the reason where training failed.
     """
-    if keys is not None and not isinstance(keys, Mapping):
-        raise TypeError("keys are a %s, wanted a dict of 'section.key': value" % type(keys).__name__)
-    if overwrite and resume:
-        raise ValueError("overwrite begins the run anew, and resume goes on with it: choose one")
-    beginning = _library.OVERWRITE if overwrite else _library.RESUME if resume else _library.ANEW
+    beginning = _beginning(keys, overwrite, resume)
     if not (overwrite or resume):
         _refuse_older(path)
     if "run.dir" in (keys or {}):
@@ -79,12 +72,7 @@ def _refuse_older(path: Any) -> None:
 def _work(context: Context, source: Source, settings: Any, beginning: int) -> Callable[[Any], int]:
     """Reads the data, and returns what trains on it."""
     if isinstance(source, Paths):
-        texts = (ctypes.c_char_p * len(settings))(*settings)
-        return functools.partial(_train_files, context, texts, beginning)
+        return _of_files(context, None, settings, beginning)
     corpus = Corpus(context, settings)
     source.give(corpus)
     return functools.partial(corpus.train, beginning)
-
-
-def _train_files(context: Context, texts: Any, beginning: int, hear: Any) -> int:
-    return context.call(library.sptx_train, context._handle, None, texts, len(texts), beginning, hear, None)

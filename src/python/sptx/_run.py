@@ -393,19 +393,28 @@ def train(config: Optional[Union[str, "os.PathLike[str]"]] = None, keys: Optiona
 
     Raises ValueError and TypeError for keys that are none, sptx.Error with the reason where training failed.
     """
-    if keys is not None and not isinstance(keys, Mapping):
-        raise TypeError("keys are a %s, wanted a dict of 'section.key': value" % type(keys).__name__)
-    if overwrite and resume:
-        raise ValueError("overwrite begins the run anew, and resume goes on with it: choose one")
-    beginning = _library.OVERWRITE if overwrite else _library.RESUME if resume else _library.ANEW
+    beginning = _beginning(keys, overwrite, resume)
     texts = [_setting(key, value) for key, value in (keys or {}).items()]
     where = None if config is None else path_of(config)
     context = Context(device, threads)
     with shown(progress) as hear:
-        _Training(context, hear, lambda tell: context.call(
-            library.sptx_train, context._handle, where, (ctypes.c_char_p * len(texts))(*texts), len(texts), beginning,
-            tell, None)).run()
+        _Training(context, hear, _of_files(context, where, texts, beginning)).run()
     return Run(os.fsdecode(library.sptx_trained(context._handle)), device=device)
+
+
+def _beginning(keys: Any, overwrite: bool, resume: bool) -> int:
+    """Checks what train() and fit() are told of the run, and returns the library's number for how it begins."""
+    if keys is not None and not isinstance(keys, Mapping):
+        raise TypeError("keys are a %s, wanted a dict of 'section.key': value" % type(keys).__name__)
+    if overwrite and resume:
+        raise ValueError("overwrite begins the run anew, and resume goes on with it: choose one")
+    return _library.OVERWRITE if overwrite else _library.RESUME if resume else _library.ANEW
+
+
+def _of_files(context: Context, config: Optional[bytes], settings: List[bytes], beginning: int) -> Callable[[Any], int]:
+    """Returns what trains on files, given the callback of the library's reports."""
+    texts = (ctypes.c_char_p * len(settings))(*settings)
+    return lambda tell: context.call(library.sptx_train, context._handle, config, texts, len(texts), beginning, tell, None)
 
 
 class _Training:
