@@ -1,0 +1,33 @@
+/* graph: the arcs of a graph in one mapped file, as compressed sparse rows (CSR). Walks are drawn from it.
+ *
+ *   starts      0     2           5     6  ..        [nodes + 1]  node v has arcs starts[v] .. starts[v + 1] - 1
+ *   neighbours  1 4   0 2 7       1     ..           [arcs]       rising within a node, none twice, none the node itself
+ *   weights     .5 1  .5 2 1      2     ..           [arcs]       where edges have weights
+ *
+ * A node is a row of the vocabulary. An undirected edge is two arcs.
+ */
+#ifndef SPTX_GRAPH_H
+#define SPTX_GRAPH_H
+
+#include "base/file_map.h"
+
+#include <stdint.h>
+
+struct pool;
+
+struct graph {
+    const uint64_t *starts;     /* [nodes + 1] */
+    const uint32_t *neighbours; /* [arcs] */
+    const float *weights;       /* [arcs], each above 0 and finite; NULL: every arc weighs 1 */
+    uint64_t nodes, arcs;
+    int directed;      /* 1: an arc stands only in the row of the node that it leaves */
+    uint64_t checksum; /* of all arrays; equal graphs have equal checksums */
+    struct file_map map;
+};
+
+/* Maps a graph's file that was made with this fingerprint and a vocabulary of `rows` words, and checks all of it. Returns 0,
+ * or -1 after fail(). */
+int graph_open(struct graph *graph, const char *path, uint64_t fingerprint, uint64_t rows, struct pool *pool);
+void graph_close(struct graph *graph); /* harmless on a zeroed one */
+
+#endif
