@@ -97,11 +97,12 @@ static void add_tables(const struct run *run, struct estimate *e) {
 /* Arrays that are read over the link are the caller's, registered, or a pinned copy where the driver refuses that. */
 static void add_source(const struct run *run, struct estimate *e) {
     const struct example_source *s = run->source;
-    uint64_t ids = s->tokens * sizeof *s->ids, starts = (s->sentences + 1) * sizeof *s->starts;
+    uint64_t stream = example_stream_bytes(s);
     if (s->stream_on_host)
-        e->source.pinned += round_up(ids + REGISTER_SPARE, PINNED_PAGE) + round_up(starts + REGISTER_SPARE, PINNED_PAGE);
+        e->source.pinned += round_up(stream + 2 * REGISTER_SPARE, PINNED_PAGE) + PINNED_PAGE; /* two arrays */
     else
-        e->source.gpu += ids + starts;
+        e->source.gpu += stream;
+    if (s->walks.length) e->source.gpu += (s->walks.nodes + 1) * sizeof *s->walks.starts;
     if (s->keep) e->source.gpu += s->rows * sizeof *s->keep;
     if (s->alias) e->source.gpu += s->rows * sizeof *s->alias;
     if (s->known) e->source.gpu += known_bytes(s->rows);

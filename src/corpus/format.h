@@ -33,6 +33,7 @@ struct corpus_format_properties {
     int names;                /* 1: lists have names, which can be rows of their own (corpus_options.list_rows) */
     int columns;              /* 1: lines have columns: a file may begin with their names, and one holds ratings */
     int whole_lines;          /* 1: the fields of a line are read together, so a block ends where a line does */
+    int edges;                /* 1: a line is an edge of a graph, over which examples walk */
     int scattered;            /* 1: a line is one item of a list, whose other items may come anywhere */
 };
 extern const struct corpus_format_properties corpus_formats[CORPUS_FORMATS];

@@ -28,6 +28,8 @@ struct graph {
 /* Maps a graph's file that was made with this fingerprint and a vocabulary of `rows` words, and checks all of it. Returns 0,
  * or -1 after fail(). */
 int graph_open(struct graph *graph, const char *path, uint64_t fingerprint, uint64_t rows, struct pool *pool);
+/* Returns the bytes of a graph's file, and of its mapping. */
+uint64_t graph_bytes(uint64_t nodes, uint64_t arcs, int weighted);
 void graph_close(struct graph *graph); /* harmless on a zeroed one */
 
 #endif
