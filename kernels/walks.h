@@ -156,5 +156,9 @@ FN struct walk_range walks_of(const struct walks *w, uint64_t from, uint64_t cou
     range.end = (from + count + w->length - 1) / w->length;
     return range;
 }
+/* Returns how many walks hold `count` positions at most, wherever these begin. */
+FN uint64_t walks_at_most(const struct walks *w, uint64_t count) {
+    return count / w->length + 2;
+}
 
 #endif

@@ -143,7 +143,7 @@ struct cpu_sizes {
     uint64_t chunks;              /* of a batch */
     uint64_t piece;               /* examples that a lock-free worker builds together */
     uint64_t window;              /* kept words each side of a piece; 0 where examples are no windows */
-    uint64_t walk;                /* nodes of a walk; 0 where there is no graph */
+    struct walks walks;           /* how long walks are; 0 where there is no graph */
 };
 
 struct backend {

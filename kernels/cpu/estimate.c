@@ -86,10 +86,10 @@ static struct list worker_arrays(struct cpu_scratch *s, const struct cpu_sizes *
     uint64_t vectors = c ? scores / c : 0; /* a pool's targets are one vector */
     uint64_t examples = lock_free ? sizes->piece : 0;
     uint64_t built = lock_free ? sizes->piece : CPU_GRAIN, kept = sizes->window ? built + 2 * sizes->window : 0;
-    uint64_t walks = sizes->walk ? built / sizes->walk + 2 : 0; /* a part of one at each end */
+    uint64_t walks = sizes->walks.length ? walks_at_most(&sizes->walks, built) : 0;
     put(&list, &s->piece.id, &s->piece.capacity, sizeof *s->piece.id, kept);
     put(&list, &s->piece.at, &s->piece.at_capacity, sizeof *s->piece.at, kept);
-    put(&list, &s->piece.walk, &s->piece.walk_capacity, sizeof *s->piece.walk, walks * sizes->walk);
+    put(&list, &s->piece.walk, &s->piece.walk_capacity, sizeof *s->piece.walk, walks * sizes->walks.length);
     put(&list, &s->piece.start, &s->piece.start_capacity, sizeof *s->piece.start, walks ? walks + 1 : 0);
     put(&list, &s->rows, &s->row_capacity, sizeof *s->rows, t * (lock_free ? 2 : 1) + c);
     put(&list, &s->gradient, &s->gradient_capacity, sizeof *s->gradient, (lock_free ? vectors + 2 : 1) * span);
@@ -107,7 +107,7 @@ struct cpu_sizes cpu_sizes(const struct example_source *source) {
                               .chunks = (source->batch + CPU_GRAIN - 1) / CPU_GRAIN,
                               .piece = CPU_PIECE,
                               .window = source->mode == EXAMPLE_WINDOW ? source->window : 0,
-                              .walk = source->walks.length};
+                              .walks = source->walks};
     uint64_t most = sizes.example.contexts > sizes.example.targets ? sizes.example.contexts : sizes.example.targets;
     if (!sizes.alike && most > CPU_PIECE_CONTEXTS / CPU_PIECE) {
         sizes.piece = CPU_PIECE_CONTEXTS / most;
