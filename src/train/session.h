@@ -6,6 +6,7 @@
 #define SPTX_SESSION_H
 
 #include "warm_start.h"
+#include "corpus/graph.h"
 #include "planner.h"
 #include "steps.h"
 
