@@ -224,9 +224,9 @@ static int build_of_walks(struct build *build, uint64_t first, uint64_t count) {
     const struct walks *w = &s->walks;
     struct cpu_piece *p = build->piece;
     struct walk_range range = walks_of(w, first, count);
-    uint64_t walks = range.end - range.first;
-    if (mem_grow(&p->walk, &p->walk_capacity, walks * w->length, sizeof *p->walk, "walks") ||
-        mem_grow(&p->start, &p->start_capacity, walks + 1, sizeof *p->start, "walks"))
+    uint64_t walks = range.end - range.first, most = walks_at_most(w, count);
+    if (mem_reserve(&p->walk, &p->walk_capacity, most * w->length, sizeof *p->walk, "walks") ||
+        mem_reserve(&p->start, &p->start_capacity, most + 1, sizeof *p->start, "walks"))
         return -1;
     for (uint64_t i = 0; i <= walks; i++) p->start[i] = (range.first + i) * w->length;
     for (uint64_t i = 0; i < walks; i++) walk_draw(w, s->seed, range.first + i, build->epoch, p->walk + i * w->length);
