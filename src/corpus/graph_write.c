@@ -110,25 +110,51 @@ static int choose_range(struct writing *w, uint64_t most) {
     return 0;
 }
 
-static inline void place_arc(struct writing *w, uint32_t row, uint32_t neighbour, uint64_t edge) {
+/* Arcs whose places are found together, so that the waits for memory overlap. */
+enum { ARCS = 64 };
+struct arcs {
+    uint32_t row[ARCS], neighbour[ARCS];
+    float weight[ARCS];
+    unsigned count;
+};
+
+static void place_arcs_of(struct writing *w, struct arcs *arcs) {
+    uint64_t at[ARCS];
+    for (unsigned i = 0; i < arcs->count; i++) {
+        at[i] = __atomic_fetch_add(&w->at[arcs->row[i]], 1, __ATOMIC_RELAXED);
+        __builtin_prefetch(&w->neighbours[at[i]], 1);
+        if (w->weights) __builtin_prefetch(&w->weights[at[i]], 1);
+    }
+    for (unsigned i = 0; i < arcs->count; i++) {
+        w->neighbours[at[i]] = arcs->neighbour[i];
+        if (w->weights) w->weights[at[i]] = arcs->weight[i];
+    }
+    arcs->count = 0;
+}
+
+static inline void take_arc(struct writing *w, struct arcs *arcs, uint32_t row, uint32_t neighbour, uint64_t edge) {
     if (row - w->first >= w->end - w->first) return;
-    uint64_t at = __atomic_fetch_add(&w->at[row], 1, __ATOMIC_RELAXED);
-    w->neighbours[at] = neighbour;
-    if (w->weights) w->weights[at] = w->edges->weights[edge];
+    __builtin_prefetch(&w->at[row], 1);
+    arcs->row[arcs->count] = row;
+    arcs->neighbour[arcs->count] = neighbour;
+    if (w->weights) arcs->weight[arcs->count] = w->edges->weights[edge];
+    if (++arcs->count == ARCS) place_arcs_of(w, arcs);
 }
 
 static int place_arcs(void *context, unsigned worker) {
     struct writing *w = context;
+    struct arcs arcs = {.count = 0};
     uint64_t edge, end;
     while (pool_take(&w->next, w->edges->count, EDGES, &edge, &end)) {
         if (interrupt_check()) return -1;
         for (; edge < end; edge++) {
             uint32_t from = row_of(w->edges, 2 * edge), to = row_of(w->edges, 2 * edge + 1);
             if (from == WORDS_ABSENT || to == WORDS_ABSENT || from == to) continue;
-            place_arc(w, from, to, edge);
-            if (!w->wanted->directed) place_arc(w, to, from, edge);
+            take_arc(w, &arcs, from, to, edge);
+            if (!w->wanted->directed) take_arc(w, &arcs, to, from, edge);
         }
     }
+    place_arcs_of(w, &arcs);
     return 0;
 }
 
@@ -232,9 +258,13 @@ static int put_rows(struct writing *w) {
     while (w->end < w->wanted->nodes) {
         if (choose_range(w, most)) return -1;
         room = w->range > room ? w->range : room; /* one row alone may pass it */
+        int fresh = room > capacity;
         if (mem_reserve(&w->neighbours, &capacity, room, sizeof *w->neighbours, "the arcs of a graph") ||
-            (w->edges->weighted && mem_reserve(&w->weights, &weights_capacity, room, sizeof *w->weights, "the weights of a graph")) ||
-            run(w, place_arcs) || run(w, sort_groups) || put_range(w))
+            (w->edges->weighted && mem_reserve(&w->weights, &weights_capacity, room, sizeof *w->weights, "the weights of a graph")))
+            return -1;
+        if (fresh) mem_prefer_huge(w->neighbours, room * sizeof *w->neighbours);
+        if (fresh) mem_prefer_huge(w->weights, room * sizeof *w->weights);
+        if (run(w, place_arcs) || run(w, sort_groups) || put_range(w))
             return -1;
     }
     return 0;
@@ -255,6 +285,7 @@ int graph_write(const char *path, const struct graph_wanted *wanted, const struc
     struct writing w = {.wanted = wanted, .edges = edges, .pool = pool, .file.fd = -1, .kept_weights = -1};
     int result = -1;
     w.at = mem_zalloc(wanted->nodes + 1, sizeof *w.at, "the nodes of a graph");
+    mem_prefer_huge(w.at, wanted->nodes * sizeof *w.at);
     progress_start(&w.progress, "building", wanted->report_seconds);
     if (w.at && !piece_sum_open(&w.sum) && !file_writer_open(&w.file, path)) {
         w.kept_weights = edges->weighted ? file_open_unnamed(path) : -1;
