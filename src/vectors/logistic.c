@@ -13,7 +13,7 @@ enum {
     HALVINGS = 30,        /* of a step that leads too far */
     SPAN = 64             /* rows whose float32 sums are added before they go to a double */
 };
-static const double enough = 1e-4;           /* of the first gradient's length */
+static const double enough = 1e-3;           /* of the first gradient's length */
 static const double enough_of_a_step = 0.05; /* of this gradient's length */
 
 /* The state of a fit. Arrays of all samples and of all columns (the intercept is column 0) lie in one block each. */
