@@ -124,6 +124,7 @@ static int resolve_run(struct config *c) {
 
 enum { FORMAT_NAMES = 64 };
 static const size_t COLUMNS = offsetof(struct corpus_format_properties, columns),
+                    RATINGS = offsetof(struct corpus_format_properties, ratings),
                     NAMES = offsetof(struct corpus_format_properties, names),
                     TARGETS = offsetof(struct corpus_format_properties, targets);
 
@@ -140,9 +141,9 @@ static const char *formats_with(size_t property, char out[FORMAT_NAMES]) {
 static int check_format(const struct config *c) {
     const struct corpus_format_properties *format = &corpus_formats[c->corpus_format];
     char others[FORMAT_NAMES];
-    if (strcmp(c->corpus_min_rating, "none") && !format->columns)
+    if (strcmp(c->corpus_min_rating, "none") && !format->ratings)
         return fail("corpus.min_rating = %s needs corpus.format = %s, whose lines have ratings, and it is %s",
-                    c->corpus_min_rating, formats_with(COLUMNS, others), format->name);
+                    c->corpus_min_rating, formats_with(RATINGS, others), format->name);
     if (c->corpus_header == HEADER_YES && !format->columns)
         return fail("corpus.header = yes needs corpus.format = %s, whose lines have columns, and it is %s",
                     formats_with(COLUMNS, others), format->name);

@@ -122,7 +122,7 @@ enum sptx_status sptx_corpus_sentences(struct sptx_corpus *corpus, const struct 
 }
 
 int sptx_column(const char *name) {
-    return name ? column_meaning(name, strlen(name)) : -1;
+    return name ? column_meaning(COLUMNS_OF_PAIRS, name, strlen(name)) : -1;
 }
 
 enum sptx_status sptx_corpus_pairs(struct sptx_corpus *corpus, const struct sptx_tokens *lists,

@@ -93,7 +93,7 @@ static int find_corpus(void *session) {
     if (open_corpus(s) || ratings_note(s->corpus, &options) ||
         (directory == c->run_dir && run_directory_check(directory)))
         return -1;
-    return cache_open(directory, s->corpus, &options, s->pool, &s->vocab, &s->stream, &s->reused);
+    return cache_open(directory, s->corpus, &options, s->pool, &s->vocab, &s->stream, &s->graph, &s->reused);
 }
 
 /* The others look for the corpus where the first rank has encoded it; a machine that does not see its files encodes its own. */
@@ -110,6 +110,7 @@ static int open_source(void *session) {
 
 static int find_examples(void *session) {
     struct session *s = session;
+    if (s->graph.nodes) return fail("corpus.format = graph: the graph is encoded, and nothing trains on it yet");
     return examples_init(&s->examples, s->config, &s->vocab, &s->stream);
 }
 

@@ -6,6 +6,7 @@
 #define SPTX_SESSION_H
 
 #include "warm_start.h"
+#include "corpus/graph.h"
 #include "planner.h"
 #include "steps.h"
 
@@ -20,6 +21,7 @@ struct session {
     struct corpus *corpus;
     struct vocab vocab;
     struct idstream stream;
+    struct graph graph; /* instead of the stream, where the corpus is a graph */
     int reused; /* 1: the encoded corpus was there already */
     struct examples examples;
     struct warm_start grow;     /* where rows begin */

@@ -20,17 +20,19 @@ struct case_ {
     struct corpus *corpus;
     struct vocab vocab;
     struct idstream stream;
+    struct graph graph;
     int result, reused;
 };
 static struct case_ open_case(const char *text_path) {
     struct corpus_options options = plain_options(FORMAT_TEXT);
     struct case_ c = {.pool = pool_open(2), .corpus = scratch_corpus((char *)text_path, 0)};
     assert_non_null(c.corpus);
-    c.result = cache_open(in_scratch("cache"), c.corpus, &options, c.pool, &c.vocab, &c.stream, &c.reused);
+    c.result = cache_open(in_scratch("cache"), c.corpus, &options, c.pool, &c.vocab, &c.stream, &c.graph, &c.reused);
     return c;
 }
 static void close_case(struct case_ *c) {
     idstream_close(&c->stream);
+    graph_close(&c->graph);
     vocab_release(&c->vocab);
     corpus_close(c->corpus);
     pool_close(c->pool);
