@@ -65,7 +65,7 @@ class Context:
             raise_for(status, library.sptx_error(self._handle).decode("utf-8", "replace") if self._handle else "")
         self._device = library.sptx_device(self._handle).decode()
         self.gpu: Optional[int] = int(self._device[5:]) if self._device.startswith("cuda:") else None  # its number
-        # What every call needs, bound once.
+        # Every call needs these, so they are bound once.
         self._take_turn, self._end_turn = self._lock.acquire, self._lock.release
         self._sentence = functools.partial(library.sptx_error, self._handle)
 
