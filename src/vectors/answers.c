@@ -8,12 +8,14 @@ static int has_lists(const struct model *model) {
 
 enum model_view answers_view(const struct model *model) {
     if (has_lists(model)) return VIEW_CONTEXT;
+    if (model->mode == MODE_WALK) return VIEW_NORMSUM;
     return model->mode == MODE_ADJACENCY ? VIEW_SUM : VIEW_TARGET;
 }
 
 enum list_score answers_score(const struct model *model, int named) {
     if (has_lists(model)) return model->cosine ? LIST_SCORE_USER_COSINE : LIST_SCORE_USER;
     if (model->mode == MODE_ADJACENCY) return named ? LIST_SCORE_USER : LIST_SCORE_SUM;
+    if (model->mode == MODE_WALK) return named ? LIST_SCORE_USER : LIST_SCORE_NORMSUM;
     return model->cosine ? LIST_SCORE_CONTEXT_COSINE : LIST_SCORE_TARGET;
 }
 
