@@ -433,6 +433,30 @@ enum sptx_status sptx_run_evaluate_groups(struct sptx_run *run, const char *tabl
                                           uint64_t sample, uint32_t k, struct sptx_groups_score *scores,
                                           uint32_t *columns);
 
+struct sptx_labels_score {
+    double share;                                    /* of the labelled nodes that the regressions are trained on */
+    double micro, micro_spread, macro, macro_spread; /* F1: means and standard deviations over ten shuffles of the nodes */
+    uint64_t covered, total, labels;                 /* labelled nodes that the run has; labelled nodes; different labels */
+};
+#define SPTX_SHARES_MOST 16 /* shares that one call takes */
+/* A line of the file is a node and its labels. Fills scores[count], one a share of shares[count], each between 0 and 1. */
+enum sptx_status sptx_run_evaluate_labels(struct sptx_run *run, const char *table, const char *path, const double *shares,
+                                          uint32_t count, struct sptx_labels_score *scores);
+
+struct sptx_links_score {
+    double auc, mrr, hits; /* hits: of 10. NaN where the score needs training links and there are none */
+};
+struct sptx_links_counts {
+    uint64_t links, asked;   /* held-out links; ends of links that are asked for */
+    uint64_t nodes, unknown; /* nodes that take part; those of them that the run does not have */
+};
+#define SPTX_LINK_SCORES 5 /* dot, cosine, hadamard, cross, cross-cosine, in this order */
+/* A line of a file is two nodes. known: the links that the run was trained on; NULL: not given. directed: 1 or 0. Fills
+ * scores[SPTX_LINK_SCORES]. */
+enum sptx_status sptx_run_evaluate_links(struct sptx_run *run, const char *table, const char *held_out, const char *known,
+                                         uint32_t directed, struct sptx_links_score *scores,
+                                         struct sptx_links_counts *counts);
+
 /* ---- a run for others ---- */
 
 /* Writes vectors to a file, as `sptx-w2v export` does. format: "word2vec-bin", "word2vec-text" and the others that its

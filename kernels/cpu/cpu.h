@@ -69,6 +69,9 @@ struct cpu_piece {
     uint64_t *at;     /* [count] their corpus positions */
     uint64_t count, capacity, at_capacity;
     uint64_t first, end; /* the kept ones that lie in the asked positions */
+    uint32_t *walk;      /* [walks x length] where sentences are walks: those that hold the asked positions, */
+    uint64_t *start;     /* [walks + 1] and their first positions */
+    uint64_t walk_capacity, start_capacity;
 };
 void cpu_piece_release(struct cpu_piece *piece);
 
@@ -140,6 +143,7 @@ struct cpu_sizes {
     uint64_t chunks;              /* of a batch */
     uint64_t piece;               /* examples that a lock-free worker builds together */
     uint64_t window;              /* kept words each side of a piece; 0 where examples are no windows */
+    struct walks walks;           /* how long walks are; 0 where there is no graph */
 };
 
 struct backend {

@@ -121,9 +121,9 @@ const struct command commands[] = {
     {"evaluate", cmd_evaluate,
      "evaluate RUN [--pairs=FILE ...] [--analogies=FILE ...] [--restrict=30000] [--train=LISTS --held-out=LISTS] "
      "[--format=F] "
-     "[--groups=FILE --met=5 --sample=2000] [--k=20] "
+     "[--groups=FILE --met=5 --sample=2000] [--labels=FILE --share=0.5] [--edges=FILE --known=FILE --directed] [--k=20] "
      "[--table=target|context|sum|normsum] [--score=SCORE]",
-     "similarity, analogies, held-out items, groups, each with its coverage",
+     "similarity, analogies, held-out items and links, groups, labels, each with its coverage",
      RUN_HELP
      "\n"
      "\n"
@@ -144,6 +144,15 @@ const struct command commands[] = {
      "are\n"
      "                    searched (which is the same where ids are ranks of frequency)\n"
      "  --sample=2000     groups: ask at most so many of them, always the same ones\n"
+     "  --labels=FILE     lines of node and its labels: micro and macro F1 of a logistic regression a label, trained on a share\n"
+     "                    of the labelled nodes and asked for as many labels of the others as they have: mean and spread of\n"
+     "                    ten shuffles, those of numpy.random.default_rng(0 .. 9).permutation\n"
+     "  --share=0.5       labels: the share that is trained on; several with commas between\n"
+     "  --edges=FILE      lines of two nodes, links held out of a graph: AUC against as many pairs that are no links, MRR and\n"
+     "                    hits@10 of each link's end among 1,000 nodes that are none. Scores: dot, cosine and hadamard (a\n"
+     "                    regression over products of columns) of the table's rows; cross and cross-cosine of both tables\n"
+     "  --known=FILE      links: those that the run was trained on, which are then no wrong answers; hadamard needs them\n"
+     "  --directed        links: have a head, which alone is asked for; by itself both ends are\n"
      "  --k=20            held-out items, groups: how many are looked at\n"
      "  --table=TABLE     target, context, their sum, or normsum (each of unit length first): whose rows are compared by\n"
      "                    cosine; by itself the table that nearest asks\n"

@@ -45,7 +45,8 @@ static void resolve_examples(struct config *c) {
     const struct corpus_format_properties *format = &corpus_formats[c->corpus_format];
     int text = format->sentences, adjacency = format->targets;
     choose_count(&c->corpus_min_count, text ? 5 : 1);
-    if (c->examples_mode == MODE_AUTO) c->examples_mode = text ? MODE_WINDOW : adjacency ? MODE_ADJACENCY : mode_of_lists(c);
+    if (c->examples_mode == MODE_AUTO)
+        c->examples_mode = text ? MODE_WINDOW : adjacency ? MODE_ADJACENCY : format->edges ? MODE_WALK : mode_of_lists(c);
     int window = config_is_window(c), user = c->examples_mode == MODE_USER;
     choose(&c->examples_pooled_gradient, POOLED_AUTO, c->examples_mode == MODE_CBOW ? POOLED_WHOLE : POOLED_MEAN);
     config_choose_real(&c->examples_subsample, text && window ? 1e-4 : 0);
@@ -54,7 +55,7 @@ static void resolve_examples(struct config *c) {
     choose_count(&c->examples_positives, user || c->examples_mode == MODE_ADJACENCY ? 0 : 4);
     choose(&c->examples_short, SHORT_AUTO, adjacency || user ? SHORT_REPEAT : SHORT_SKIP);
     choose(&c->examples_shuffle, TRUTH_AUTO, !window);
-    choose(&c->examples_shuffle_items, TRUTH_AUTO, window && !text);
+    choose(&c->examples_shuffle_items, TRUTH_AUTO, window && !text && !format->edges);
     choose_count(&c->negatives_count, user ? 1000 : 5);
     choose(&c->negatives_law, LAW_AUTO, user ? NOISE_UNIFORM : NOISE_UNIGRAM);
     c->per_auto |= c->negatives_per == PER_AUTO;
@@ -65,7 +66,8 @@ static void resolve_examples(struct config *c) {
 /* These defaults make a good model of items without any key. Experiments chose them; configs/README.md has the figures. The
  * rate and its fall belong to the rule that is chosen here: a rule that the user names has its own. */
 static void resolve_items(struct config *c) {
-    int items = !corpus_formats[c->corpus_format].sentences, adjacency = corpus_formats[c->corpus_format].targets;
+    int walks = c->examples_mode == MODE_WALK, adjacency = corpus_formats[c->corpus_format].targets;
+    int items = !corpus_formats[c->corpus_format].sentences && !walks;
     int user = c->examples_mode == MODE_USER, own_rule = c->optimizer_rule == RULE_AUTO;
     choose_count(&c->train_epochs, adjacency ? 120 : user ? 20 : items ? 10 : 5);
     choose(&c->optimizer_rule, RULE_AUTO, user ? RULE_ADAM : items ? RULE_ADAGRAD : RULE_SGD);
@@ -88,7 +90,7 @@ static void resolve_optimizer(struct config *c) {
 
 enum { CLIP_OF_TEXT = 30 }; /* for sgd in batches of text: by experiment, configs/README.md */
 
-/* Text is trained lock-free by sgd where that can be. Several ranks train it in batches, where plain sgd diverges without a
+/* Text and walks are trained lock-free by sgd where that can be. Several ranks train them in batches, where plain sgd diverges without a
  * bound. */
 static void resolve_update(struct config *c) {
     char why[HOGWILD_WHY];
@@ -96,7 +98,8 @@ static void resolve_update(struct config *c) {
     struct hogwild_asked alone = config_hogwild(c);
     alone.ranks = 1;
     if (no_clip) alone.rule.clip = 0;
-    int plain = c->corpus_format == FORMAT_TEXT && c->optimizer_rule == RULE_SGD && !hogwild_refuses(&alone, why);
+    int words = c->corpus_format == FORMAT_TEXT || c->examples_mode == MODE_WALK;
+    int plain = words && c->optimizer_rule == RULE_SGD && !hogwild_refuses(&alone, why);
     c->update_auto |= automatic;
     c->clip_auto |= no_clip;
     choose(&c->train_update, UPDATE_AUTO, plain && !many ? UPDATE_HOGWILD : UPDATE_BATCH);
@@ -126,7 +129,8 @@ enum { FORMAT_NAMES = 64 };
 static const size_t COLUMNS = offsetof(struct corpus_format_properties, columns),
                     RATINGS = offsetof(struct corpus_format_properties, ratings),
                     NAMES = offsetof(struct corpus_format_properties, names),
-                    TARGETS = offsetof(struct corpus_format_properties, targets);
+                    TARGETS = offsetof(struct corpus_format_properties, targets),
+                    EDGES = offsetof(struct corpus_format_properties, edges);
 
 /* The formats with a property, by its place in struct corpus_format_properties: "lists or pairs". */
 static const char *formats_with(size_t property, char out[FORMAT_NAMES]) {
@@ -154,6 +158,10 @@ static int check_format(const struct config *c) {
         return fail("examples.mode = adjacency needs lines of a target and its contexts, and corpus.format is %s; "
                     "set corpus.format = %s, or examples.mode = window",
                     format->name, formats_with(TARGETS, others));
+    if (format->edges != (c->examples_mode == MODE_WALK))
+        return fail("examples.mode = %s with corpus.format = %s: a graph is walked (corpus.format = %s with examples.mode = walk), and "
+                    "nothing else is",
+                    config_choice_name("examples", "mode", c->examples_mode), format->name, formats_with(EDGES, others));
     return 0;
 }
 
@@ -193,6 +201,10 @@ static int check_draws(const struct config *c) {
         return fail("examples.targets = new is for lists whose known items stay as they are: it needs examples.mode = list and "
                     "train.freeze = known, and they are %s and %s",
                     mode, config_choice_name("train", "freeze", c->train_freeze));
+    if (c->examples_mode == MODE_WALK && (c->examples_shuffle || c->examples_shuffle_items))
+        return fail("examples.%s = yes with examples.mode = walk: walks begin in a drawn order as it is, and go from neighbour to "
+                    "neighbour; leave it out",
+                    c->examples_shuffle ? "shuffle" : "shuffle_items");
     if (c->examples_replacement && c->examples_positives == 0 && !config_is_window(c))
         return fail("examples.replacement = yes draws a number of positives, and examples.positives = 0 takes all; set "
                     "one of the two");

@@ -150,6 +150,57 @@ enum sptx_status sptx_run_evaluate_groups(struct sptx_run *run, const char *tabl
     return leave(run->context, count < 0 ? -1 : 0);
 }
 
+_Static_assert((int)SPTX_SHARES_MOST == (int)LABELS_SHARES, "the header tells of the most shares");
+
+static int check_shares(const double *shares, uint32_t count) {
+    if (!shares || !count || count > LABELS_SHARES)
+        return fail_usage("%u shares are asked for, wanted 1 to %d, and where they are", count, LABELS_SHARES);
+    for (uint32_t i = 0; i < count; i++)
+        if (!(shares[i] > 0 && shares[i] < 1)) return fail_usage("a share of %g is not between 0 and 1", shares[i]);
+    return 0;
+}
+
+enum sptx_status sptx_run_evaluate_labels(struct sptx_run *run, const char *table, const char *path,
+                                          const double *shares, uint32_t count, struct sptx_labels_score *scores) {
+    struct labels_score found[LABELS_SHARES];
+    struct config config = {.name = NULL};
+    if (!run) return SPTX_USAGE;
+    enter(run->context);
+    int view = judged_table(run, table, path, scores);
+    int result = view < 0 || check_shares(shares, count) || device_config(run->context, &config)
+                     ? -1
+                     : evaluate_labels(found, &run->model, (enum model_view)view, path, shares, (int)count, &config);
+    for (uint32_t i = 0; !result && i < count; i++)
+        scores[i] =
+            (struct sptx_labels_score){found[i].share,        found[i].micro,   found[i].micro_spread, found[i].macro,
+                                       found[i].macro_spread, found[i].covered, found[i].total,        found[i].labels};
+    config_release(&config);
+    return leave(run->context, result);
+}
+
+_Static_assert((int)SPTX_LINK_SCORES == (int)LINK_SCORES, "the header tells of all scores");
+
+enum sptx_status sptx_run_evaluate_links(struct sptx_run *run, const char *table, const char *held_out,
+                                         const char *known, uint32_t directed, struct sptx_links_score *scores,
+                                         struct sptx_links_counts *counts) {
+    struct links_score found[LINK_SCORES];
+    struct links_counts counted;
+    struct links_request request = {.held_out = held_out, .known = known, .directed = (int)directed};
+    struct config config = {.name = NULL};
+    if (!run) return SPTX_USAGE;
+    enter(run->context);
+    int view = judged_table(run, table, held_out, counts ? (const void *)scores : NULL);
+    if (view >= 0 && directed > 1) view = fail_usage("directed = %u is neither 0 nor 1", directed);
+    int result = view < 0 || device_config(run->context, &config)
+                     ? -1
+                     : evaluate_links(found, &counted, &run->model, (enum model_view)view, &request, &config);
+    for (int i = 0; !result && i < LINK_SCORES; i++)
+        scores[i] = (struct sptx_links_score){found[i].auc, found[i].mrr, found[i].hits};
+    if (!result) *counts = (struct sptx_links_counts){counted.links, counted.asked, counted.nodes, counted.unknown};
+    config_release(&config);
+    return leave(run->context, result);
+}
+
 /* ---- files ---- */
 
 enum sptx_status sptx_run_export(struct sptx_run *run, const char *table, uint32_t lists, const char *format_name,
