@@ -137,6 +137,7 @@ _CALLS = {
     "sptx_corpus_words": (c_int, [c_void_p, c_uint32, POINTER(Tokens)]),
     "sptx_corpus_sentences": (c_int, [c_void_p, POINTER(Tokens), c_void_p, c_uint64, POINTER(Tokens)]),
     "sptx_corpus_pairs": (c_int, [c_void_p, POINTER(Tokens), POINTER(Tokens), c_void_p]),
+    "sptx_corpus_edges": (c_int, [c_void_p, POINTER(Tokens), POINTER(Tokens), c_void_p]),
     "sptx_corpus_train": (c_int, [c_void_p, c_int, ProgressFunction, c_void_p]),
     "sptx_run_open": (c_int, [c_void_p, c_char_p, POINTER(c_void_p)]),
     "sptx_run_close": (None, [c_void_p]),
