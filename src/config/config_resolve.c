@@ -82,7 +82,7 @@ static void resolve_optimizer(struct config *c) {
     int rule = c->optimizer_rule;
     struct rule_options usual = rules_defaults(rule);
     config_choose_real(&c->optimizer_lr, rule != RULE_SGD ? usual.lr : c->examples_mode == MODE_CBOW   ? 0.06
-                                                    : c->examples_mode == MODE_WALK ? 0.0125
+                                                    : c->examples_mode == MODE_WALK ? 0.01
                                                                                     : 0.025);
     choose(&c->optimizer_schedule, SCHEDULE_AUTO, rule == RULE_SGD ? SCHEDULE_LINEAR : SCHEDULE_CONSTANT);
 #define NUMBER(name, fallback, lowest, highest, rules, help)
