@@ -58,7 +58,7 @@ int cmd_report(int argc, char **argv) {
         arguments_number("report", "search", listed, 1, MOST_LISTED, &request.listed) ||
         arguments_config(&config, 0, NULL, &arguments) || model_open(&model, request.run))
         goto out;
-    int view = answers_view_named(&model, table);
+    int view = answers_view_named(&model, table, (unsigned)config.device_threads);
     if (view < 0 || !(request.rows = answers_rows(&model, lists))) goto out;
     request.view = (enum model_view)view;
     result = write_report(&model, &request, titles, &config, out);

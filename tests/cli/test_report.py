@@ -112,7 +112,7 @@ def test_titles_and_what_evaluate_said(trained):
      "--out = 'run/vocab.tsv' is a file of the run in 'run', which would be lost: choose another"),
     (["report", "run", "--out=no/page.html"], 1, "cannot write 'no/page.html': No such file or directory"),
     (["report", "nowhere", "--out=x"], 1, "there is no run directory 'nowhere'"),
-    (["report", "run", "--out=x", "--table=both"], 2, "'both' is not a table; wanted target, context, sum or normsum"),
+    (["report", "run", "--out=x", "--table=both"], 2, "'both' is not a table; wanted target, context, sum, normsum or propagated"),
     (["report", "run", "--out=x", "--titles=nowhere"], 1, "cannot open 'nowhere': No such file or directory"),
     (["report", "run", "--out=x", "--evaluation=nowhere"], 1, "cannot open 'nowhere': No such file or directory"),
 ])

@@ -198,7 +198,8 @@ class Asked:
     def _judge_labels(self, table: Optional[bytes], path: Path, share: Union[float, Sequence[float]]) -> List[Dict[str, Any]]:
         shares = [float(one) for one in numpy.atleast_1d(share)]
         scores = (_library.LabelsScore * len(shares))()
-        self._ask(library.sptx_run_evaluate_labels, table, path_of(path), (ctypes.c_double * len(shares))(*shares), len(shares), scores)
+        given = (ctypes.c_double * len(shares))(*shares)
+        self._ask(library.sptx_run_evaluate_labels, table, path_of(path), given, len(shares), scores)
         return [_fields_of(score) for score in scores]
 
     def _judge_links(self, table: Optional[bytes], path: Path, known: Optional[Path], directed: bool) -> Dict[str, Any]:
