@@ -469,9 +469,10 @@ struct sptx_report_options {
     uint64_t top;    /* rows of the map: the most frequent ones */
     uint64_t listed; /* rows whose nearest rows can be searched in the page */
     uint64_t lists;  /* 1: rows of lists are shown, too */
+    const char *labels; /* a file of lines of a row and its labels, by which the map is coloured; NULL: it is by clusters */
 };
 #define SPTX_REPORT_OPTIONS                                                                                            \
-    { sizeof(struct sptx_report_options), 0, 0, 0, 0, 0, 5000, 20000, 0 }
+    { sizeof(struct sptx_report_options), 0, 0, 0, 0, 0, 5000, 20000, 0, 0 }
 /* Writes one page of HTML that shows the run, as `sptx-w2v report` does. options: NULL for the defaults. */
 enum sptx_status sptx_run_report(struct sptx_run *run, const char *path, const struct sptx_report_options *options);
 

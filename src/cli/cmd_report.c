@@ -26,7 +26,7 @@ static int write_report(const struct model *model, struct page_request *request,
     return 0;
 }
 
-/* sptx-w2v report RUN --out=FILE [--titles=FILE] [--top=5000] [--search=20000] [--table=TABLE] [--lists]
+/* sptx-w2v report RUN --out=FILE [--titles=FILE] [--labels=FILE] [--top=5000] [--search=20000] [--table=TABLE] [--lists]
  * [--evaluation=FILE ...] */
 int cmd_report(int argc, char **argv) {
     const char *out = NULL, *titles = NULL, *top = NULL, *listed = NULL, *table = NULL, *evaluations[OPTION_TIMES];
@@ -34,6 +34,7 @@ int cmd_report(int argc, char **argv) {
     int lists = 0;
     const struct option options[] = {{.name = "out", .text = &out},
                                      {.name = "titles", .text = &titles},
+                                     {.name = "labels", .text = &request.labels},
                                      {.name = "top", .text = &top},
                                      {.name = "search", .text = &listed},
                                      {.name = "table", .text = &table},

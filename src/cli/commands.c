@@ -192,7 +192,8 @@ const struct command commands[] = {
      "                    \"items\": [{\"item\": .., \"score\": 0.5, \"title\": ..}, ..]}; known, unknown: items of the list\n"
      "\n" DEVICE_HELP},
     {"report", cmd_report,
-     "report RUN --out=FILE [--titles=FILE] [--top=5000] [--search=20000] [--table=TABLE] [--lists] [--evaluation=FILE ...]",
+     "report RUN --out=FILE [--titles=FILE] [--labels=FILE] [--top=5000] [--search=20000] [--table=TABLE] [--lists] "
+     "[--evaluation=FILE ...]",
      "a page for the browser: curves, a map, nearest rows to search",
      RUN_HELP
      "\n"
@@ -202,6 +203,8 @@ const struct command commands[] = {
      "\n"
      "  --out=FILE         written beside and renamed, never half there; /dev/stdout and pipes get the bytes as they come\n"
      "  --titles=FILE      lines of id <TAB> title: titles are shown beside ids, and found\n"
+     "  --labels=FILE      lines of row and its labels: the map is coloured by each row's first label; by itself by clusters,\n"
+     "                     which are called by their most frequent rows\n"
      "  --top=5000         rows of the map, at most 20,000: it compares all with each other, so that 5,000 take seconds and\n"
      "                     20,000 minutes on two cores\n"
      "  --search=20000     rows whose ten nearest ones can be looked up, among all rows; --top at least, and as many\n"

@@ -243,6 +243,7 @@ static int write_report(struct sptx_run *run, const char *path, const struct spt
                                    .top = options->top,
                                    .listed = options->listed,
                                    .titles = &titles,
+                                   .labels = options->labels,
                                    .evaluations = options->evaluations,
                                    .evaluation_count = (int)options->evaluation_count};
     int result = view < 0 || !request.rows || (options->titles && titles_read(&titles, &run->model, options->titles)) ||
