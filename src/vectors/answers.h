@@ -6,6 +6,7 @@
  *   items of lists   (list)                   items   target    target; trained by cosines: context-cosine
  *   lists with rows  (user)                   items   context   user; trained by cosines: user-cosine
  *   citations, links (adjacency)              all     sum       user: the paper's own row; for items by hand: sum
+ *   graphs           (walk)                   nodes   normsum   normsum
  *
  * A list's row has a name in the vocabulary, too; it answers only where lists are asked for. Rows trained by cosines lie near
  * rows of the other table and, unlike those trained by dot products, hardly near rows of their own (goodbooks, softmax:
@@ -23,7 +24,10 @@ enum list_score answers_score(const struct model *model, int named);
 /* Returns how many rows answer, from the first on: the items; with `lists` also the lists behind them. 0 after
  * fail(). */
 uint64_t answers_rows(const struct model *model, int lists);
-/* Returns the table of that name, or, for NULL, that of the drawing above; -1 after fail_usage(). */
-int answers_view_named(const struct model *model, const char *name);
+/* Each returns the table, or the score, of that name, or, for NULL, that of the drawing above; -1 after fail_usage().
+ * The table `propagated` is made where it is asked for first, with so many threads (0: one a core); -1 after fail()
+ * where the run has no graph. */
+int answers_view_named(struct model *model, const char *name, unsigned threads);
+int answers_score_named(struct model *model, const char *name, int named, unsigned threads);
 
 #endif

@@ -82,8 +82,8 @@ class GroupsScore(Structure):
 
 
 class LabelsScore(Structure):
-    _fields_ = [("share", c_double), ("micro", c_double), ("micro_spread", c_double), ("macro", c_double), ("macro_spread", c_double),
-                ("covered", c_uint64), ("total", c_uint64), ("labels", c_uint64)]
+    _fields_ = [("share", c_double), ("micro", c_double), ("micro_spread", c_double), ("macro", c_double),
+                ("macro_spread", c_double), ("covered", c_uint64), ("total", c_uint64), ("labels", c_uint64)]
 
 
 class LinksScore(Structure):
@@ -96,7 +96,7 @@ class LinksCounts(Structure):
 
 class ReportOptions(Structure):
     _fields_ = [("size", c_uint64), ("run", c_char_p), ("table", c_char_p), ("titles", c_char_p), ("evaluations", POINTER(c_char_p)),
-                ("evaluation_count", c_uint64), ("top", c_uint64), ("listed", c_uint64), ("lists", c_uint64)]
+                ("evaluation_count", c_uint64), ("top", c_uint64), ("listed", c_uint64), ("lists", c_uint64), ("labels", c_char_p)]
 
 
 ProgressFunction = CFUNCTYPE(c_int, c_void_p, POINTER(Progress))
@@ -166,7 +166,8 @@ _CALLS = {
     "sptx_run_evaluate_groups": (c_int, [c_void_p, c_char_p, c_char_p, c_uint64, c_uint64, c_uint32, POINTER(GroupsScore),
                                          POINTER(c_uint32)]),
     "sptx_run_evaluate_labels": (c_int, [c_void_p, c_char_p, c_char_p, POINTER(c_double), c_uint32, POINTER(LabelsScore)]),
-    "sptx_run_evaluate_links": (c_int, [c_void_p, c_char_p, c_char_p, c_char_p, c_uint32, POINTER(LinksScore), POINTER(LinksCounts)]),
+    "sptx_run_evaluate_links": (c_int, [c_void_p, c_char_p, c_char_p, c_char_p, c_uint32, POINTER(LinksScore),
+                                        POINTER(LinksCounts)]),
     "sptx_run_export": (c_int, [c_void_p, c_char_p, c_uint32, c_char_p, c_char_p]),
     "sptx_run_report": (c_int, [c_void_p, c_char_p, POINTER(ReportOptions)]),
 }
