@@ -75,7 +75,8 @@ static int read_arguments(int argc, char **argv, struct generate_options *wanted
     *wanted = (struct generate_options){
         .kind = (enum generate_kind)kind, .rows = usual[kind].rows, .lists = usual[kind].lists};
     if (arguments_number("generate", "rows", rows, graph ? 2 : 1, WORDS_MOST, &wanted->rows) ||
-        arguments_number("generate", graph ? "edges" : "lists", graph ? edges : lists, 1, ((uint64_t)1 << 48) - 1, &wanted->lists) ||
+        arguments_number("generate", graph ? "edges" : "lists", graph ? edges : lists, 1, ((uint64_t)1 << 48) - 1,
+                         &wanted->lists) ||
         arguments_number("generate", "seed", seed_text, 0, UINT32_MAX, &seed))
         return -1;
     wanted->seed = (uint32_t)seed;

@@ -115,7 +115,7 @@ const char *columns_separator(const char *at, const char *end) {
 
 /* ---- lines ---- */
 
-/* What a byte of the free form is. */
+/* The kinds of bytes in a line of the free form. */
 enum { IN_WORD, BETWEEN, COMMA, LINE_END };
 static const unsigned char byte_kinds[256] = {
     [' '] = BETWEEN, ['\t'] = BETWEEN, ['\r'] = BETWEEN, ['\v'] = BETWEEN, ['\f'] = BETWEEN, [','] = COMMA, ['\n'] = LINE_END};

@@ -97,7 +97,8 @@ static void draw_groups(const struct line_source *source, uint64_t number, uint3
 
 /* ---- edges ---- */
 
-/* Where the quadrants of R-MAT begin, as parts of 2^16: .57 has neither bit, .19 each one of them, and the rest both. */
+/* A draw of 16 bits is in the quadrant without either bit (.57), with the second (.19), with the first (.19), or with both. These
+ * are the bounds between them. */
 enum { SECOND_BIT = 37356, FIRST_BIT = 49807, BOTH_BITS = 62259, BITS_A_DRAW = 8 };
 
 /* Draws an edge among all numbers of `bits` bits. */

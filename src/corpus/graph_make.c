@@ -26,8 +26,10 @@ int graph_settle(struct corpus_options *options, const struct corpus *corpus) {
     return weighted < 0 ? -1 : 0;
 }
 
-uint64_t graph_fingerprint(const struct corpus *corpus, const struct vocab *vocab, const struct corpus_options *options) {
-    uint64_t facts[] = {encode_fingerprint(corpus, vocab, options), (uint64_t)options->directed, options->weights == WEIGHTS_YES};
+uint64_t graph_fingerprint(const struct corpus *corpus, const struct vocab *vocab,
+                           const struct corpus_options *options) {
+    uint64_t facts[] = {encode_fingerprint(corpus, vocab, options), (uint64_t)options->directed,
+                        options->weights == WEIGHTS_YES};
     return XXH3_64bits(facts, sizeof facts);
 }
 
@@ -63,7 +65,8 @@ struct edge_block {
 };
 
 static int grow(struct edge_block *block) {
-    return mem_grow(&block->ends, &block->ends_capacity, 2 * block->count + NODES, sizeof *block->ends, "the edges of a block") ||
+    return mem_grow(&block->ends, &block->ends_capacity, 2 * block->count + NODES, sizeof *block->ends,
+                    "the edges of a block") ||
                    mem_grow(&block->weights, &block->weights_capacity, block->count + NODES / 2, sizeof *block->weights,
                             "the edges of a block")
                ? -1
@@ -94,7 +97,8 @@ static void ask(const struct reading *reading, struct edge_block *block, const c
     if (in_table)
         __builtin_prefetch(&reading->integers.rows[integer]);
     else
-        words_ask(&reading->vocab->words, &block->asked[block->asked_waiting++], words_hash(node, length), node, length);
+        words_ask(&reading->vocab->words, &block->asked[block->asked_waiting++], words_hash(node, length), node,
+                  length);
     block->integers[block->waiting++] = in_table ? integer : NO_INTEGER;
 }
 
@@ -117,7 +121,8 @@ static int put_block(struct reading *reading, const struct edge_block *block) {
     uint64_t at = atomic_fetch_add(&reading->edges, block->count), ends = 2 * sizeof *block->ends;
     int bad = retry_write_at(reading->ends, block->ends, block->count * ends, at * ends);
     if (!bad && reading->weights >= 0)
-        bad = retry_write_at(reading->weights, block->weights, block->count * sizeof *block->weights, at * sizeof *block->weights);
+        bad = retry_write_at(reading->weights, block->weights, block->count * sizeof *block->weights,
+                             at * sizeof *block->weights);
     return bad ? fail_system("write beside", reading->path) : 0;
 }
 
@@ -185,7 +190,8 @@ static int make_of_files(struct reading *reading, struct pool *pool) {
     int weighted = reading->options->weights == WEIGHTS_YES, result = -1;
     reading->ends = file_open_unnamed(reading->path);
     if (weighted && reading->ends >= 0) reading->weights = file_open_unnamed(reading->path);
-    if (reading->ends >= 0 && (!weighted || reading->weights >= 0) && !integer_rows_make(&reading->integers, reading->vocab)) {
+    if (reading->ends >= 0 && (!weighted || reading->weights >= 0) &&
+        !integer_rows_make(&reading->integers, reading->vocab)) {
         corpus_read_as(reading->corpus, reading->options);
         corpus_rewind(reading->corpus);
         progress_start(&reading->progress, "reading", reading->options->report_seconds);
@@ -219,7 +225,8 @@ static int make_of_gathered(struct reading *reading, const struct gathered *gath
 
 int graph_make(struct graph *graph, const char *path, struct corpus *corpus, const struct vocab *vocab,
                const struct corpus_options *options, struct pool *pool) {
-    struct reading reading = {.corpus = corpus, .vocab = vocab, .options = options, .path = path, .ends = -1, .weights = -1};
+    struct reading reading = {
+        .corpus = corpus, .vocab = vocab, .options = options, .path = path, .ends = -1, .weights = -1};
     const struct gathered *gathered = corpus_gathered(corpus);
     *graph = (struct graph){0};
     if (gathered ? make_of_gathered(&reading, gathered, pool) : make_of_files(&reading, pool)) return -1;

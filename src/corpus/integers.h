@@ -1,5 +1,5 @@
-/* integers: words that are plain numbers, as the ids of files mostly are. What belongs to such a word lies in a table at its
- * place, and no search finds it.
+/* integers: words that are plain numbers, as the ids of files mostly are. What belongs to such a word lies in a table
+ * at its place, and no search finds it.
  *
  * An integer is the digits of 0 .. INTEGERS - 1 without a zero in front, so that equal numbers are equal words.
  */

@@ -10,7 +10,7 @@ Nothing is imported for a kind of data: what a library's object can do is asked 
 import itertools
 import os
 from collections.abc import Iterable, Mapping
-from typing import Any, Iterator, List, Optional, Sequence
+from typing import Any, Iterator, List, Optional, Sequence, Tuple
 
 import numpy
 
@@ -49,6 +49,17 @@ def _sized(sentence: Any, number: int) -> Any:
     raise TypeError("sentence %d is a %s, wanted an iterable of str, bytes or int" % (number, type(sentence).__name__))
 
 
+def _blocks(data: Iterable) -> Iterator[Tuple[int, List[Any]]]:
+    """Yields the data in blocks, each with the number of its first part."""
+    rest, number = iter(data), 0
+    while True:
+        block = list(itertools.islice(rest, BLOCK))
+        if not block:
+            return
+        yield number, block
+        number += len(block)
+
+
 class Sentences(Source):
     """Iterables of tokens, one after the other."""
 
@@ -56,19 +67,11 @@ class Sentences(Source):
         super().__init__()
         self._sentences = sentences
 
-    def _blocks(self) -> Iterator[List[Any]]:
-        rest, number = iter(self._sentences), 0
-        while True:
-            block = list(itertools.islice(rest, BLOCK))
-            if not block:
-                return
-            yield [sentence if type(sentence) is list else _sized(sentence, number + i) for i, sentence in enumerate(block)]
-            number += len(block)
-
     def give(self, corpus: Corpus) -> None:
         dictionary = Dictionary(corpus)
-        for block in self._blocks():
-            _give_block(corpus, dictionary, block)
+        for number, block in _blocks(self._sentences):
+            _give_block(corpus, dictionary, [sentence if type(sentence) is list else _sized(sentence, number + i)
+                                             for i, sentence in enumerate(block)])
 
 
 def _give_block(corpus: Corpus, dictionary: Dictionary, block: Sequence[Any], names: Any = None) -> None:
@@ -91,15 +94,10 @@ class NamedLists(Source):
 
     def give(self, corpus: Corpus) -> None:
         items, called = Dictionary(corpus), Dictionary(corpus, lists=True)
-        rest, number = iter(self._lists), 0
-        while True:
-            block = list(itertools.islice(rest, BLOCK))
-            if not block:
-                return
+        for number, block in _blocks(self._lists):
             names = numpy.fromiter((called[_pair(pair, number + i)[0]] for i, pair in enumerate(block)), numpy.int32, len(block))
             called.tell()
             _give_block(corpus, items, [_sized(pair[1], number + i) for i, pair in enumerate(block)], known(names, "names"))
-            number += len(block)
 
 
 def _pair(pair: Any, number: int) -> Any:
@@ -210,30 +208,26 @@ class NamedEdges(Source):
 
     def give(self, corpus: Corpus) -> None:
         dictionary = Dictionary(corpus)
-        rest, number, weighted = iter(self._edges), 0, None
-        while True:
-            block = list(itertools.islice(rest, BLOCK))
-            if not block:
-                return
-            weighted = self._lengths(block, number, weighted)
+        parts = None
+        for number, block in _blocks(self._edges):
+            parts = self._parts(block, number, parts)
             ends = numpy.fromiter((dictionary[end] for edge in block for end in edge[:2]), numpy.int32, 2 * len(block))
             dictionary.tell()
-            weights = [edge[2] for edge in block] if weighted == 3 else None
-            corpus.edges(known(ends[::2], "nodes"), known(ends[1::2], "nodes"),
-                         None if weights is None else _weights(weights, len(block)))
-            number += len(block)
+            weights = _weights([edge[2] for edge in block], len(block)) if parts == 3 else None
+            corpus.edges(known(ends[::2], "nodes"), known(ends[1::2], "nodes"), weights)
 
     @staticmethod
-    def _lengths(block: Sequence[Any], number: int, length: Optional[int]) -> int:
-        """Checks that all edges have as many parts as the first one."""
+    def _parts(block: Sequence[Any], number: int, parts: Optional[int]) -> int:
+        """Returns how many parts an edge has, and checks that all have as many as the first one."""
         for i, edge in enumerate(block):
-            length = length or (len(edge) if isinstance(edge, (tuple, list)) else 0)
-            if not isinstance(edge, (tuple, list)) or length not in (2, 3):
+            length = len(edge) if isinstance(edge, (tuple, list)) else 0
+            if length not in (2, 3):
                 raise TypeError("edge %d is %.80r, wanted (node, node) or (node, node, weight)" % (number + i, edge))
-            if len(edge) != length:
+            parts = parts or length
+            if length != parts:
                 raise ValueError("edge %d is %.80r, and the first one has %s weight"
-                                 % (number + i, edge, "a" if length == 3 else "no"))
-        return length
+                                 % (number + i, edge, "a" if parts == 3 else "no"))
+        return parts or 2
 
 
 def _of_networkx(graph: Any) -> Sentences:

@@ -8,11 +8,10 @@
 
 #include <cmocka.h>
 
-
 static struct edges_left left;
 
-/* Reads a file in blocks of four bytes or little more. Returns "from:to=weight;" for each edge that is kept (without "=1"), and
- * the sentence after "edges' " where it fails. */
+/* Reads a file in blocks of four bytes or little more. Returns "from:to=weight;" for each edge that is kept (without
+ * "=1"), and the sentence after "edges' " where it fails. */
 static const char *edges_of(const char *text, enum corpus_weights weights, enum corpus_header header) {
     static char out[1024];
     struct corpus_options options = plain_options(FORMAT_GRAPH);
@@ -69,14 +68,16 @@ static void comments_may_stand_anywhere(void **state) {
 
 static void headers_are_left_out(void **state) {
     assert_edges("source,target,weight\nann,bob,2\n", WEIGHTS_YES, "ann:bob=2;");
-    assert_edges("# made by hand\n\nSource;Target;Type;Id;Weight\nann;bob;Undirected;0;2.5\n", WEIGHTS_YES, "ann:bob=2.5;");
+    assert_edges("# made by hand\n\nSource;Target;Type;Id;Weight\nann;bob;Undirected;0;2.5\n", WEIGHTS_YES,
+                 "ann:bob=2.5;");
     assert_edges("weight\tdst\tsrc\n3\t1\t2\n", WEIGHTS_YES, "2:1=3;");
     assert_edges("from,to\nann,bob\n", WEIGHTS_AUTO, "ann:bob;");
     assert_edges("x y\n1 2\n", WEIGHTS_AUTO, "1:2;");
     assert_edges("x y z\n1 2 a\n", WEIGHTS_AUTO, "1:2;");
     assert_edges("ann bob strength\nann bob 2\n", WEIGHTS_YES, "ann:bob=2;");
     assert_edges("ann bob likes\nbob 3\n", WEIGHTS_AUTO, "ann:bob;bob:3;");
-    assert_edges("%%MatrixMarket matrix coordinate real symmetric\n% by hand\n3 3 2\n1 2 .5\n3 1 2\n", WEIGHTS_YES, "1:2=0.5;3:1=2;");
+    assert_edges("%%MatrixMarket matrix coordinate real symmetric\n% by hand\n3 3 2\n1 2 .5\n3 1 2\n", WEIGHTS_YES,
+                 "1:2=0.5;3:1=2;");
     assert_edges("% sym unweighted\n% 2 3 3\n1 2\n1 3\n", WEIGHTS_AUTO, "1:2;1:3;");
     assert_string_equal(edges_of("# sizes\n3 3 2\n1 2\n", WEIGHTS_NO, HEADER_YES), "1:2;");
     assert_string_equal(edges_of("source target\n1 2\n", WEIGHTS_NO, HEADER_NO), "source:target;1:2;");
@@ -98,19 +99,29 @@ static void bad_edges_name_their_line(void **state) {
         {"source,target\na,b\n,c\n", "line 3: its source is empty"},
         {"source;target\na;b\nc\n", "line 3: 1 column; the header has source and target in columns 1 and 2"}};
     static const char *const weights[][2] = {
-        {"1 2 1\n# or\n1 2 -1\n", "line 3: the weight '-1' is not a positive finite number; graph.weights = no reads edges without"},
-        {"1 2 1\n1 2 nan\n", "line 2: the weight 'nan' is not a positive finite number; graph.weights = no reads edges without"},
-        {"1 2 1\n1 2 inf\n", "line 2: the weight 'inf' is not a positive finite number; graph.weights = no reads edges without"},
-        {"1 2 1\n1 2 1e39\n", "line 2: the weight '1e39' is not a positive finite number that 32 bits hold (1.2e-38 to 3.4e38)"},
-        {"1 2 1\n1 2 1e-40\n", "line 2: the weight '1e-40' is not a positive finite number that 32 bits hold (1.2e-38 to 3.4e38)"},
-        {"a b c\na b d\n", "line 1: the weight 'c' is not a positive finite number; graph.weights = no reads edges without; where "
-                           "the line names the columns, set corpus.header = yes"},
-        {"1 2 1\n1 2\n", "line 2: the edge has no weight, and edges have weights; graph.weights = no reads all edges without"},
-        {"source,target\n1,2\n", "line 2: the edge has no weight, and the header names none; graph.weights = no reads all edges without"}};
+        {"1 2 1\n# or\n1 2 -1\n",
+         "line 3: the weight '-1' is not a positive finite number; graph.weights = no reads edges without"},
+        {"1 2 1\n1 2 nan\n",
+         "line 2: the weight 'nan' is not a positive finite number; graph.weights = no reads edges without"},
+        {"1 2 1\n1 2 inf\n",
+         "line 2: the weight 'inf' is not a positive finite number; graph.weights = no reads edges without"},
+        {"1 2 1\n1 2 1e39\n",
+         "line 2: the weight '1e39' is not a positive finite number that 32 bits hold (1.2e-38 to 3.4e38)"},
+        {"1 2 1\n1 2 1e-40\n",
+         "line 2: the weight '1e-40' is not a positive finite number that 32 bits hold (1.2e-38 to 3.4e38)"},
+        {"a b c\na b d\n",
+         "line 1: the weight 'c' is not a positive finite number; graph.weights = no reads edges without; where "
+         "the line names the columns, set corpus.header = yes"},
+        {"1 2 1\n1 2\n",
+         "line 2: the edge has no weight, and edges have weights; graph.weights = no reads all edges without"},
+        {"source,target\n1,2\n",
+         "line 2: the edge has no weight, and the header names none; graph.weights = no reads all edges without"}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) assert_edges(bad[i][0], WEIGHTS_AUTO, bad[i][1]);
-    for (size_t i = 0; i < sizeof weights / sizeof *weights; i++) assert_edges(weights[i][0], WEIGHTS_YES, weights[i][1]);
+    for (size_t i = 0; i < sizeof weights / sizeof *weights; i++)
+        assert_edges(weights[i][0], WEIGHTS_YES, weights[i][1]);
     assert_edges("1 2\n2 3 .5\n", WEIGHTS_AUTO,
-                 "line 2: the edge has a weight, '.5', and the first edges of the corpus have none; set graph.weights to yes or no");
+                 "line 2: the edge has a weight, '.5', and the first edges of the corpus have none; set graph.weights "
+                 "to yes or no");
 }
 
 static int weighted(const char *text) {

@@ -82,8 +82,15 @@ static void assert_graph(const struct graph *graph, const struct drawn *drawn, i
 static void make_and_check(const struct drawn *drawn, int directed, int weighted) {
     uint64_t checksum = 0;
     for (unsigned threads = 1; threads < 5; threads++) {
-        struct edges edges = {.ends = drawn->ends, .weights = weighted ? drawn->weights : NULL, .weighted = weighted, .count = drawn->count};
-        struct graph_wanted wanted = {.fingerprint = 7, .nodes = NODES, .directed = directed, .at_once = threads * threads * 17, .report_seconds = 1};
+        struct edges edges = {.ends = drawn->ends,
+                              .weights = weighted ? drawn->weights : NULL,
+                              .weighted = weighted,
+                              .count = drawn->count};
+        struct graph_wanted wanted = {.fingerprint = 7,
+                                      .nodes = NODES,
+                                      .directed = directed,
+                                      .at_once = threads * threads * 17,
+                                      .report_seconds = 1};
         struct graph graph;
         uint64_t loops;
         assert_int_equal(graph_write(in_scratch("graph"), &wanted, &edges, pools[threads], &loops), 0);
@@ -166,10 +173,11 @@ static struct corpus_options graph_options(void) {
 static struct made make(const char *text, struct corpus_options options, uint64_t block) {
     struct made made = {.options = options, .corpus = scratch_corpus(scratch_text("edges", text), block)};
     file_remove(in_scratch("graph"));
-    made.result = graph_settle(&made.options, made.corpus) || vocab_build(&made.vocab, made.corpus, &made.options, pools[2]) ||
-                          graph_make(&made.graph, in_scratch("graph"), made.corpus, &made.vocab, &made.options, pools[2])
-                      ? -1
-                      : 0;
+    made.result =
+        graph_settle(&made.options, made.corpus) || vocab_build(&made.vocab, made.corpus, &made.options, pools[2]) ||
+                graph_make(&made.graph, in_scratch("graph"), made.corpus, &made.vocab, &made.options, pools[2])
+            ? -1
+            : 0;
     return made;
 }
 
@@ -186,7 +194,8 @@ static void assert_arcs(const char *text, struct corpus_options options, const c
     if (made.result) fail_msg("of \"%s\": %s", text, report_sentence());
     for (uint64_t node = 0; node < made.graph.nodes; node++)
         for (uint64_t i = made.graph.starts[node]; i < made.graph.starts[node + 1]; i++) {
-            at += sprintf(at, "%s>%s", vocab_word(&made.vocab, node, NULL), vocab_word(&made.vocab, made.graph.neighbours[i], NULL));
+            at += sprintf(at, "%s>%s", vocab_word(&made.vocab, node, NULL),
+                          vocab_word(&made.vocab, made.graph.neighbours[i], NULL));
             at += made.graph.weights ? sprintf(at, "=%g ", made.graph.weights[i]) : sprintf(at, " ");
         }
     if (strcmp(got, wanted)) fail_msg("of \"%s\"\n  wanted \"%s\"\n  got    \"%s\"", text, wanted, got);
@@ -275,10 +284,11 @@ static void sign(char *bytes, uint64_t length) {
 
 static int opens(const char *bytes, uint64_t length, uint64_t fingerprint, uint64_t rows) {
     struct graph graph;
-    int result = graph_reuse(&graph, scratch_file("changed", bytes, length), fingerprint, rows, pools[2]);
-    assert_string_equal(report_sentence(), "");
+    int result = graph_open(&graph, scratch_file("changed", bytes, length), fingerprint, rows, pools[2]);
+    assert_int_equal(!result, !*report_sentence());
+    report_clear();
     graph_close(&graph);
-    return result;
+    return !result;
 }
 
 static void damage_is_seen(void **state) {
@@ -307,7 +317,8 @@ static void arcs_that_make_no_sense_are_seen(void **state) {
     const struct {
         uint64_t at;
         uint32_t value;
-    } changes[] = {{0, 0}, {0, 4}, {0, 3}, {1, 1}, {8, 0}, {9, 0x7f800000}, {9, 0xbf800000}, {9, 0x7fc00000}, {16, 1}, {18, 9}, {19, 1}, {24, 7}};
+    } changes[] = {{0, 0},          {0, 4},          {0, 3},  {1, 1},  {8, 0},  {9, 0x7f800000},
+                   {9, 0xbf800000}, {9, 0x7fc00000}, {16, 1}, {18, 9}, {19, 1}, {24, 7}};
     for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
         memcpy(changed, bytes, length);
         memcpy(changed + GRAPH_HEADER + 4 * changes[i].at, &changes[i].value, 4);
