@@ -18,9 +18,9 @@ comma    = ,
 # ---- CUDA, where nvcc is (CUDA=no builds without) ----
 NVCC      ?= $(shell command -v nvcc 2>/dev/null || ls /usr/local/cuda/bin/nvcc 2>/dev/null)
 CUDA      ?= $(if $(NVCC),yes,no)
-# NVCC chooses a CUDA Toolkit, 11.8 or later. CUDA_ARCH says for which GPUs: native (the one that is here; the default where there is
-# one), all (every one from Turing on: machine code for 7.5, 8.0, 9.0, 10.0 and 12.0, as far as the Toolkit knows them, which later
-# cards of the same generation run, too, and PTX, which the driver compiles for the others), or nvcc's own options.
+# NVCC chooses a CUDA Toolkit, 11.8 or later. CUDA_ARCH says for which GPUs: native (the one that is here; the default where there
+# is one), all (every one from Turing on: machine code for 7.5, 8.0, 9.0, 10.0 and 12.0, as far as the Toolkit knows them, which
+# later cards of the same generation run, too, and PTX, which the driver compiles for the others), or nvcc's own options.
 # EXTRA_NVFLAGS=-lineinfo is for profilers.
 CUDA_ARCH ?= $(if $(wildcard /dev/nvidia[0-9]*),native,all)
 GENCODE_native = -arch=native
@@ -28,7 +28,8 @@ GENCODE_native = -arch=native
 TOOLKIT   := $(if $(filter yes,$(CUDA)),$(shell $(NVCC) --list-gpu-arch; $(NVCC) --help | grep -o -m1 -e --compress-mode))
 SMS        = $(patsubst compute_%,%,$(filter $(addprefix compute_,75 80 90 100 120),$(TOOLKIT)))
 PTX        = $(lastword $(filter 90 100,$(SMS)))
-GENCODE_all = $(foreach sm,$(SMS),-gencode=arch=compute_$(sm)$(comma)code=sm_$(sm)) -gencode=arch=compute_$(PTX)$(comma)code=compute_$(PTX)
+gencode    = -gencode=arch=compute_$(1)$(comma)code=$(2)_$(1)
+GENCODE_all = $(foreach sm,$(SMS),$(call gencode,$(sm),sm)) $(call gencode,$(PTX),compute)
 COMPRESS   = $(if $(filter --compress-mode,$(TOOLKIT)),--compress-mode=size,-Xfatbin -compress-all)
 NVFLAGS    = -O3 -std=c++17 $(COMPRESS) $(or $(GENCODE_$(CUDA_ARCH)),$(CUDA_ARCH)) -Xcompiler -Wall,-pthread,-fPIC $(EXTRA_NVFLAGS)
 CUDA_MAJOR = $(shell $(NVCC) --version | sed -n 's/.*release \([0-9]*\).*/\1/p')
@@ -252,8 +253,8 @@ $(BUILD)/sptx.pc: scripts/sptx.pc.in src/sptx.h Makefile
 # The wheel's library contains the libraries it uses, so that it runs where they are missing; PYTHON_STATIC= links them as usual.
 # It contains the commands, too: the program is a main() beside it, so that kernels are in the package once. The libraries for MPIs
 # are not linked with these: the program loads whichever there is.
-# OLDER_CUDA=FOLDER builds all of it once more, there, by the CUDA Toolkit 11.8 that FOLDER has, for drivers of before this Toolkit's.
-# That build then stands in the package where the only one does otherwise, and this Toolkit's in a folder cudaMAJOR, from which
+# OLDER_CUDA=FOLDER builds all of it once more, in FOLDER, by the CUDA Toolkit 11.8 that is unpacked there, for older drivers. That
+# build then stands in the package where the only one does otherwise, and this Toolkit's in a folder cudaMAJOR, from which
 # src/python/sptx/_build.py takes it where the driver knows that CUDA.
 PYTHON ?= python3
 PYTHON_STATIC ?= yes

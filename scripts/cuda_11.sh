@@ -3,9 +3,9 @@
 #
 #   scripts/cuda_11.sh DIR
 #
-# It is Debian 12's own (component non-free), so apt fetches it, 860 MB, by sources that stand in DIR alone and with the keys that this
-# system trusts. Of its packages only what compiles and links the kernels is unpacked, 100 MB, as NVIDIA lays out a Toolkit: installed,
-# they would take gigabytes and become the system's nvcc. Its host compiler is g++-11. Root is not needed.
+# It is Debian 12's own (component non-free). apt fetches it, 860 MB, by a list of sources that is used here alone, and with the keys
+# that this system trusts. Of its packages only what compiles and links the kernels is unpacked, 100 MB, as NVIDIA lays out a Toolkit:
+# installed, they would take gigabytes and become the system's nvcc. Its host compiler is g++-11. Root is not needed.
 set -euo pipefail
 
 into=${1:?"scripts/cuda_11.sh wants the folder to unpack to"}

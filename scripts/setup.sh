@@ -247,7 +247,9 @@ print(platform.python_version(), "with gensim", gensim.__version__, "and numpy",
     fi
     if [ $fuzz = yes ]; then line libFuzzer "$(clang --version | head -n 1)"; fi
     nvcc=$(nvcc_here || true)
-    if [ $wheel = yes ] && cuda_11_ready; then line 'older CUDA' 'nvcc 11.8, for the wheel'; fi
+    if [ $wheel = yes ] && [ -n "$nvcc" ]; then
+        line 'older CUDA' "$(cuda_11_ready && echo 'nvcc 11.8' || echo 'not found: the wheel wants a driver of the CUDA below')"
+    fi
     line CUDA "$([ -n "$nvcc" ] && "$nvcc" --version | sed -n 's/.*release \([0-9.]*\).*/nvcc \1/p' || echo 'no nvcc: CPU only')"
 }
 
