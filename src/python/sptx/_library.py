@@ -14,6 +14,8 @@ import os
 from ctypes import (CFUNCTYPE, POINTER, Structure, c_char_p, c_double, c_float, c_int, c_uint32, c_uint64, c_void_p)
 from typing import Iterator
 
+from . import _build
+
 OK, FAILED, USAGE, STOPPED = range(4)
 HOST, CUDA = 1, 2
 ANEW, RESUME, OVERWRITE = range(3)
@@ -174,8 +176,8 @@ _CALLS = {
 
 
 def _load():
-    """The library that lies beside this file, or the one that SPTX_LIBRARY names (for trying another build)."""
-    path = os.environ.get("SPTX_LIBRARY") or os.path.join(os.path.dirname(os.path.abspath(__file__)), "libsptx.so")
+    """Loads the library of the package's build for this machine, or the one that SPTX_LIBRARY names (for trying another)."""
+    path = os.environ.get("SPTX_LIBRARY") or os.path.join(_build.folder(), "libsptx.so")
     try:
         library = ctypes.CDLL(path)
     except OSError as error:
