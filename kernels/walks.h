@@ -23,7 +23,8 @@
  *   first order       step / 4        one, which chooses the neighbour
  *   the same,         step / 2        two, for a column of the node's alias table
  *     by weights
- *   with biases       tries before    0 (1 by weights): the candidate; 2: whether it is taken; 3: whether the walk goes back at once
+ *   with biases       tries before    0 (by weights 1, too): the candidate; 2: whether it is taken; 3: whether the walk
+ *                                     goes back without one
  */
 #ifndef SPTX_KERNELS_WALKS_H
 #define SPTX_KERNELS_WALKS_H
@@ -34,7 +35,7 @@
 struct walks {
     const uint64_t *starts;     /* [nodes + 1] node v has arcs starts[v] .. starts[v + 1] - 1 */
     const uint32_t *neighbours; /* [arcs] rising within a node */
-    const struct alias *alias;  /* [arcs] by weights: a node's own table, whose `other` counts from its first arc; NULL: all alike */
+    const struct alias *alias;  /* [arcs] by weights: each node's table, whose `other` counts from its first arc; NULL: all alike */
     uint64_t nodes, arcs;
     uint32_t length;            /* nodes of a walk; 0: there is no graph, examples come from a corpus */
     uint32_t per_node;          /* walks that begin at each node, an epoch */
@@ -125,7 +126,8 @@ FN void walk_draw(const struct walks *w, uint32_t seed, uint64_t number, uint32_
     before.id = DRAW_NONE;
     ids[0] = at.id;
     while (step + 1 < w->length && at.degree) {
-        next = w->biased ? walk_try(w, seed, number, epoch, tries, &at, &before) : walk_step(w, seed, number, epoch, step, &at, &drawn);
+        next = w->biased ? walk_try(w, seed, number, epoch, tries, &at, &before)
+                         : walk_step(w, seed, number, epoch, step, &at, &drawn);
         tries++;
         if (next == DRAW_NONE) continue;
         ids[++step] = next;

@@ -272,7 +272,7 @@ void sptx_stop(struct sptx_context *context);
  *
  * A corpus under construction takes blocks of tokens, of integers, or of numbers of a dictionary, and trains on them as
  * on a file that holds the same: the same vocabulary, the same bytes of vectors. Data may come only once and need not
- * fit memory as text: each different word is kept, and 4 bytes for each token (8 for a pair).
+ * fit memory as text: each different word is kept, and 4 bytes for each token (8 for a pair or an edge).
  *
  *     const char *settings[] = {"corpus.format=text", "run.dir=runs/my"};
  *     struct sptx_corpus *corpus;
@@ -297,14 +297,14 @@ struct sptx_tokens {
 };
 
 /* Opens a corpus for a run of these settings (as for sptx_train; corpus.path stays empty): they are checked before data
- * is read. corpus.format says what the data is: text, lists and adjacency are given as sentences, pairs as pairs.
+ * is read. corpus.format says what the data is: text, lists and adjacency are given as sentences, pairs as pairs, a graph as edges.
  * Nothing is written before sptx_corpus_train(). */
 enum sptx_status sptx_corpus_open(struct sptx_context *context, const char *config, const char *const *settings,
                                   uint64_t count, struct sptx_corpus **corpus);
 void sptx_corpus_close(struct sptx_corpus *corpus); /* harmless on NULL; before its context is closed */
 
 /* Puts words behind those of the dictionary: of items (lists = 0), or of the names of lists (1). Only words that
- * sentences or pairs then have are counted. */
+ * sentences, pairs or edges then have are counted. */
 enum sptx_status sptx_corpus_words(struct sptx_corpus *corpus, uint32_t lists, const struct sptx_tokens *words);
 
 /* Takes `count` sentences, or lists, or targets with their contexts behind them: number i is the tokens from starts[i]
@@ -320,6 +320,11 @@ int sptx_column(const char *name);
  * where it is set, a pair that is not rated is refused. */
 enum sptx_status sptx_corpus_pairs(struct sptx_corpus *corpus, const struct sptx_tokens *lists,
                                    const struct sptx_tokens *items, const double *ratings);
+
+/* Takes edges of a graph: from[i] to to[i], which weighs weights[i]; weights [count], or NULL in every call: edges have none.
+ * Edges from a node to itself and those of weight 0 are left out; graph.directed and graph.weights are as for a file. */
+enum sptx_status sptx_corpus_edges(struct sptx_corpus *corpus, const struct sptx_tokens *from, const struct sptx_tokens *to,
+                                   const double *weights);
 
 /* Trains on what was given, as sptx_train() does, once. A call above that has failed halfway makes this one fail. */
 enum sptx_status sptx_corpus_train(struct sptx_corpus *corpus, enum sptx_beginning beginning,

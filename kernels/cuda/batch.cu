@@ -85,7 +85,7 @@ static int capture_making(struct stage *stage, const struct graph_key *key, int 
     CK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
     int failed = enqueue_making(stage, counted);
     cudaError_t error = cudaStreamEndCapture(stream, &graph);
-    if (!failed && error == cudaSuccess) error = cudaGraphInstantiate(&making->graph, graph, 0);
+    if (!failed && error == cudaSuccess) error = cudaGraphInstantiateWithFlags(&making->graph, graph, 0);
     if (graph) cudaGraphDestroy(graph);
     if (failed) return -1;
     if (error != cudaSuccess) return cuda_failed(error, "capturing a batch");

@@ -1,6 +1,6 @@
-/* batch_walks: where the corpus is a graph, draws the walks that hold a batch's positions, or those of a part of lock-free training,
- * just before they are used. Kernels then read them as they read sentences: kernels/walks.h says what is drawn, here is that a thread
- * draws a walk.
+/* batch_walks: where the corpus is a graph, draws the walks that hold a batch's positions, or those of a part of lock-free
+ * training, just before they are used. Kernels then read them as they read sentences. kernels/walks.h says what is drawn; here each
+ * thread draws a walk.
  */
 #include "cuda.cuh"
 

@@ -213,18 +213,18 @@ const struct command commands[] = {
      "  --lists            rows of lists are shown and found, too\n"
      "  --evaluation=FILE  what evaluate printed (evaluate RUN ... > FILE), shown in the page; may be given several times\n"
      "\n" DEVICE_HELP},
-    {"generate", cmd_generate, "generate books|papers|words --out=FILE [--rows=N --lists=N --seed=S]",
+    {"generate", cmd_generate, "generate books|papers|words|graph --out=FILE [--rows=N --lists=N --edges=N --seed=S]",
      "a synthetic corpus in the shape of a run",
-     "books: reading lists (corpus.format = lists); papers: citations (adjacency); words: sentences (text). The same "
-     "options\n"
-     "make the same bytes. Popularity falls as 1 / rank (Zipf's law, exponent 1), over all rows and within each "
-     "group;\n"
-     "evaluate --groups=FILE.groups.tsv says how much of what was planted a run has found.\n"
+     "books: reading lists (corpus.format = lists); papers: citations (adjacency); words: sentences (text); graph: edges as\n"
+     "R-MAT draws them (graph). The same options make the same bytes. Popularity falls as 1 / rank (Zipf's law, exponent 1),\n"
+     "over all rows and within each group; evaluate --groups=FILE.groups.tsv says how much of what was planted a run has\n"
+     "found. A graph has no groups.\n"
      "\n"
      "  --out=FILE    where to; FILE.groups.tsv beside it tells the series, fields or topics that were drawn\n"
-     "                a FILE that ends in .ids holds the encoded corpus itself, its words in FILE.vocab.tsv\n"
-     "  --rows=N      books, papers or words\n"
-     "  --lists=N     lists, papers that cite, or sentences\n"
+     "                a FILE that ends in .ids holds the encoded corpus itself, its words in FILE.vocab.tsv (of no graph);\n"
+     "                one that ends in .zst is packed\n"
+     "  --rows=N      books, papers, words or nodes\n"
+     "  --lists=N     lists, papers that cite, or sentences; --edges=N: of a graph\n"
      "  --seed=S      of the draws"},
     {"bench", cmd_bench,
      "bench transfer|train|ranks|memory [CONFIG.ini] [--section.key=value ...] [--json] [--rows=N --dim=N --seconds=T "

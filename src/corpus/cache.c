@@ -32,10 +32,11 @@ struct cache {
     struct graph *graph;
 };
 
+/* Returns 1 with the encoded corpus open where it is that of this vocabulary; otherwise 0, perhaps after fail(). */
 static int reuse(struct cache *c) {
     const char *path = c->encoded[c->kind];
     if (c->kind == GRAPH)
-        return graph_reuse(c->graph, path, graph_fingerprint(c->corpus, c->vocab, c->options), c->vocab->size, c->pool);
+        return !graph_open(c->graph, path, graph_fingerprint(c->corpus, c->vocab, c->options), c->vocab->size, c->pool);
     return idstream_reuse(c->stream, path, encode_fingerprint(c->corpus, c->vocab, c->options), c->vocab->size, c->pool);
 }
 

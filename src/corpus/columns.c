@@ -115,30 +115,37 @@ const char *columns_separator(const char *at, const char *end) {
 
 /* ---- lines ---- */
 
-static uint64_t commas(const char *from, const char *to) {
-    uint64_t count = 0;
-    for (; from < to; from++) count += *from == ',';
-    return count;
+/* The kinds of bytes in a line of the free form. */
+enum { IN_WORD, BETWEEN, COMMA, LINE_END };
+static const unsigned char byte_kinds[256] = {
+    [' '] = BETWEEN, ['\t'] = BETWEEN, ['\r'] = BETWEEN, ['\v'] = BETWEEN, ['\f'] = BETWEEN, [','] = COMMA, ['\n'] = LINE_END};
+
+static inline int byte_kind(char byte) {
+    return byte_kinds[(unsigned char)byte];
 }
 
-/* Reads the fields of one line of the free form. An empty field is two commas, or one at an end of the line, with
- * nothing between. */
+/* Reads the fields of one line of the free form. */
 static void read_free(struct corpus_cursor *cursor, struct table_line *fields) {
-    const char *word, *previous = cursor->at;
-    uint64_t length;
-    int kind;
+    const char *at = cursor->at, *end = cursor->end;
+    uint64_t commas = 0; /* since the last field */
     fields->count = 0;
     fields->hole = fields->open = fields->quoted = 0;
-    while ((kind = corpus_token(cursor, ",", &word, &length)) == TOKEN_WORD) {
-        if (commas(previous, word) > (fields->count > 0)) fields->hole = 1;
+    for (;;) {
+        for (; at < end && (byte_kind(*at) == BETWEEN || byte_kind(*at) == COMMA); at++) commas += *at == ',';
+        if (at == end || *at == '\n') break;
+        if (commas > (fields->count > 0)) fields->hole = 1;
+        const char *word = at;
+        while (at < end && byte_kind(*at) == IN_WORD) at++;
         if (fields->count < COLUMNS_READ) {
             fields->word[fields->count] = word;
-            fields->length[fields->count] = length;
+            fields->length[fields->count] = (uint64_t)(at - word);
         }
         fields->count++;
-        previous = word + length;
+        commas = 0;
     }
-    if (commas(previous, cursor->at)) fields->hole = 1;
+    if (commas) fields->hole = 1;
+    cursor->line += at < end;
+    cursor->at = at + (at < end);
 }
 
 /* Reads the columns of one line. The block's bytes are its reader's to change (columns_part). */

@@ -58,18 +58,23 @@ static int read_weight(const struct table_line *columns, const struct columns_fo
     if (weights == WEIGHTS_NO || (weights == WEIGHTS_AUTO && column == NO_COLUMN)) return 0;
     if (column == NO_COLUMN)
         return fail("'%s' line %" PRIu64 ": the edge has no weight, and %s; graph.weights = no reads all edges without",
-                    path, line, form->named && form->column[COLUMN_RATING] == NO_COLUMN ? "the header names none" : "edges have weights");
+                    path, line,
+                    form->named && form->column[COLUMN_RATING] == NO_COLUMN ? "the header names none"
+                                                                            : "edges have weights");
     const char *word = columns->word[column];
     uint64_t length = columns->length[column];
     int is_number = !pairs_rating(word, length, &value);
     if (weights == WEIGHTS_AUTO && !is_number) return 0;
     if (weights == WEIGHTS_AUTO)
-        return fail("'%s' line %" PRIu64 ": the edge has a weight, '%.*s', and the first edges of the corpus have none; set "
+        return fail("'%s' line %" PRIu64
+                    ": the edge has a weight, '%.*s', and the first edges of the corpus have none; set "
                     "graph.weights to yes or no",
                     path, line, text_shown(length), word);
     if (is_number && !edges_weight(value, weight)) return 0;
-    return fail("'%s' line %" PRIu64 ": the weight '%.*s' is not a positive finite number%s%s", path, line, text_shown(length), word,
-                is_number && value > 0 ? " that 32 bits hold (1.2e-38 to 3.4e38)" : "; graph.weights = no reads edges without",
+    return fail("'%s' line %" PRIu64 ": the weight '%.*s' is not a positive finite number%s%s", path, line,
+                text_shown(length), word,
+                is_number && value > 0 ? " that 32 bits hold (1.2e-38 to 3.4e38)"
+                                       : "; graph.weights = no reads edges without",
                 line == 1 && !is_number ? "; where the line names the columns, set corpus.header = yes" : "");
 }
 

@@ -1,7 +1,8 @@
-/* edges: reads the lines of corpus.format = graph, each an edge: node, node[, weight[, anything]], with what columns.h tells
- * between; or the columns that a header names. A line that begins with # or % is a comment.
+/* edges: reads the lines of corpus.format = graph, each an edge: node, node[, weight[, anything]], with what columns.h
+ * tells between; or the columns that a header names. A line that begins with # or % is a comment.
  *
- * Left out, and counted for whoever says so: an edge from a node to itself, and an edge that weighs 0, which no walk takes.
+ * Left out, and counted for whoever says so: an edge from a node to itself, and an edge that weighs 0, which no walk
+ * takes.
  */
 #ifndef SPTX_EDGES_H
 #define SPTX_EDGES_H
@@ -24,8 +25,8 @@ struct edges_left {
 int edges_next(struct corpus_cursor *cursor, const struct corpus_block *block, enum corpus_weights weights,
                struct edges_left *left, struct edge_line *edge);
 
-/* Returns 1 where every edge among the first bytes of the corpus' first files has a number in its column of weights, otherwise
- * 0; -1 after fail(). */
+/* Returns 1 where every edge among the first bytes of the corpus' first files has a number in its column of weights,
+ * otherwise 0; -1 after fail(). */
 int edges_look_weighted(const struct corpus *corpus, const struct corpus_options *options);
 
 /* Checks a weight. Returns 0 with it; -1 where it is no number from 0 on that a float holds (no sentence is kept). */

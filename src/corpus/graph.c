@@ -1,7 +1,6 @@
 #include "graph.h"
 
 #include "base/interrupt.h"
-#include "base/file.h"
 #include "base/pool.h"
 #include "base/report.h"
 #include "graph_file.h"
@@ -63,22 +62,25 @@ static int check_rows(void *context, unsigned worker) {
 }
 
 static int say_damaged(const char *path, uint64_t size) {
-    return fail("the graph '%s' is damaged or of another version: %" PRIu64 " bytes do not hold what its header says", path, size);
+    return fail("the graph '%s' is damaged or of another version: %" PRIu64 " bytes do not hold what its header says",
+                path, size);
 }
 
 /* Reads all of it. */
 static int check(struct graph *graph, const struct graph_header *header, const char *path, struct pool *pool) {
     struct checking c = {.graph = graph, .senseless = UINT64_MAX};
-    if (piece_sum_of(graph->map.data + sizeof *header, graph->map.size - sizeof *header, pool, NULL, NULL, &graph->checksum))
+    if (piece_sum_of(graph->map.data + sizeof *header, graph->map.size - sizeof *header, pool, NULL, NULL,
+                     &graph->checksum))
         return -1;
     if (graph->checksum != header->sum) return say_damaged(path, graph->map.size);
     if (graph->starts[0] || graph->starts[graph->nodes] != graph->arcs)
-        return fail("the graph '%s': its rows go from arc %" PRIu64 " to %" PRIu64 ", and it has %" PRIu64 " arcs", path,
-                    graph->starts[0], graph->starts[graph->nodes], graph->arcs);
+        return fail("the graph '%s': its rows go from arc %" PRIu64 " to %" PRIu64 ", and it has %" PRIu64 " arcs",
+                    path, graph->starts[0], graph->starts[graph->nodes], graph->arcs);
     if (pool_run(pool, check_rows, &c)) return -1;
     if (c.senseless == UINT64_MAX) return 0;
-    return fail("the graph '%s': the arcs of node %" PRIu64 " are none (wanted other nodes in rising order, and weights above 0)", path,
-                (uint64_t)c.senseless);
+    return fail("the graph '%s': the arcs of node %" PRIu64
+                " are none (wanted other nodes in rising order, and weights above 0)",
+                path, (uint64_t)c.senseless);
 }
 
 /* ---- reading ---- */
@@ -100,11 +102,12 @@ int graph_open(struct graph *graph, const char *path, uint64_t fingerprint, uint
     struct file_map map;
     *graph = (struct graph){0};
     if (file_map_open(&map, path)) return -1;
-    int result = !header_fits(&map, &header) ? say_damaged(path, map.size)
-                 : header.fingerprint != fingerprint || header.nodes != rows
-                     ? fail("the graph '%s' was made with another vocabulary than this one of %" PRIu64 " words", path, rows)
-                 : !header.arcs ? fail("the graph '%s' has no edge", path)
-                                : 0;
+    int result =
+        !header_fits(&map, &header) ? say_damaged(path, map.size)
+        : header.fingerprint != fingerprint || header.nodes != rows
+            ? fail("the graph '%s' was made with another vocabulary than this one of %" PRIu64 " words", path, rows)
+        : !header.arcs ? fail("the graph '%s' has no edge", path)
+                       : 0;
     if (!result) {
         view(graph, &map, &header);
         result = check(graph, &header, path, pool);
@@ -114,15 +117,6 @@ int graph_open(struct graph *graph, const char *path, uint64_t fingerprint, uint
         *graph = (struct graph){0};
     }
     return result;
-}
-
-int graph_reuse(struct graph *graph, const char *path, uint64_t fingerprint, uint64_t rows, struct pool *pool) {
-    int failed_before = report_exit_code();
-    *graph = (struct graph){0};
-    int there = file_exists(path);
-    if (there > 0 && !graph_open(graph, path, fingerprint, rows, pool)) return 1;
-    if (!failed_before) report_clear(); /* the graph is made again, and that says what is wrong with the place */
-    return 0;
 }
 
 void graph_close(struct graph *graph) {

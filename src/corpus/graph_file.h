@@ -8,7 +8,7 @@ enum { GRAPH_VERSION = 1, GRAPH_DIRECTED = 1, GRAPH_WEIGHTED = 2 };
 
 struct graph_header {
     char magic[8];
-    uint32_t version, flags; /* GRAPH_DIRECTED, GRAPH_WEIGHTED */
+    uint32_t version, flags;                /* GRAPH_DIRECTED, GRAPH_WEIGHTED */
     uint64_t fingerprint, nodes, arcs, sum; /* sum: piece_sum.h, of all bytes after the header */
     char rest[GRAPH_HEADER - 48];
 };

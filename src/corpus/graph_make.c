@@ -10,6 +10,7 @@
 #include "encode_block.h"
 #include "gathered.h"
 #include "graph_write.h"
+#include "integers.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -25,8 +26,10 @@ int graph_settle(struct corpus_options *options, const struct corpus *corpus) {
     return weighted < 0 ? -1 : 0;
 }
 
-uint64_t graph_fingerprint(const struct corpus *corpus, const struct vocab *vocab, const struct corpus_options *options) {
-    uint64_t facts[] = {encode_fingerprint(corpus, vocab, options), (uint64_t)options->directed, options->weights == WEIGHTS_YES};
+uint64_t graph_fingerprint(const struct corpus *corpus, const struct vocab *vocab,
+                           const struct corpus_options *options) {
+    uint64_t facts[] = {encode_fingerprint(corpus, vocab, options), (uint64_t)options->directed,
+                        options->weights == WEIGHTS_YES};
     return XXH3_64bits(facts, sizeof facts);
 }
 
@@ -37,44 +40,66 @@ struct reading {
     const struct vocab *vocab;
     const struct corpus_options *options;
     const char *path; /* of the graph, for sentences */
+    struct integer_rows integers;
     struct progress progress;
     int ends, weights; /* files without a name, which threads fill in any order; weights: -1 where edges have none */
     _Atomic uint64_t edges, loops, zeros;
     atomic_int failed;
 };
 
+/* Nodes whose rows are found together. */
+enum { NODES = WORDS_BATCH };
+
 /* A block, and the edges in it. */
 struct edge_block {
     struct corpus_block block;
     struct edges_left left;
-    struct word_query asked[WORDS_BATCH]; /* the nodes of edges whose rows are still to be found */
-    float asked_weights[WORDS_BATCH / 2];
+    uint32_t integers[NODES]; /* the nodes of edges whose rows are still to be found: an integer, or NO_INTEGER */
+    float asked_weights[NODES / 2];
     unsigned waiting;
+    struct word_query asked[NODES]; /* those that are no integers */
+    unsigned asked_waiting;
     uint32_t *ends; /* [2 * count] */
     float *weights; /* [count] */
     uint64_t count, ends_capacity, weights_capacity;
 };
 
+static int grow(struct edge_block *block) {
+    return mem_grow(&block->ends, &block->ends_capacity, 2 * block->count + NODES, sizeof *block->ends,
+                    "the edges of a block") ||
+                   mem_grow(&block->weights, &block->weights_capacity, block->count + NODES / 2, sizeof *block->weights,
+                            "the edges of a block")
+               ? -1
+               : 0;
+}
+
 /* Finds the rows of the nodes that wait, and keeps edges between two rows. */
 static int find_rows(const struct reading *reading, struct edge_block *block) {
-    uint32_t rows[WORDS_BATCH];
-    if (mem_grow(&block->ends, &block->ends_capacity, 2 * block->count + WORDS_BATCH, sizeof *block->ends, "the edges of a block") ||
-        mem_grow(&block->weights, &block->weights_capacity, block->count + WORDS_BATCH / 2, sizeof *block->weights,
-                 "the edges of a block"))
-        return -1;
-    encode_rows(reading->vocab, reading->options, block->asked, block->waiting, rows);
+    uint32_t rows[NODES], others[NODES];
+    unsigned other = 0;
+    if (grow(block)) return -1;
+    if (block->asked_waiting) encode_rows(reading->vocab, reading->options, block->asked, block->asked_waiting, others);
+    for (unsigned i = 0; i < block->waiting; i++)
+        rows[i] = block->integers[i] == NO_INTEGER ? others[other++] : reading->integers.rows[block->integers[i]];
     for (unsigned i = 0; i < block->waiting; i += 2) {
         block->ends[2 * block->count] = rows[i];
         block->ends[2 * block->count + 1] = rows[i + 1];
         block->weights[block->count] = block->asked_weights[i / 2];
         block->count += rows[i] != WORDS_ABSENT && rows[i + 1] != WORDS_ABSENT;
     }
-    block->waiting = 0;
+    block->waiting = block->asked_waiting = 0;
     return 0;
 }
 
 static void ask(const struct reading *reading, struct edge_block *block, const char *node, uint64_t length) {
-    words_ask(&reading->vocab->words, &block->asked[block->waiting++], words_hash(node, length), node, length);
+    uint32_t integer = integer_of(node, length);
+    int in_table = integer < reading->integers.size;
+    if (in_table)
+        __builtin_prefetch(&reading->integers.rows[integer]);
+    else
+        words_ask(&reading->vocab->words, &block->asked[block->asked_waiting++], words_hash(node, length), node,
+                  length);
+    block->integers[block->waiting++] = in_table ? integer : NO_INTEGER;
 }
 
 static int read_block(const struct reading *reading, struct edge_block *block) {
@@ -87,7 +112,7 @@ static int read_block(const struct reading *reading, struct edge_block *block) {
         block->asked_weights[block->waiting / 2] = edge.weight;
         ask(reading, block, edge.from, edge.from_length);
         ask(reading, block, edge.to, edge.to_length);
-        if (block->waiting == WORDS_BATCH && find_rows(reading, block)) return -1;
+        if (block->waiting == NODES && find_rows(reading, block)) return -1;
     }
     return more || find_rows(reading, block) ? -1 : 0;
 }
@@ -96,7 +121,8 @@ static int put_block(struct reading *reading, const struct edge_block *block) {
     uint64_t at = atomic_fetch_add(&reading->edges, block->count), ends = 2 * sizeof *block->ends;
     int bad = retry_write_at(reading->ends, block->ends, block->count * ends, at * ends);
     if (!bad && reading->weights >= 0)
-        bad = retry_write_at(reading->weights, block->weights, block->count * sizeof *block->weights, at * sizeof *block->weights);
+        bad = retry_write_at(reading->weights, block->weights, block->count * sizeof *block->weights,
+                             at * sizeof *block->weights);
     return bad ? fail_system("write beside", reading->path) : 0;
 }
 
@@ -164,12 +190,14 @@ static int make_of_files(struct reading *reading, struct pool *pool) {
     int weighted = reading->options->weights == WEIGHTS_YES, result = -1;
     reading->ends = file_open_unnamed(reading->path);
     if (weighted && reading->ends >= 0) reading->weights = file_open_unnamed(reading->path);
-    if (reading->ends >= 0 && (!weighted || reading->weights >= 0)) {
+    if (reading->ends >= 0 && (!weighted || reading->weights >= 0) &&
+        !integer_rows_make(&reading->integers, reading->vocab)) {
         corpus_read_as(reading->corpus, reading->options);
         corpus_rewind(reading->corpus);
         progress_start(&reading->progress, "reading", reading->options->report_seconds);
         result = pool_run(pool, read_blocks, reading);
         progress_end(&reading->progress);
+        integer_rows_release(&reading->integers);
         if (!result) result = corpus_check_unchanged(reading->corpus);
         if (!result) result = write_read(reading, pool);
     }
@@ -197,7 +225,8 @@ static int make_of_gathered(struct reading *reading, const struct gathered *gath
 
 int graph_make(struct graph *graph, const char *path, struct corpus *corpus, const struct vocab *vocab,
                const struct corpus_options *options, struct pool *pool) {
-    struct reading reading = {.corpus = corpus, .vocab = vocab, .options = options, .path = path, .ends = -1, .weights = -1};
+    struct reading reading = {
+        .corpus = corpus, .vocab = vocab, .options = options, .path = path, .ends = -1, .weights = -1};
     const struct gathered *gathered = corpus_gathered(corpus);
     *graph = (struct graph){0};
     if (gathered ? make_of_gathered(&reading, gathered, pool) : make_of_files(&reading, pool)) return -1;

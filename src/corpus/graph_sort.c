@@ -15,7 +15,8 @@ int graph_sort_grow(struct graph_sort *sort, uint64_t arcs, int weighted) {
         sort->other = mem_alloc(need, sizeof *sort->other, "sorting arcs");
         sort->weights = weighted ? mem_alloc(need, sizeof *sort->weights, "sorting arcs") : NULL;
         sort->other_weights = weighted ? mem_alloc(need, sizeof *sort->weights, "sorting arcs") : NULL;
-        if (!sort->ends || !sort->keys || !sort->other || (weighted && (!sort->weights || !sort->other_weights))) return -1;
+        if (!sort->ends || !sort->keys || !sort->other || (weighted && (!sort->weights || !sort->other_weights)))
+            return -1;
         sort->capacity = need;
     }
     return 0;
@@ -32,7 +33,8 @@ void graph_sort_release(struct graph_sort *sort) {
 
 enum { DIGIT_BITS = 11, DIGITS = 1 << DIGIT_BITS };
 
-/* Sorts by one digit of the neighbour; equal digits keep their order. A key is a row's number (upper half) and a neighbour. */
+/* Sorts by one digit of the neighbour; equal digits keep their order. A key is a row's number (upper half) and a
+ * neighbour. */
 static void sort_by_digit(struct graph_sort *sort, uint64_t count, unsigned shift, int weighted) {
     uint64_t next[DIGITS] = {0}, sum = 0;
     for (uint64_t i = 0; i < count; i++) next[sort->keys[i] >> shift & (DIGITS - 1)]++;
@@ -123,7 +125,8 @@ static int join_doubles(struct graph_sort *sort, uint32_t *neighbours, float *we
 int graph_sort(struct graph_sort *sort, uint32_t *neighbours, float *weights, uint64_t rows, uint64_t nodes) {
     uint64_t count = sort->ends[rows - 1];
     take_keys(sort, neighbours, weights, rows);
-    for (unsigned shift = 0; shift < 32 && (nodes - 1) >> shift; shift += DIGIT_BITS) sort_by_digit(sort, count, shift, weights != NULL);
+    for (unsigned shift = 0; shift < 32 && (nodes - 1) >> shift; shift += DIGIT_BITS)
+        sort_by_digit(sort, count, shift, weights != NULL);
     put_keys(sort, neighbours, weights, rows, count);
     return join_doubles(sort, neighbours, weights, rows);
 }

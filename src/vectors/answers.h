@@ -2,6 +2,7 @@
  *
  *   a run of                                  rows    table     how a list's items choose others (list_scores.h)
  *   words            (window, cbow)           words   target    target
+ *   nodes            (walk)                   nodes   normsum   user: the node's own row; for nodes by hand: normsum
  *   items of lists   (list)                   items   target    target; trained by cosines: context-cosine
  *   lists with rows  (user)                   items   context   user; trained by cosines: user-cosine
  *   citations, links (adjacency)              all     sum       user: the paper's own row; for items by hand: sum
