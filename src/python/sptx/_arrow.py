@@ -188,8 +188,8 @@ class Table(Source):
         self._lists = len(self._columns) == 1
         if edges and self._lists:
             raise ValueError("the edges of a graph are two columns of a table, and it has one, %s" % self._names[self._columns[0]])
-        self.format, self.formats = (("graph", ("graph",)) if edges else ("text", ("text", "lists", "adjacency")) if self._lists else
-                                     ("pairs", ("pairs",)))
+        self.format = "graph" if edges else "text" if self._lists else "pairs"
+        self.formats = ("text", "lists", "adjacency") if self._lists else (self.format,)
 
     def __del__(self) -> None:
         if getattr(self, "_schema", None) is not None and self._schema.release:
@@ -244,7 +244,9 @@ class Table(Source):
         return Column(self._schema.children[index].contents, array)
 
     def give(self, corpus: Corpus) -> None:
-        readers = [Reader(corpus, False, "node")] * 2 if self._edges else [Reader(corpus, True, "user"), Reader(corpus, False, "item")]
+        readers = [Reader(corpus, True, "user"), Reader(corpus, False, "item")]
+        if self._edges:
+            readers = [Reader(corpus, False, "node")] * 2  # one dictionary for both columns
         before = 0
         for batch in self._batches():
             columns = [self._column(batch, index) for index in self._columns]
