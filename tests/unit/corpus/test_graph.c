@@ -1,5 +1,7 @@
 #include <stdarg.h>
+#include <signal.h>
 #include <stddef.h>
+#include <sys/resource.h>
 #include <setjmp.h>
 
 #include "base/directory.h"
@@ -259,6 +261,53 @@ static void only_the_graph_is_left(void **state) {
     release(&made);
 }
 
+static void assert_alone(const char *name) {
+    char **names;
+    int64_t count = directory_list(scratch, &names);
+    assert_int_equal(count, 1);
+    assert_string_equal(names[0], name);
+    mem_free_texts(names, count);
+}
+
+/* The files of edges and of weights, and then the graph itself, find no room. */
+static void a_full_disk_leaves_nothing(void **state) {
+    static const uint64_t room[] = {1000, 36000, 50000};
+    static const char *const sentences[] = {"cannot write beside '", "cannot write beside '", "graph': File too large"};
+    char *text = malloc(200000), *at = text;
+    for (int i = 0; i < 5000; i++) at += sprintf(at, "%d %d %d\n", i % 70, 100 + i, 1 + i % 3);
+    signal(SIGXFSZ, SIG_IGN);
+    for (int i = 0; i < 3; i++) {
+        struct rlimit limit, small;
+        scratch_text("edges", text);
+        getrlimit(RLIMIT_FSIZE, &limit);
+        small = limit;
+        small.rlim_cur = room[i];
+        struct made made = {.options = graph_options(), .corpus = scratch_corpus(in_scratch("edges"), 20000)};
+        assert_int_equal(graph_settle(&made.options, made.corpus), 0);
+        assert_int_equal(vocab_build(&made.vocab, made.corpus, &made.options, pools[2]), 0);
+        setrlimit(RLIMIT_FSIZE, &small);
+        made.result = graph_make(&made.graph, in_scratch("graph"), made.corpus, &made.vocab, &made.options, pools[2]);
+        setrlimit(RLIMIT_FSIZE, &limit);
+        assert_int_equal(made.result, -1);
+        sentence_holds(sentences[i]);
+        assert_alone("edges");
+        release(&made);
+    }
+    free(text);
+}
+
+/* Nodes were counted in other edges than those that are read. */
+static void a_file_that_grows_meanwhile_is_refused(void **state) {
+    struct made made = {.options = graph_options(), .corpus = scratch_corpus(scratch_text("edges", "a b\nb c\n"), 0)};
+    assert_int_equal(vocab_build(&made.vocab, made.corpus, &made.options, pools[2]), 0);
+    scratch_text("edges", "a b\nb c\nc a\n");
+    assert_int_equal(graph_make(&made.graph, in_scratch("graph"), made.corpus, &made.vocab, &made.options, pools[2]),
+                     -1);
+    sentence_holds("edges' was changed while it was read: it had 8 bytes and has 12; train when nothing writes to it");
+    assert_alone("edges");
+    release(&made);
+}
+
 static void fingerprints_tell_keys_apart(void **state) {
     struct made made = make("a b 2\nb c 3\n", graph_options(), 0);
     struct corpus_options other = made.options;
@@ -345,6 +394,8 @@ int main(void) {
         IN_SCRATCH(nodes_that_are_left_out_take_their_edges_along),
         IN_SCRATCH(mistakes_have_a_sentence),
         IN_SCRATCH(only_the_graph_is_left),
+        IN_SCRATCH(a_full_disk_leaves_nothing),
+        IN_SCRATCH(a_file_that_grows_meanwhile_is_refused),
         IN_SCRATCH(fingerprints_tell_keys_apart),
         IN_SCRATCH(damage_is_seen),
         IN_SCRATCH(arcs_that_make_no_sense_are_seen),
