@@ -111,8 +111,8 @@ FN int example_held_out(const struct example_source *s, uint64_t example) {
     return s->held_out && draw_word(s->seed, DRAW_HELD_OUT, example, 0) < s->held_out;
 }
 
-/* Returns the bytes of the corpus that lie on the host where stream_on_host says so: ids and where sentences begin, or the arcs of a
- * graph. A graph's nodes are read at every step of a walk, so these are not among them. */
+/* Returns the bytes of the corpus that lie on the host where stream_on_host says so: ids and where sentences begin, or a graph's
+ * arcs. Where a node's arcs begin is read at every step of a walk, so that is not among them. */
 FN uint64_t example_stream_bytes(const struct example_source *s) {
     const struct walks *w = &s->walks;
     if (w->length) return w->arcs * (sizeof *w->neighbours + (w->alias ? sizeof *w->alias : 0));
@@ -136,8 +136,8 @@ FN uint64_t example_sentence_of(const struct example_source *s, uint64_t positio
 
 /* ---- walks ---- */
 
-/* Returns a source whose sentences are walks that have been drawn. `ids` are theirs, [walks x length]; `starts` [walks + 1] has each
- * one's first position. Nothing before and behind them can be asked for. */
+/* Returns a source whose sentences are walks that have been drawn. `ids` are theirs, [walks x length]; `starts` [walks + 1] has
+ * each one's first position. Nothing before and behind them can be asked for. */
 FN struct example_source example_of_walks(const struct example_source *s, struct walk_range drawn, const uint32_t *ids,
                                           const uint64_t *starts) {
     struct example_source own = *s;

@@ -344,10 +344,10 @@ const char *sptx_run_word(const struct sptx_run *run, uint64_t row, uint64_t *le
 uint64_t sptx_run_count(const struct sptx_run *run, uint64_t row); /* returns how often the corpus has it; 0 past the rows */
 /* Finds the row of a word; SPTX_USAGE where there is none, with the nearest word in the sentence. */
 enum sptx_status sptx_run_find(struct sptx_run *run, const char *word, uint64_t *row);
-/* A table is "target", "context", "sum" or "normsum" (each of unit length first), or NULL: the one that suits what the
- * run was trained for. That is target for words and items of lists; context for items whose lists have rows of their
- * own (examples.mode = user); sum for citations and links (examples.mode = adjacency). `sptx-w2v help nearest` tells
- * more. */
+/* A table is "target", "context", "sum", "normsum" (each of unit length first) or "propagated" (of a graph: normsum, spread over
+ * it), or NULL: the one that suits what the run was trained for. That is target for words and items of lists; context for items
+ * whose lists have rows of their own (examples.mode = user); sum for citations and links (examples.mode = adjacency); normsum for
+ * nodes of a graph (examples.mode = walk). `sptx-w2v help nearest` tells more. */
 /* Copies vectors as `sptx-w2v export` writes them: those of rows[count] (NULL: the first `count`) in a table, to out
  * [count x dim].
  *
@@ -477,9 +477,10 @@ struct sptx_report_options {
     uint64_t top;    /* rows of the map: the most frequent ones */
     uint64_t listed; /* rows whose nearest rows can be searched in the page */
     uint64_t lists;  /* 1: rows of lists are shown, too */
+    const char *labels; /* a file of lines of a row and its labels, by which the map is coloured; NULL: it is by clusters */
 };
 #define SPTX_REPORT_OPTIONS                                                                                            \
-    { sizeof(struct sptx_report_options), 0, 0, 0, 0, 0, 5000, 20000, 0 }
+    { sizeof(struct sptx_report_options), 0, 0, 0, 0, 0, 5000, 20000, 0, 0 }
 /* Writes one page of HTML that shows the run, as `sptx-w2v report` does. options: NULL for the defaults. */
 enum sptx_status sptx_run_report(struct sptx_run *run, const char *path, const struct sptx_report_options *options);
 

@@ -105,7 +105,8 @@ int cuda_source_set(struct backend *b, const struct example_source *from) {
     source->host = source->view = *from;
     source->host.longest = longest_sentence(from);
     if (from->walks.length ? place_graph(b, &from->walks, &source->view.walks) : place_corpus(b, from, &source->view)) return -1;
-    if (copy_to_gpu(b, SOURCE_KEEP, from->keep, from->rows * sizeof *from->keep, "subsampling", (const void **)&source->view.keep) ||
+    if (copy_to_gpu(b, SOURCE_KEEP, from->keep, from->rows * sizeof *from->keep, "subsampling",
+                    (const void **)&source->view.keep) ||
         copy_to_gpu(b, SOURCE_ALIAS, from->alias, from->rows * sizeof *from->alias, "the negatives' table",
                     (const void **)&source->view.alias) ||
         copy_to_gpu(b, SOURCE_KNOWN, from->known, known_bytes(from->rows), "known rows", (const void **)&source->view.known))

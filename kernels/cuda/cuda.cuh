@@ -1,8 +1,8 @@
 /* cuda: what the CUDA files share: the backend, its tables as kernels see them, a batch in its stage. The files of this folder:
  *
  *   a batch's life   stage has the story; backend opens what it needs; ops: the table of all that backend.h asks for
- *   batch_*     batch makes a batch: batch_source, the corpus as the GPU reads it; batch_walks, a corpus that is drawn; batch_examples, its blocks; batch_index and
- *               batch_repeats, its ids by row
+ *   batch_*     batch makes a batch: batch_source, the corpus as the GPU reads it; batch_walks, a corpus that is drawn;
+ *               batch_examples, its blocks; batch_index and batch_repeats, its ids by row
  *   rows_*      rows_memory, tables and where they lie; rows_set, which rows a batch has and where their records are meanwhile;
  *               rows_move, to a stage's slots and home
  *   step_*      step gives the order of its kernels: first step_dots (_windows, _held) for word2vec's loss, or step_learn (_pool,

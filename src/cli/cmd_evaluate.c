@@ -181,18 +181,19 @@ static int read_shares(struct sets *sets, const char *text) {
 
 /* Chooses the table that is judged and how lists are scored: by --score, among the rows of --table, or as suits the
  * run. */
-static int choose_rows(struct sets *sets, const struct model *model, const char *table, const char *score) {
-    int view = answers_view_named(model, table);
+static int choose_rows(struct sets *sets, struct model *model, const char *table, const char *score, unsigned threads) {
+    int view = answers_view_named(model, table, threads);
     if (view < 0) return -1;
     sets->view = (enum model_view)view;
     sets->score = table ? (int)list_score_of_view(sets->view) : -1;
     if (!score) return 0;
-    sets->score = list_score_named(score);
+    sets->score = answers_score_named(model, score, 1, threads);
     return sets->score < 0 ? -1 : 0;
 }
 
 /* sptx-w2v evaluate RUN [--pairs=FILE ...] [--analogies=FILE ...] [--restrict=30000] [--train=LISTS --held-out=LISTS]
- * [--format=F] [--groups=FILE --met=5 --sample=2000] [--labels=FILE --share=0.5] [--edges=FILE --known=FILE --directed] [--k=20] [--table=target|context|sum|normsum] [--score=SCORE] */
+ * [--format=F] [--groups=FILE --met=5 --sample=2000] [--labels=FILE --share=0.5] [--edges=FILE --known=FILE
+ * --directed] [--k=20] [--table=TABLE] [--score=SCORE] */
 int cmd_evaluate(int argc, char **argv) {
     struct sets sets = {.restrict_rows = 30000, .k = 20, .met = 5, .sample = 2000};
     const char *restrict_text = NULL, *k_text = NULL, *met = NULL, *sample = NULL, *table = NULL, *score = NULL,
@@ -226,7 +227,7 @@ int cmd_evaluate(int argc, char **argv) {
     if (arguments_number("evaluate", "k", k_text, 1, MOST_PLACES, &sets.k)) goto out;
     if ((table && model_view_named(table) < 0) || (score && list_score_named(score) < 0)) goto out;
     if (arguments_config(&config, 0, NULL, &sets.arguments) || model_open(&model, sets.arguments.given[0])) goto out;
-    if (choose_rows(&sets, &model, table, score)) goto out;
+    if (choose_rows(&sets, &model, table, score, (unsigned)config.device_threads)) goto out;
     result = evaluate(&model, &sets, &config);
 out:
     model_close(&model);

@@ -47,7 +47,7 @@ static void resolve_examples(struct config *c) {
     choose_count(&c->corpus_min_count, text ? 5 : 1);
     if (c->examples_mode == MODE_AUTO)
         c->examples_mode = text ? MODE_WINDOW : adjacency ? MODE_ADJACENCY : format->edges ? MODE_WALK : mode_of_lists(c);
-    int window = config_is_window(c), user = c->examples_mode == MODE_USER;
+    int window = config_is_window(c), user = c->examples_mode == MODE_USER, walks = c->examples_mode == MODE_WALK;
     choose(&c->examples_pooled_gradient, POOLED_AUTO, c->examples_mode == MODE_CBOW ? POOLED_WHOLE : POOLED_MEAN);
     config_choose_real(&c->examples_subsample, text && window ? 1e-4 : 0);
     choose(&c->examples_targets, TARGETS_AUTO, c->examples_mode == MODE_LIST && !text && !adjacency ? TARGETS_ALL : TARGETS_ONE);
@@ -56,7 +56,8 @@ static void resolve_examples(struct config *c) {
     choose(&c->examples_short, SHORT_AUTO, adjacency || user ? SHORT_REPEAT : SHORT_SKIP);
     choose(&c->examples_shuffle, TRUTH_AUTO, !window);
     choose(&c->examples_shuffle_items, TRUTH_AUTO, window && !text && !format->edges);
-    choose_count(&c->negatives_count, user ? 1000 : 5);
+    choose_count(&c->examples_window, walks ? 10 : 5);
+    choose_count(&c->negatives_count, user ? 1000 : walks ? 1 : 5);
     choose(&c->negatives_law, LAW_AUTO, user ? NOISE_UNIFORM : NOISE_UNIGRAM);
     c->per_auto |= c->negatives_per == PER_AUTO;
     choose(&c->negatives_per, PER_AUTO, PER_EXAMPLE);
@@ -69,7 +70,7 @@ static void resolve_items(struct config *c) {
     int walks = c->examples_mode == MODE_WALK, adjacency = corpus_formats[c->corpus_format].targets;
     int items = !corpus_formats[c->corpus_format].sentences && !walks;
     int user = c->examples_mode == MODE_USER, own_rule = c->optimizer_rule == RULE_AUTO;
-    choose_count(&c->train_epochs, adjacency ? 120 : user ? 20 : items ? 10 : 5);
+    choose_count(&c->train_epochs, adjacency ? 120 : user ? 20 : items ? 10 : walks ? 2 : 5);
     choose(&c->optimizer_rule, RULE_AUTO, user ? RULE_ADAM : items ? RULE_ADAGRAD : RULE_SGD);
     if (!items || !own_rule) return;
     config_choose_real(&c->optimizer_lr, adjacency ? 0.05 : user ? 0.002 : 0.25);
@@ -80,7 +81,9 @@ static void resolve_items(struct config *c) {
 static void resolve_optimizer(struct config *c) {
     int rule = c->optimizer_rule;
     struct rule_options usual = rules_defaults(rule);
-    config_choose_real(&c->optimizer_lr, rule != RULE_SGD ? usual.lr : c->examples_mode == MODE_CBOW ? 0.06 : 0.025);
+    config_choose_real(&c->optimizer_lr, rule != RULE_SGD ? usual.lr : c->examples_mode == MODE_CBOW   ? 0.06
+                                                    : c->examples_mode == MODE_WALK ? 0.01
+                                                                                    : 0.025);
     choose(&c->optimizer_schedule, SCHEDULE_AUTO, rule == RULE_SGD ? SCHEDULE_LINEAR : SCHEDULE_CONSTANT);
 #define NUMBER(name, fallback, lowest, highest, rules, help)
 #define BY_RULE(name, fallback, lowest, highest, rules, help) config_choose_real(&c->optimizer_##name, usual.name);

@@ -57,8 +57,8 @@ int examples_take_graph(struct examples *examples, const struct config *config, 
     struct example_source *source = &examples->source;
     struct walks *walks = &source->walks;
     if (!graph->arcs)
-        return fail("no edge of the graph joins two nodes of the vocabulary, so there is nowhere to walk; lower corpus.min_count, or "
-                    "check corpus.format");
+        return fail("no edge of the graph joins two nodes of the vocabulary, so there is nowhere to walk; lower corpus.min_count, "
+                    "or check corpus.format");
     if (graph->weights && make_arcs(examples, graph, pool)) return -1;
     *walks = (struct walks){.starts = graph->starts,
                             .neighbours = graph->neighbours,

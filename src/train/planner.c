@@ -148,8 +148,9 @@ static void settle_asked_places(struct planning *p) {
 }
 
 
-/* The corpus ids go to the GPU where they and all else fit; otherwise they are read over the link. 1 where all fits. Ids are read one
- * after the other, which costs little over the link, so they take no large part of the budget; a graph is read at random places. */
+/* The corpus ids go to the GPU where they and all else fit; otherwise they are read over the link. 1 where all fits. Ids are read
+ * one after the other, which costs little over the link, so they take no large part of the budget; a graph is read at random
+ * places. */
 static int settle_stream(struct planning *p) {
     int graph = p->source.walks.length > 0;
     p->source.stream_on_host = !graph && example_stream_bytes(&p->source) > p->budget / GPU_STREAM_PART;

@@ -2,6 +2,7 @@
  *
  *   a run of                                  rows    table     how a list's items choose others (list_scores.h)
  *   words            (window, cbow)           words   target    target
+ *   nodes            (walk)                   nodes   normsum   user: the node's own row; for nodes by hand: normsum
  *   items of lists   (list)                   items   target    target; trained by cosines: context-cosine
  *   lists with rows  (user)                   items   context   user; trained by cosines: user-cosine
  *   citations, links (adjacency)              all     sum       user: the paper's own row; for items by hand: sum
@@ -22,7 +23,10 @@ enum list_score answers_score(const struct model *model, int named);
 /* Returns how many rows answer, from the first on: the items; with `lists` also the lists behind them. 0 after
  * fail(). */
 uint64_t answers_rows(const struct model *model, int lists);
-/* Returns the table of that name, or, for NULL, that of the drawing above; -1 after fail_usage(). */
-int answers_view_named(const struct model *model, const char *name);
+/* Each returns the table, or the score, of that name, or, for NULL, that of the drawing above; -1 after fail_usage().
+ * The table `propagated` is made where it is asked for first, with so many threads (0: one a core); -1 after fail()
+ * where the run has no graph. */
+int answers_view_named(struct model *model, const char *name, unsigned threads);
+int answers_score_named(struct model *model, const char *name, int named, unsigned threads);
 
 #endif

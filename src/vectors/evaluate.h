@@ -2,19 +2,19 @@
  *
  *   pairs      word TAB-or-blank word score          Spearman's rho of cosine against score
  *   analogies  ": section" lines, then a b c d       3CosAdd accuracy among the `restrict` most frequent words
- *   lists      the corpus' own format                recall@k, NDCG@k, hit@k of held-out items among the k that suit
- * the list's training items best (list_scores.h), its own left out groups     word TAB-or-blank its groups share of a
- * row's k nearest rows that are of its own group labels     node TAB-or-blank its labels          micro and macro F1 of
- * logistic regressions over a share of the nodes links      node TAB-or-blank node                AUC against as many
- * pairs that are no links; MRR and hits@10 of a link's true end among 1,000 nodes that are none
+ *   lists      the corpus' own format                recall@k, NDCG@k, hit@k of held-out items among the k that suit the
+ *                                                    list's training items best (list_scores.h), its own left out
+ *   groups     word TAB-or-blank its groups          share of a row's k nearest rows that are of its own group
+ *   labels     node TAB-or-blank its labels          micro and macro F1 of logistic regressions over a share of the nodes
+ *   links      node TAB-or-blank node                AUC against as many pairs that are no links; MRR and hits@10 of a link's
+ *                                                    true end among 1,000 nodes that are none
  *
- * The measures agree with independent scorers: ties share ranks, the first row wins among equals, words are compared in
- * lower case (ASCII letters; other bytes as they are), and a name stands for the first row that has it. What differs is
- * float32 rounding: it can swap two pairs whose cosines differ by less than 1e-7, which is a unit of rho's fourth
- * decimal where vectors are hardly trained.
+ * The measures agree with independent scorers: ties share ranks, the first row wins among equals, words are compared in lower
+ * case (ASCII letters; other bytes as they are), and a name stands for the first row that has it. What differs is float32
+ * rounding: it can swap two pairs whose cosines differ by less than 1e-7, which is a unit of rho's fourth decimal where vectors
+ * are hardly trained.
  *
- * `view` is the table whose rows are judged. Each returns 0, or -1 after fail(), also for a file by which no row can be
- * judged.
+ * `view` is the table whose rows are judged. Each returns 0, or -1 after fail(), also for a file by which no row can be judged.
  */
 #ifndef SPTX_EVALUATE_H
 #define SPTX_EVALUATE_H
@@ -43,8 +43,7 @@ struct lists_score {
 
 enum { GROUPS_MOST = 8 }; /* columns of groups that a file may have */
 struct groups_request {
-    uint64_t
-        met; /* rows that the corpus names at least so often take part; all rows up to the last of them are searched */
+    uint64_t met; /* rows that the corpus names at least so often take part; all rows up to the last of them are searched */
     uint64_t sample; /* at most so many rows are asked for; which ones depends on this number only */
     uint32_t k;
 };
@@ -53,12 +52,12 @@ struct groups_score {
     uint64_t asked, rows; /* rows asked; rows that take part and stand in the file */
 };
 
-enum { LABELS_SHARES = 16 /* shares that one evaluation takes at most */, LABELS_SHUFFLES = 10 };
+enum { LABELS_SHARES = 16 }; /* shares that one evaluation takes at most */
+enum { LABELS_SHUFFLES = 10 };
 struct labels_score {
-    double share; /* of the labelled nodes that the regressions are trained on */
-    double micro, micro_spread, macro,
-        macro_spread;                /* F1: means and standard deviations over LABELS_SHUFFLES shuffles */
-    uint64_t covered, total, labels; /* labelled nodes that the run knows; labelled nodes; different labels */
+    double share;                                    /* of the labelled nodes that the regressions are trained on */
+    double micro, micro_spread, macro, macro_spread; /* F1: means and standard deviations over LABELS_SHUFFLES shuffles */
+    uint64_t covered, total, labels;                 /* labelled nodes that the run knows; labelled nodes; different labels */
 };
 
 /* How a pair of nodes is scored. The first three take the view's rows, the others both tables. */
@@ -66,23 +65,22 @@ enum link_score {
     LINK_DOT,
     LINK_COSINE,
     LINK_HADAMARD, /* a logistic regression over the products of columns, fitted on training links */
-    LINK_CROSS,    /* dot products of the one's target row and the other's context row: both ways, if not directed */
+    LINK_CROSS,    /* dot product of the one's target row and the other's context row; if not directed, both ways added */
     LINK_CROSS_COSINE,
     LINK_SCORES
 };
 const char *link_score_name(enum link_score score);
 struct links_request {
     const char *held_out; /* a file of lines of two nodes; more columns are left alone */
-    const char *known;    /* such a file: the links that the run was trained on; NULL: not given */
-    int directed; /* 1: a link has a head, which alone is asked for, among the nodes that its tail does not name */
+    const char *known;    /* such a file: the links that the run was trained on; NULL: those of its graph, if it has one */
+    int directed;         /* 1: a link has a head, which alone is asked for; so too where the run's graph is taken and directed */
 };
 struct links_score {
     double auc, mrr, hits; /* NaN: hadamard without training links */
 };
 struct links_counts {
-    uint64_t links, asked; /* held-out links; ends that are asked for: both of a link, of 20,000 links at most */
-    uint64_t nodes,
-        unknown; /* nodes of both files, or, without `known`, of the run and the file; those without a vector */
+    uint64_t links, asked;   /* held-out links; ends that are asked for: both of a link, of 20,000 links at most */
+    uint64_t nodes, unknown; /* nodes of both files, or, without `known`, of the run and the file; those without a vector */
 };
 
 int evaluate_pairs(struct pairs_score *score, const struct model *model, enum model_view view, const char *path);

@@ -13,7 +13,7 @@
 #include "base/memory.h"
 #include "base/pool.h"
 #include "base/report.h"
-#include "lines.h"
+#include "labels.h"
 #include "logistic.h"
 #include "names.h"
 #include "numpy_draws.h"
@@ -56,34 +56,12 @@ static uint64_t tested_of(const struct labels_job *job) {
 
 /* ---- the file ---- */
 
-/* Columns that say which part of a usual split a node belongs to are no labels. */
-static int is_label(const struct token *token) {
-    static const char *const others[] = {"train", "val", "test", "-"};
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        if (strlen(others[i]) == token->length && !memcmp(others[i], token->text, token->length)) return 0;
-    return 1;
-}
-
-static int add_holding(struct labels_job *job, const struct token *node, const struct token *label) {
-    int64_t a = names_add(&job->nodes, node->text, node->length),
-            b = names_add(&job->labels, label->text, label->length);
-    if (a < 0 || b < 0 || mem_grow(&job->holdings, &job->capacity, job->held + 1, sizeof *job->holdings, "labels"))
-        return -1;
+static int add_holding(void *user, const struct token *node, const struct token *label) {
+    struct labels_job *job = user;
+    int64_t a = names_add(&job->nodes, node->text, node->length), b = names_add(&job->labels, label->text, label->length);
+    if (a < 0 || b < 0 || mem_grow(&job->holdings, &job->capacity, job->held + 1, sizeof *job->holdings, "labels")) return -1;
     job->holdings[job->held++] = (struct holding){(uint32_t)a, (uint32_t)b};
     return 0;
-}
-
-static int read_labels(struct labels_job *job, const char *path) {
-    struct lines lines;
-    struct token node, label;
-    int result = 0;
-    char *text = lines_open(&lines, path);
-    while (text && !result && lines_next(&lines))
-        if (lines_token(&lines, &node))
-            while (!result && lines_token(&lines, &label))
-                if (is_label(&label)) result = add_holding(job, &node, &label);
-    free(text);
-    return text ? result : -1;
 }
 
 struct named {
@@ -295,7 +273,7 @@ static void labels_release(struct labels_job *job) {
 
 /* Reads the file and finds the vectors of its nodes. Returns how many the run knows, or -1. */
 static int64_t prepare(struct labels_job *job, const struct model *model, enum model_view view, const char *path) {
-    if (read_labels(job, path) || sort_holdings(job)) return -1;
+    if (labels_read(path, add_holding, job) || sort_holdings(job)) return -1;
     if (!job->held) return fail("'%s' has no line of a node and its labels, with blanks or tabs between", path);
     if (labels_of(job) < 2)
         return fail("all nodes of '%s' have the label '%s': wanted two labels or more", path,

@@ -18,6 +18,7 @@
 #include "logistic.h"
 #include "names.h"
 #include "numpy_draws.h"
+#include "run_graph.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -51,6 +52,7 @@ struct scoring {
 struct links_job {
     const struct model *model;
     const struct links_request *request;
+    int directed;
     struct names names; /* all nodes; without training links those that the run does not know, which are numbered behind
                            its rows */
     struct links known, held_out;
@@ -112,10 +114,30 @@ static int read_links(struct links_job *job, struct links *links, const char *pa
     return links->count ? 0 : fail("'%s' has no line of two nodes with blanks or tabs between", path);
 }
 
-static int read_files(struct links_job *job) {
+/* Takes the links of the run's graph: the two arcs of an undirected one are one link. */
+static int take_arcs(struct links_job *job, const struct graph *graph) {
+    job->directed |= graph->directed;
+    for (uint32_t node = 0; node < graph->nodes; node++)
+        for (uint64_t arc = graph->starts[node]; arc < graph->starts[node + 1]; arc++)
+            if ((graph->directed || node < graph->neighbours[arc]) && add_link(&job->known, node, graph->neighbours[arc]))
+                return -1;
+    return 0;
+}
+
+static int take_graph(struct links_job *job, struct pool *pool) {
+    struct graph graph;
+    if (!run_has_graph(job->model)) return 0;
+    int result = run_graph_open(&graph, job->model, pool) || take_arcs(job, &graph) ? -1 : 0;
+    graph_close(&graph);
+    return result;
+}
+
+static int read_files(struct links_job *job, struct pool *pool) {
     const char *known = job->request->known;
+    job->directed = job->request->directed;
     job->first_name = known ? 0 : model_items(job->model);
-    if ((known && read_links(job, &job->known, known)) || read_links(job, &job->held_out, job->request->held_out))
+    if ((known ? read_links(job, &job->known, known) : take_graph(job, pool)) ||
+        read_links(job, &job->held_out, job->request->held_out))
         return -1;
     job->nodes = job->first_name + job->names.words.size;
     return 0;
@@ -124,7 +146,7 @@ static int read_files(struct links_job *job) {
 static void count_ends(struct links_job *job, const struct links *links) {
     for (uint64_t i = 0; i < links->count; i++) {
         job->starts[links->link[i].from + 2]++;
-        if (!job->request->directed) job->starts[links->link[i].to + 2]++;
+        if (!job->directed) job->starts[links->link[i].to + 2]++;
     }
 }
 
@@ -133,7 +155,7 @@ static void put_ends(struct links_job *job, const struct links *links) {
     for (uint64_t i = 0; i < links->count; i++) {
         struct link link = links->link[i];
         job->others[job->starts[link.from + 1]++] = link.to;
-        if (!job->request->directed) job->others[job->starts[link.to + 1]++] = link.from;
+        if (!job->directed) job->others[job->starts[link.to + 1]++] = link.from;
     }
 }
 
@@ -198,7 +220,7 @@ static int choose_asked(struct links_job *job) {
     int result = chosen ? 0 : -1;
     for (uint64_t i = 0; !result && i < count; i++) chosen[i] = (uint32_t)i;
     if (!result && count < all) result = numpy_draws_choice(&job->draws, chosen, count, all);
-    for (int back = 0; !result && back < 2 - job->request->directed; back++)
+    for (int back = 0; !result && back < 2 - job->directed; back++)
         for (uint64_t i = 0; !result && i < count; i++) {
             struct link link = job->held_out.link[chosen[i]];
             result = back ? add_link(&job->asked, link.to, link.from) : add_link(&job->asked, link.from, link.to);
@@ -473,7 +495,7 @@ static int judge_view(struct links_job *job, struct links_score *scores, enum mo
 
 static int judge_cross(struct links_job *job, struct links_score *scores, struct pool *pool) {
     float *x = matrix_of(job, VIEW_TARGET), *y = x ? matrix_of(job, VIEW_CONTEXT) : NULL;
-    job->scoring = (struct scoring){.x = x, .y = y, .both = !job->request->directed};
+    job->scoring = (struct scoring){.x = x, .y = y, .both = !job->directed};
     int result = y ? judge(job, &scores[LINK_CROSS], pool) : -1;
     if (!result) {
         make_units(job, x);
@@ -497,8 +519,8 @@ static void links_release(struct links_job *job) {
 }
 
 /* Reads the files and draws everything. */
-static int prepare(struct links_job *job, struct links_counts *counts) {
-    if (read_files(job)) return -1;
+static int prepare(struct links_job *job, struct links_counts *counts, struct pool *pool) {
+    if (read_files(job, pool)) return -1;
     *counts = (struct links_counts){.links = job->held_out.count, .nodes = job->nodes, .unknown = find_rows(job)};
     if (counts->unknown == counts->nodes)
         return fail("none of the %" PRIu64 " nodes of '%s' is in the vocabulary of '%s'", counts->nodes,
@@ -511,8 +533,9 @@ static int prepare(struct links_job *job, struct links_counts *counts) {
 int evaluate_links(struct links_score *scores, struct links_counts *counts, const struct model *model,
                    enum model_view view, const struct links_request *request, const struct config *config) {
     struct links_job job = {.model = model, .request = request};
-    struct pool *pool = prepare(&job, counts) ? NULL : pool_open(config ? (unsigned)config->device_threads : 0);
-    int result = pool && !judge_view(&job, scores, view, pool) && !judge_cross(&job, scores, pool) ? 0 : -1;
+    struct pool *pool = pool_open(config ? (unsigned)config->device_threads : 0);
+    int result = pool ? prepare(&job, counts, pool) : -1;
+    if (!result) result = judge_view(&job, scores, view, pool) || judge_cross(&job, scores, pool) ? -1 : 0;
     if (pool) pool_close(pool);
     links_release(&job);
     return result;

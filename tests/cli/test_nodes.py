@@ -40,8 +40,8 @@ def walks(links, count=10, length=20, seed=3):
 
 @pytest.fixture(scope="module")
 def graph(tmp_path_factory):
-    """A run of walks over all links but those in held.tsv; train.tsv has the others. labels.tsv has each node's group, a second label
-    of every fifth node, a node that no walk has, and columns that are none."""
+    """A run of walks over all links but those in held.tsv; train.tsv has the others. labels.tsv has each node's group, a
+    second label of every fifth node, a node that no walk has, and columns that are none."""
     program = Program(tmp_path_factory.mktemp("graph"))
     links = planted()
     held, kept = links[::6], [link for i, link in enumerate(links) if i % 6]
@@ -105,7 +105,8 @@ def test_labels_are_given_as_liblinear_gives_them(graph, table):
     assert len(lines) == 3
     for share, line in zip(SHARES, lines):
         micro, macro = labels_by_others(vectors_of(graph, names, table), y, share)
-        told = re.fullmatch(rf"labels.tsv share {share} micro-f1 (\S+) spread \S+ macro-f1 (\S+) spread \S+ labels 5 covered 160/161", line)
+        told = re.fullmatch(rf"labels.tsv share {share} micro-f1 (\S+) spread \S+ macro-f1 (\S+) spread \S+ labels 5 covered 160/161",
+                            line)
         assert abs(float(told[1]) - micro) < 3e-3 and abs(float(told[2]) - macro) < 3e-3, (line, micro, macro)
 
 
@@ -129,8 +130,8 @@ def auc(links, others):
 
 @pytest.mark.parametrize("directed", [False, True])
 def test_links_are_ranked_as_numpy_ranks_them(graph, directed):
-    """AUC against other draws than ours, and ranks among all nodes that are no neighbours, whose expectation is what 1,000 draws from
-    them give."""
+    """AUC against other draws than ours, and ranks among all nodes that are no neighbours, whose expectation is what 1,000
+    draws from them give."""
     links = {name: linked_in(graph.path(name)) for name in ("held.tsv", "train.tsv")}
     held, every = links["held.tsv"], set(links["held.tsv"]) | set(links["train.tsv"])
     every = every if directed else every | {(b, a) for a, b in every}
@@ -170,6 +171,106 @@ def test_links_without_those_that_were_trained_on(graph):
     assert all(f"nodes {len(graph.words) + 1} unknown 1" in line for line in lines)
     assert lines == graph("evaluate", "run", "--edges=more.tsv", "--device.threads=1", "--table=target").stdout.splitlines()
     assert lines[:2] != graph("evaluate", "run", "--edges=more.tsv", "--table=context").stdout.splitlines()[:2]
+
+
+# ---- runs of a graph ----
+
+@pytest.fixture(scope="module")
+def walked(graph):
+    """A run that was trained on train.tsv itself."""
+    graph("train", "--corpus.path=train.tsv", "--corpus.format=graph", "--graph.weights=no", "--model.dim=16", "--train.epochs=2",
+          "--run.dir=walked", "--device.backend=cpu")
+    graph.nodes = [line.split("\t")[0] for line in graph.path("walked", "vocab.tsv").read_text().splitlines()]
+    return graph
+
+
+def test_a_graph_answers_by_normsum(walked):
+    for command, asked, tables in (("nearest", "5", ["--query=normsum", "--among=normsum"]),
+                                   ("recommend", "--items=5", ["--score=normsum"]),
+                                   ("evaluate", "--labels=labels.tsv", ["--table=normsum"])):
+        assert walked(command, "walked", asked).stdout == walked(command, "walked", asked, *tables).stdout
+
+
+def propagated(rows, links):
+    """ProNE's own filter and decomposition (proneL.py), by NumPy in float64; rows of length 2."""
+    bessel = pytest.importorskip("scipy.special").iv
+    arcs = numpy.eye(len(rows))
+    for a, b in links:
+        arcs[a, b] = arcs[b, a] = 1
+    step = numpy.eye(len(rows)) * (1 - 0.2) - arcs / arcs.sum(1, keepdims=True)
+    before, term = rows, step @ step @ rows / 2 - rows
+    whole = bessel(0, 0.5) * before - 2 * bessel(1, 0.5) * term
+    for i in range(2, 10):
+        before, term = term, step @ step @ term - 2 * term - before
+        whole += (-2 if i % 2 else 2) * bessel(i, 0.5) * term
+    left, singular, _ = numpy.linalg.svd(arcs @ (rows - whole), full_matrices=False)
+    found = left * numpy.sqrt(singular)
+    return 2 * found / numpy.linalg.norm(found, axis=1, keepdims=True)
+
+
+def test_rows_are_propagated_as_prone_does(walked):
+    for table in ("normsum", "propagated"):
+        walked("export", "walked", "--format=npy", f"--table={table}", f"--out=walked-{table}.npy")
+    place = {node: i for i, node in enumerate(walked.nodes)}
+    wanted = propagated(numpy.load(walked.path("walked-normsum.npy")).astype(float),
+                        [(place[a], place[b]) for a, b in linked_in(walked.path("train.tsv"))])
+    found = numpy.load(walked.path("walked-propagated.npy"))
+    assert numpy.abs(found @ found.T - wanted @ wanted.T).max() < 1e-4
+    unit = found / 2
+    recommended = walked("recommend", "walked", "--items=5", "--k=10", "--seen", "--score=propagated").stdout
+    near = walked("nearest", "walked", "5", "--query=propagated", "--among=propagated", "--device.threads=1").stdout
+    for said in (near, recommended.replace("items\t", "")):
+        answers = [line.split("\t") for line in said.splitlines() if line.split("\t")[0] != "5"]
+        assert len(answers) >= 9
+        for node, score in answers:
+            assert abs(float(score) - unit[place["5"]] @ unit[place[node]]) < 1e-5
+    labels = walked("evaluate", "walked", "--labels=labels.tsv", "--table=propagated").stdout
+    assert labels != walked("evaluate", "walked", "--labels=labels.tsv").stdout
+
+
+def test_new_links_are_recommended(walked):
+    neighbours = {a if b == "5" else b for a, b in linked_in(walked.path("train.tsv")) if "5" in (a, b)}
+    found = {line.split("\t")[1] for line in walked("recommend", "walked", "--items=5", "--k=1000").stdout.splitlines()}
+    assert neighbours and found == set(walked.nodes) - neighbours - {"5"}
+    walked.path("lists.txt").write_text("first 5 7\nsecond 5\n")
+    said = walked("recommend", "walked", "--lists=lists.txt", "--format=lists", "--k=1000").stdout
+    lines = [line.split("\t") for line in said.splitlines()]
+    assert {item for name, item, _ in lines if name == "second"} == found
+    assert {item for name, item, _ in lines if name == "first"} < found - {"7"}
+    everything = walked("recommend", "walked", "--items=5", "--k=1000", "--seen").stdout.splitlines()
+    assert len(everything) == len(walked.nodes)
+
+
+def test_the_links_of_the_graph_are_known(walked):
+    itself = walked("evaluate", "walked", "--edges=held.tsv").stdout.splitlines()
+    named = walked("evaluate", "walked", "--edges=held.tsv", "--known=train.tsv").stdout.splitlines()
+    assert [line.split()[1] for line in itself] == [line.split()[1] for line in named]
+    for lines in zip(itself, named):  # other draws of the same
+        ours, theirs = (dict((name, float(value)) for name, value in re.findall(r"([a-z]+)(?:@10)? ([\d.]+)", line)) for line in lines)
+        assert ours["links"] == theirs["links"] and ours["nodes"] == theirs["nodes"] == len(walked.nodes)
+        assert abs(ours["auc"] - theirs["auc"]) < 0.1 and abs(ours["mrr"] - theirs["mrr"]) < 0.03
+
+
+def test_a_graph_that_is_gone_or_another(walked):
+    run = walked.path("walked")
+    words = ["evaluate", "walked", "--labels=labels.tsv", "--table=propagated"]
+    assert walked.refuses("evaluate", "run", "--labels=labels.tsv", "--table=propagated") == \
+        "'run' was not trained on a graph (corpus.format = graph), and has none"
+    whole = (run / "corpus.graph").read_bytes()
+    try:
+        walked("train", "--corpus.path=held.tsv", "--corpus.format=graph", "--graph.weights=no", "--model.dim=4",
+               "--train.epochs=1", f"--corpus.vocab={run}/vocab.tsv", "--run.dir=other", "--device.backend=cpu")
+        (run / "corpus.graph").write_bytes(walked.path("other", "corpus.graph").read_bytes())
+        assert walked.refuses(*words) == "'walked/corpus.graph' is not the graph that 'walked' was trained on"
+        (run / "corpus.graph").write_bytes(whole[:-8])
+        assert "is damaged" in walked.refuses(*words)
+        (run / "corpus.graph").unlink()
+        for asked in (words, ["recommend", "walked", "--items=5"], ["evaluate", "walked", "--edges=held.tsv"]):
+            assert walked.refuses(*asked) == "'walked/corpus.graph' is not there: it is the graph that 'walked' was trained on"
+        walked("evaluate", "walked", "--edges=held.tsv", "--known=train.tsv")
+        walked("recommend", "walked", "--items=5", "--seen")
+    finally:
+        (run / "corpus.graph").write_bytes(whole)
 
 
 # ---- what is wrong ----
@@ -220,8 +321,8 @@ def cora(tmp_path_factory):
     program.path("corpus.txt").write_text("\n".join(walks(kept, count=10, length=40)) + "\n")
     for name, part in (("held.tsv", held), ("train.tsv", kept)):
         program.path(name).write_text("".join(f"{a}\t{b}\n" for a, b in part))
-    program("train", "--corpus.path=corpus.txt", "--corpus.min_count=1", "--examples.subsample=0", "--model.dim=64", "--train.epochs=2",
-            "--run.dir=run", "--device.backend=cpu")
+    program("train", "--corpus.path=corpus.txt", "--corpus.min_count=1", "--examples.subsample=0", "--model.dim=64",
+            "--train.epochs=2", "--run.dir=run", "--device.backend=cpu")
     return program
 
 

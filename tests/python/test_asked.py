@@ -224,7 +224,13 @@ def test_export_writes_the_programs_bytes(run, trained, program, tmp_path, endin
         run.export("/nowhere/at/all.bin")
 
 
-def test_the_report_is_the_programs_page(trained, program, tmp_path):
+def test_the_report_is_the_programs_page(run, trained, program, tmp_path):
+    labels = tmp_path / "labels"
+    labels.write_text("".join("%s label%d\n" % (word, i % 3) for i, word in enumerate(run.words)))
+    said(program, "report", trained, f"--out={tmp_path}/coloured.html", f"--labels={labels}")
+    run.report(tmp_path / "own.html", labels=labels)
+    page = (tmp_path / "own.html").read_bytes()
+    assert page == (tmp_path / "coloured.html").read_bytes() and b"label2" in page
     said(program, "report", trained, f"--out={tmp_path}/theirs.html", "--top=5", "--search=6")
     with sptx.Run(trained, device="cpu") as run:
         run.report(tmp_path / "ours.html", top=5, search=6)

@@ -165,11 +165,12 @@ class Asked:
         self._ask(library.sptx_run_export, table_of(table), bool(lists), text_of(format, "format"), path_of(path))
 
     def report(self, path: Path, titles: Optional[Path] = None, top: int = 5000, search: int = 20000, table: Optional[str] = None,
-               lists: bool = False, evaluations: Union[Path, Sequence[Path]] = ()) -> None:
+               lists: bool = False, evaluations: Union[Path, Sequence[Path]] = (), labels: Optional[Path] = None) -> None:
         """Writes one page of HTML that shows the run, the bytes that `sptx-w2v report` writes: its curves, a map of its most
         frequent rows, their nearest rows to search, its keys.
 
         titles: a file of lines "id TAB title". top: rows of the map, 1 .. 20000. search: rows whose nearest rows the page has.
+        labels: a file of a row and its labels a line, by which the map is coloured; None: it is coloured by clusters.
         evaluations: files that hold what `sptx-w2v evaluate` printed. table, lists: as of nearest().
 
         Raises ValueError for numbers that are none, sptx.Error where a file cannot be read or written.
@@ -178,7 +179,8 @@ class Asked:
         options = _library.ReportOptions(
             ctypes.sizeof(_library.ReportOptions), os.fsencode(self._path), table_of(table),
             None if titles is None else path_of(titles), (ctypes.c_char_p * len(files))(*files), len(files),
-            count_of(top, "top", 32), count_of(search, "search", 32), bool(lists))
+            count_of(top, "top", 32), count_of(search, "search", 32), bool(lists),
+            None if labels is None else path_of(labels))
         self._ask(library.sptx_run_report, path_of(path), ctypes.byref(options))
 
     def _ask(self, function: Any, *arguments: Any) -> None:
@@ -198,7 +200,8 @@ class Asked:
     def _judge_labels(self, table: Optional[bytes], path: Path, share: Union[float, Sequence[float]]) -> List[Dict[str, Any]]:
         shares = [float(one) for one in numpy.atleast_1d(share)]
         scores = (_library.LabelsScore * len(shares))()
-        self._ask(library.sptx_run_evaluate_labels, table, path_of(path), (ctypes.c_double * len(shares))(*shares), len(shares), scores)
+        given = (ctypes.c_double * len(shares))(*shares)
+        self._ask(library.sptx_run_evaluate_labels, table, path_of(path), given, len(shares), scores)
         return [_fields_of(score) for score in scores]
 
     def _judge_links(self, table: Optional[bytes], path: Path, known: Optional[Path], directed: bool) -> Dict[str, Any]:
