@@ -24,17 +24,18 @@
 #define SCORES_HELP                                                                                                    \
     "                      target           mean of the list's unit target rows against target rows, by cosine: by\n"      \
     "                                       itself for words and items of lists trained by dot products\n"                         \
-    "                      context          mean of its target rows against context rows, by dot product\n"               \
+    "                      context          mean of its target rows against context rows, by dot product: by itself for nodes\n" \
+    "                                       of a graph, which finds new links of a node\n" \
     "                      context-cosine   mean of its unit target rows against context rows, by cosine: by itself for\n" \
     "                                       those trained by cosines (train.score)\n" \
-    "                      normsum          as target, of the sums of target and context row, each of unit length first: by\n" \
-    "                                       itself for nodes of graphs\n" \
+    "                      normsum          as target, of the sums of target and context row, each of unit length first\n" \
     "                      sum              the same without unit length first\n"                                         \
     "                      propagated       as target, of a graph's normsum rows, spread over the graph\n" \
     "                      context-context  as target, of the context rows\n"                                            \
     "                      user             its own row (examples.mode = user), or that of the paper which begins the line\n" \
-    "                                       (adjacency), against context rows, by dot product: by itself for both; items by\n" \
-    "                                       hand are scored by sum where the run is of citations\n" \
+    "                                       (adjacency) or of that node (walk), against context rows, by dot product: by\n" \
+    "                                       itself for all three; items by hand are scored by sum where the run is of\n" \
+    "                                       citations, by context where it is of a graph\n" \
     "                      user-cosine      the same by cosine: by itself where trained so; with examples.own below 1 the row\n" \
     "                                       and the mean of its target rows, as they were trained\n"
 

@@ -19,7 +19,7 @@ enum model_view answers_view(const struct model *model) {
 enum list_score answers_score(const struct model *model, int named) {
     if (has_lists(model)) return model->cosine ? LIST_SCORE_USER_COSINE : LIST_SCORE_USER;
     if (model->mode == MODE_ADJACENCY) return named ? LIST_SCORE_USER : LIST_SCORE_SUM;
-    if (model->mode == MODE_WALK) return named ? LIST_SCORE_USER : LIST_SCORE_NORMSUM;
+    if (model->mode == MODE_WALK) return named ? LIST_SCORE_USER : LIST_SCORE_CONTEXT;
     return model->cosine ? LIST_SCORE_CONTEXT_COSINE : LIST_SCORE_TARGET;
 }
 

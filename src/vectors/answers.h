@@ -2,15 +2,17 @@
  *
  *   a run of                                  rows    table     how a list's items choose others (list_scores.h)
  *   words            (window, cbow)           words   target    target
- *   nodes            (walk)                   nodes   normsum   user: the node's own row; for nodes by hand: normsum
  *   items of lists   (list)                   items   target    target; trained by cosines: context-cosine
  *   lists with rows  (user)                   items   context   user; trained by cosines: user-cosine
  *   citations, links (adjacency)              all     sum       user: the paper's own row; for items by hand: sum
+ *   nodes            (walk)                   nodes   normsum   user: the node's own row; for nodes by hand: context
  *
  * A list's row has a name in the vocabulary, too; it answers only where lists are asked for. Rows trained by cosines lie near
  * rows of the other table and, unlike those trained by dot products, hardly near rows of their own (goodbooks, softmax:
  * recall@20 0.020 by target, 0.106 by context-cosine). A paper has a target row for what it cites and a context row for who
- * cites it, and many papers have only one of the two; configs/README.md, "Citations, both ways", has the experiments.
+ * cites it, and many papers have only one of the two; configs/README.md, "Citations, both ways", has the experiments. Nodes of a
+ * graph that are near by normsum are alike; which are linked is what training compared, a target row with a context row (held-out
+ * links of cora, recall@20 of a node's new ones: normsum 0.48, propagated 0.53, context 0.57; citeseer 0.57, 0.61, 0.65).
  */
 #ifndef SPTX_ANSWERS_H
 #define SPTX_ANSWERS_H

@@ -1,12 +1,12 @@
-/* Which labels a node has, as in the papers of DeepWalk and node2vec: a logistic regression a label over the vectors of
- * a share of the labelled nodes. Of every other node as many of the likeliest labels are taken as it truly has.
+/* evaluate_labels: guesses the labels of nodes, as in the papers of DeepWalk and node2vec. Logistic regressions, one a label, are
+ * trained on the vectors of a share of the labelled nodes. Every other node gets as many of the likeliest labels as it truly has.
  *
- *   shuffle s     numpy.random.default_rng(s).permutation(nodes), nodes in the file's order; the first share of it is
- * trained on micro F1      2 tp / (2 tp + fp + fn), of the sums over all labels macro F1      its mean over labels; 0
- * for a label that no tested node has and none gets
+ *   shuffle s   numpy.random.default_rng(s).permutation(nodes), nodes in the file's order; its first share is trained on
+ *   micro F1    2 tp / (2 tp + fp + fn) of the sums over all labels (true and false positives, false negatives)
+ *   macro F1    the mean over labels; a label that no tested node has and none gets counts as 0
  *
- * A labelled node that the run does not know has a vector of zeros. A label that all trained nodes have, or none, needs
- * no regression: it comes first, or last. Equal likelihoods go by the labels' names.
+ * A labelled node that the run does not know has a vector of zeros. A label that all trained nodes have, or none, needs no
+ * regression: it comes first, or last. Equal likelihoods go by the labels' names.
  */
 #include "evaluate.h"
 

@@ -1,12 +1,11 @@
-/* Which links of a graph were held out.
+/* evaluate_links: tells links that were held out of a graph from pairs of nodes that are no links.
  *
- *   AUC             of the held-out links against as many pairs of nodes that are no links
- *   MRR, hits@10    of the true end of each held-out link among LINKS_AMONG nodes that are no neighbours of its other
- * end; equal scores count half
+ *   AUC            of the held-out links against as many such pairs
+ *   MRR, hits@10   of the true end of each held-out link among LINKS_AMONG nodes that are no neighbours of its other end
  *
- * Pairs and nodes are drawn by numpy_draws.h, in this order: pairs that are none against held-out links, pairs against
- * training links, which links are asked, an order of the training links, the nodes that each end is ranked among. A
- * node without a vector has zeros, and an end that is asked ranks last where either node of the link has none.
+ * Equal scores count half. Pairs and nodes are drawn by numpy_draws.h, in this order: pairs to compare with held-out links, pairs
+ * to compare with training links, which links are asked for, an order of the training links, the nodes that each end is ranked
+ * among. A node without a vector has zeros; where either node of a link has none, the end that is asked for ranks last.
  */
 #include "evaluate.h"
 

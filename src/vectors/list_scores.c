@@ -120,22 +120,26 @@ static int ban_rows(struct search_block *block, uint64_t place, const uint32_t *
     return 0;
 }
 
-/* Collects the rows that a list may not find: its items, in a graph their neighbours, and itself where its name is an item, too. */
+/* Adds one row, and in a graph its neighbours. */
+static int ban_row(struct asking *asking, uint64_t place, uint64_t row) {
+    const struct graph *graph = &asking->scores->graph;
+    uint64_t arc = graph->nodes ? graph->starts[row] : 0, arcs = graph->nodes ? graph->starts[row + 1] - arc : 0;
+    uint32_t one = (uint32_t)row;
+    return ban_rows(&asking->block, place, &one, 1) || ban_rows(&asking->block, place, graph->neighbours + arc, arcs) ? -1 : 0;
+}
+
+/* Collects the rows that a list may not find: its items, and itself where its name is an item, too. */
 static int ban(struct asking *asking, uint64_t place, uint64_t list) {
     const struct list_question *question = asking->question;
-    const struct graph *graph = &asking->scores->graph;
     struct search_block *block = &asking->block;
     uint64_t first = block->banned_starts[place], *end = &block->banned_starts[place + 1];
     int64_t named = question->rows ? question->rows[list] : -1;
     *end = first;
     for (uint64_t at = question->starts[list]; at < question->starts[list + 1]; at++) {
         uint64_t row = question->codes[at];
-        if (row >= asking->scores->model->rows) continue;
-        uint64_t arc = graph->nodes ? graph->starts[row] : 0, arcs = graph->nodes ? graph->starts[row + 1] - arc : 0;
-        if (ban_rows(block, place, &(uint32_t){(uint32_t)row}, 1) || ban_rows(block, place, graph->neighbours + arc, arcs)) return -1;
+        if (row < asking->scores->model->rows && ban_row(asking, place, row)) return -1;
     }
-    int item = named >= 0 && (uint64_t)named < model_items(asking->scores->model);
-    if (item && ban_rows(block, place, &(uint32_t){(uint32_t)named}, 1)) return -1;
+    if (named >= 0 && (uint64_t)named < model_items(asking->scores->model) && ban_row(asking, place, (uint64_t)named)) return -1;
     *end = first + search_distinct(block->banned + first, *end - first);
     return 0;
 }

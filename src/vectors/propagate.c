@@ -12,6 +12,7 @@ enum {
     COLUMNS = 16,    /* of one pass of the filter: a row of them is a cache line */
     TERMS = 10,      /* of the Chebyshev series */
     GRAIN = 1 << 10, /* nodes that a worker takes at once */
+    AHEAD = 16,      /* arcs between the one that is added and the one whose row is fetched */
     ROWS = 8,        /* rows that are multiplied at once */
     SPANS = 64       /* of rows, at most, whose products are summed apart */
 };
@@ -50,12 +51,15 @@ static float weight_of(const struct filter *f, uint64_t arc) {
     return f->graph->weights ? f->graph->weights[arc] : 1;
 }
 
-/* Computes a node's row of A times `in`. Returns the sum of A's row. */
+/* Computes a node's row of A times `in`. Returns the sum of A's row. Rows lie anywhere in memory, so those of the arcs to come, the
+ * next nodes' too, are asked for ahead. */
 static float gather(const struct filter *f, const lanes *in, uint64_t node, lanes out) {
+    const struct graph *graph = f->graph;
     float all = 1;
     memcpy(out, in[node], sizeof(lanes));
-    for (uint64_t arc = f->graph->starts[node]; arc < f->graph->starts[node + 1]; arc++) {
-        const float *row = in[f->graph->neighbours[arc]], weight = weight_of(f, arc);
+    for (uint64_t arc = graph->starts[node]; arc < graph->starts[node + 1]; arc++) {
+        const float *row = in[graph->neighbours[arc]], weight = weight_of(f, arc);
+        if (arc + AHEAD < graph->arcs) __builtin_prefetch(in[graph->neighbours[arc + AHEAD]]);
         for (int i = 0; i < COLUMNS; i++) out[i] += weight * row[i];
         all += weight;
     }

@@ -10,9 +10,8 @@
  * ProNE makes rows of length 1. A row of normsum is up to 2 long, and a logistic regression, whose penalty is on its weights, is
  * held back more by shorter rows: on cora, half a point to three points of micro-F1. Cosines are the same with any length.
  *
- * Columns pass the filter sixteen at a time, so that a row of theirs is one cache line; memory is 256 bytes a node
- * beside the rows. S and V are found from F^T F in float64 by Jacobi's rotations, which is a second for 256 columns and
- * a minute for 1,024.
+ * Columns pass the filter sixteen at a time, so that a row of theirs is one cache line; memory is 256 bytes a node beside the rows.
+ * S and V are found from F^T F in float64 by Jacobi's rotations: seconds for 512 columns, a minute or two for 1,024.
  */
 #ifndef SPTX_PROPAGATE_H
 #define SPTX_PROPAGATE_H

@@ -99,7 +99,7 @@ def test_transfer_wants_a_gpu(sptx):
 
 
 @pytest.mark.parametrize("arguments, said", [
-    ([], "bench wants transfer, train, ranks or memory"),
+    ([], "bench wants transfer, train, ranks, walks or memory"),
     (["speed"], "bench has no 'speed'"),
     (["train"], "bench train wants a CONFIG.ini"),
     (["train", "run.ini", "--seconds=soon"], "--seconds = 'soon' is not a time"),

@@ -184,9 +184,9 @@ def walked(graph):
     return graph
 
 
-def test_a_graph_answers_by_normsum(walked):
+def test_a_graph_answers_by_normsum_and_recommends_by_what_was_trained(walked):
     for command, asked, tables in (("nearest", "5", ["--query=normsum", "--among=normsum"]),
-                                   ("recommend", "--items=5", ["--score=normsum"]),
+                                   ("recommend", "--items=5", ["--score=context"]),
                                    ("evaluate", "--labels=labels.tsv", ["--table=normsum"])):
         assert walked(command, "walked", asked).stdout == walked(command, "walked", asked, *tables).stdout
 
@@ -236,6 +236,9 @@ def test_new_links_are_recommended(walked):
     said = walked("recommend", "walked", "--lists=lists.txt", "--format=lists", "--k=1000").stdout
     lines = [line.split("\t") for line in said.splitlines()]
     assert {item for name, item, _ in lines if name == "second"} == found
+    walked.path("node.txt").write_text("5\n")  # a line that a node begins asks by the node's own row
+    said = walked("recommend", "walked", "--lists=node.txt", "--format=adjacency", "--k=1000", expect=None)
+    assert "no items" in said.stderr or {line.split("\t")[1] for line in said.stdout.splitlines()} == found
     assert {item for name, item, _ in lines if name == "first"} < found - {"7"}
     everything = walked("recommend", "walked", "--items=5", "--k=1000", "--seen").stdout.splitlines()
     assert len(everything) == len(walked.nodes)
