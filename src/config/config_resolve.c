@@ -156,6 +156,11 @@ static int check_format(const struct config *c) {
     if (c->corpus_header == HEADER_YES && !format->columns)
         return fail("corpus.header = yes needs corpus.format = %s, whose lines have columns, and it is %s",
                     formats_with(COLUMNS, others), format->name);
+    if ((c->graph_directed || c->graph_weights != WEIGHTS_AUTO) && !format->edges)
+        return fail("graph.%s = %s needs corpus.format = %s, whose lines are edges, and it is %s",
+                    c->graph_directed ? "directed" : "weights",
+                    c->graph_directed ? "yes" : config_choice_name("graph", "weights", c->graph_weights), formats_with(EDGES, others),
+                    format->name);
     if (c->examples_mode == MODE_USER && !format->names)
         return fail("examples.mode = user needs lists with names (corpus.format = %s), and corpus.format is %s",
                     formats_with(NAMES, others), format->name);
