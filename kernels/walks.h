@@ -118,23 +118,48 @@ FN uint32_t walk_try(const struct walks *w, uint32_t seed, uint64_t number, uint
     return before->id == DRAW_NONE || walk_takes(w, before, x, drawn.word[2]) ? x : DRAW_NONE;
 }
 
+/* A walk that is being drawn. */
+struct walk {
+    uint64_t number;
+    struct walk_node at, before; /* before.id: DRAW_NONE at the first step */
+    struct draw4 drawn;
+    uint32_t step, tries;
+    uint32_t *ids; /* [length] */
+};
+
+FN struct walk walk_begin(const struct walks *w, uint32_t seed, uint64_t number, uint32_t epoch, uint32_t *ids) {
+    struct walk walk;
+    walk.number = number;
+    walk.at = walk.before = walk_node(w, walk_start(w, seed, number, epoch));
+    walk.before.id = DRAW_NONE;
+    for (int i = 0; i < 4; i++) walk.drawn.word[i] = 0;
+    walk.step = walk.tries = 0;
+    walk.ids = ids;
+    ids[0] = walk.at.id;
+    return walk;
+}
+
+/* Tries to go a step on. Returns 0 where the walk has ended and all its places are written. */
+FN int walk_go(const struct walks *w, uint32_t seed, uint32_t epoch, struct walk *walk) {
+    uint32_t next;
+    if (walk->step + 1 >= w->length || !walk->at.degree) {
+        while (++walk->step < w->length) walk->ids[walk->step] = DRAW_NONE;
+        return 0;
+    }
+    next = w->biased ? walk_try(w, seed, walk->number, epoch, walk->tries, &walk->at, &walk->before)
+                     : walk_step(w, seed, walk->number, epoch, walk->step, &walk->at, &walk->drawn);
+    walk->tries++;
+    if (next == DRAW_NONE) return 1;
+    walk->ids[++walk->step] = next;
+    walk->before = walk->at;
+    walk->at = walk_node(w, next);
+    return 1;
+}
+
 /* Writes the nodes of a walk, [length]. */
 FN void walk_draw(const struct walks *w, uint32_t seed, uint64_t number, uint32_t epoch, uint32_t *ids) {
-    struct walk_node at = walk_node(w, walk_start(w, seed, number, epoch)), before = at;
-    struct draw4 drawn = {{0, 0, 0, 0}};
-    uint32_t step = 0, tries = 0, next;
-    before.id = DRAW_NONE;
-    ids[0] = at.id;
-    while (step + 1 < w->length && at.degree) {
-        next = w->biased ? walk_try(w, seed, number, epoch, tries, &at, &before)
-                         : walk_step(w, seed, number, epoch, step, &at, &drawn);
-        tries++;
-        if (next == DRAW_NONE) continue;
-        ids[++step] = next;
-        before = at;
-        at = walk_node(w, next);
-    }
-    while (++step < w->length) ids[step] = DRAW_NONE;
+    struct walk walk = walk_begin(w, seed, number, epoch, ids);
+    while (walk_go(w, seed, epoch, &walk)) continue;
 }
 
 /* ---- as a corpus ----

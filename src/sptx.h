@@ -315,6 +315,9 @@ enum sptx_status sptx_corpus_sentences(struct sptx_corpus *corpus, const struct 
 /* Returns what a column of this name is taken for in a table of pairs: 0 the list ("user_id"), 1 the item ("movieId"), 2 the
  * rating; -1: none of these. Any thread may call. */
 int sptx_column(const char *name);
+/* Returns the same in a table of a graph's edges: 0 the node that an edge leaves ("source"), 1 the one that it leads to ("dst"), 2
+ * the weight; -1: none of these. Any thread may call. */
+int sptx_edge_column(const char *name);
 
 /* Takes pairs: lists[i] has items[i], rated ratings[i] (NULL, or NaN: not rated). corpus.min_rating leaves lower ones out;
  * where it is set, a pair that is not rated is refused. */

@@ -247,7 +247,7 @@ static int build_of_walks(struct build *build, uint64_t first, uint64_t count) {
         mem_reserve(&p->start, &p->start_capacity, most + 1, sizeof *p->start, "walks"))
         return -1;
     for (uint64_t i = 0; i <= walks; i++) p->start[i] = (range.first + i) * w->length;
-    for (uint64_t i = 0; i < walks; i++) walk_draw(w, s->seed, range.first + i, build->epoch, p->walk + i * w->length);
+    cpu_draw(s, range.first, walks, build->epoch, p->walk);
     const struct example_source drawn = example_of_walks(s, range, p->walk, p->start);
     build->source = &drawn;
     return build_in_order(build, first, count);

@@ -61,3 +61,20 @@ int cuda_walks_draw_part(const struct example_source *source, uint32_t epoch, ui
     CK_LAUNCH("draw_for_part");
     return 0;
 }
+
+int cuda_draw_walks(struct backend *b, uint32_t epoch, uint64_t first, uint64_t count, uint32_t *ids) {
+    uint64_t length = b->source.view.walks.length, most = WALKED_AT_ONCE / length + 1;
+    struct drawn_walks *drawn = &b->builders[0].scratch.walks;
+    CK(cudaSetDevice(b->device));
+    if (cuda_drain(b) || cuda_walks_grow(b, drawn, (count < most ? count : most) * length)) return -1;
+    for (uint64_t at = 0; at < count; at += most) {
+        uint64_t walks = count - at < most ? count - at : most;
+        struct example_source source = cuda_walks_source(b, drawn, (first + at) * length, walks * length);
+        if (cuda_walks_draw_part(&source, epoch, walks * length, b->compute)) return -1;
+        if (!ids) continue;
+        CK(cudaMemcpyAsync(ids + at * length, drawn->ids.data, walks * length * sizeof *ids, cudaMemcpyDeviceToHost, b->compute));
+        CK(cudaStreamSynchronize(b->compute)); /* the next walks are drawn in the same place */
+    }
+    CK(cudaStreamSynchronize(b->compute));
+    return 0;
+}

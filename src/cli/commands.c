@@ -228,14 +228,14 @@ const struct command commands[] = {
      "  --lists=N     lists, papers that cite, or sentences; --edges=N: of a graph\n"
      "  --seed=S      of the draws"},
     {"bench", cmd_bench,
-     "bench transfer|train|ranks|memory [CONFIG.ini] [--section.key=value ...] [--json] [--rows=N --dim=N --seconds=T "
+     "bench transfer|train|ranks|walks|memory [CONFIG.ini] [--section.key=value ...] [--json] [--rows=N --dim=N --seconds=T "
      "--steps=N]",
      "measure this machine",
      "transfer: rows moved between the places of a table; train: the speed of a configuration, its tables opened and "
      "filled\n"
      "as train does it, without checkpoints; ranks: the same over the processes that mpirun began, a line a rank (mpirun -n 2\n"
-     "sptx-w2v bench ranks my.ini); memory: what a table takes. Each result but that of ranks comes with the command, device\n"
-     "and date.\n"
+     "sptx-w2v bench ranks my.ini); walks: how fast walks over a graph are drawn, with nothing trained on them; memory: what a\n"
+     "table takes. Each result but that of ranks comes with the command, device and date.\n"
      "\n"
      "  --json        a line of JSON a result\n"
      "  --rows=N --dim=N\n"
@@ -244,7 +244,7 @@ const struct command commands[] = {
      "  --brief       transfer: without that last part\n"
      "  --file=FILE   transfer: the table of the place file lies beside it, under no name\n"
      "  --seconds=T --steps=N\n"
-     "                train, ranks: how long is measured\n"
+     "                train, ranks, walks: how long is measured\n"
      "\n" KEYS_HELP},
     {"devices", cmd_devices, "devices", "what the program sees: GPUs, cores, memory, the backend that auto picks",
      "Takes no arguments. A table's rows in host memory are managed by the GPU's driver where the system can do that, which is\n"

@@ -28,8 +28,7 @@ struct encoder {
     int has_target;      /* adjacency: the line's first token has been taken */
 };
 
-/* 1 where words are the numbers of their rows: corpus.order = given, without a vocabulary that says which they are. */
-static int are_rows(const struct corpus_options *options) {
+int encode_are_rows(const struct corpus_options *options) {
     return options->order == ORDER_GIVEN && !(options->vocab && *options->vocab);
 }
 
@@ -41,7 +40,7 @@ static uint32_t row_of_number(const struct vocab *vocab, const char *word, uint6
 
 void encode_rows(const struct vocab *vocab, const struct corpus_options *options, const struct word_query *queries, unsigned count,
                  uint32_t *rows) {
-    if (!are_rows(options)) {
+    if (!encode_are_rows(options)) {
         words_find_batch(&vocab->words, queries, count, rows);
         return;
     }
@@ -165,7 +164,7 @@ int encode_block(struct encoded *encoded, const struct vocab *vocab, const struc
 
 static uint32_t row_of_item(const struct gathered *gathered, const struct vocab *vocab, const char *word,
                             uint64_t length) {
-    if (are_rows(gathered->options)) return row_of_number(vocab, word, length);
+    if (encode_are_rows(gathered->options)) return row_of_number(vocab, word, length);
     int64_t row = vocab_find(vocab, word, length);
     return row < 0 ? WORDS_ABSENT : (uint32_t)row;
 }

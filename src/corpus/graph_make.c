@@ -186,21 +186,23 @@ static int write_read(const struct reading *reading, struct pool *pool) {
     return result;
 }
 
+static int read_all(struct reading *reading, struct pool *pool) {
+    if (!encode_are_rows(reading->options) && integer_rows_make(&reading->integers, reading->vocab)) return -1;
+    corpus_read_as(reading->corpus, reading->options);
+    corpus_rewind(reading->corpus);
+    progress_start(&reading->progress, "reading", reading->options->report_seconds);
+    int result = pool_run(pool, read_blocks, reading);
+    progress_end(&reading->progress);
+    return result ? -1 : corpus_check_unchanged(reading->corpus);
+}
+
 static int make_of_files(struct reading *reading, struct pool *pool) {
-    int weighted = reading->options->weights == WEIGHTS_YES, result = -1;
+    int weighted = reading->options->weights == WEIGHTS_YES;
     reading->ends = file_open_unnamed(reading->path);
     if (weighted && reading->ends >= 0) reading->weights = file_open_unnamed(reading->path);
-    if (reading->ends >= 0 && (!weighted || reading->weights >= 0) &&
-        !integer_rows_make(&reading->integers, reading->vocab)) {
-        corpus_read_as(reading->corpus, reading->options);
-        corpus_rewind(reading->corpus);
-        progress_start(&reading->progress, "reading", reading->options->report_seconds);
-        result = pool_run(pool, read_blocks, reading);
-        progress_end(&reading->progress);
-        integer_rows_release(&reading->integers);
-        if (!result) result = corpus_check_unchanged(reading->corpus);
-        if (!result) result = write_read(reading, pool);
-    }
+    int result = reading->ends < 0 || (weighted && reading->weights < 0) ? -1 : read_all(reading, pool);
+    integer_rows_release(&reading->integers);
+    if (!result) result = write_read(reading, pool);
     if (reading->ends >= 0) close(reading->ends);
     if (reading->weights >= 0) close(reading->weights);
     return result;

@@ -59,12 +59,28 @@ static inline uint32_t row_of(const struct edges *edges, uint64_t end) {
     return edges->rows ? edges->rows[edges->ends[end]] : edges->ends[end];
 }
 
-static inline void count_arc(struct writing *w, uint32_t row) {
-    __atomic_fetch_add(&w->at[row], 1, __ATOMIC_RELAXED);
+/* Arcs that are counted or placed together, so that the waits for memory overlap. */
+enum { ARCS = 64 };
+struct arcs {
+    uint32_t row[ARCS], neighbour[ARCS];
+    float weight[ARCS];
+    unsigned count;
+};
+
+static void count_arcs_of(struct writing *w, struct arcs *arcs) {
+    for (unsigned i = 0; i < arcs->count; i++) __atomic_fetch_add(&w->at[arcs->row[i]], 1, __ATOMIC_RELAXED);
+    arcs->count = 0;
+}
+
+static inline void count_arc(struct writing *w, struct arcs *arcs, uint32_t row) {
+    __builtin_prefetch(&w->at[row], 1);
+    arcs->row[arcs->count] = row;
+    if (++arcs->count == ARCS) count_arcs_of(w, arcs);
 }
 
 static int count_arcs(void *context, unsigned worker) {
     struct writing *w = context;
+    struct arcs arcs = {.count = 0};
     uint64_t edge, end, loops = 0;
     while (pool_take(&w->next, w->edges->count, EDGES, &edge, &end)) {
         if (interrupt_check()) return -1;
@@ -75,10 +91,11 @@ static int count_arcs(void *context, unsigned worker) {
                 loops++;
                 continue;
             }
-            count_arc(w, from);
-            if (!w->wanted->directed) count_arc(w, to);
+            count_arc(w, &arcs, from);
+            if (!w->wanted->directed) count_arc(w, &arcs, to);
         }
     }
+    count_arcs_of(w, &arcs);
     atomic_fetch_add(&w->loops, loops);
     return 0;
 }
@@ -114,14 +131,6 @@ static int choose_range(struct writing *w, uint64_t most) {
     return 0;
 }
 
-/* Arcs whose places are found together, so that the waits for memory overlap. */
-enum { ARCS = 64 };
-struct arcs {
-    uint32_t row[ARCS], neighbour[ARCS];
-    float weight[ARCS];
-    unsigned count;
-};
-
 static void place_arcs_of(struct writing *w, struct arcs *arcs) {
     uint64_t at[ARCS];
     for (unsigned i = 0; i < arcs->count; i++) {
@@ -151,6 +160,9 @@ static int place_arcs(void *context, unsigned worker) {
     uint64_t edge, end;
     while (pool_take(&w->next, w->edges->count, EDGES, &edge, &end)) {
         if (interrupt_check()) return -1;
+        progress_show(&w->progress,
+                      w->placed + (uint64_t)((double)w->range / 2 * (double)edge / (double)w->edges->count), w->arcs,
+                      "arc");
         for (; edge < end; edge++) {
             uint32_t from = row_of(w->edges, 2 * edge), to = row_of(w->edges, 2 * edge + 1);
             if (from == WORDS_ABSENT || to == WORDS_ABSENT || from == to) continue;
@@ -185,7 +197,7 @@ static int sort_groups(void *context, unsigned worker) {
     int result = 0;
     while (!result && pool_take(&w->next, w->group_count, 1, &at, &end)) {
         result = interrupt_check() ? -1 : sort_group(w, &w->groups[at], &sort);
-        progress_show(&w->progress, w->placed + w->groups[at].begin, w->arcs, "arc");
+        progress_show(&w->progress, w->placed + w->range / 2 + w->groups[at].begin / 2, w->arcs, "arc");
     }
     graph_sort_release(&sort);
     return result;
@@ -285,6 +297,7 @@ static int write_all(struct writing *w) {
     for (uint64_t row = 0; row < w->wanted->nodes; row++) w->arcs += w->at[row];
     if (!w->arcs)
         return fail("no edge of the graph joins two nodes of the vocabulary of %" PRIu64 " words", w->wanted->nodes);
+    progress_start(&w->progress, "building", w->wanted->report_seconds);
     if (file_write(&w->file, &none, sizeof none) || put_rows(w) || (w->edges->weighted && put_weights(w))) return -1;
     uint64_t used = w->kept * (w->edges->weighted ? 8 : 4);
     return put(w, padding, graph_arcs_bytes(w->kept, w->edges->weighted) - used) || put_starts(w) || commit(w) ? -1 : 0;
@@ -296,7 +309,6 @@ int graph_write(const char *path, const struct graph_wanted *wanted, const struc
     int result = -1;
     w.at = mem_zalloc(wanted->nodes + 1, sizeof *w.at, "the nodes of a graph");
     mem_prefer_huge(w.at, wanted->nodes * sizeof *w.at);
-    progress_start(&w.progress, "building", wanted->report_seconds);
     if (w.at && !piece_sum_open(&w.sum) && !file_writer_open(&w.file, path)) {
         w.kept_weights = edges->weighted ? file_open_unnamed(path) : -1;
         result = edges->weighted && w.kept_weights < 0 ? -1 : write_all(&w);

@@ -133,6 +133,10 @@ int sptx_column(const char *name) {
     return name ? column_meaning(COLUMNS_OF_PAIRS, name, strlen(name)) : -1;
 }
 
+int sptx_edge_column(const char *name) {
+    return name ? column_meaning(COLUMNS_OF_EDGES, name, strlen(name)) : -1;
+}
+
 enum sptx_status sptx_corpus_pairs(struct sptx_corpus *corpus, const struct sptx_tokens *lists,
                                    const struct sptx_tokens *items, const double *ratings) {
     struct tokens named, given;

@@ -191,6 +191,12 @@ static void wrong_calls_are_told(void **state) {
     REFUSED(sptx_corpus_sentences(pairs, &good, one, 1, NULL), "given as pairs");
     REFUSED(sptx_corpus_pairs(pairs, &good, &two, NULL), "3 lists and 2 items");
     REFUSED(sptx_corpus_edges(pairs, &good, &good, NULL), "given as pairs");
+    assert_int_equal(sptx_edge_column("Source"), 0);
+    assert_int_equal(sptx_edge_column("to_node_id"), 1);
+    assert_int_equal(sptx_edge_column("Weight"), 2);
+    assert_int_equal(sptx_edge_column("user"), -1);
+    assert_int_equal(sptx_edge_column(NULL), -1);
+    assert_int_equal(sptx_column("source"), -1);
     struct sptx_corpus *graph;
     const double weights[] = {1, 2, -3};
     assert_int_equal(open_corpus(context, "graph", "run", &graph), SPTX_OK);

@@ -195,9 +195,30 @@ static void test_lock_free_training_is_that_of_stored_walks(void **state) {
     }
 }
 
+/* ---- alone ---- */
+
+static void test_walks_are_drawn_alone(void **state) {
+    for (uint32_t seed = 1; seed <= TRIALS; seed++) {
+        struct trial *t = make_trial(seed);
+        struct backend *backend = open_cpu(1 + seed % 4);
+        uint64_t walks = t->walked.sentences, first = drawn(5, seed, (uint32_t)walks), count = walks - first;
+        uint32_t length = t->walked.walks.length, *ids = calloc(count, length * sizeof *ids);
+        assert_non_null(ids);
+        store_walks(t, 1);
+        assert_int_equal(backend_cpu.source(backend, &t->walked), 0);
+        assert_int_equal(backend_cpu.draw_walks(backend, 1, first, count, ids), 0);
+        assert_memory_equal(ids, t->ids + first * length, count * length * sizeof *ids);
+        assert_int_equal(backend_cpu.draw_walks(backend, 1, 0, walks, NULL), 0);
+        backend_cpu.close(backend);
+        free(ids);
+        free_trial(t);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_batches_are_those_of_stored_walks),
+        cmocka_unit_test(test_walks_are_drawn_alone),
         cmocka_unit_test(test_lock_free_training_is_that_of_stored_walks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

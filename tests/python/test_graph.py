@@ -55,6 +55,30 @@ def test_names_of_any_kind(as_file, tmp_path):
     assert fit([(a.encode(), b) for a, b in edges], tmp_path / "bytes", format="graph") == as_file(edges)
 
 
+def test_tables(as_file, tmp_path):
+    pyarrow = pytest.importorskip("pyarrow")
+    names = [["n%d" % node for node in ends] for ends in ENDS.tolist()]
+    file, none = as_file(zip(*names, WEIGHTS)), as_file(zip(*names))
+    table = pyarrow.table({"weight": WEIGHTS, "at": WEIGHTS, "dst": names[1], "src": names[0]})
+    halves = pyarrow.concat_tables([table.slice(0, 100), table.slice(100)])
+    assert fit(table, tmp_path / "text", format="graph") == file
+    assert fit(halves, tmp_path / "batches", format="graph") == file
+    assert fit(table, tmp_path / "two", format="graph", columns=("src", "dst")) == none
+    kind = pyarrow.dictionary(pyarrow.int8(), pyarrow.string())
+    for column, name in ((2, "dst"), (3, "src")):
+        halves = halves.set_column(column, name, pyarrow.chunked_array([part.cast(kind) for part in halves[name].chunks]))
+    assert fit(halves, tmp_path / "dictionaries", format="graph") == file
+    assert fit(pyarrow.table({"a": ENDS[0], "b": ENDS[1]}), tmp_path / "numbers", format="graph") == as_file(zip(*ENDS))
+
+
+def test_a_sparse_matrix(as_file, tmp_path):
+    scipy = pytest.importorskip("scipy.sparse")
+    matrix = scipy.coo_matrix((WEIGHTS + 1, ENDS), (60, 60)).tocsr().tocoo()
+    assert fit(matrix, tmp_path / "weighted", format="graph") == as_file(zip(matrix.row, matrix.col, matrix.data))
+    matrix.data[:] = 2
+    assert fit(matrix.tocsc().tocsr(), tmp_path / "alike", format="graph") == as_file(zip(matrix.row, matrix.col))
+
+
 class Networkx:
     """What is asked of a graph of networkx'."""
 
@@ -107,6 +131,11 @@ def test_what_is_no_graph(tmp_path):
     refused(ValueError, "third column", str(tmp_path / "edges.txt"), weights=WEIGHTS)
     refused(ValueError, "third parts", [("a", "b")], weights=[1])
     refused(ValueError, "columns= names parts", ENDS, columns=("a", "b"))
+    refused(ValueError, "wanted nodes x nodes", pytest.importorskip("scipy.sparse").eye(3, 4))
+    table = pytest.importorskip("pyarrow").table({"a": [1], "b": [2], "c": [3]})
+    refused(ValueError, "which of the columns a, b, c are source and target", table)
+    refused(ValueError, "weights= of a table are a column", table, weights=[1])
+    refused(ValueError, "two columns of a table", table, columns=["a"])
     refused(TypeError, "edge 1 is", [("a", "b"), "c"])
     refused(ValueError, "edge 1 is .* the first one has no weight", [("a", "b"), ("b", "c", 2)])
     refused(TypeError, "is no graph", 7)

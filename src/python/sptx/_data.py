@@ -256,12 +256,28 @@ def _is_edges(data: Any) -> bool:
     return isinstance(data, tuple) and len(data) == 2 and all(isinstance(end, numpy.ndarray) and end.ndim == 1 for end in data)
 
 
+def _edges_of_matrix(matrix: Any, weights: Any) -> Edges:
+    """An entry of a square matrix is an edge from the row to the column. Entries weigh the edges where they differ."""
+    places = matrix.tocoo()
+    if len(matrix.shape) != 2 or matrix.shape[0] != matrix.shape[1] or weights is not None:
+        raise ValueError("weights= of a sparse matrix are its entries" if weights is not None else
+                         "a sparse array of shape %s is no graph: wanted nodes x nodes" % (matrix.shape,))
+    alike = len(places.data) == 0 or (places.data[0] != 0 and (places.data == places.data[0]).all())
+    return Edges(places.row, places.col, None if alike else places.data)
+
+
 def _is_array(data: Any) -> bool:
     return hasattr(data, "__array__") and len(getattr(data, "shape", ())) > 0
 
 
-def _graph_of(data: Any, weights: Any) -> Source:
+def _graph_of(data: Any, columns: Optional[Sequence[str]], weights: Any) -> Source:
     """Returns the source of a graph's edges. An array is [2, edges] as of torch_geometric's edge_index, or [edges, 2]."""
+    if hasattr(data, "tocoo") and hasattr(data, "shape"):
+        return _edges_of_matrix(data, weights)
+    if hasattr(data, "__arrow_c_stream__"):
+        if weights is not None:
+            raise ValueError("weights= of a table are a column of it: columns=(source, target, weight)")
+        return _arrow.source_of(data, columns, True)
     if callable(getattr(data, "adjacency", None)):
         return _edges_of_networkx(data, weights)
     if isinstance(data, (tuple, list)) and len(data) == 2 and all(_is_array(end) for end in data):
@@ -276,7 +292,8 @@ def _graph_of(data: Any, weights: Any) -> Source:
             raise ValueError("weights= of an iterable of edges are their third parts: (node, node, weight)")
         return NamedEdges(data)
     raise TypeError("a %s is no graph for fit(): wanted paths, two arrays of integers, an array [2, edges], an iterable of (node, "
-                    "node) or (node, node, weight), or a networkx graph" % type(data).__name__)
+                    "node) or (node, node, weight), a table with such columns, a sparse matrix, or a networkx graph"
+                    % type(data).__name__)
 
 
 def _is_named(first: Any) -> bool:
@@ -307,10 +324,10 @@ def source_of(data: Any, columns: Optional[Sequence[str]], users: Any, items: An
     if weights is not None and (_are_paths(data) or format != "graph"):
         raise ValueError("weights= are those of edges, given with format=\"graph\"; edges in files have them in their third column")
     if format == "graph" and not _are_paths(data):
-        for name, value in (("columns", columns), ("users", users), ("items", items)):
-            if value is not None:
+        for name, value, table in (("columns", columns, True), ("users", users, False), ("items", items, False)):
+            if value is not None and not (table and hasattr(data, "__arrow_c_stream__")):
                 raise ValueError("%s= names parts of a table or a matrix, and the data is a graph's edges" % name)
-        return _graph_of(data, weights)
+        return _graph_of(data, columns, weights)
     is_sparse = hasattr(data, "tocsr") and hasattr(data, "shape")  # before Mapping, which a matrix of keys is, too
     if not is_sparse and (users is not None or items is not None):
         raise ValueError("users= and items= name the rows and columns of a sparse matrix, and the data is a %s"

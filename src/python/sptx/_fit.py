@@ -30,7 +30,8 @@ def fit(data: Any, path: Union[str, "os.PathLike[str]"], *, dim: Optional[int] =
                                                        pyarrow's, a frame of pandas' or polars'. One column of lists: sentences
     a pair of integer arrays, or an array [2, edges]   edges from the first node to the second
     a graph of networkx'                               its edges
-    an iterable of (node, node) or with a weight       edges, with format="graph" (where an array may be [edges, 2], too)
+    an iterable of (node, node) or with a weight       edges, with format="graph"; so are an array [edges, 2], a table with columns=
+                                                       ("source", "target") or with a third, the weight, and a sparse matrix
 
     path       the run directory
     dim        columns of a vector (model.dim); epochs: passes over the data (train.epochs)

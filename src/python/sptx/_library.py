@@ -134,6 +134,7 @@ _CALLS = {
     "sptx_trained": (c_char_p, [c_void_p]),
     "sptx_stop": (None, [c_void_p]),
     "sptx_column": (c_int, [c_char_p]),
+    "sptx_edge_column": (c_int, [c_char_p]),
     "sptx_corpus_open": (c_int, [c_void_p, c_char_p, POINTER(c_char_p), c_uint64, POINTER(c_void_p)]),
     "sptx_corpus_close": (None, [c_void_p]),
     "sptx_corpus_words": (c_int, [c_void_p, c_uint32, POINTER(Tokens)]),

@@ -1,5 +1,7 @@
 #include <stdarg.h>
+#include <signal.h>
 #include <stddef.h>
+#include <sys/resource.h>
 #include <setjmp.h>
 
 #include "base/directory.h"
@@ -222,6 +224,8 @@ static void nodes_that_are_left_out_take_their_edges_along(void **state) {
     assert_arcs("a b\nb c\nc a\nc rare\n", options, "c>a c>b a>c a>b b>c b>a ");
     assert_arcs("a b\nb c\nb d\nc a\nc b\n", few, "b>c c>b ");
     assert_arcs("4 1\n01 0\n1 01\n4 1\n", given, "0>1 1>0 1>4 4>1 "); /* 1 and 01 are one node */
+    given.min_count = 2; /* numbers that are left out have rows, which count 0 */
+    assert_arcs("0 1\n0 1\n1 2\n1 9\n9 0\n", given, "0>1 0>9 1>0 1>9 9>0 9>1 ");
     options.vocab = scratch_text("vocab", "c\t3\nb\t2\nzz\t1\n");
     assert_arcs("a b\nb c\nc a\n", options, "c>b b>c ");
     struct made made = make("a b\nx c\n", options, 0);
@@ -254,6 +258,53 @@ static void only_the_graph_is_left(void **state) {
     assert_string_equal(names[0], "edges");
     assert_string_equal(names[1], "graph");
     mem_free_texts(names, count);
+    release(&made);
+}
+
+static void assert_alone(const char *name) {
+    char **names;
+    int64_t count = directory_list(scratch, &names);
+    assert_int_equal(count, 1);
+    assert_string_equal(names[0], name);
+    mem_free_texts(names, count);
+}
+
+/* The files of edges and of weights, and then the graph itself, find no room. */
+static void a_full_disk_leaves_nothing(void **state) {
+    static const uint64_t room[] = {1000, 36000, 50000};
+    static const char *const sentences[] = {"cannot write beside '", "cannot write beside '", "graph': File too large"};
+    char *text = malloc(200000), *at = text;
+    for (int i = 0; i < 5000; i++) at += sprintf(at, "%d %d %d\n", i % 70, 100 + i, 1 + i % 3);
+    signal(SIGXFSZ, SIG_IGN);
+    for (int i = 0; i < 3; i++) {
+        struct rlimit limit, small;
+        scratch_text("edges", text);
+        getrlimit(RLIMIT_FSIZE, &limit);
+        small = limit;
+        small.rlim_cur = room[i];
+        struct made made = {.options = graph_options(), .corpus = scratch_corpus(in_scratch("edges"), 20000)};
+        assert_int_equal(graph_settle(&made.options, made.corpus), 0);
+        assert_int_equal(vocab_build(&made.vocab, made.corpus, &made.options, pools[2]), 0);
+        setrlimit(RLIMIT_FSIZE, &small);
+        made.result = graph_make(&made.graph, in_scratch("graph"), made.corpus, &made.vocab, &made.options, pools[2]);
+        setrlimit(RLIMIT_FSIZE, &limit);
+        assert_int_equal(made.result, -1);
+        sentence_holds(sentences[i]);
+        assert_alone("edges");
+        release(&made);
+    }
+    free(text);
+}
+
+/* Nodes were counted in other edges than those that are read. */
+static void a_file_that_grows_meanwhile_is_refused(void **state) {
+    struct made made = {.options = graph_options(), .corpus = scratch_corpus(scratch_text("edges", "a b\nb c\n"), 0)};
+    assert_int_equal(vocab_build(&made.vocab, made.corpus, &made.options, pools[2]), 0);
+    scratch_text("edges", "a b\nb c\nc a\n");
+    assert_int_equal(graph_make(&made.graph, in_scratch("graph"), made.corpus, &made.vocab, &made.options, pools[2]),
+                     -1);
+    sentence_holds("edges' was changed while it was read: it had 8 bytes and has 12; train when nothing writes to it");
+    assert_alone("edges");
     release(&made);
 }
 
@@ -343,6 +394,8 @@ int main(void) {
         IN_SCRATCH(nodes_that_are_left_out_take_their_edges_along),
         IN_SCRATCH(mistakes_have_a_sentence),
         IN_SCRATCH(only_the_graph_is_left),
+        IN_SCRATCH(a_full_disk_leaves_nothing),
+        IN_SCRATCH(a_file_that_grows_meanwhile_is_refused),
         IN_SCRATCH(fingerprints_tell_keys_apart),
         IN_SCRATCH(damage_is_seen),
         IN_SCRATCH(arcs_that_make_no_sense_are_seen),
