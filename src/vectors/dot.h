@@ -1,4 +1,4 @@
-/* dot: the product of two float32 rows, summed in eight lanes that compilers keep in vector registers. */
+/* dot: products of float32 rows that lie anywhere in memory. */
 #ifndef SPTX_DOT_H
 #define SPTX_DOT_H
 
@@ -6,6 +6,13 @@
 
 enum { DOT_LANES = 8 };
 
+/* Asks for a row that is needed a little later: products of rows in random order wait for memory otherwise, most of their time. */
+static inline void dot_fetch(const float *row, uint32_t dim) {
+    enum { LINE = 16 }; /* floats of a cache line */
+    for (uint32_t i = 0; i < dim; i += LINE) __builtin_prefetch(row + i);
+}
+
+/* Sums in eight lanes, which compilers keep in vector registers. */
 static inline float dot(const float *a, const float *b, uint32_t dim) {
     float lanes[DOT_LANES] = {0}, sum = 0;
     uint32_t whole = dim / DOT_LANES * DOT_LANES;

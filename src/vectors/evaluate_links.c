@@ -30,6 +30,7 @@ enum {
     LINKS_FITTED = 20000, /* training links that the regression is fitted on, at most */
     ROUNDS = 200,         /* of drawing, after which a graph has too few pairs that are no links */
     HITS = 10,
+    AHEAD = 2, /* nodes between the one that is scored and the one whose rows are fetched */
     GRAIN = 16 /* ends that a worker takes at once */
 };
 
@@ -332,6 +333,13 @@ static float score_of(const struct links_job *job, const float *query, uint32_t 
     return s->both ? score + dot(query + dim, s->x + (uint64_t)other * dim, dim) : score;
 }
 
+/* Asks for the rows that score_of() reads. */
+static void fetch_node(const struct links_job *job, uint32_t node) {
+    uint32_t dim = job->model->dim;
+    dot_fetch(job->scoring.y + (uint64_t)node * dim, dim);
+    if (job->scoring.both) dot_fetch(job->scoring.x + (uint64_t)node * dim, dim);
+}
+
 static double rank_of(const struct links_job *job, uint64_t i, float *query) {
     struct link asked = job->asked.link[i];
     const uint32_t *wrong = job->wrong + i * LINKS_AMONG;
@@ -340,6 +348,7 @@ static double rank_of(const struct links_job *job, uint64_t i, float *query) {
     ask_node(job, asked.from, query);
     float truth = score_of(job, query, asked.to);
     for (int j = 0; j < LINKS_AMONG; j++) {
+        if (j + AHEAD < LINKS_AMONG) fetch_node(job, wrong[j + AHEAD]);
         float score = score_of(job, query, wrong[j]);
         before += score > truth;
         beside += score == truth;

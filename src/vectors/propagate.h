@@ -8,7 +8,7 @@
  *   result       U sqrt(S) of F = U S V^T, each row of length 2
  *
  * ProNE makes rows of length 1. A row of normsum is up to 2 long, and a logistic regression, whose penalty is on its weights, is
- * held back more by shorter rows: on cora, half a point to three points of micro-F1. Cosines are the same with any length.
+ * held back more by shorter rows: on cora by one and a half to two points of micro-F1. Cosines are the same with any length.
  *
  * Columns pass the filter sixteen at a time, so that a row of theirs is one cache line; memory is 256 bytes a node beside the rows.
  * S and V are found from F^T F in float64 by Jacobi's rotations: seconds for 512 columns, a minute or two for 1,024.

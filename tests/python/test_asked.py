@@ -194,6 +194,38 @@ def test_labels_and_links_are_what_the_program_prints(run, trained, program, tmp
     assert "hadamard" not in other and other["asked"] == 5 and other["nodes"] == len(words)
 
 
+@pytest.fixture(scope="module")
+def of_graph(tmp_path_factory):
+    """A run of a graph of 40 nodes, and the labels of its nodes."""
+    folder = tmp_path_factory.mktemp("graph")
+    ends = numpy.random.default_rng(2).integers(0, 40, (2, 150))
+    sptx.fit(ends, folder / "run", format="graph", dim=6, epochs=1, device="cpu", keys={"device.threads": 2}).close()
+    (folder / "labels").write_text("".join("%d l%d\n" % (node, node % 3) for node in range(40)))
+    return folder
+
+
+def test_rows_of_a_graph_are_propagated(of_graph, program, tmp_path):
+    with sptx.Run(of_graph / "run", device="cpu") as run:
+        rows, node = run.vectors(table="propagated"), run.words[3]
+        run.export(tmp_path / "rows.npy", table="propagated")
+        assert (numpy.load(tmp_path / "rows.npy") == rows).all() and numpy.allclose(numpy.linalg.norm(rows, axis=1), 2, atol=1e-5)
+        near, new = run.nearest(node, k=5, table="propagated"), run.recommend([node], k=5, score="propagated")
+        judged = run.evaluate(labels=of_graph / "labels", table="propagated")["labels"]
+        assert run.vectors().tolist() == run.vectors(table="normsum").tolist() != rows.tolist()
+        assert run.recommend([node], k=5) == run.recommend([node], k=5, score="context")
+    asked = said(program, "nearest", of_graph / "run", node, "--k=5", "--query=propagated", "--among=propagated")
+    assert printed(near) == asked
+    asked = said(program, "recommend", of_graph / "run", f"--items={node}", "--k=5", "--score=propagated")
+    assert "".join("items\t" + line + "\n" for line in printed(new).splitlines()) == asked
+    asked = said(program, "evaluate", of_graph / "run", f"--labels={of_graph}/labels", "--table=propagated")
+    assert " micro-f1 %.4f " % judged[0]["micro"] in asked
+
+
+def test_only_graphs_are_propagated(run):
+    with pytest.raises(sptx.Error, match="was not trained on a graph"):
+        run.vectors(table="propagated")
+
+
 @pytest.mark.parametrize("asked, kind, said_", [
     ({}, ValueError, "evaluate wants pairs="), ({"known": "a"}, ValueError, "edges="),
     ({"labels": "a", "share": 1}, ValueError, "a share of 1 is not between 0 and 1"),

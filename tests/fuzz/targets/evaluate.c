@@ -1,8 +1,8 @@
 /* evaluate: any bytes as a file of questions about a small model. Every measure is in its bounds, and what is covered
  * is no more than what is asked.
  *
- *   byte 0: which kind of file and, for lists, of which format and scored how; their second file is the same bytes from
- *   their middle on
+ *   byte 0: which kind of file and, for lists, of which format and scored how; the second file of lists and links is the same
+ *   bytes from their middle on
  */
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/small_run.h"
@@ -20,7 +20,8 @@ int LLVMFuzzerInitialize(int *argc, char ***argv) {
     for (int i = 0; i < ROWS * DIM; i++) rows[i] = (float)scratch_random(2000) / 1000 - 1;
     for (int i = 0; i < ROWS; i++) sprintf(words + strlen(words), "%c\t%d\n", 'a' + i, ROWS - i);
     small_run_make(&run, words, ROWS, DIM, rows, rows);
-    return model_open(&model, run.directory) || config_init(&config) ||
+    if (model_open(&model, run.directory) || !(model.propagated = model_matrix(&model, VIEW_NORMSUM, 0, 0))) return -1;
+    return config_init(&config) ||
            config_set(&config, "device", "threads", "1", "here") ||
            config_set(&config, "device", "backend", "cpu", "here") || config_resolve(&config);
 }
@@ -68,9 +69,43 @@ static void check_groups(const char *path) {
     }
 }
 
+static void check_labels(const char *path) {
+    static const double shares[] = {0.1, 0.5, 0.9};
+    struct labels_score scores[3];
+    if (!fuzz_accepted(evaluate_labels(scores, &model, VIEW_TARGET, path, shares, 3, &config))) return;
+    for (int i = 0; i < 3; i++) {
+        share_holds(scores[i].micro, "micro F1");
+        share_holds(scores[i].macro, "macro F1");
+        HOLDS(scores[i].covered <= scores[i].total && scores[i].covered <= ROWS, "more nodes than there are");
+    }
+}
+
+static void check_links(const char *path, const char *known, int directed) {
+    struct links_score scores[LINK_SCORES];
+    struct links_counts counts;
+    struct links_request request = {.held_out = path, .known = known, .directed = directed};
+    if (!fuzz_accepted(evaluate_links(scores, &counts, &model, VIEW_TARGET, &request, &config))) return;
+    for (int i = 0; i < LINK_SCORES; i++) {
+        share_holds(scores[i].auc, "AUC");
+        share_holds(scores[i].mrr, "MRR");
+        share_holds(scores[i].hits, "hits");
+    }
+    HOLDS(counts.unknown < counts.nodes && counts.asked <= 2 * counts.links, "more nodes or links than there are");
+}
+
+/* Byte 0 from 128 on: files about a graph. */
+static void check_graph(unsigned kind, const char *path, const uint8_t *bytes, size_t length) {
+    if (kind % 2) {
+        const char *known = kind & 4 ? scratch_file("known", bytes + length / 2, length - length / 2) : NULL;
+        check_links(path, known, kind >> 1 & 1);
+    } else {
+        check_labels(path);
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
     if (!length) return 0;
-    unsigned kind = *bytes % 4;
+    unsigned first = *bytes, kind = first < 128 ? first % 4 : 4;
     enum corpus_format format = *bytes / 4 % 2 ? FORMAT_PAIRS : FORMAT_LISTS;
     enum list_score by = *bytes / 8 % LIST_SCORES;
     char *path = scratch_file("given", ++bytes, --length);
@@ -78,5 +113,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
     if (kind == 1) check_analogies(path);
     if (kind == 2) check_lists(path, scratch_file("held-out", bytes + length / 2, length - length / 2), format, by);
     if (kind == 3) check_groups(path);
+    if (kind == 4) check_graph(first - 128, path, bytes, length);
     return 0;
 }
