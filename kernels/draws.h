@@ -13,6 +13,7 @@
  *   ITEMS           sentence                    (keys of the permutation of its items)
  *   HELD_OUT        example / 4                 0; epoch 0 always, so that an example stays held out
  *   INIT_*          row                         column / 4
+ *   WALK            walk                        a running number (walks.h)
  */
 #ifndef SPTX_DRAWS_H
 #define SPTX_DRAWS_H
@@ -30,7 +31,8 @@ enum draw_purpose {
     DRAW_HELD_OUT,
     DRAW_INIT_TARGET,
     DRAW_INIT_CONTEXT,
-    DRAW_GENERATE /* synthetic corpora */
+    DRAW_GENERATE, /* synthetic corpora */
+    DRAW_WALK
 };
 
 enum { DRAW_ATTEMPTS = 256 }; /* tries for a negative that is allowed; then its slot stays empty */
@@ -79,12 +81,14 @@ struct alias {
     uint32_t other;
 };
 
-/* Draws by unigram^power: the high part of bits x rows picks the column, the low part decides between its two rows. */
+/* Draws by unigram^power: the high part of bits x rows picks the column, the low part decides between its two rows. They are
+ * mixed by a mask, since a processor cannot foresee the coin, and each wrong guess would cost more than the whole draw. */
 FN uint32_t draw_alias(uint64_t bits, const struct alias *table, uint64_t rows) {
     uint64_t column = portable_mul_high(bits, rows);
     uint32_t coin = (uint32_t)(bits * rows >> 32);
     struct alias at = table[column];
-    return coin <= at.threshold ? (uint32_t)column : at.other;
+    uint32_t own = -(uint32_t)(coin <= at.threshold);
+    return ((uint32_t)column & own) | (at.other & ~own);
 }
 
 /* Computes 2^x for 0 <= x < 64 by fused multiply-adds alone, so that host and device give the same bits. */

@@ -5,6 +5,7 @@
 
   large       fetch and store of 1,048,576 rows of 512 B out of 16 GiB; torch index_select and index_copy_ of pinned rows, and of
               ours where they lie
+  calls       calls of 512 rows x 4, where what the binding itself takes shows; the library called directly
   million     131,072 rows x 128 out of 1,000,000 pinned to the GPU and back; SpeedTorch
   update      Adamax over 262,144 ids of 2,829,853 x 400 pinned; what the link carries, PyTorch's SparseAdam on the GPU
   speedtorch  a script for SpeedTorch, skip-gram at batch 512, through sptx.speedtorch; SpeedTorch. speedtorch-narrow: the same
@@ -90,7 +91,7 @@ def tell(work, ours, peer=None, who="", unit="ms"):
     now = time.perf_counter()
     figures = "%9.3f" % ours
     if peer is not None:
-        times = peer / ours if unit == "ms" else ours / peer
+        times = peer / ours if unit in ("ms", "us") else ours / peer
         figures += " %9.3f %-10s %5.2f x  %s" % (peer, unit, times, who)
     else:
         figures += " %9s %-10s %8s %s" % ("-", unit, "", who)
@@ -207,6 +208,23 @@ def large():
         tell("store of %s ids" % order, rate(lambda ids: table.store(ids, values)), copy, "index_copy_, pinned", "GB/s")
         tell("index_copy_ to our rows, %s ids" % order, rate(lambda ids: in_place.index_copy_(0, ids, values)), copy,
              "the same of pinned rows", "GB/s")
+
+
+def calls():
+    count, dim = scaled(512), 4
+    table = sptx.Table(scaled(100_000), dim, "sgd", device=device)
+    ids, values = torch.randint(table.rows, (count,), device=device), torch.ones(count, dim, device=device)
+    where = sptx._library.CUDA if cuda else sptx._library.HOST
+    named, stream = sptx._library.Ids(ids.data_ptr(), count, 64, where), torch.cuda.current_stream().cuda_stream if cuda else None
+
+    def microseconds(call):
+        return 1e6 * min(a_step(lambda _: call()) for _ in range(ROUNDS))
+
+    for name, ours in (("fetch", lambda: table.fetch(ids, out=values)), ("store", lambda: table.store(ids, values)),
+                       ("update", lambda: table.update(ids, values))):
+        library = functools.partial(getattr(sptx._library.library, "sptx_" + name), table._handle.pointer, named, values.data_ptr(),
+                                    where, stream)
+        tell("%s of %d rows" % (name, count), microseconds(ours), microseconds(library), "the library called directly", "us")
 
 
 def million():
@@ -367,6 +385,7 @@ def embedding():
 
 PARTS = {
     "large": ("1,048,576 rows of 512 B out of 16 GiB of host memory", large),
+    "calls": ("Calls of few rows", calls),
     "million": ("131,072 rows x 128 out of 1,000,000 pinned, and back", million),
     "update": ("Adamax over 262,144 ids of 2,829,853 x 400", update),
     "speedtorch": ("A script for SpeedTorch: skip-gram over 2,829,853 x 400, 4 positives and 64 negatives",

@@ -162,7 +162,7 @@ cli_venv_ready() {
     venv_ready "$build/venv" tests/cli/requirements.txt 'faiss, gensim, matplotlib, numpy, pytest, safetensors, sklearn'
 }
 python_venv_ready() {
-    venv_ready "$build/venv-python" tests/python/requirements.txt 'gensim, hypothesis, numpy, pyarrow, pytest'
+    venv_ready "$build/venv-python" tests/python/requirements.txt 'gensim, hypothesis, networkx, numpy, pandas, polars, pyarrow, pytest'
 }
 wheel_venv_ready() {
     venv_ready "$build/venv-wheel" scripts/requirements-wheel.txt 'auditwheel, setuptools'

@@ -1,4 +1,4 @@
-/* examples: builds examples as blocks of row ids, from the id stream and the draws alone. kernels/examples.h says what
+/* examples: builds examples as blocks of row ids, from the id stream (or a graph) and the draws alone. kernels/examples.h says what
  * each draw decides; nothing here depends on the batch, the worker or what was built before. */
 #include "cpu.h"
 
@@ -26,6 +26,8 @@ void cpu_blocks_release(struct cpu_blocks *b) {
 void cpu_piece_release(struct cpu_piece *p) {
     free(p->id);
     free(p->at);
+    free(p->walk);
+    free(p->start);
     *p = (struct cpu_piece){0};
 }
 
@@ -61,20 +63,37 @@ static void end_block(const struct build *build, struct cpu_block *block) {
 
 /* ---- negatives ---- */
 
+enum { TOGETHER = 16 }; /* slots whose first draws are made at a time */
+
+/* Makes the first draws of slots [slot, slot + count), two of which share one. The column of the alias table that each
+ * names is on its way meanwhile: it is seldom in a near cache, and one wait for all of them is shorter than one for
+ * each. */
+static void draw_together(const struct build *build, uint64_t example, uint32_t slot, uint32_t count,
+                          struct draw4 *drawn) {
+    const struct example_source *s = build->source;
+    for (uint32_t half = slot / 2; half <= (slot + count - 1) / 2; half++) {
+        struct draw4 both = example_negative_draws(s, build->epoch, example, 2 * half, 0);
+        *drawn++ = both;
+        if (s->noise != NOISE_UNIGRAM) continue;
+        for (uint32_t i = 0; i < 2; i++)
+            __builtin_prefetch(s->alias + draw_below(draw_half(both, i), s->rows - s->lists));
+    }
+}
+
 /* Appends the negatives of slots [slot, slot + count) to the block's contexts, which so far are its positives. */
 static void add_negatives(const struct build *build, struct cpu_block *block, uint64_t example, uint32_t slot,
                           uint32_t count) {
     const struct example_source *s = build->source;
-    uint32_t *contexts = build->blocks->context + block->contexts, positives = block->c;
+    uint32_t *contexts = build->blocks->context + block->contexts, positives = block->c, first = slot;
     struct example_own own = example_own(s, contexts, positives, build->blocks->target + block->targets, block->t);
-    struct draw4 drawn = {{0}};
-    uint32_t drawn_index = UINT32_MAX;
-    for (uint32_t i = slot; i < slot + count; i++) {
+    struct draw4 drawn[TOGETHER / 2 + 1];
+    for (uint32_t i = slot, end = slot + count; i < end; i++) {
+        if ((i - slot) % TOGETHER == 0)
+            draw_together(build, example, first = i, end - i < TOGETHER ? end - i : TOGETHER, drawn);
         for (uint32_t attempt = 0; attempt < DRAW_ATTEMPTS; attempt++) {
-            uint32_t index = draw_negative_index(i, attempt);
-            if (index != drawn_index)
-                drawn = example_negative_draws(s, build->epoch, example, i, attempt), drawn_index = index;
-            uint32_t id = example_negative_of(s, drawn, i);
+            struct draw4 at =
+                attempt ? example_negative_draws(s, build->epoch, example, i, attempt) : drawn[i / 2 - first / 2];
+            uint32_t id = example_negative_of(s, at, i);
             if (example_excludes(&own, id)) continue;
             if (s->distinct && example_among(id, contexts + positives, block->c - positives)) continue;
             contexts[block->c++] = id;
@@ -100,7 +119,8 @@ static void turn_round(struct cpu_piece *p) {
     }
 }
 
-/* Fills the piece with the kept words at positions [first, end) of one strip, and up to `window` kept ones on each side. */
+/* Fills the piece with the kept words at positions [first, end) of one strip, and up to `window` kept ones on each
+ * side. */
 static int fill_piece(const struct build *build, const struct strip *strip, uint64_t first, uint64_t end) {
     const struct example_source *s = build->source;
     struct cpu_piece *p = build->piece;
@@ -204,7 +224,8 @@ static int build_in_order(const struct build *build, uint64_t first, uint64_t co
     if (s->mode == EXAMPLE_WINDOW) {
         uint64_t end = first + count;
         for (uint64_t number = example_sentence_of(s, first); first < end; number++) {
-            uint64_t stop = s->starts[number + 1] < end ? s->starts[number + 1] : end;
+            uint64_t stop = strip_of(s, number, build->epoch).end;
+            if (stop > end) stop = end;
             if (add_windows(build, number, first, stop)) return -1;
             first = stop;
         }
@@ -215,10 +236,29 @@ static int build_in_order(const struct build *build, uint64_t first, uint64_t co
     return 0;
 }
 
+/* The walks that hold these positions are drawn, and examples are made of them as of any sentences. */
+static int build_of_walks(struct build *build, uint64_t first, uint64_t count) {
+    const struct example_source *s = build->source;
+    const struct walks *w = &s->walks;
+    struct cpu_piece *p = build->piece;
+    struct walk_range range = walks_of(w, first, count);
+    uint64_t walks = range.end - range.first, most = walks_at_most(w, count);
+    if (mem_reserve(&p->walk, &p->walk_capacity, most * w->length, sizeof *p->walk, "walks") ||
+        mem_reserve(&p->start, &p->start_capacity, most + 1, sizeof *p->start, "walks"))
+        return -1;
+    for (uint64_t i = 0; i <= walks; i++) p->start[i] = (range.first + i) * w->length;
+    cpu_draw(s, range.first, walks, build->epoch, p->walk);
+    const struct example_source drawn = example_of_walks(s, range, p->walk, p->start);
+    build->source = &drawn;
+    return build_in_order(build, first, count);
+}
+
 int cpu_build(const struct example_source *s, struct cpu_piece *p, struct cpu_blocks *b, uint32_t epoch, uint64_t first,
               uint64_t count, int held_out) {
     struct build build = {s, p, b, epoch, held_out, first};
-    if (!s->shuffle) return count ? build_in_order(&build, first, count) : 0;
+    if (!count) return 0;
+    if (s->walks.length) return build_of_walks(&build, first, count);
+    if (!s->shuffle) return build_in_order(&build, first, count);
     struct shuffle order = example_order(s, epoch);
     for (uint64_t i = 0; i < count; i++) {
         uint64_t example = shuffle_at(&order, first + i);

@@ -7,6 +7,8 @@
 
 #define LANES CPU_LANES
 typedef float vec __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
+typedef float vec4
+    __attribute__((vector_size(16), aligned(4), may_alias)); /* for the columns that no whole vector takes */
 
 #define INLINE static inline __attribute__((always_inline))
 #define TILE   3 /* TILE x TILE sums and two rows fit 16 registers */
@@ -19,12 +21,18 @@ INLINE void store(float *p, vec v) {
     *(vec *)p = v;
 }
 
+/* Returns the sum of all lanes: the upper half is added to the lower one until one lane is left. */
 INLINE float sum_lanes(vec v) {
-    float lane[LANES];
-    *(vec *)lane = v;
-    for (int width = LANES / 2; width; width /= 2)
-        for (int i = 0; i < width; i++) lane[i] += lane[i + width];
-    return lane[0];
+    union {
+        vec all;
+        vec4 four[LANES / 4];
+    } lanes = {v};
+#pragma GCC unroll 4
+    for (int width = LANES / 8; width; width /= 2)
+#pragma GCC unroll 4
+        for (int i = 0; i < width; i++) lanes.four[i] += lanes.four[i + width];
+    vec4 last = lanes.four[0];
+    return (last[0] + last[2]) + (last[1] + last[3]);
 }
 
 INLINE void dots_tile(const float *const *t, const int nt, const float *const *c, const int nc, uint32_t dim,
@@ -130,61 +138,73 @@ static void squares(const float *const *rows, uint64_t count, uint32_t dim, floa
     for (uint64_t i = 0; i < count; i++) dots_tile(rows + i, 1, rows + i, 1, dim, out + i, 1);
 }
 
-static void scale_scores(float *values, const float *t_factors, uint32_t t_count, const float *c_factors, uint32_t c_count) {
+static void scale_scores(float *values, const float *t_factors, uint32_t t_count, const float *c_factors,
+                         uint32_t c_count) {
     for (uint32_t t = 0; t < t_count; t++)
         for (uint32_t c = 0; c < c_count; c++) values[(uint64_t)t * c_count + c] *= t_factors[t] * c_factors[c];
 }
 
+/* Functions that go over columns, each from column j on as far as whole values of the type go; they return where they
+ * stopped. One after the other they take vectors, then four columns at a time, then those that are left. */
+#define COLUMNS(name, type)                                                                                            \
+    INLINE uint32_t combine_##name(uint32_t j, uint32_t dim, float *sum, const float *factors,                         \
+                                   const float *const *rows, const int count) {                                        \
+        for (; j + sizeof(type) / 4 <= dim; j += sizeof(type) / 4) {                                                   \
+            type all = *(type *)(sum + j);                                                                             \
+            _Pragma("GCC unroll 8") for (int i = 0; i < count; i++) all += factors[i] * *(const type *)(rows[i] + j);  \
+            *(type *)(sum + j) = all;                                                                                  \
+        }                                                                                                              \
+        return j;                                                                                                      \
+    }                                                                                                                  \
+    INLINE uint32_t update_##name(uint32_t j, uint32_t dim, const float *const *targets, float *const *moved,          \
+                                  uint32_t nt, float *const *contexts, const int nc, const float *factors) {           \
+        for (; j + sizeof(type) / 4 <= dim; j += sizeof(type) / 4) {                                                   \
+            type old[CPU_ROWS_CONTEXTS], gained[CPU_ROWS_CONTEXTS];                                                    \
+            _Pragma("GCC unroll 8") for (int k = 0; k < nc; k++) old[k] = *(type *)(contexts[k] + j),                  \
+                                                                 gained[k] = (type){0};                                \
+            for (uint32_t t = 0; t < nt; t++) {                                                                        \
+                const float *f = factors + t * (uint32_t)nc;                                                           \
+                type row = *(const type *)(targets[t] + j), sum = *(type *)(moved[t] + j);                             \
+                _Pragma("GCC unroll 8") for (int k = 0; k < nc; k++) {                                                 \
+                    sum += f[k] * old[k];                                                                              \
+                    gained[k] += f[k] * row;                                                                           \
+                }                                                                                                      \
+                *(type *)(moved[t] + j) = sum;                                                                         \
+            }                                                                                                          \
+            _Pragma("GCC unroll 8") for (int k = 0; k < nc; k++) * (type *)(contexts[k] + j) += gained[k];             \
+        }                                                                                                              \
+        return j;                                                                                                      \
+    }
+COLUMNS(wide, vec)
+COLUMNS(four, vec4)
+COLUMNS(one, float)
+#undef COLUMNS
+
+INLINE void combine_rows(float *sum, const float *factors, uint64_t stride, const float *const *rows, const int count,
+                         uint32_t dim) {
+    const float *row[CPU_ROWS_CONTEXTS];
+    float factor[CPU_ROWS_CONTEXTS];
+    for (int i = 0; i < count; i++) row[i] = rows[i], factor[i] = factors[(uint64_t)i * stride];
+    uint32_t j = combine_wide(0, dim, sum, factor, row, count);
+    j = combine_four(j, dim, sum, factor, row, count);
+    combine_one(j, dim, sum, factor, row, count);
+}
+
 static void combine(float *restrict sum, const float *factors, uint64_t stride, const float *const *rows,
                     uint64_t count, uint32_t dim) {
-    uint64_t i = 0;
-    for (; i + 4 <= count; i += 4) {
-        const float *a = rows[i], *b = rows[i + 1], *c = rows[i + 2], *d = rows[i + 3];
-        float fa = factors[i * stride], fb = factors[(i + 1) * stride], fc = factors[(i + 2) * stride],
-              fd = factors[(i + 3) * stride];
-        for (uint32_t j = 0; j < dim; j++) sum[j] = sum[j] + fa * a[j] + fb * b[j] + fc * c[j] + fd * d[j];
-    }
-    for (; i < count; i++) {
-        const float *a = rows[i];
-        float fa = factors[i * stride];
-        for (uint32_t j = 0; j < dim; j++) sum[j] += fa * a[j];
-    }
+    for (; count >= 4; count -= 4, rows += 4, factors += 4 * stride) combine_rows(sum, factors, stride, rows, 4, dim);
+    if (count == 3) combine_rows(sum, factors, stride, rows, 3, dim);
+    if (count == 2) combine_rows(sum, factors, stride, rows, 2, dim);
+    if (count == 1) combine_rows(sum, factors, stride, rows, 1, dim);
 }
 
 INLINE void update_columns(const float *const *targets, float *const *moved, uint32_t nt, float *const *contexts,
                            const int nc, uint32_t dim, const float *factors) {
-    uint32_t j = 0;
-    for (; j + LANES <= dim; j += LANES) {
-        vec old[CPU_ROWS_CONTEXTS], gained[CPU_ROWS_CONTEXTS];
-#pragma GCC unroll 8
-        for (int k = 0; k < nc; k++) old[k] = load(contexts[k] + j), gained[k] = (vec){0};
-        for (uint32_t t = 0; t < nt; t++) {
-            const float *f = factors + t * (uint32_t)nc;
-            vec row = load(targets[t] + j), sum = load(moved[t] + j);
-#pragma GCC unroll 8
-            for (int k = 0; k < nc; k++) {
-                sum += f[k] * old[k];
-                gained[k] += f[k] * row;
-            }
-            store(moved[t] + j, sum);
-        }
-#pragma GCC unroll 8
-        for (int k = 0; k < nc; k++) store(contexts[k] + j, load(contexts[k] + j) + gained[k]);
-    }
-    for (; j < dim; j++) {
-        float old[CPU_ROWS_CONTEXTS], gained[CPU_ROWS_CONTEXTS];
-        for (int k = 0; k < nc; k++) old[k] = contexts[k][j], gained[k] = 0;
-        for (uint32_t t = 0; t < nt; t++) {
-            const float *f = factors + t * (uint32_t)nc;
-            float row = targets[t][j], sum = moved[t][j];
-            for (int k = 0; k < nc; k++) {
-                sum += f[k] * old[k];
-                gained[k] += f[k] * row;
-            }
-            moved[t][j] = sum;
-        }
-        for (int k = 0; k < nc; k++) contexts[k][j] += gained[k];
-    }
+    float *context[CPU_ROWS_CONTEXTS];
+    for (int k = 0; k < nc; k++) context[k] = contexts[k];
+    uint32_t j = update_wide(0, dim, targets, moved, nt, context, nc, factors);
+    j = update_four(j, dim, targets, moved, nt, context, nc, factors);
+    update_one(j, dim, targets, moved, nt, context, nc, factors);
 }
 
 static void update(const float *const *targets, float *const *moved, uint32_t nt, float *const *contexts, uint32_t nc,

@@ -19,7 +19,7 @@ def test_every_part_runs():
     ended = bench("--smoke")
     assert ended.returncode == 0, ended.stdout + ended.stderr
     for line in ("fetch of random ids", "store of sorted ids", "index_select of our rows, random ids",
-                 "sptx.speedtorch, there and back",
+                 "update of 32 rows", "sptx.speedtorch, there and back",
                  "update, weights and state pinned", "Adamax, targets and their state pinned, batch 32",
                  "SGD, targets pinned, batch 32",
                  "targets and their state pinned, next announced"):

@@ -124,6 +124,28 @@ def test_arrow(as_file, tmp_path, ratings, mode):
         assert fit(named, tmp_path / ("columns-" + name), columns=("a", "c", "d"), keys=keys) == file
 
 
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_frames(as_file, tmp_path, ratings, library):
+    frames = pytest.importorskip(library)
+    keys = {"corpus.min_rating": 3}
+    users, _, movies, scores = map(list, ratings.to_pydict().values())
+    file = as_file("".join("%d,%s,%g\n" % row for row in zip(users, movies, scores)), format="pairs", keys=keys)
+    frame = ratings.to_pandas() if library == "pandas" else frames.from_arrow(ratings)
+    assert fit(frame, tmp_path / "frame", keys=keys) == file
+    assert fit(frame, tmp_path / "columns", columns=("userId", "movieId", "rating"), keys=keys) == file
+    categories = (frame.astype({"movieId": "category"}) if library == "pandas" else
+                  frame.with_columns(frames.col("movieId").cast(frames.Categorical)))
+    assert fit(categories, tmp_path / "categories", keys=keys) == file
+
+
+@pytest.mark.parametrize("kind", ["Graph", "DiGraph"])
+def test_a_graph_of_networkx(as_file, tmp_path, kind):
+    networkx = pytest.importorskip("networkx")
+    graph = getattr(networkx, kind)(numpy.random.default_rng(1).integers(0, 50, (400, 2)).tolist())
+    file = as_file(lines([str(node), *map(str, others)] for node, others in graph.adjacency() if others), format="adjacency")
+    assert fit(graph, tmp_path / "graph") == file
+
+
 def test_tokens_may_have_spaces(as_file, tmp_path):
     titles = {name: [" The %s, or so " % item for item in items] for name, items in NAMED.items()}
     table = "".join('%s;"The %s, or so"\n' % (name, item) for name, items in NAMED.items() for item in items)

@@ -1,25 +1,69 @@
-"""Runs the examples of the READMEs as they are, one after the other, as a reader would."""
+"""Runs the Python of the READMEs as it is, one block after the other, as a reader would. The data and the run that its blocks take
+for granted are made here."""
 
+import importlib.util
+import random
 import re
+import shutil
 import subprocess
 import sys
 
+import numpy
 import pytest
 
+import sptx
 from conftest import TOP
 
-pytestmark = pytest.mark.torch
+WORDS = ["sin", "cos", "king", "woman", "man", "paris", "france", "rome", "italy"]
+HAS_TORCH = importlib.util.find_spec("torch") is not None
+draw = random.Random(1)
 
 
-def examples(path):
-    """Returns the examples that need no run of the program's."""
-    blocks = re.findall(r"```python\n(.*?)```", (TOP / path).read_text(), re.S)
-    return [block for block in blocks if "import sptx" in block or "import numpy, sptx" in block]
+def blocks(path):
+    return re.findall(r"```python\n(.*?)```", (TOP / path).read_text(), re.S)
 
 
-def test_examples_run(tmp_path):
-    by_hand = examples("src/python/README.md")
-    assert len(by_hand) == 2 and examples("README.md") == by_hand[:1]
-    code = "\n".join(by_hand) + "\nassert x.shape == (2, 2, 64) and len(books) == 200_000 and 0 < loss < 1"
+@pytest.fixture
+def given(tmp_path, monkeypatch):
+    """A folder with the files, and the names, that the READMEs speak of."""
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(TOP / "corpora", tmp_path / "corpora")
+    sentences = [draw.choices(WORDS, k=12) for _ in range(200)]
+    (tmp_path / "my.txt").write_text("".join(" ".join(sentence) + "\n" for sentence in sentences))
+    (tmp_path / "my.ini").write_text("[corpus]\npath = my.txt\n[run]\ndir = runs/ini\n")
+    (tmp_path / "ws353.txt").write_text("king woman 3.5\nsin cos 9.1\nman paris 0.4\n")
+    sptx.fit("my.txt", "runs/my", dim=8)
+    return {"sentences": sentences, "ratings": ratings_frame(), "matrix": sparse_matrix(), "titles": ["a", "b", "c", "d"]}
+
+
+def ratings_frame():
+    pyarrow = pytest.importorskip("pyarrow")
+    return pyarrow.table({"user": [user for user in "abcdefgh" for _ in range(4)], "book": list("pqrs") * 8, "rating": [4, 5] * 16})
+
+
+def sparse_matrix():
+    return pytest.importorskip("scipy.sparse").csr_matrix(numpy.ones((6, 4)))
+
+
+@pytest.mark.parametrize("path", ["README.md", "src/python/README.md"])
+def test_what_needs_no_torch_runs(given, tmp_path, path):
+    there = [block for block in blocks(path) if "torch" not in block.split("\n")[0]]
+    for block in there:
+        exec(block, given)
+    if path == "README.md":
+        assert len(there) == 1 and (tmp_path / "friends.bin").exists() and given["run"].nearest("helmet", k=1)[0][0] == "blue_bike"
+    else:
+        assert len(there) == 4 and given["x"].shape == (2, 2, 64) and len(given["books"]) == 200_000
+        for name in "runs/text", "runs/books", "runs/items", "runs/ini", "my.bin", "my.html", "my.txt", "books.npy":
+            assert (tmp_path / name).exists(), name
+
+
+@pytest.mark.torch
+@pytest.mark.skipif(not HAS_TORCH, reason="no PyTorch")
+def test_what_needs_torch_runs(tmp_path):
+    ours, packages = ([block for block in blocks(path) if "torch" in block.split("\n")[0]]
+                      for path in ("README.md", "src/python/README.md"))
+    assert len(ours) == 1 and ours == packages
+    code = ours[0] + "\nassert len(books) == 200_000 and 0 < loss < 1"
     subprocess.run([sys.executable, "-c", code], check=True, cwd=tmp_path)
     assert (tmp_path / "books.npy").exists()

@@ -61,13 +61,15 @@ def take_ids(given: Any, gpu: Optional[int]) -> Operand:
 def take_floats(given: Any, gpu: Optional[int], what: str, shape: Shape) -> Operand:
     """Returns the operand of float32 values, which must have exactly this shape."""
     library = library_of(given)
-    if library is Torch or isinstance(given, numpy.ndarray):
-        _check_shape(tuple(given.shape), what + " have", shape)  # checked before a large array is copied to be dense
+    shaped = library is Torch or isinstance(given, numpy.ndarray)
+    if shaped and given.shape != shape:  # checked before a large array is copied to be dense
+        raise _wrong_shape(given.shape, what + " have", shape)
     try:
         operand = library.floats(given, gpu)
     except Wrong as wrong:
         raise _named(what, wrong) from None
-    _check_shape(operand.shape, what + " have", shape)
+    if not shaped and operand.shape != shape:
+        raise _wrong_shape(operand.shape, what + " have", shape)
     return operand
 
 
@@ -79,15 +81,15 @@ def take_out(given: Any, ids: Operand, gpu: Optional[int], shape: Shape) -> Oper
         operand = library_of(given).out(given, gpu)
     except Wrong as wrong:
         raise _named("ids" if given is None else "out", wrong) from None
-    _check_shape(operand.shape, "out has", shape)
+    if operand.shape != shape:
+        raise _wrong_shape(operand.shape, "out has", shape)
     if overlaps(operand, ids.pointer, ids.pointer + ids.count * (ids.bits >> 3)):
         raise ValueError("out lies in the ids' own memory")
     return operand
 
 
-def _check_shape(seen: Shape, who: str, shape: Shape) -> None:
-    if seen != shape:
-        raise ValueError("%s the shape %s, wanted %s: the ids' own and the table's columns" % (who, seen, shape))
+def _wrong_shape(seen: Shape, who: str, shape: Shape) -> Exception:
+    return ValueError("%s the shape %s, wanted %s: the ids' own and the table's columns" % (who, tuple(seen), tuple(shape)))
 
 
 def overlaps(operand: Operand, low: int, high: int) -> bool:
@@ -103,19 +105,18 @@ def copied(operand: Operand, what: str) -> Operand:
         raise _named(what, wrong) from None
 
 
-def must_wait(*operands: Operand) -> bool:
+def must_wait(operand: Optional[Operand]) -> bool:
     """True where an operand's library may use its memory again before the GPU is done with the call."""
-    return any(operand.memory == CUDA and operand.library in (Jax, Foreign) for operand in operands)
+    return operand is not None and operand.memory == CUDA and operand.library in (Jax, Foreign)
 
 
-def stream_of(*operands: Operand) -> Optional[int]:
-    """Returns the stream that a call runs on: that of the first operand on the GPU. It waits for operands on other streams."""
-    stream = None
-    for operand in operands:
-        if operand.stream is None:
-            continue
-        if stream is None:
-            stream = operand.stream
-        elif operand.stream != stream:
-            operand.library.synchronize(operand)
-    return stream
+def stream_of(which: Operand, values: Optional[Operand]) -> Optional[int]:
+    """Returns the stream that a call runs on: that of the first operand on the GPU. It waits for the other one's, where that is
+    another stream."""
+    if values is None or values.stream is None:
+        return which.stream
+    if which.stream is None:
+        return values.stream
+    if values.stream != which.stream:
+        values.library.synchronize(values)
+    return which.stream

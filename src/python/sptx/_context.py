@@ -65,6 +65,9 @@ class Context:
             raise_for(status, library.sptx_error(self._handle).decode("utf-8", "replace") if self._handle else "")
         self._device = library.sptx_device(self._handle).decode()
         self.gpu: Optional[int] = int(self._device[5:]) if self._device.startswith("cuda:") else None  # its number
+        # Every call needs these, so they are bound once.
+        self._take_turn, self._end_turn = self._lock.acquire, self._lock.release
+        self._sentence = functools.partial(library.sptx_error, self._handle)
 
     @property
     def device(self) -> str:
@@ -78,23 +81,26 @@ class Context:
 
     def call(self, function: Callable[..., int], *arguments: Any, usage: type = ValueError) -> int:
         """Makes a call of the library when it is its turn. Raises what its status means; returns OK and STOPPED."""
-        self.check_process()
-        steps = (self._lock.acquire, functools.partial(function, *arguments), functools.partial(library.sptx_error, self._handle),
-                 self._lock.release)
+        if self._pid != _process:
+            self.check_process()
         results: list = []
-        try:
-            results.extend(map(_call, steps))  # in one step of Python
+        try:  # in one step of Python
+            results.extend(map(_call, (self._take_turn, functools.partial(function, *arguments), self._sentence, self._end_turn)))
         finally:
-            if 0 < len(results) < len(steps):  # ctypes has refused an argument, which is this package's own mistake
-                self._lock.release()
+            if results and len(results) < 4:  # ctypes has refused an argument, which is this package's own mistake
+                self._end_turn()
             if self._leaving:
                 self._close_what_waits()
+        if self._said:
+            self._warn()
+        _, status, sentence, _ = results
+        if status == _library.FAILED or status == _library.USAGE:
+            raise_for(status, sentence.decode("utf-8", "replace"), usage)
+        return int(status)
+
+    def _warn(self) -> None:
         while self._said:
-            warnings.warn(self._said.pop(0), SptxWarning, stacklevel=3)
-        status = int(results[1])
-        if status in (_library.FAILED, _library.USAGE):
-            raise_for(status, results[2].decode("utf-8", "replace"), usage)
-        return status
+            warnings.warn(self._said.pop(0), SptxWarning, stacklevel=4)
 
     def wait(self) -> None:
         """Waits for all that was asked of the context's tables.
@@ -149,12 +155,13 @@ class Handle:
 # ---- the process's own contexts, one a device ----
 
 _shared: "weakref.WeakValueDictionary[str, Context]" = weakref.WeakValueDictionary()
+_opening = threading.RLock()  # reentrant: a signal's handler may ask for a context, too
 
 
 def _forget_the_parents() -> None:
-    global _process, _shared
+    global _process, _shared, _opening
     _process = os.getpid()
-    _shared = weakref.WeakValueDictionary()
+    _shared, _opening = weakref.WeakValueDictionary(), threading.RLock()
 
 
 os.register_at_fork(after_in_child=_forget_the_parents)
@@ -166,12 +173,28 @@ def context_for(device: Union[str, Context, Any]) -> Context:
         return device
     name = str(device)
     context = _shared.get(name)
+    return context if context is not None else _alone(_opening, functools.partial(_open_shared, name))
+
+
+def _open_shared(name: str) -> Context:
+    context = _shared.get(name)  # another thread may have opened it meanwhile
     if context is None:
-        # No lock, which an interrupt between two bytecodes would leave: of two threads that open one, the first is everyone's.
         context = Context(name)
         context = _shared.setdefault(context.device, context)
         _shared[name] = context
     return context
+
+
+def _alone(lock: Any, work: Callable[[], Any]) -> Any:
+    """Returns work(), during which this thread has the lock. It is taken and let go within one step, so that no interrupt finds
+    it taken and not yet noted; one that comes during work() is raised when it is free again."""
+    results: list = []
+    try:
+        results.extend(map(_call, (lock.acquire, work, lock.release)))
+    finally:
+        if 0 < len(results) < 3:
+            lock.release()
+    return results[1]
 
 
 def count_of(value: Any, what: str, bits: int) -> int:

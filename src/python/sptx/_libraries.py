@@ -164,7 +164,8 @@ def _array_of(given: Any) -> Any:
 def _is_traced(tensor: Any) -> bool:
     """True under torch.jit.trace, make_fx or torch.export: of a fetch they see only that there is memory for it."""
     torch = sys.modules["torch"]
-    if torch.jit.is_tracing() or type(tensor).__module__.startswith("torch._subclasses."):
+    kind = type(tensor)
+    if torch.jit.is_tracing() or (kind is not torch.Tensor and kind.__module__.startswith("torch._subclasses.")):
         return True
     tracing = sys.modules.get("torch.fx.experimental.proxy_tensor")  # such a tracer has imported it
     if tracing is None:
@@ -175,19 +176,21 @@ def _is_traced(tensor: Any) -> bool:
     return any(isinstance(mode, tracing.ProxyTorchDispatchMode) for mode in modes)
 
 
-def _aligned(tensor: Any) -> Any:
-    """Returns the tensor, or a copy where another library's memory begins at an address that does not fit its numbers."""
-    return tensor.detach().clone() if tensor.data_ptr() % tensor.element_size() else tensor
-
-
 class Torch:
     """Tensors of the CPU and of CUDA, in the order of the current stream."""
 
     @staticmethod
-    def _operand(tensor: Any) -> Operand:
-        cuda = tensor.is_cuda
-        return Operand(tensor.data_ptr(), tuple(tensor.shape), tensor.numel(), tensor.element_size() * 8,
-                       CUDA if cuda else HOST, _stream_of_torch(tensor.device.index) if cuda else None, Torch, tensor)
+    def _operand(tensor: Any, bits: int = 32) -> Operand:
+        """Describes a dense tensor, or a copy of it where another library's memory begins at an address that does not fit its
+        numbers."""
+        pointer = tensor.data_ptr()
+        if pointer & ((bits >> 3) - 1):
+            tensor = tensor.detach().clone()
+            pointer = tensor.data_ptr()
+        if tensor.is_cuda:
+            stream = _streams_of_torch()(tensor.get_device())
+            return Operand(pointer, tensor.shape, tensor.numel(), bits, CUDA, stream, Torch, tensor)
+        return Operand(pointer, tensor.shape, tensor.numel(), bits, HOST, None, Torch, tensor)
 
     @staticmethod
     def _check(tensor: Any, gpu: Optional[int]) -> None:
@@ -198,8 +201,8 @@ class Torch:
         if tensor.layout != torch.strided:
             raise Wrong(TypeError, "are %s, wanted a dense tensor" % tensor.layout)
         if tensor.is_cuda:
-            _check_gpu(tensor.device.index, gpu)
-        elif tensor.device.type != "cpu":
+            _check_gpu(tensor.get_device(), gpu)
+        elif not tensor.is_cpu:
             raise Wrong(ValueError, "lie on '%s', wanted the CPU or the table's GPU" % tensor.device)
 
     @staticmethod
@@ -207,13 +210,12 @@ class Torch:
         torch = sys.modules["torch"]
         Torch._check(tensor, gpu)
         dtype = tensor.dtype
-        if dtype not in (torch.int64, torch.int32):
+        _check_count(tensor.numel())
+        if dtype is not torch.int64 and dtype is not torch.int32:
             if dtype not in (torch.int16, torch.int8, torch.uint8):
                 raise _wrong_ids(str(dtype).replace("torch.", ""))
-            _check_count(tensor.numel())
             tensor = tensor.long()
-        _check_count(tensor.numel())
-        return Torch._operand(_aligned(tensor if tensor.is_contiguous() else tensor.contiguous()))
+        return Torch._operand(tensor if tensor.is_contiguous() else tensor.contiguous(), 32 if dtype is torch.int32 else 64)
 
     @staticmethod
     def floats(tensor: Any, gpu: Optional[int]) -> Operand:
@@ -223,7 +225,7 @@ class Torch:
             raise _wrong_floats(str(tensor.dtype).replace("torch.", ""))
         if tensor.is_neg() or not tensor.is_contiguous():
             tensor = tensor.detach().resolve_neg().contiguous()
-        return Torch._operand(_aligned(tensor))
+        return Torch._operand(tensor)
 
     @staticmethod
     def out(tensor: Any, gpu: Optional[int]) -> Operand:
@@ -248,7 +250,7 @@ class Torch:
 
     @staticmethod
     def copied(operand: Operand) -> Operand:
-        return Torch._operand(operand.keep.detach().clone())
+        return Torch._operand(operand.keep.detach().clone(), operand.bits)
 
     @staticmethod
     def synchronize(operand: Operand) -> None:
@@ -262,11 +264,13 @@ def torch_device(gpu: Optional[int]) -> Any:
     return torch.device("cuda", gpu) if gpu is not None and torch.cuda.is_available() else torch.device("cpu")
 
 
-def _stream_of_torch(gpu: int) -> int:
-    """Returns the current cudaStream_t. PyTorch's own function for the bare number, where it exists, saves some microseconds."""
+@functools.lru_cache(maxsize=None)
+def _streams_of_torch() -> Any:
+    """Returns the function that gives a GPU's current cudaStream_t: PyTorch's own for the bare number, where it exists, since it
+    saves some microseconds."""
     torch = sys.modules["torch"]
     bare = getattr(torch._C, "_cuda_getCurrentRawStream", None)
-    return int(bare(gpu) if bare is not None else torch.cuda.current_stream(gpu).cuda_stream)
+    return bare if bare is not None else lambda gpu: int(torch.cuda.current_stream(gpu).cuda_stream)
 
 
 # ---- CuPy ----

@@ -79,6 +79,7 @@ class Table:
         self._places = (weights, state)
         self._fields = tuple(_library.names(library.sptx_table_field, handle.pointer))
         self._own = self._own_memory()
+        self._span = (self._own[0][0], self._own[-1][1]) if self._own else (0, 0)  # from the first of them to the end of the last
 
     # ---- what it is ----
 
@@ -203,17 +204,17 @@ class Table:
         floats = _arrays.take_floats(values, gpu, what, which.shape + (self._dim,))
         self._ask(function, handle, which, self._apart(floats, what))
 
-    def _ask(self, function: Any, handle: Handle, which: _arrays.Operand, *values: _arrays.Operand) -> None:
+    def _ask(self, function: Any, handle: Handle, which: _arrays.Operand, values: Optional[_arrays.Operand] = None) -> None:
         """Makes one call of the library with ids and, where the call has them, their values [ids x dim]."""
-        which = self._apart(which, "ids")
         context = self._context
-        ids = ctypes.byref(_library.Ids(which.pointer, which.count, which.bits, which.memory))
-        stream = _arrays.stream_of(which, *values) if context.gpu is not None else None
-        if values:
-            context.call(function, handle.pointer, ids, values[0].pointer, values[0].memory, stream)
-        else:
+        which = self._apart(which, "ids")
+        ids = _library.Ids(which.pointer, which.count, which.bits, which.memory)
+        stream = _arrays.stream_of(which, values) if context.gpu is not None else None
+        if values is None:
             context.call(function, handle.pointer, ids, stream)
-        if context.gpu is not None and _arrays.must_wait(which, *values):
+        else:
+            context.call(function, handle.pointer, ids, values.pointer, values.memory, stream)
+        if context.gpu is not None and (_arrays.must_wait(which) or _arrays.must_wait(values)):
             context.wait()
 
     def _own_memory(self) -> List[Tuple[int, int]]:
@@ -229,9 +230,8 @@ class Table:
 
     def _apart(self, operand: _arrays.Operand, what: str) -> _arrays.Operand:
         """The operand, or a copy of one that lies in the table's own memory (a view of it): the rows change under way."""
-        for low, high in self._own:
-            if _arrays.overlaps(operand, low, high):
-                return _arrays.copied(operand, what)
+        if _arrays.overlaps(operand, *self._span) and any(_arrays.overlaps(operand, *own) for own in self._own):
+            return _arrays.copied(operand, what)
         return operand
 
     # ---- in place ----

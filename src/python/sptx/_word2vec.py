@@ -1,7 +1,9 @@
 """Word2Vec: training as gensim's users write it. Names, defaults and meaning are those of gensim 4.4."""
 
 import collections
+import functools
 import io
+import itertools
 import os
 import pickle
 import tarfile
@@ -11,13 +13,17 @@ from typing import Any, Dict, Iterable, List, Optional, Tuple, Union
 
 import numpy
 
+from . import _library
+from ._context import Context
+from ._corpus import Corpus, numbers
 from ._keyed import KeyedVectors
-from ._run import train
+from ._run import Run, _setting, _Training
 
 Path = Union[str, "os.PathLike[str]"]
 Sentences = Iterable[Iterable[str]]
 
 _SENTENCE = 10000  # words of a sentence at most, as gensim has it; longer ones are cut
+_BLOCK = 4096      # sentences that are numbered at a time
 
 
 class Word2Vec:
@@ -62,20 +68,19 @@ class Word2Vec:
         self.total_train_time = 0.0
         self.raw_vocab: Dict[str, int] = {}
         self.wv = KeyedVectors(self.vector_size)
-        self._numbers: Dict[str, str] = {}  # each word's token in the files that the library reads: one without blanks, for any word
+        self._numbers: Dict[str, int] = {}  # each word's number, which is its name where the library trains
         self._left = 0                      # of wv.vectors, which the user may change before the first train()
         self._place = _Place()              # the run that was trained last, which training goes on from
         if sentences is not None or corpus_file is not None:
-            with _Place() as place:
-                text = place.path("corpus.txt")
-                self._count(_written(text, _given(sentences, corpus_file), self._numbers), update=False)
-                self._train_text(text, self.epochs, self.alpha, self.min_alpha)
+            given = self._met(sentences, corpus_file)
+            self._count(given, update=False)
+            self._train(given, self.epochs, self.alpha, self.min_alpha)
 
     def build_vocab(self, corpus_iterable: Optional[Sentences] = None, corpus_file: Optional[Path] = None, update: bool = False,
                     progress_per: int = 10000, keep_raw_vocab: bool = False, trim_rule: Any = None, **_: Any) -> None:
         """Counts words and chooses those that have vectors. update=True: beside those that are there."""
         _refuse(trim_rule=trim_rule)
-        self._count(_written(os.devnull, _given(corpus_iterable, corpus_file), self._numbers), update)
+        self._count(self._met(corpus_iterable, corpus_file), update)
 
     def train(self, corpus_iterable: Optional[Sentences] = None, corpus_file: Optional[Path] = None,
               total_examples: Optional[int] = None, total_words: Optional[int] = None, epochs: Optional[int] = None,
@@ -93,27 +98,31 @@ class Word2Vec:
             raise NotImplementedError("wv.vectors were changed after training, and training goes on from its own: change them between "
                                       "build_vocab() and the first train()")
         epochs = self.epochs if epochs is None else int(epochs)
-        with _Place() as place:
-            text = place.path("corpus.txt")
-            counted = _written(text, _given(corpus_iterable, corpus_file), {word: self._numbers[word] for word in self.wv}, grow=False)
-            known = sum(count for word, count in counted.counts.items() if word in self.wv)
-            if known:
-                self._train_text(text, epochs, start_alpha or self.alpha, end_alpha or self.min_alpha)
-        return known * epochs, counted.words * epochs
+        given = _Numbered(_given(corpus_iterable, corpus_file), _Known({word: self._numbers[word] for word in self.wv}))
+        if given.kept:
+            self._train(given, epochs, start_alpha or self.alpha, end_alpha or self.min_alpha)
+        return given.kept * epochs, given.words * epochs
 
     # ---- the vocabulary ----
 
-    def _count(self, counted: "_Counted", update: bool) -> None:
+    def _met(self, sentences: Optional[Sentences], corpus_file: Optional[Path]) -> "_Numbered":
+        """Reads sentences; new words get numbers."""
+        learning = _Learning(self._numbers)
+        given = _Numbered(_given(sentences, corpus_file), learning)
+        self._numbers = dict(learning)
+        return given
+
+    def _count(self, given: "_Numbered", update: bool) -> None:
         counts = collections.Counter(self.raw_vocab if update else {})
-        counts.update(counted.counts)
+        counts.update({word: count for word, count in zip(self._numbers, given.counts(len(self._numbers)).tolist()) if count})
         self.raw_vocab = dict(counts)
-        self.corpus_count, self.corpus_total_words = counted.sentences, counted.words
+        self.corpus_count, self.corpus_total_words = given.sentences, given.words
         kept = set(self.wv.key_to_index) if update else set()
         least = _least_count(counts, self.min_count, self.max_final_vocab)
         chosen = sorted((word for word, count in counts.items() if count >= least or word in kept), key=lambda word: -counts[word])
         if not chosen:
             raise RuntimeError("you must first build vocabulary before training the model: no word comes %d times in %d words" %
-                               (least, counted.words))
+                               (least, given.words))
         before, self.wv = self.wv, KeyedVectors(self.vector_size)
         first = (numpy.random.default_rng(self.seed).random((len(chosen), self.vector_size), numpy.float32) - 0.5) / self.vector_size
         self.wv.add_vectors(chosen, first)
@@ -132,22 +141,25 @@ class Word2Vec:
                 "optimizer.min_lr_ratio": min(1.0, end_alpha / (start_alpha or 1)), "train.epochs": epochs, "train.seed": self.seed,
                 "device.threads": self.workers or 0, "run.checkpoint_every": "end", "run.keep": 1}
 
-    def _train_text(self, text: str, epochs: int, start_alpha: float, end_alpha: float) -> None:
-        """Trains a run on a file of the words' numbers, and takes its vectors. All that is known here of how sentences reach the
-        library is this function and _written()."""
+    def _train(self, given: "_Numbered", epochs: int, start_alpha: float, end_alpha: float) -> None:
+        """Trains a run on numbered words, and takes its vectors."""
         place = _Place()
         vocabulary = place.path("vocabulary.tsv")
         with open(vocabulary, "w") as file:
-            file.writelines("%s\t%d\n" % (self._numbers[word], count) for word, count in zip(self.wv, self.wv.expandos["count"]))
-        keys = {**self._keys(epochs, start_alpha, end_alpha), "corpus.path": '"%s"' % text, "corpus.vocab": vocabulary,
-                "run.dir": place.path("run")}
+            file.writelines("%d\t%d\n" % (self._numbers[word], count) for word, count in zip(self.wv, self.wv.expandos["count"]))
+        keys = {**self._keys(epochs, start_alpha, end_alpha), "corpus.vocab": vocabulary, "run.dir": place.path("run")}
         if self.train_count:
             keys["train.from"] = '"%s"' % self._place.path("run")
         elif _sum_of(self.wv.vectors) != self._left:
             numpy.save(place.path("first.npy"), self.wv.vectors)
             keys["train.from"] = '"%s" "%s"' % (place.path("first.npy"), vocabulary)
-        with train(None, keys, device=self.device, progress=False) as run:
-            rows = [run.row(self._numbers[word]) for word in self.wv]
+        context = Context(self.device)
+        corpus = Corpus(context, [_setting(*key) for key in keys.items()])
+        given.give(corpus)
+        _Training(context, None, functools.partial(corpus.train, _library.ANEW)).run()
+        with Run(place.path("run"), device=self.device) as run:
+            places = {word: row for row, word in enumerate(run.words)}
+            rows = [places[str(self._numbers[word])] for word in self.wv]
             self.wv.vectors = numpy.ascontiguousarray(run.target[rows])
             self.syn1neg = numpy.ascontiguousarray(run.context[rows])
         self.wv.fill_norms(force=True)
@@ -212,20 +224,60 @@ def _refuse(**given: Any) -> None:
             raise NotImplementedError(sentence)
 
 
-class _Counted:
-    """What was met in sentences."""
+class _Learning(dict):
+    """word -> its number; a new word gets the next one."""
 
-    def __init__(self) -> None:
-        self.counts: Any = collections.Counter()
-        self.sentences = self.words = 0
-
-
-class _Numbers(dict):
-    """word -> its number as text; a new word gets the next one."""
-
-    def __missing__(self, word: str) -> str:
-        self[word] = number = str(len(self))
+    def __missing__(self, word: Any) -> int:
+        if not isinstance(word, str):
+            raise TypeError("a word is a str, not a %s: %.50r" % (type(word).__name__, word))
+        self[word] = number = len(self)
         return number
+
+
+class _Known(dict):
+    """word -> its number; -1 for any other word."""
+
+    def __missing__(self, word: Any) -> int:
+        return -1
+
+
+class _Numbered:
+    """Sentences as the numbers of their words. Words of number -1 are left out."""
+
+    def __init__(self, sentences: Sentences, numbers: Dict[str, int]) -> None:
+        self.sentences = self.words = self.kept = 0
+        self._blocks: List[Tuple[Any, Any]] = []  # the numbers of all words, and where each sentence begins and the last one ends
+        rest = iter(sentences)
+        while True:
+            block = [_listed(sentence) for sentence in itertools.islice(rest, _BLOCK)]
+            if not block:
+                return
+            self._add(block, numbers)
+
+    def _add(self, block: List[Any], numbers: Dict[str, int]) -> None:
+        starts = numpy.zeros(len(block) + 1, numpy.uint64)
+        numpy.cumsum(numpy.fromiter(map(len, block), numpy.uint64, len(block)), out=starts[1:])
+        ids = numpy.fromiter(map(numbers.__getitem__, itertools.chain.from_iterable(block)), numpy.int32, int(starts[-1]))
+        self.sentences, self.words = self.sentences + len(block), self.words + len(ids)
+        kept = ids >= 0
+        if not kept.all():
+            ids, starts = ids[kept], numpy.concatenate(([0], numpy.cumsum(kept)))[starts]
+        self.kept += len(ids)
+        self._blocks.append((ids, starts))
+
+    def counts(self, words: int) -> Any:
+        """How often each number is there."""
+        return sum((numpy.bincount(ids, minlength=words) for ids, _ in self._blocks), numpy.zeros(words, numpy.int64))
+
+    def give(self, corpus: Corpus) -> None:
+        for ids, starts in self._blocks:
+            corpus.sentences(numbers(ids, "words"), starts)
+
+
+def _listed(sentence: Any) -> Any:
+    if isinstance(sentence, (str, bytes)):
+        raise TypeError("a sentence is a list of words, not a text: %.50r" % (sentence,))
+    return sentence if isinstance(sentence, (list, tuple)) else list(sentence)
 
 
 def _given(sentences: Optional[Sentences], corpus_file: Optional[Path]) -> Sentences:
@@ -242,26 +294,6 @@ def _lines(path: Path) -> Iterable[List[str]]:
     with open(path, encoding="utf8", errors="replace") as lines:
         for line in lines:
             yield line.split()
-
-
-def _written(path: str, sentences: Sentences, numbers: Dict[str, str], grow: bool = True) -> _Counted:
-    """Writes sentences as lines of the words' numbers, and counts them. grow: new words get numbers; otherwise they are left out."""
-    found, met = _Counted(), _Numbers(numbers) if grow else numbers
-    with open(path, "w", buffering=1 << 20) as file:
-        for sentence in sentences:
-            if isinstance(sentence, (str, bytes)):
-                raise TypeError("a sentence is a list of words, not a text: %.50r" % (sentence,))
-            words = list(sentence)
-            found.counts.update(words)
-            found.sentences += 1
-            found.words += len(words)
-            file.write(" ".join(map(met.__getitem__, words) if grow else [met[word] for word in words if word in met]))
-            file.write("\n")
-    if grow:
-        numbers.update(met)
-    for wrong in (word for word in found.counts if not isinstance(word, str)):
-        raise TypeError("a word is a str, not a %s: %.50r" % (type(wrong).__name__, wrong))
-    return found
 
 
 def _sum_of(vectors: Any) -> int:

@@ -97,11 +97,11 @@ class Factory(Switcher):
     def _places(self, positives: Any, negatives: Any) -> Any:
         """The rows that hold the state of a batch: all indexes by the first name, then all by the second, .. One call of the
         library moves them, and each name's part is dense."""
-        count = self.total_classes
+        count, names = self.total_classes, len(self.optVarList)
         ids = whole_numbers(flat(positives, negatives), count)
         if isinstance(ids, torch.Tensor):
-            return torch.cat([ids.where(ids < 0, ids + k * count) for k in range(len(self.optVarList))])
-        return numpy.concatenate([ids + k * count for k in range(len(self.optVarList))])
+            return torch.cat([ids.where(ids < 0, ids + k * count) for k in range(names)])
+        return (ids + numpy.arange(names).reshape(-1, 1) * count).reshape(-1) if names > 1 else ids
 
     def beforeForwardPass(self, retrievedPosIndexes: Any, retrievedNegIndexes: Any = None) -> None:
         """The state of these indexes' rows becomes the optimizer's."""

@@ -214,18 +214,18 @@ def whole_numbers(ids: Any, count: int) -> Any:
     """Flat ids below `count` as int64, of NumPy or of PyTorch on a GPU: there what is no row becomes -1, of which the table's
     next wait tells. TypeError and IndexError of others."""
     on_gpu = isinstance(ids, torch.Tensor) and ids.is_cuda
-    which = ids if on_gpu else numpy.asarray(ids.get() if hasattr(ids, "get") else ids)
-    kind = numpy_dtype(which.dtype)
+    if not on_gpu and type(ids) is not numpy.ndarray:
+        ids = numpy.asarray(ids.get() if hasattr(ids, "get") else ids)
+    kind = numpy_dtype(ids.dtype)
     if kind.kind not in "iu":
         raise TypeError("ids are %s, wanted whole numbers" % kind)
     if on_gpu:
-        return which.where((which >= 0) & (which < count), which.new_full((), -1)).long()
-    which = which.astype(numpy.int64, copy=False)
-    if which.size and int(which.view(numpy.uint64).max()) >= count:
+        return ids.where((ids >= 0) & (ids < count), ids.new_full((), -1)).long()
+    which = ids.astype(numpy.int64, copy=False)
+    if which.size and which.view(numpy.uint64).max() >= count:
         at = int(which.view(numpy.uint64).argmax())
         raise IndexError("ids[%d] = %d is no row of %d" % (at, which[at], count))
     return which
-
 
 
 def flat(positives: Any, negatives: Any = None) -> Any:

@@ -1,0 +1,40 @@
+"""The notebooks of src/python/examples, run as they are. Their stored outputs are those of some machine: here others may come."""
+
+import pytest
+
+import notebook
+from conftest import TOP
+
+EXAMPLES = TOP / "src/python/examples"
+
+
+@pytest.fixture
+def names(request, tmp_path, monkeypatch):
+    """Runs a notebook in a folder of its own, and returns the names that it leaves."""
+    if request.param == "ratings.ipynb":
+        pytest.importorskip("pandas", reason="no pandas, which makes the frame of ratings")
+    monkeypatch.chdir(tmp_path)
+    book = notebook.read(EXAMPLES / request.param)
+    outputs, names = notebook.run(book)
+    stored = [cell["outputs"] for cell in notebook.code_cells(book)]
+    assert [kinds_of(cell) for cell in stored] == [kinds_of(cell) for cell in outputs], "store them by tests/python/notebook.py"
+    return names
+
+
+def kinds_of(outputs):
+    return [output["output_type"] for output in outputs]
+
+
+@pytest.mark.parametrize("names", ["words.ipynb"], indirect=True)
+def test_words(names, tmp_path):
+    run = names["run"]
+    assert "cos" in dict(run.nearest("sin", k=3)) and "decode" in dict(run.nearest("encode", k=3))
+    assert run.similarity("red", "green") > run.similarity("red", "encode") + 0.3
+    assert (tmp_path / "words.html").exists() and (tmp_path / "words.bin").exists()
+
+
+@pytest.mark.parametrize("names", ["ratings.ipynb"], indirect=True)
+def test_ratings(names):
+    shelf_of = names["shelf_of"]
+    assert [shelf_of[title] for title, _ in names["run"].recommend(["Dune", "Solaris"], k=4)] == ["science fiction"] * 4
+    assert names["found"] > 2 * names["most_liked"]
