@@ -124,8 +124,8 @@ class Word2Vec:
             raise RuntimeError("you must first build vocabulary before training the model: no word comes %d times in %d words" %
                                (least, given.words))
         before, self.wv = self.wv, KeyedVectors(self.vector_size)
-        first = (numpy.random.default_rng(self.seed).random((len(chosen), self.vector_size), numpy.float32) - 0.5) / self.vector_size
-        self.wv.add_vectors(chosen, first)
+        first = numpy.random.default_rng(self.seed).random((len(chosen), self.vector_size), numpy.float32)
+        self.wv.add_vectors(chosen, (2 * first - 1) / self.vector_size)
         for word in kept:
             self.wv.vectors[self.wv.key_to_index[word]] = before[word]
         self.wv.expandos["count"] = numpy.array([counts[word] for word in chosen], numpy.int64)
@@ -137,7 +137,8 @@ class Word2Vec:
         return {"corpus.format": "text", "corpus.max_sentence": _SENTENCE, "corpus.min_count": 0,
                 "examples.mode": "window" if self.sg else "cbow", "examples.window": self.window,
                 "examples.shrink": self.shrink_windows, "examples.subsample": self.sample, "negatives.count": self.negative,
-                "negatives.power": self.ns_exponent, "model.dim": self.vector_size, "optimizer.lr": start_alpha,
+                "negatives.power": self.ns_exponent, "model.dim": self.vector_size,
+                "model.target_init": "uniform %r %r" % (-1 / self.vector_size, 1 / self.vector_size), "optimizer.lr": start_alpha,
                 "optimizer.min_lr_ratio": min(1.0, end_alpha / (start_alpha or 1)), "train.epochs": epochs, "train.seed": self.seed,
                 "device.threads": self.workers or 0, "run.checkpoint_every": "end", "run.keep": 1}
 
