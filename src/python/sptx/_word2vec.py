@@ -51,8 +51,9 @@ class Word2Vec:
     """
 
     def __init__(self, sentences: Optional[Sentences] = None, corpus_file: Optional[Path] = None, vector_size: int = 100,
-                 alpha: float = 0.025, window: int = 5, min_count: int = 5, max_vocab_size: Optional[int] = None, sample: float = 1e-3,
-                 seed: int = 1, workers: Optional[int] = None, min_alpha: float = 0.0001, sg: int = 0, hs: int = 0, negative: int = 5,
+                 alpha: float = 0.025, window: int = 5, min_count: int = 5, max_vocab_size: Optional[int] = None,
+                 sample: float = 1e-3, seed: int = 1, workers: Optional[int] = None, min_alpha: float = 0.0001, sg: int = 0,
+                 hs: int = 0, negative: int = 5,
                  ns_exponent: float = 0.75, cbow_mean: int = 1, hashfxn: Any = hash, epochs: int = 5, null_word: int = 0,
                  trim_rule: Any = None, sorted_vocab: int = 1, batch_words: int = 10000, compute_loss: bool = False,
                  callbacks: Any = (), comment: Optional[str] = None, max_final_vocab: Optional[int] = None,
@@ -60,7 +61,8 @@ class Word2Vec:
         _refuse(hs=hs, negative=negative, cbow_mean=1 if sg else cbow_mean, callbacks=callbacks, compute_loss=compute_loss,
                 trim_rule=trim_rule, null_word=null_word, max_vocab_size=max_vocab_size)
         self.vector_size = self.layer1_size = int(vector_size)
-        self.alpha, self.min_alpha, self.window, self.shrink_windows = float(alpha), float(min_alpha), int(window), bool(shrink_windows)
+        self.alpha, self.min_alpha = float(alpha), float(min_alpha)
+        self.window, self.shrink_windows = int(window), bool(shrink_windows)
         self.min_count, self.max_final_vocab, self.sample, self.seed = min_count, max_final_vocab, sample, int(seed)
         self.workers, self.sg, self.hs, self.negative, self.ns_exponent = workers, int(sg), 0, int(negative), ns_exponent
         self.cbow_mean, self.epochs, self.comment, self.device = int(cbow_mean), int(epochs), comment, device
@@ -95,8 +97,8 @@ class Word2Vec:
         if not len(self.wv):
             raise RuntimeError("you must first build vocabulary before training the model")
         if self.train_count and _sum_of(self.wv.vectors) != self._left:
-            raise NotImplementedError("wv.vectors were changed after training, and training goes on from its own: change them between "
-                                      "build_vocab() and the first train()")
+            raise NotImplementedError("wv.vectors were changed after training, and training goes on from its own: change them "
+                                      "between build_vocab() and the first train()")
         epochs = self.epochs if epochs is None else int(epochs)
         given = _Numbered(_given(corpus_iterable, corpus_file), _Known({word: self._numbers[word] for word in self.wv}))
         if given.kept:
