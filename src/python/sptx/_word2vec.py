@@ -15,7 +15,7 @@ import numpy
 
 from . import _library
 from ._context import Context
-from ._corpus import Corpus, numbers
+from ._corpus import Corpus, numbers, starts_of
 from ._keyed import KeyedVectors
 from ._run import Run, _setting, _Training
 
@@ -258,8 +258,7 @@ class _Numbered:
             self._add(block, numbers)
 
     def _add(self, block: List[Any], numbers: Dict[str, int]) -> None:
-        starts = numpy.zeros(len(block) + 1, numpy.uint64)
-        numpy.cumsum(numpy.fromiter(map(len, block), numpy.uint64, len(block)), out=starts[1:])
+        starts = starts_of(block)
         ids = numpy.fromiter(map(numbers.__getitem__, itertools.chain.from_iterable(block)), numpy.int32, int(starts[-1]))
         self.sentences, self.words = self.sentences + len(block), self.words + len(ids)
         kept = ids >= 0
