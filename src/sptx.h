@@ -277,9 +277,10 @@ void sptx_stop(struct sptx_context *context);
  *     const char *settings[] = {"corpus.format=text", "run.dir=runs/my"};
  *     struct sptx_corpus *corpus;
  *     if (sptx_corpus_open(context, NULL, settings, 2, &corpus)) die(sptx_error(context));
- *     while (more())                                   // a block: "the cat sat", as bytes and where tokens begin and
- * end sptx_corpus_sentences(corpus, &tokens, starts, sentences, NULL); sptx_corpus_train(corpus, SPTX_ANEW, NULL,
- * NULL); sptx_corpus_close(corpus);
+ *     while (more()) // a block: "the cat sat", as bytes and where tokens begin and end
+ *         sptx_corpus_sentences(corpus, &tokens, starts, sentences, NULL);
+ *     sptx_corpus_train(corpus, SPTX_ANEW, NULL, NULL);
+ *     sptx_corpus_close(corpus);
  */
 struct sptx_corpus;
 

@@ -17,7 +17,7 @@ enum {
     AHEAD = 3,           /* blocks ahead whose rows are prefetched: */
     AHEAD_TARGETS = 3,   /* their targets, where there are no more than this (a window's were used a word ago), */
     AHEAD_CONTEXTS = 64, /* and so many contexts of each */
-    BAND = 64,           /* targets of a wide block that are moved at a time */
+    BAND = 64,           /* targets of a wide or pooled block that are moved at a time */
 };
 
 struct hogwild {
@@ -157,9 +157,11 @@ static void move_pooled(const struct hogwild *run, const struct cpu_block *block
         uint32_t count = block->c - c < CPU_ROWS_CONTEXTS ? block->c - c : CPU_ROWS_CONTEXTS;
         rows->update(&vector, &moved, 1, contexts + c, count, run->dim, logits + c);
     }
-    for (uint32_t t = 0; t < block->t; t++) {
-        float share = example_pool_share(&run->backend->source.pool, block->t, t);
-        rows->combine(targets[t], &share, 1, &move, 1, run->dim);
+    for (uint32_t t = 0; t < block->t; t += BAND) {
+        uint32_t band = block->t - t < BAND ? block->t - t : BAND;
+        float shares[BAND];
+        for (uint32_t i = 0; i < band; i++) shares[i] = example_pool_share(&run->backend->source.pool, block->t, t + i);
+        rows->spread(move, shares, targets + t, band, run->dim);
     }
 }
 

@@ -156,6 +156,17 @@ static void scale_scores(float *values, const float *t_factors, uint32_t t_count
         }                                                                                                              \
         return j;                                                                                                      \
     }                                                                                                                  \
+    INLINE uint32_t spread_##name(uint32_t j, uint32_t dim, const float *row, const float *factors,                    \
+                                  float *const *sums, const int count) {                                               \
+        for (; j + sizeof(type) / 4 <= dim; j += sizeof(type) / 4) {                                                   \
+            type add = *(const type *)(row + j);                                                                       \
+            _Pragma("GCC unroll 8") for (int i = 0; i < count; i++) {                                                  \
+                type *sum = (type *)(sums[i] + j);                                                                     \
+                *sum += factors[i] * add;                                                                              \
+            }                                                                                                          \
+        }                                                                                                              \
+        return j;                                                                                                      \
+    }                                                                                                                  \
     INLINE uint32_t update_##name(uint32_t j, uint32_t dim, const float *const *targets, float *const *moved,          \
                                   uint32_t nt, float *const *contexts, const int nc, const float *factors) {           \
         for (; j + sizeof(type) / 4 <= dim; j += sizeof(type) / 4) {                                                   \
@@ -196,6 +207,21 @@ static void combine(float *restrict sum, const float *factors, uint64_t stride, 
     if (count == 3) combine_rows(sum, factors, stride, rows, 3, dim);
     if (count == 2) combine_rows(sum, factors, stride, rows, 2, dim);
     if (count == 1) combine_rows(sum, factors, stride, rows, 1, dim);
+}
+
+INLINE void spread_rows(const float *row, const float *factors, float *const *sums, const int count, uint32_t dim) {
+    float *sum[CPU_ROWS_CONTEXTS], factor[CPU_ROWS_CONTEXTS];
+    for (int i = 0; i < count; i++) sum[i] = sums[i], factor[i] = factors[i];
+    uint32_t j = spread_wide(0, dim, row, factor, sum, count);
+    j = spread_four(j, dim, row, factor, sum, count);
+    spread_one(j, dim, row, factor, sum, count);
+}
+
+static void spread(const float *restrict row, const float *factors, float *const *sums, uint64_t count, uint32_t dim) {
+    for (; count >= 4; count -= 4, sums += 4, factors += 4) spread_rows(row, factors, sums, 4, dim);
+    if (count == 3) spread_rows(row, factors, sums, 3, dim);
+    if (count == 2) spread_rows(row, factors, sums, 2, dim);
+    if (count == 1) spread_rows(row, factors, sums, 1, dim);
 }
 
 INLINE void update_columns(const float *const *targets, float *const *moved, uint32_t nt, float *const *contexts,
@@ -265,6 +291,7 @@ const struct cpu_rows JOIN(cpu_rows_, CPU_LEVEL) = {
     .squares = squares,
     .scale = scale_scores,
     .combine = combine,
+    .spread = spread,
     .update = update,
     .rule = {RULES(RULE_ENTRY)},
 };

@@ -47,6 +47,9 @@ struct cpu_rows {
     /* sum[dim] += factors[i x stride] x rows[i], i in order. */
     void (*combine)(float *sum, const float *factors, uint64_t stride, const float *const *rows, uint64_t count, uint32_t dim);
 
+    /* sums[i][dim] += factors[i] x row, i in order. */
+    void (*spread)(const float *row, const float *factors, float *const *sums, uint64_t count, uint32_t dim);
+
     /* moved[t] += sum over c of factors[t x c_count + c] x contexts[c], from contexts as they were; contexts[c] += sum
      * over t of the same factor x targets[t]. A row may come several times among the contexts: each place's sum is
      * added. moved may be targets; a row that comes twice there is read as its first place left it. c_count <=

@@ -302,6 +302,7 @@ def test_the_first_of_two_lines_of_a_word_counts(tmp_path):
 def test_a_rate_of_0_trains_nothing():
     model = sptx.Word2Vec(SENTENCES, vector_size=4, min_count=1, workers=1, device="cpu", alpha=0, min_alpha=0)
     assert len(model.wv) and not model.syn1neg.any()
+    assert 0.9 < abs(model.wv.vectors).max() * 4 <= 1  # as gensim draws the first vectors: twice as wide as word2vec
 
 
 def test_vectors_are_added():

@@ -53,6 +53,13 @@ def text(words: Sequence[bytes]) -> Tokens:
     return Tokens(_library.TOKENS_TEXT, b"".join(words), offsets, len(words))
 
 
+def starts_of(block: Sequence[Any]) -> Any:
+    """Returns where each sentence of a block begins and the last one ends, in tokens: uint64 [sentences + 1]."""
+    starts = numpy.zeros(len(block) + 1, numpy.uint64)
+    numpy.cumsum(numpy.fromiter(map(len, block), numpy.uint64, len(block)), out=starts[1:])
+    return starts
+
+
 def as_word(token: Any) -> bytes:
     """Returns a token's bytes."""
     if isinstance(token, str):

@@ -15,7 +15,7 @@ from typing import Any, Iterator, List, Optional, Sequence, Tuple
 import numpy
 
 from . import _arrow
-from ._corpus import Corpus, Dictionary, Source, known, numbers
+from ._corpus import Corpus, Dictionary, Source, known, numbers, starts_of
 
 BLOCK = 4096  # sentences that are handed over at a time
 
@@ -75,8 +75,7 @@ class Sentences(Source):
 
 
 def _give_block(corpus: Corpus, dictionary: Dictionary, block: Sequence[Any], names: Any = None) -> None:
-    starts = numpy.zeros(len(block) + 1, numpy.uint64)
-    numpy.cumsum(numpy.fromiter(map(len, block), numpy.uint64, len(block)), out=starts[1:])
+    starts = starts_of(block)
     ids = numpy.fromiter(map(dictionary.__getitem__, itertools.chain.from_iterable(block)), numpy.int32, int(starts[-1]))
     dictionary.tell()
     corpus.sentences(known(ids, "tokens"), starts, names)

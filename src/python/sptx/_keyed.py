@@ -172,7 +172,8 @@ class KeyedVectors:
         cosines = self.get_normed_vectors()[clip_start:clip_end] @ mean
         if topn is None:
             return cosines
-        return self._best(cosines, topn, {self.get_index(key) for key, _ in parts if not isinstance(key, numpy.ndarray)}, clip_start)
+        asked = {self.get_index(key) for key, _ in parts if not isinstance(key, numpy.ndarray)}
+        return self._best(cosines, topn, asked, clip_start)
 
     def most_similar_cosmul(self, positive: Any = None, negative: Any = None, topn: Optional[int] = 10,
                             restrict_vocab: Optional[int] = None) -> Any:
@@ -255,8 +256,8 @@ class KeyedVectors:
 
     def evaluate_word_pairs(self, pairs: Path, delimiter: str = "\t", encoding: str = "utf8", restrict_vocab: int = 300000,
                             case_insensitive: bool = True, dummy4unknown: bool = False) -> Tuple[Any, Any, float]:
-        """Lines "word, word, score" -> (Pearson's and its p, Spearman's and its p, percent of pairs with an unknown word). The p are
-        NaN without SciPy."""
+        """Lines "word, word, score" -> (Pearson's and its p, Spearman's and its p, percent of pairs with an unknown word). The p
+        are NaN without SciPy."""
         known, (gold, ours, unknown) = self._known(restrict_vocab, case_insensitive), ([], [], 0)  # type: Any
         with open(pairs, encoding=encoding) as lines:
             for line in lines:
@@ -280,8 +281,8 @@ class KeyedVectors:
 
     def evaluate_word_analogies(self, analogies: Path, restrict_vocab: int = 300000, case_insensitive: bool = True,
                                 dummy4unknown: bool = False) -> Tuple[float, List[Dict[str, Any]]]:
-        """Lines ": section" and "a b c d" -> (accuracy, sections): in each section the questions that were answered right and wrong,
-        "Total accuracy" last."""
+        """Lines ": section" and "a b c d" -> (accuracy, sections): in each section the questions that were answered right and
+        wrong, "Total accuracy" last."""
         known, sections = self._known(restrict_vocab, case_insensitive), []  # type: Any
         with open(analogies, encoding="utf8") as lines:
             for line in lines:
@@ -401,7 +402,7 @@ class KeyedVectors:
 
     def intersect_word2vec_format(self, fname: Path, lockf: float = 1.0, binary: bool = False, encoding: str = "utf8",
                                   unicode_errors: str = "strict") -> None:
-        """Takes the vectors of the words that are here from a file, to begin training with. lockf = 1 alone: all words are trained."""
+        """Takes the vectors of the words that are here from a file, to begin training with. lockf is 1: all words are trained."""
         if lockf != 1.0:
             raise NotImplementedError("lockf = %s is not there: every word is trained; wanted lockf=1.0" % (lockf,))
         given = KeyedVectors.load_word2vec_format(fname, binary=binary, encoding=encoding, unicode_errors=unicode_errors)
@@ -418,7 +419,7 @@ def _opened(path: Path, mode: str) -> Any:
 
 
 def _sizes_of(path: Path, no_header: bool) -> Tuple[int, int]:
-    """Returns the words and columns that the first line says; without such a line, the lines that there are and the values of one."""
+    """Returns the words and columns that the first line says; without such a line, how many lines there are, and one's values."""
     with _opened(path, "rb") as file:
         first = file.readline()
         if not no_header:

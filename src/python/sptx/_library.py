@@ -53,7 +53,6 @@ class Tokens(Structure):
 
 
 TOKENS_TEXT, TOKENS_NUMBERS, TOKENS_KNOWN = range(3)
-ANEW, RESUME, OVERWRITE = range(3)
 
 
 class View(Structure):
@@ -97,8 +96,9 @@ class LinksCounts(Structure):
 
 
 class ReportOptions(Structure):
-    _fields_ = [("size", c_uint64), ("run", c_char_p), ("table", c_char_p), ("titles", c_char_p), ("evaluations", POINTER(c_char_p)),
-                ("evaluation_count", c_uint64), ("top", c_uint64), ("listed", c_uint64), ("lists", c_uint64), ("labels", c_char_p)]
+    _fields_ = [("size", c_uint64), ("run", c_char_p), ("table", c_char_p), ("titles", c_char_p),
+                ("evaluations", POINTER(c_char_p)), ("evaluation_count", c_uint64), ("top", c_uint64), ("listed", c_uint64),
+                ("lists", c_uint64), ("labels", c_char_p)]
 
 
 ProgressFunction = CFUNCTYPE(c_int, c_void_p, POINTER(Progress))

@@ -15,7 +15,7 @@ import numpy
 
 from . import _library
 from ._context import Context
-from ._corpus import Corpus, numbers
+from ._corpus import Corpus, numbers, starts_of
 from ._keyed import KeyedVectors
 from ._run import Run, _setting, _Training
 
@@ -51,8 +51,9 @@ class Word2Vec:
     """
 
     def __init__(self, sentences: Optional[Sentences] = None, corpus_file: Optional[Path] = None, vector_size: int = 100,
-                 alpha: float = 0.025, window: int = 5, min_count: int = 5, max_vocab_size: Optional[int] = None, sample: float = 1e-3,
-                 seed: int = 1, workers: Optional[int] = None, min_alpha: float = 0.0001, sg: int = 0, hs: int = 0, negative: int = 5,
+                 alpha: float = 0.025, window: int = 5, min_count: int = 5, max_vocab_size: Optional[int] = None,
+                 sample: float = 1e-3, seed: int = 1, workers: Optional[int] = None, min_alpha: float = 0.0001, sg: int = 0,
+                 hs: int = 0, negative: int = 5,
                  ns_exponent: float = 0.75, cbow_mean: int = 1, hashfxn: Any = hash, epochs: int = 5, null_word: int = 0,
                  trim_rule: Any = None, sorted_vocab: int = 1, batch_words: int = 10000, compute_loss: bool = False,
                  callbacks: Any = (), comment: Optional[str] = None, max_final_vocab: Optional[int] = None,
@@ -60,7 +61,8 @@ class Word2Vec:
         _refuse(hs=hs, negative=negative, cbow_mean=1 if sg else cbow_mean, callbacks=callbacks, compute_loss=compute_loss,
                 trim_rule=trim_rule, null_word=null_word, max_vocab_size=max_vocab_size)
         self.vector_size = self.layer1_size = int(vector_size)
-        self.alpha, self.min_alpha, self.window, self.shrink_windows = float(alpha), float(min_alpha), int(window), bool(shrink_windows)
+        self.alpha, self.min_alpha = float(alpha), float(min_alpha)
+        self.window, self.shrink_windows = int(window), bool(shrink_windows)
         self.min_count, self.max_final_vocab, self.sample, self.seed = min_count, max_final_vocab, sample, int(seed)
         self.workers, self.sg, self.hs, self.negative, self.ns_exponent = workers, int(sg), 0, int(negative), ns_exponent
         self.cbow_mean, self.epochs, self.comment, self.device = int(cbow_mean), int(epochs), comment, device
@@ -95,8 +97,8 @@ class Word2Vec:
         if not len(self.wv):
             raise RuntimeError("you must first build vocabulary before training the model")
         if self.train_count and _sum_of(self.wv.vectors) != self._left:
-            raise NotImplementedError("wv.vectors were changed after training, and training goes on from its own: change them between "
-                                      "build_vocab() and the first train()")
+            raise NotImplementedError("wv.vectors were changed after training, and training goes on from its own: change them "
+                                      "between build_vocab() and the first train()")
         epochs = self.epochs if epochs is None else int(epochs)
         given = _Numbered(_given(corpus_iterable, corpus_file), _Known({word: self._numbers[word] for word in self.wv}))
         if given.kept:
@@ -124,8 +126,8 @@ class Word2Vec:
             raise RuntimeError("you must first build vocabulary before training the model: no word comes %d times in %d words" %
                                (least, given.words))
         before, self.wv = self.wv, KeyedVectors(self.vector_size)
-        first = (numpy.random.default_rng(self.seed).random((len(chosen), self.vector_size), numpy.float32) - 0.5) / self.vector_size
-        self.wv.add_vectors(chosen, first)
+        first = numpy.random.default_rng(self.seed).random((len(chosen), self.vector_size), numpy.float32)
+        self.wv.add_vectors(chosen, (2 * first - 1) / self.vector_size)
         for word in kept:
             self.wv.vectors[self.wv.key_to_index[word]] = before[word]
         self.wv.expandos["count"] = numpy.array([counts[word] for word in chosen], numpy.int64)
@@ -137,7 +139,8 @@ class Word2Vec:
         return {"corpus.format": "text", "corpus.max_sentence": _SENTENCE, "corpus.min_count": 0,
                 "examples.mode": "window" if self.sg else "cbow", "examples.window": self.window,
                 "examples.shrink": self.shrink_windows, "examples.subsample": self.sample, "negatives.count": self.negative,
-                "negatives.power": self.ns_exponent, "model.dim": self.vector_size, "optimizer.lr": start_alpha,
+                "negatives.power": self.ns_exponent, "model.dim": self.vector_size,
+                "model.target_init": "uniform %r %r" % (-1 / self.vector_size, 1 / self.vector_size), "optimizer.lr": start_alpha,
                 "optimizer.min_lr_ratio": min(1.0, end_alpha / (start_alpha or 1)), "train.epochs": epochs, "train.seed": self.seed,
                 "device.threads": self.workers or 0, "run.checkpoint_every": "end", "run.keep": 1}
 
@@ -255,8 +258,7 @@ class _Numbered:
             self._add(block, numbers)
 
     def _add(self, block: List[Any], numbers: Dict[str, int]) -> None:
-        starts = numpy.zeros(len(block) + 1, numpy.uint64)
-        numpy.cumsum(numpy.fromiter(map(len, block), numpy.uint64, len(block)), out=starts[1:])
+        starts = starts_of(block)
         ids = numpy.fromiter(map(numbers.__getitem__, itertools.chain.from_iterable(block)), numpy.int32, int(starts[-1]))
         self.sentences, self.words = self.sentences + len(block), self.words + len(ids)
         kept = ids >= 0
