@@ -68,9 +68,12 @@ own/bin/pip install -q --disable-pip-version-check --no-index --find-links wheel
 PATH=/try/own/bin:$PATH
 python3 - <<'PYTHON'
 import sptx
-sptx.train(settings={"corpus.path": "tiny.txt", "corpus.min_count": 1, "model.dim": 8, "run.dir": "of-python", "device.threads": 1})
+sptx.train(keys={"corpus.path": "tiny.txt", "corpus.min_count": 1, "model.dim": 8, "run.dir": "of-python", "device.threads": 1})
 run = sptx.Run("of-python")
 assert len(run.nearest(run.words[0], k=3)) == 3
+lists = {"ann": ["milk", "bread", "jam"], "ben": ["bread", "jam", "tea"], "cora": ["milk", "tea", "jam"]}
+run = sptx.fit(lists, "of-data", dim=8, epochs=2, threads=1, progress=False)
+assert len(run.recommend(["bread"], k=2)) == 2
 books = sptx.Table(rows=100, dim=4, optimizer="adam")
 books.update([3, 3], [[1, 1, 1, 1]] * 2)
 PYTHON

@@ -18,9 +18,10 @@ __device__ void draw_walks(const struct example_source &s, uint32_t epoch) {
     if (number < s.sentences) walk_draw(&s.walks, s.seed, number, epoch, ids + number * s.walks.length);
 }
 
-/* A batch's source is read from memory, as a captured graph needs it. */
+/* A batch's source is read from memory, as a captured graph needs it, and once: what walks write might otherwise be it. */
 __global__ void __launch_bounds__(THREADS) draw_for_batch(const struct example_request *request) {
-    draw_walks(request->source, request->epoch);
+    const struct example_source source = request->source;
+    draw_walks(source, request->epoch);
 }
 __global__ void __launch_bounds__(THREADS) draw_for_part(const struct example_source source, uint32_t epoch) {
     draw_walks(source, epoch);

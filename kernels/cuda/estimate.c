@@ -227,7 +227,7 @@ static void add_hogwild(const struct run *run, struct estimate *e) {
     const struct estimate_request *request = run->request;
     e->fixed.gpu += sizeof(struct hogwild_totals);
     e->fixed.pinned += sizeof(struct hogwild_totals);
-    e->work.gpu += walk_arrays(run->source, WALKED_AT_ONCE);
+    e->work.gpu += walk_arrays(run->source, smaller(run->source->tokens, WALKED_AT_ONCE));
     if (hogwild_in_registers(run->source, request->target.layout.span, hogwild_is_linear(request->rule))) return;
     struct hogwild_scratch scratch = hogwild_scratch(run->source);
     uint64_t warps = hogwild_warps(hogwild_wanted_warps(run->rows), request->processors, &scratch);

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 int file_part_of(struct file_part *part, const struct file_writer *writer) {
-    *part = (struct file_part){writer->path, fcntl(writer->fd, F_DUPFD_CLOEXEC, 0)};
+    *part = (struct file_part){writer->path, retry_duplicate(writer->fd)};
     return part->fd < 0 ? fail_system("write", part->path) : 0;
 }
 

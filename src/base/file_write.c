@@ -128,7 +128,7 @@ static int own_file(const char *target) {
 static int open_stream(struct file_writer *writer, mode_t mode) {
     int own = own_file(writer->target);
     if (own < 0 && S_ISFIFO(mode)) return (writer->fd = open_pipe(writer->path)) < 0 ? -1 : 0;
-    writer->fd = own < 0 ? open(writer->target, O_WRONLY | O_CLOEXEC | O_NOCTTY) : fcntl(own, F_DUPFD_CLOEXEC, 0);
+    writer->fd = own < 0 ? open(writer->target, O_WRONLY | O_CLOEXEC | O_NOCTTY) : retry_duplicate(own);
     return writer->fd < 0 ? fail_system("write", writer->path) : 0;
 }
 

@@ -11,6 +11,13 @@ int retry_open(const char *path, int flags) {
     return fd;
 }
 
+int retry_duplicate(int fd) {
+    int other;
+    do other = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    while (other < 0 && errno == EINTR);
+    return other;
+}
+
 int retry_sync(int fd) {
     int result;
     do result = fsync(fd);

@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 int retry_open(const char *path, int flags); /* new files get 0666 */
+int retry_duplicate(int fd);                 /* returns another number of the open file, closed by exec */
 int retry_sync(int fd);
 int retry_truncate(int fd, uint64_t length);
 /* Does not close again after an interruption: Linux gives the number away before it waits for anything. */

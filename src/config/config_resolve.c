@@ -24,29 +24,30 @@ static void choose_count(uint64_t *value, uint64_t chosen) {
     if (*value == COUNT_AUTO) *value = chosen;
 }
 
-/* An encoded corpus, whose lists have lost their names. What is wrong with a path is said when it is opened. */
+/* Returns 1 for an encoded corpus, whose lists have lost their names, 0 for any other or none, and -1 after fail(). */
 static int is_encoded(const struct config *c) {
     char **paths, head[sizeof CORPUS_STREAM_MAGIC] = "";
     int64_t count = config_paths("corpus.path", c->corpus_path, &paths);
-    if (count > 0) file_head(paths[0], head, sizeof head);
+    int kind = count > 0 ? file_head(paths[0], head, sizeof head) : (int)count;
     mem_free_texts(paths, count);
-    report_clear();
-    return !strcmp(head, CORPUS_STREAM_MAGIC);
+    return kind < 0 ? -1 : !strcmp(head, CORPUS_STREAM_MAGIC);
 }
 
 /* Lists are best told from one another by rows of their own. What has no names, or is asked for what that way has not, is
- * trained item against item. */
-static int mode_of_lists(const struct config *c) {
-    int asked = c->train_update == UPDATE_HOGWILD || c->examples_targets != TARGETS_AUTO;
-    return asked || is_encoded(c) ? MODE_LIST : MODE_USER;
+ * trained item against item. Returns 0, or -1 after fail(). */
+static int choose_mode_of_lists(struct config *c) {
+    int items = c->train_update == UPDATE_HOGWILD || c->examples_targets != TARGETS_AUTO;
+    if (!items) items = is_encoded(c);
+    c->examples_mode = items ? MODE_LIST : MODE_USER;
+    return items < 0 ? -1 : 0;
 }
 
-static void resolve_examples(struct config *c) {
+static int resolve_examples(struct config *c) {
     const struct corpus_format_properties *format = &corpus_formats[c->corpus_format];
     int text = format->sentences, adjacency = format->targets;
     choose_count(&c->corpus_min_count, text ? 5 : 1);
-    if (c->examples_mode == MODE_AUTO)
-        c->examples_mode = text ? MODE_WINDOW : adjacency ? MODE_ADJACENCY : format->edges ? MODE_WALK : mode_of_lists(c);
+    if (c->examples_mode == MODE_AUTO && !text && !adjacency && !format->edges && choose_mode_of_lists(c)) return -1;
+    choose(&c->examples_mode, MODE_AUTO, text ? MODE_WINDOW : adjacency ? MODE_ADJACENCY : MODE_WALK);
     int window = config_is_window(c), user = c->examples_mode == MODE_USER, walks = c->examples_mode == MODE_WALK;
     choose(&c->examples_pooled_gradient, POOLED_AUTO, c->examples_mode == MODE_CBOW ? POOLED_WHOLE : POOLED_MEAN);
     config_choose_real(&c->examples_subsample, text && window ? 1e-4 : 0);
@@ -62,6 +63,7 @@ static void resolve_examples(struct config *c) {
     c->per_auto |= c->negatives_per == PER_AUTO;
     choose(&c->negatives_per, PER_AUTO, PER_EXAMPLE);
     choose(&c->train_loss, LOSS_AUTO, user ? LOSS_SOFTMAX : LOSS_LOGISTIC);
+    return 0;
 }
 
 /* These defaults make a good model of items without any key. Experiments chose them; configs/README.md has the figures. The
@@ -154,6 +156,11 @@ static int check_format(const struct config *c) {
     if (c->corpus_header == HEADER_YES && !format->columns)
         return fail("corpus.header = yes needs corpus.format = %s, whose lines have columns, and it is %s",
                     formats_with(COLUMNS, others), format->name);
+    if ((c->graph_directed || c->graph_weights != WEIGHTS_AUTO) && !format->edges)
+        return fail("graph.%s = %s needs corpus.format = %s, whose lines are edges, and it is %s",
+                    c->graph_directed ? "directed" : "weights",
+                    c->graph_directed ? "yes" : config_choice_name("graph", "weights", c->graph_weights), formats_with(EDGES, others),
+                    format->name);
     if (c->examples_mode == MODE_USER && !format->names)
         return fail("examples.mode = user needs lists with names (corpus.format = %s), and corpus.format is %s",
                     formats_with(NAMES, others), format->name);
@@ -277,7 +284,7 @@ static int warn_without_effect(const struct config *config) {
 }
 
 int config_resolve(struct config *config) {
-    resolve_examples(config);
+    if (resolve_examples(config)) return -1;
     resolve_items(config);
     resolve_optimizer(config);
     if (config_resolve_loss(config) || resolve_run(config)) return -1;

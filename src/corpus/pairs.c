@@ -8,12 +8,32 @@
 #include <math.h>
 #include <string.h>
 
+enum { EXACT_DIGITS = 15 }; /* decimal digits of a number that a double holds, as it holds the powers of ten up to there */
+
+/* Reads digits with at most one point among them. Both numbers are exact, so that their quotient is the nearest double, as
+ * text_real() finds it. Returns 0, or -1 where the word is something else. */
+static int read_plain(const char *word, uint64_t length, double *value) {
+    static const double powers[] = {1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
+    uint64_t digits = 0, number = 0, point = length;
+    if (length > EXACT_DIGITS + 1) return -1;
+    for (uint64_t i = 0; i < length; i++) {
+        unsigned digit = (unsigned)(unsigned char)word[i] - '0';
+        if (word[i] == '.' && point == length) {
+            point = i;
+            continue;
+        }
+        if (digit > 9) return -1;
+        number = number * 10 + digit;
+        digits++;
+    }
+    if (!digits || digits > EXACT_DIGITS) return -1;
+    *value = (double)number / powers[point < length ? length - point - 1 : 0];
+    return 0;
+}
+
 int pairs_rating(const char *word, uint64_t length, double *rating) {
     char text[64];
-    if (length == 1 && *word >= '0' && *word <= '9') {
-        *rating = *word - '0';
-        return 0;
-    }
+    if (!read_plain(word, length, rating)) return 0;
     if (length >= sizeof text || memchr(word, 0, length)) return -1;
     memcpy(text, word, length);
     text[length] = 0;

@@ -151,7 +151,7 @@ static void count_integer(struct counting *counting, struct tally *tally, uint32
 
 static int count_word(struct counting *counting, struct tally *tally, const char *word, uint64_t length,
                       uint64_t line) {
-    uint32_t integer = integer_of(word, length);
+    uint32_t integer = counting->integers.size ? integer_of(word, length) : NO_INTEGER;
     if (integer < counting->integers.size) {
         count_integer(counting, tally, integer, word);
         return 0;
@@ -239,6 +239,11 @@ static int take_gathered(struct word_counts *counts, struct gathered_words *word
     return 0;
 }
 
+/* 1 where words are ids, in all likelihood. Among the words of text only some are, spread over all of the table's memory. */
+static int has_integers(const struct corpus_options *options) {
+    return corpus_formats[options->format].edges || options->order == ORDER_GIVEN;
+}
+
 int word_counts_init(struct word_counts *counts, struct corpus *corpus, const struct corpus_options *options,
                      enum token_part part, struct pool *pool) {
     struct counting counting = {.counts = counts, .corpus = corpus, .options = options, .part = part};
@@ -249,7 +254,7 @@ int word_counts_init(struct word_counts *counts, struct corpus *corpus, const st
     corpus_read_as(corpus, options);
     corpus_rewind(corpus);
     progress_start(&counting.progress, "counting", options->report_seconds);
-    integer_counts_make(&counting.integers, corpus_size(corpus));
+    if (has_integers(options)) integer_counts_make(&counting.integers, corpus_size(corpus));
     int result = pool_run(pool, count_blocks, &counting);
     progress_end(&counting.progress);
     if (!result) result = pool_run(pool, put_integers, &counting);

@@ -63,6 +63,10 @@ def test_a_header_is_said(sptx):
      "'edges' line 3: 'x' is not an id; corpus.order = given wants numbers from 0 to 4294967293"),
     ("1 2\n3 4\n", ["--corpus.min_count=2"], "no word of the corpus comes 2 times (corpus.min_count): the most frequent of 4, '1',"),
     ("1 1\n", [], "the corpus 'edges' has no edge in its 4 bytes (from a node to itself, or of weight 0, is none)"),
+    ("1 2\n", ["--corpus.format=lists", "--graph.directed=yes"],
+     "graph.directed = yes needs corpus.format = graph, whose lines are edges, and it is lists"),
+    ("1 2\n", ["--corpus.format=text", "--graph.weights=no"],
+     "graph.weights = no needs corpus.format = graph, whose lines are edges, and it is text"),
     ("1 2\n2 3\n", ["--graph.weights=perhaps"], "command line: graph.weights = 'perhaps' is not auto, yes or no"),
 ])
 def test_wrong_edges(sptx, text, settings, sentence):

@@ -122,7 +122,7 @@ def test_what_builds_works_too(fresh):
     """Uses the objects that are built here, with a GPU or without."""
     (fresh / "build" / "sptx-w2v").unlink()
     shutil.copytree(ROOT / "build", fresh / "build", dirs_exist_ok=True, symlinks=True,
-                    ignore=shutil.ignore_patterns("venv*", "check", "asan", "tsan", "fuzz", "demo"))
+                    ignore=shutil.ignore_patterns("venv*", "check", "asan", "tsan", "fuzz", "demo", "root*", "wheel"))
     typed("make demo", fresh, CUDA="no")
     assert (fresh / "build/demo/report.html").stat().st_size > 1 << 20
     typed("make libsptx && make install PREFIX=~/installed && installed/bin/sptx-w2v --version", fresh, CUDA="no")

@@ -181,8 +181,13 @@ SHORT_KEYS = {"train": {"epochs": "0", "steps": "8"}, "run": {"checkpoint_every"
 def killed_at(kind, number):
     """The environment in which a run is killed in the place of its call `number` of this kind; 0: in none's. The file `log` counts
     the calls."""
+    return failing(kind, number, "KILL")
+
+
+def failing(kind, number, error):
+    """The same where the call fails with this error."""
     return dict(os.environ, LD_PRELOAD=str(FAULTS), FAULT_SYNC="skip", FAULT_KIND=kind, FAULT_NUMBER=str(number),
-                FAULT_ERROR="KILL", FAULT_LOG="log", ASAN_OPTIONS="verify_asan_link_order=0:detect_leaks=0")
+                FAULT_ERROR=error, FAULT_LOG="log", ASAN_OPTIONS="verify_asan_link_order=0:detect_leaks=0")
 
 
 @pytest.mark.parametrize("kind, left", [("rename", "checkpoint-4"), ("unlink", "checkpoint-4.partial")])
@@ -204,6 +209,25 @@ def test_killed_while_the_last_checkpoint_is_written_resume_leaves_what_a_whole_
         assert set(os.listdir(sptx.path("run"))) == set(os.listdir(sptx.path("whole")))
         assert sptx.checkpoint().name == "checkpoint-8" and sptx.tables() == sptx.tables("whole")
     assert left in found
+
+
+@pytest.mark.skipif(not FAULTS.exists(), reason="make tests builds the library that makes calls fail")
+def test_a_corpus_that_cannot_be_read_is_told_where_its_kind_decides_the_keys(sptx):
+    """Whether lists have names is seen in the file's first bytes, before anything else is read of it."""
+    sptx.path("my.lists").write_text("a b c\nd b c\n" * 20)
+    keys = ["--corpus.path=my.lists", "--corpus.format=lists"]
+    assert sptx.refuses("train", *keys, env=failing("read", 1, "EIO")) == "cannot read 'my.lists': Input/output error"
+
+
+@pytest.mark.skipif(not FAULTS.exists(), reason="make tests builds the library that makes calls fail")
+def test_interrupted_calls_of_locks_and_file_numbers_are_made_again(sptx):
+    config = sptx.config(**SHORT_KEYS)
+    sptx("train", config, env=failing("lock", 0, "EINTR"))
+    calls = int(re.search(r"^counted lock (\d+)$", sptx.path("log").read_text(), re.M)[1])
+    wanted = sptx.tables()
+    for number in range(1, calls + 1):
+        sptx("train", config, "--overwrite=now", env=failing("lock", number, "EINTR"))
+        assert sptx.tables() == wanted
 
 
 def test_resume_of_a_finished_run_keeps_as_many_checkpoints_as_the_run_did(sptx):

@@ -166,7 +166,7 @@ static void edges_are_the_file(void **state) {
 
 static void wrong_calls_are_told(void **state) {
     struct sptx_context *context = open_cpu(1);
-    struct sptx_corpus *corpus, *pairs;
+    struct sptx_corpus *corpus, *pairs, *other;
     const int32_t ids[] = {0, 1, 2};
     const uint64_t past[] = {0, 4}, falling[] = {2, 1}, one[] = {0, 1};
     const struct sptx_tokens good = {SPTX_NUMBERS, 32, ids, NULL, 3}, odd = {3, 32, ids, NULL, 3},
@@ -179,6 +179,7 @@ static void wrong_calls_are_told(void **state) {
     REFUSED(sptx_corpus_open(context, NULL, NULL, 0, NULL), "into a pointer");
     assert_int_equal(open_corpus(context, "text", "run", &corpus), SPTX_OK);
     assert_int_equal(open_corpus(context, "pairs", "run", &pairs), SPTX_OK);
+    assert_int_equal(open_corpus(context, "text", "run", &other), SPTX_OK);
     REFUSED(sptx_corpus_sentences(corpus, NULL, one, 1, NULL), "tokens are NULL");
     REFUSED(sptx_corpus_sentences(corpus, &odd, one, 1, NULL), "of kind 3");
     REFUSED(sptx_corpus_sentences(corpus, &bits, one, 1, NULL), "have 16 bits");
@@ -216,6 +217,7 @@ static void wrong_calls_are_told(void **state) {
     REFUSED(sptx_corpus_sentences(corpus, &good, past, 1, NULL), "from token 0 to 4 of 3");
     REFUSED(sptx_corpus_sentences(corpus, &good, falling, 1, NULL), "from token 2 to 1");
     REFUSED(sptx_corpus_sentences(corpus, &unknown, one, 1, NULL), "word 0 of a dictionary of 0");
+    REFUSED(sptx_corpus_train(other, (enum sptx_beginning)7, NULL, NULL), "beginning = 7 is not one of SPTX_ANEW");
     assert_int_equal(sptx_corpus_train(corpus, SPTX_ANEW, NULL, NULL), SPTX_FAILED); /* it was given nothing */
     REFUSED(sptx_corpus_train(corpus, SPTX_ANEW, NULL, NULL), "the corpus is closed");
     assert_int_equal(sptx_corpus_sentences(NULL, &good, one, 1, NULL), SPTX_USAGE);
@@ -225,6 +227,7 @@ static void wrong_calls_are_told(void **state) {
     sptx_corpus_close(NULL);
     sptx_corpus_close(corpus);
     sptx_corpus_close(pairs);
+    sptx_corpus_close(other);
     sptx_close(context);
 }
 

@@ -1,4 +1,5 @@
-"""Runs the code of a notebook as Jupyter does, without Jupyter: cells in order, each with what it prints and what its last line gives.
+"""Runs the code of a notebook as Jupyter does, without Jupyter: cells in order, each with what it prints and what its last line
+gives.
 
   python tests/python/notebook.py FILE..      runs notebooks where they lie, and stores the outputs in them
 """

@@ -79,6 +79,15 @@ def test_a_sparse_matrix(as_file, tmp_path):
     assert fit(matrix.tocsc().tocsr(), tmp_path / "alike", format="graph") == as_file(zip(matrix.row, matrix.col))
 
 
+@pytest.mark.torch
+def test_tensors(tmp_path):
+    """torch_geometric's edge_index and edge_weight."""
+    torch = pytest.importorskip("torch")
+    wanted = fit(ENDS, tmp_path / "arrays", weights=WEIGHTS)
+    assert fit(torch.tensor(ENDS), tmp_path / "index", weights=torch.tensor(WEIGHTS)) == wanted
+    assert fit(tuple(torch.tensor(ENDS)), tmp_path / "pair", weights=torch.tensor(WEIGHTS)) == wanted
+
+
 class Networkx:
     """What is asked of a graph of networkx'."""
 

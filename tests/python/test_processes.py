@@ -1,12 +1,15 @@
 """Threads and processes: calls take turns, contexts run at once, a child made by fork is refused, handles close anywhere."""
 
+import concurrent.futures
 import gc
 import multiprocessing
 import os
 import subprocess
 import sys
 import threading
+import time
 import traceback
+import weakref
 
 import numpy
 import pytest
@@ -65,6 +68,22 @@ def test_contexts_run_at_once():
                 assert table.fetch([3]).shape == (1, 4)
 
     run_in_threads(work, 4)
+
+
+def test_threads_that_ask_at_once_share_a_context(monkeypatch):
+    opened = []
+
+    class Slow(sptx.Context):
+        def __init__(self, device):
+            opened.append(device)
+            time.sleep(0.2)
+            super().__init__(device, threads=1)
+
+    monkeypatch.setattr(sptx._context, "Context", Slow)
+    monkeypatch.setattr(sptx._context, "_shared", weakref.WeakValueDictionary())
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        tables = list(pool.map(lambda _: sptx.Table(3, 2), range(4)))
+    assert len({id(table.context) for table in tables}) == 1 and opened == ["auto"]
 
 
 def test_a_table_may_be_closed_while_others_use_it(cpu):

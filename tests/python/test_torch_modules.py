@@ -134,6 +134,28 @@ def test_a_scaler_is_taken_out(table, accumulate):
     assert numpy.array_equal(table.fetch([2, 3]), known_rows(10, 3)[2:4]) and table.steps == 1
 
 
+def scaler_of_torch():
+    """PyTorch's own scaler: for the CPU where this PyTorch has one, otherwise turned off."""
+    kind = getattr(getattr(torch, "amp", None), "GradScaler", None)
+    return kind("cpu", init_scale=1024.0) if kind is not None else torch.cuda.amp.GradScaler(enabled=False)
+
+
+@pytest.mark.parametrize("kind", ["Embedding", "EmbeddingBag"])
+def test_a_script_with_mixed_precision_and_torchs_scaler(table, kind):
+    scaler, linear = scaler_of_torch(), torch.nn.Linear(3, 1, bias=False)
+    emb, optimizer = getattr(sptx.torch, kind)(table, scaler=scaler), torch.optim.SGD(linear.parameters(), lr=0.5)
+    for step in range(3):
+        rows, weight = table.fetch([1, 2]), linear.weight.detach().clone()
+        optimizer.zero_grad()
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            loss = linear(emb(torch.tensor([[1], [2]]))).float().sum()
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        assert table.steps == step + 1 and numpy.allclose(table.fetch([1, 2]), rows - weight.numpy(), atol=2e-2)
+        assert torch.allclose(linear.weight.detach(), weight - 0.5 * torch.from_numpy(rows.sum(0)), atol=5e-2)
+
+
 def test_autocast_leaves_rows_float32(table):
     linear, emb = torch.nn.Linear(3, 2, bias=False), sptx.torch.Embedding(table)
     with torch.autocast("cpu", dtype=torch.bfloat16):

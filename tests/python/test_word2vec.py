@@ -236,6 +236,7 @@ def test_files_are_gensims(model, theirs, tmp_path, binary):
     kind = type(theirs)
     model.wv.save_word2vec_format(tmp_path / "ours", fvocab=tmp_path / "words", binary=binary)
     theirs.save_word2vec_format(str(tmp_path / "theirs"), binary=binary)
+    assert (tmp_path / "ours").read_bytes() == (tmp_path / "theirs").read_bytes()
     read = kind.load_word2vec_format(str(tmp_path / "ours"), fvocab=str(tmp_path / "words"), binary=binary)
     assert read.index_to_key == model.wv.index_to_key and numpy.array_equal(read.vectors, model.wv.vectors)
     assert read.get_vecattr("t0w0", "count") == model.wv.get_vecattr("t0w0", "count")
@@ -246,6 +247,36 @@ def test_files_are_gensims(model, theirs, tmp_path, binary):
     (tmp_path / "cut").write_bytes((tmp_path / "ours").read_bytes()[:-30])
     with pytest.raises((EOFError, ValueError)):
         sptx.KeyedVectors.load_word2vec_format(tmp_path / "cut", binary=binary)
+
+
+@pytest.mark.parametrize("binary", [False, True])
+def test_options_of_files_are_gensims(model, theirs, tmp_path, binary):
+    for method in ("save_word2vec_format", "load_word2vec_format"):
+        ours, wanted = (inspect.signature(getattr(kind, method)).parameters for kind in (sptx.KeyedVectors, type(theirs)))
+        assert list(ours) == list(wanted)
+    for name, wv in (("ours", model.wv), ("theirs", theirs)):
+        wv.save_word2vec_format(str(tmp_path / name), binary=binary, total_vec=2 * len(wv), prefix="a_")
+        wv.save_word2vec_format(str(tmp_path / name), binary=binary, write_header=False, prefix="b_", append=True)
+    assert (tmp_path / "ours").read_bytes() == (tmp_path / "theirs").read_bytes()
+    both = sptx.KeyedVectors.load_word2vec_format(tmp_path / "ours", binary=binary, datatype=numpy.float16)
+    assert len(both) == 2 * len(theirs) and both.vectors.dtype == numpy.float16
+    assert numpy.array_equal(both["b_t1w1"], theirs["t1w1"].astype(numpy.float16))
+
+
+def test_files_without_a_first_line_and_of_other_bytes_are_read_as_gensim_reads_them(theirs, tmp_path):
+    kinds = sptx.KeyedVectors, type(theirs)
+    (tmp_path / "glove.txt").write_bytes("é 1 2\nb 3 4\nc 5 6\n".encode("latin-1"))
+    for options in ({"encoding": "latin-1"}, {"unicode_errors": "ignore"}, {"encoding": "latin-1", "limit": 2}):
+        ours, wanted = (kind.load_word2vec_format(str(tmp_path / "glove.txt"), no_header=True, **options) for kind in kinds)
+        assert ours.index_to_key == wanted.index_to_key and ours.vectors.tolist() == wanted.vectors.tolist()
+        assert ours.get_vecattr("b", "count") == wanted.get_vecattr("b", "count")
+    for kind in kinds:
+        with pytest.raises(UnicodeDecodeError):
+            kind.load_word2vec_format(str(tmp_path / "glove.txt"), no_header=True)
+        with pytest.raises(NotImplementedError, match="text-format"):
+            kind.load_word2vec_format(str(tmp_path / "glove.txt"), no_header=True, binary=True)
+        with pytest.raises(ValueError, match="Cannot store vocabulary"):
+            kind(2).save_word2vec_format(str(tmp_path / "x"), fvocab=str(tmp_path / "y"))
 
 
 @pytest.mark.parametrize("ending, magic", [(".gz", b"\x1f\x8b"), (".bz2", b"BZh")])

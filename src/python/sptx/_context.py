@@ -155,12 +155,13 @@ class Handle:
 # ---- the process's own contexts, one a device ----
 
 _shared: "weakref.WeakValueDictionary[str, Context]" = weakref.WeakValueDictionary()
+_opening = threading.RLock()  # reentrant: a signal's handler may ask for a context, too
 
 
 def _forget_the_parents() -> None:
-    global _process, _shared
+    global _process, _shared, _opening
     _process = os.getpid()
-    _shared = weakref.WeakValueDictionary()
+    _shared, _opening = weakref.WeakValueDictionary(), threading.RLock()
 
 
 os.register_at_fork(after_in_child=_forget_the_parents)
@@ -172,12 +173,28 @@ def context_for(device: Union[str, Context, Any]) -> Context:
         return device
     name = str(device)
     context = _shared.get(name)
+    return context if context is not None else _alone(_opening, functools.partial(_open_shared, name))
+
+
+def _open_shared(name: str) -> Context:
+    context = _shared.get(name)  # another thread may have opened it meanwhile
     if context is None:
-        # No lock, which an interrupt between two bytecodes would leave: of two threads that open one, the first is everyone's.
         context = Context(name)
         context = _shared.setdefault(context.device, context)
         _shared[name] = context
     return context
+
+
+def _alone(lock: Any, work: Callable[[], Any]) -> Any:
+    """Returns work(), during which this thread has the lock. It is taken and let go within one step, so that no interrupt finds
+    it taken and not yet noted; one that comes during work() is raised when it is free again."""
+    results: list = []
+    try:
+        results.extend(map(_call, (lock.acquire, work, lock.release)))
+    finally:
+        if 0 < len(results) < 3:
+            lock.release()
+    return results[1]
 
 
 def count_of(value: Any, what: str, bits: int) -> int:

@@ -1,4 +1,5 @@
-"""KeyedVectors: words and their vectors in memory, asked as gensim's users ask theirs: names, arguments and answers of gensim 4.4."""
+"""KeyedVectors: words and their vectors in memory, asked as gensim's users ask theirs. Names, arguments and answers are those of
+gensim 4.4."""
 
 import bz2
 import gzip
@@ -336,35 +337,54 @@ class KeyedVectors:
             raise TypeError("'%s' holds a %s, not a %s of sptx" % (os.fspath(path), type(found).__name__, cls.__name__))
         return found
 
-    def save_word2vec_format(self, fname: Path, fvocab: Optional[Path] = None, binary: bool = False, write_header: bool = True,
-                             prefix: str = "", sort_attr: str = "count") -> None:
-        """Writes word2vec's text or binary format, words by falling count; fvocab: words and counts, too. A file whose name ends in
-        .gz or .bz2 is packed."""
-        rows = numpy.arange(len(self))
+    def save_word2vec_format(self, fname: Path, fvocab: Optional[Path] = None, binary: bool = False,
+                             total_vec: Optional[int] = None, write_header: bool = True, prefix: str = "", append: bool = False,
+                             sort_attr: str = "count") -> None:
+        """Writes word2vec's text or binary format, words by falling count (or what sort_attr names); fvocab: words and counts, too.
+        A file whose name ends in .gz or .bz2 is packed.
+
+        total_vec: the count that the first line says, where more is appended later; write_header=False: no such line. prefix stands
+        before each word. append: behind what the files hold.
+
+        Raises ValueError for an fvocab where words have no counts.
+        """
+        mode, rows = "ab" if append else "wb", numpy.arange(len(self))
         if sort_attr in self.expandos:
             rows = numpy.argsort(-self.expandos[sort_attr], kind="stable")
+        elif fvocab is not None:
+            raise ValueError("Cannot store vocabulary with '%s' because that attribute does not exist" % sort_attr)
         if fvocab is not None:
-            with _opened(fvocab, "wb") as file:
+            with _opened(fvocab, mode) as file:
                 file.writelines(("%s%s %d\n" % (prefix, self.index_to_key[row], self.expandos[sort_attr][row])).encode()
                                 for row in rows)
-        with _opened(fname, "wb") as file:
+        with _opened(fname, mode) as file:
             if write_header:
-                file.write(b"%d %d\n" % (len(self), self.vector_size))
+                file.write(b"%d %d\n" % (len(self) if total_vec is None else total_vec, self.vector_size))
             for row in rows:
-                vector = self.vectors[row].astype(numpy.float32)
-                values = vector.tobytes() if binary else " ".join(map(repr, vector.tolist())).encode()
-                file.write((prefix + self.index_to_key[row]).encode() + b" " + values + b"\n")
+                vector = self.vectors[row]
+                values = vector.astype(numpy.float32).tobytes() if binary else (" ".join(map(str, vector)) + "\n").encode()
+                file.write((prefix + self.index_to_key[row] + " ").encode() + values)
 
     @classmethod
     def load_word2vec_format(cls, fname: Path, fvocab: Optional[Path] = None, binary: bool = False, encoding: str = "utf8",
-                             unicode_errors: str = "strict", limit: Optional[int] = None) -> "KeyedVectors":
+                             unicode_errors: str = "strict", limit: Optional[int] = None, datatype: Any = numpy.float32,
+                             no_header: bool = False) -> "KeyedVectors":
         """Reads word2vec's text or binary format, of at most `limit` words; of a word that comes twice, the first. fvocab: the
-        file that save_word2vec_format() wrote of words and counts. A file whose name ends in .gz or .bz2 is unpacked."""
+        file that save_word2vec_format() wrote of words and counts. A file whose name ends in .gz or .bz2 is unpacked.
+
+        encoding, unicode_errors: how words' bytes are read. datatype: of the vectors in memory (numpy.float16 takes half).
+        no_header: the file begins with its first vector, as GloVe's do.
+
+        Raises EOFError and ValueError for a file that is none, NotImplementedError for no_header of a binary file.
+        """
+        if no_header and binary:
+            raise NotImplementedError("no_header only available for text-format files")
+        count, size = _sizes_of(fname, no_header)
+        count = min(count, limit or count)
+        found = cls(size, count, datatype)
         with _opened(fname, "rb") as file:
-            count, size = map(int, file.readline().split())
-            found = cls(size)
-            count = min(count, limit or count)
-            found.vectors = numpy.empty((count, size), numpy.float32)
+            if not no_header:
+                file.readline()
             for _ in range(count):
                 word, values = _read_binary(file, size) if binary else _read_text(file, size)
                 name, row = word.decode(encoding, unicode_errors), len(found)
@@ -372,7 +392,7 @@ class KeyedVectors:
                     found.key_to_index[name], found.vectors[row] = row, values
                     found.index_to_key.append(name)
         found.vectors = found.vectors[:len(found)]
-        found.expandos["count"] = numpy.arange(len(found), 0, -1)
+        found.expandos["count"] = numpy.arange(count, count - len(found), -1)
         if fvocab is not None:
             with _opened(fvocab, "rb") as lines:
                 counts = dict(line.decode(encoding, unicode_errors).rsplit(None, 1) for line in lines)
@@ -395,6 +415,16 @@ class KeyedVectors:
 def _opened(path: Path, mode: str) -> Any:
     ending = os.path.splitext(os.fsdecode(path))[1]
     return {".gz": gzip.open, ".bz2": bz2.open}.get(ending, open)(path, mode)
+
+
+def _sizes_of(path: Path, no_header: bool) -> Tuple[int, int]:
+    """Returns the words and columns that the first line says; without such a line, the lines that there are and the values of one."""
+    with _opened(path, "rb") as file:
+        first = file.readline()
+        if not no_header:
+            count, size = map(int, first.split())
+            return count, size
+        return bool(first) + sum(1 for _ in file), len(first.rstrip().split(b" ")) - 1
 
 
 def _read_binary(file: Any, size: int) -> Tuple[bytes, Any]:
