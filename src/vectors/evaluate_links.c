@@ -12,8 +12,8 @@
 #include "base/memory.h"
 #include "base/pool.h"
 #include "base/report.h"
+#include "corpus/fields.h"
 #include "dot.h"
-#include "lines.h"
 #include "logistic.h"
 #include "names.h"
 #include "numpy_draws.h"
@@ -84,7 +84,7 @@ static int add_link(struct links *links, uint32_t from, uint32_t to) {
 }
 
 /* Returns a node's number, or -1 after fail(). */
-static int64_t number_of(struct links_job *job, const struct token *node) {
+static int64_t number_of(struct links_job *job, const struct corpus_field *node) {
     int64_t row = job->first_name ? vocab_find(&job->model->vocab, node->text, node->length) : -1;
     if (row >= 0 && (uint64_t)row < job->first_name) return row;
     int64_t number = names_add(&job->names, node->text, node->length);
@@ -93,25 +93,43 @@ static int64_t number_of(struct links_job *job, const struct token *node) {
     return fail("links of more than %u nodes cannot be judged", WORDS_MOST);
 }
 
-static int is_comment(const struct token *token) {
-    return token->text[0] == '#' || token->text[0] == '%';
+/* Takes the links of a block: two fields each. */
+static int take_block(struct links_job *job, struct links *links, const struct corpus_block *block,
+                      const struct corpus_options *options) {
+    struct corpus_fields fields;
+    struct corpus_field field;
+    int64_t from = -1, number;
+    int more;
+    corpus_fields_start(&fields, block, options);
+    while ((more = corpus_fields_next(&fields, &field)) > 0) {
+        if (!field.text) continue;
+        if ((number = number_of(job, &field)) < 0) return -1;
+        if (from >= 0 && add_link(links, (uint32_t)from, (uint32_t)number)) return -1;
+        from = from < 0 ? number : -1;
+    }
+    return more;
 }
 
-/* Reads lines of two nodes. Links from a node to itself, and lines that begin with # or %, are passed over. */
+/* Reads links as corpus.format = graph does, packed files too. Those from a node to itself, and weights, are left out. */
 static int read_links(struct links_job *job, struct links *links, const char *path) {
-    struct lines lines;
-    struct token from, to;
-    int result = 0;
-    char *text = lines_open(&lines, path);
-    while (text && !result && lines_next(&lines)) {
-        if (!lines_token(&lines, &from) || is_comment(&from) || !lines_token(&lines, &to)) continue;
-        if (from.length == to.length && !memcmp(from.text, to.text, to.length)) continue;
-        int64_t a = number_of(job, &from), b = a < 0 ? -1 : number_of(job, &to);
-        result = b < 0 ? -1 : add_link(links, (uint32_t)a, (uint32_t)b);
+    const struct corpus_options options = {
+        .format = FORMAT_GRAPH, .header = HEADER_AUTO, .weights = WEIGHTS_NO, .min_rating = -INFINITY};
+    char *paths[] = {(char *)path};
+    struct corpus *corpus = corpus_open(paths, 1);
+    struct corpus_block block = {0};
+    int more = -1;
+    if (!corpus) return -1;
+    if (corpus_stream(corpus)) {
+        fail("'%s' is an id stream; wanted lines of two nodes", path);
+    } else {
+        corpus_read_as(corpus, &options);
+        while ((more = corpus_next(corpus, &block)) > 0)
+            if ((more = take_block(job, links, &block, &options)) < 0) break;
     }
-    free(text);
-    if (!text || result) return -1;
-    return links->count ? 0 : fail("'%s' has no line of two nodes with blanks or tabs between", path);
+    corpus_block_release(&block);
+    corpus_close(corpus);
+    if (more) return -1;
+    return links->count ? 0 : fail("'%s' has no line of two different nodes", path);
 }
 
 /* Takes the links of the run's graph: the two arcs of an undirected one are one link. */

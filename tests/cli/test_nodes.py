@@ -1,4 +1,5 @@
 """Labels of nodes and held-out links, as `evaluate` scores them, against other people's code, and against an independent judge."""
+import gzip
 import random
 import re
 import subprocess
@@ -105,8 +106,8 @@ def test_labels_are_given_as_liblinear_gives_them(graph, table):
     assert len(lines) == 3
     for share, line in zip(SHARES, lines):
         micro, macro = labels_by_others(vectors_of(graph, names, table), y, share)
-        told = re.fullmatch(rf"labels.tsv share {share} micro-f1 (\S+) spread \S+ macro-f1 (\S+) spread \S+ labels 5 covered 160/161",
-                            line)
+        told = re.fullmatch(rf"labels.tsv share {share} micro-f1 (\S+) spread \S+ macro-f1 (\S+) spread \S+ "
+                            "labels 5 covered 160/161", line)
         assert abs(float(told[1]) - micro) < 3e-3 and abs(float(told[2]) - macro) < 3e-3, (line, micro, macro)
 
 
@@ -171,6 +172,16 @@ def test_links_without_those_that_were_trained_on(graph):
     assert all(f"nodes {len(graph.words) + 1} unknown 1" in line for line in lines)
     assert lines == graph("evaluate", "run", "--edges=more.tsv", "--device.threads=1", "--table=target").stdout.splitlines()
     assert lines[:2] != graph("evaluate", "run", "--edges=more.tsv", "--table=context").stdout.splitlines()[:2]
+
+
+def test_links_are_read_as_a_graph_is(graph):
+    wanted = graph("evaluate", "run", "--edges=held.tsv", "--known=train.tsv").stdout
+    text = graph.path("held.tsv").read_text()
+    lines = [line.replace("\t", ",").replace(" ", ",") for line in text.splitlines() if line[0] != "#"]
+    graph.path("held.csv").write_text("\n".join(["source,target,weight", *lines, ""]))
+    graph.path("train.tsv.gz").write_bytes(gzip.compress(graph.path("train.tsv").read_bytes()))
+    found = graph("evaluate", "run", "--edges=held.csv", "--known=train.tsv.gz").stdout
+    assert found.replace("held.csv", "held.tsv") == wanted
 
 
 # ---- runs of a graph ----
@@ -249,7 +260,8 @@ def test_the_links_of_the_graph_are_known(walked):
     named = walked("evaluate", "walked", "--edges=held.tsv", "--known=train.tsv").stdout.splitlines()
     assert [line.split()[1] for line in itself] == [line.split()[1] for line in named]
     for lines in zip(itself, named):  # other draws of the same
-        ours, theirs = (dict((name, float(value)) for name, value in re.findall(r"([a-z]+)(?:@10)? ([\d.]+)", line)) for line in lines)
+        found = [re.findall(r"([a-z]+)(?:@10)? ([\d.]+)", line) for line in lines]
+        ours, theirs = ({name: float(value) for name, value in numbers} for numbers in found)
         assert ours["links"] == theirs["links"] and ours["nodes"] == theirs["nodes"] == len(walked.nodes)
         assert abs(ours["auc"] - theirs["auc"]) < 0.1 and abs(ours["mrr"] - theirs["mrr"]) < 0.03
 
@@ -289,8 +301,9 @@ def test_a_graph_that_is_gone_or_another(walked):
     ("", ["--labels=file", "--share=half"], 2, "evaluate: --share = 'half' is not a number between 0 and 1"),
     ("", ["--labels=file", "--share=" + ",".join(["0.5"] * 17)], 2, "evaluate: --share takes at most 16 numbers"),
     ("", ["--pairs=file", "--share=0.5"], 2, "evaluate: --share is of the nodes of --labels=FILE, which is wanted, too"),
-    ("", ["--edges=file"], 1, "'file' has no line of two nodes with blanks or tabs between"),
-    ("# 1 2\n1\n3 3\n", ["--edges=file"], 1, "'file' has no line of two nodes with blanks or tabs between"),
+    ("", ["--edges=file"], 1, "'file' has no line of two different nodes"),
+    ("# 1 2\n\n3 3\n", ["--edges=file"], 1, "'file' has no line of two different nodes"),
+    ("1 2\n3\n", ["--edges=file"], 1, "'file' line 2: 1 field; wanted 2 to 4: source, target[, weight[, anything]]"),
     ("x y\n", ["--edges=file", "--known=file"], 1, "none of the 2 nodes of 'file' is in the vocabulary of 'run'"),
     ("1 2\n2 3\n1 3\n", ["--edges=file", "--known=file"], 1,
      "nearly all pairs of the 3 nodes are links: too few are left to compare 'file' with"),
