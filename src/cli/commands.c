@@ -14,12 +14,11 @@
 #define RUN_HELP    "RUN is a run directory, whose newest good checkpoint is taken, or one checkpoint in it."
 
 #define TABLES_HELP                                                                                                    \
-    "Which table answers where none is named follows what the run was trained for: words and items of lists\n" \
-    "(examples.mode = window, cbow, list) are asked by target; items whose lists have rows of their own (user) by context;\n" \
-    "citations and links (adjacency) by sum, to which a vector that was never trained adds nothing; nodes of graphs (walk) by\n" \
-    "normsum, each row of unit length before the sum. Only a graph's run has the table propagated: its normsum, spread over\n" \
-    "the graph, which lies beside the run (corpus.graph). Rows of lists are words of the run, list:NAME, but answer only with\n" \
-    "--lists.\n"
+    "Which table answers where none is named follows what the run was trained for: words, nodes of graphs and items of\n" \
+    "lists (examples.mode = window, cbow, walk, list) are asked by target; items whose lists have rows of their own (user) by\n" \
+    "context; citations and links (adjacency) by sum, to which a vector that was never trained adds nothing. Only a graph's\n" \
+    "run has the table propagated: its normsum (both rows, each of unit length), spread over the graph, which lies beside the\n" \
+    "run (corpus.graph). Rows of lists are words of the run, list:NAME, but answer only with --lists.\n"
 
 #define SCORES_HELP                                                                                                    \
     "                      target           mean of the list's unit target rows against target rows, by cosine: by\n"      \

@@ -13,7 +13,7 @@ static int has_lists(const struct model *model) {
 
 enum model_view answers_view(const struct model *model) {
     if (has_lists(model)) return VIEW_CONTEXT;
-    return model->mode == MODE_ADJACENCY ? VIEW_SUM : model->mode == MODE_WALK ? VIEW_NORMSUM : VIEW_TARGET;
+    return model->mode == MODE_ADJACENCY ? VIEW_SUM : VIEW_TARGET;
 }
 
 enum list_score answers_score(const struct model *model, int named) {

@@ -5,7 +5,7 @@
  *   items of lists   (list)                   items   target    target; trained by cosines: context-cosine
  *   lists with rows  (user)                   items   context   user; trained by cosines: user-cosine
  *   citations, links (adjacency)              all     sum       user: the paper's own row; for items by hand: sum
- *   nodes            (walk)                   nodes   normsum   user: the node's own row; for nodes by hand: context
+ *   nodes            (walk)                   nodes   target    user: the node's own row; for nodes by hand: context
  *
  * A list's row has a name in the vocabulary, too; it answers only where lists are asked for. Rows trained by cosines lie near
  * rows of the other table and, unlike those trained by dot products, hardly near rows of their own (goodbooks, softmax:

@@ -195,10 +195,10 @@ def walked(graph):
     return graph
 
 
-def test_a_graph_answers_by_normsum_and_recommends_by_what_was_trained(walked):
-    for command, asked, tables in (("nearest", "5", ["--query=normsum", "--among=normsum"]),
+def test_a_graph_answers_by_target_and_recommends_by_what_was_trained(walked):
+    for command, asked, tables in (("nearest", "5", ["--query=target", "--among=target"]),
                                    ("recommend", "--items=5", ["--score=context"]),
-                                   ("evaluate", "--labels=labels.tsv", ["--table=normsum"])):
+                                   ("evaluate", "--labels=labels.tsv", ["--table=target"])):
         assert walked(command, "walked", asked).stdout == walked(command, "walked", asked, *tables).stdout
 
 
