@@ -18,13 +18,21 @@ comma    = ,
 # ---- CUDA, where nvcc is (CUDA=no builds without) ----
 NVCC      ?= $(shell command -v nvcc 2>/dev/null || ls /usr/local/cuda/bin/nvcc 2>/dev/null)
 CUDA      ?= $(if $(NVCC),yes,no)
-# CUDA_ARCH says for which GPUs: native (the one that is here; the default where there is one), all (every one from Turing on:
-# machine code for 7.5, 8.0, 9.0, 10.0 and 12.0, which later cards of the same generation run, too, and PTX, which the driver compiles
-# for the others), or nvcc's own options. EXTRA_NVFLAGS=-lineinfo is for profilers.
+# NVCC chooses a CUDA Toolkit, 11.8 or later. CUDA_ARCH says for which GPUs: native (the one that is here; the default where there
+# is one), all (every one from Turing on: machine code for 7.5, 8.0, 9.0, 10.0 and 12.0, as far as the Toolkit knows them, which
+# later cards of the same generation run, too, and PTX, which the driver compiles for the others), or nvcc's own options.
+# EXTRA_NVFLAGS=-lineinfo is for profilers.
 CUDA_ARCH ?= $(if $(wildcard /dev/nvidia[0-9]*),native,all)
 GENCODE_native = -arch=native
-GENCODE_all    = $(foreach sm,75 80 90 100 120,-gencode=arch=compute_$(sm)$(comma)code=sm_$(sm)) -gencode=arch=compute_100$(comma)code=compute_100
-NVFLAGS    = -O3 -std=c++17 --compress-mode=size $(or $(GENCODE_$(CUDA_ARCH)),$(CUDA_ARCH)) -Xcompiler -Wall,-pthread,-fPIC $(EXTRA_NVFLAGS)
+# What the Toolkit says of itself: its GPUs (compute_*), and its option for small programs, if it is so new.
+TOOLKIT   := $(if $(filter yes,$(CUDA)),$(shell $(NVCC) --list-gpu-arch; $(NVCC) --help | grep -o -m1 -e --compress-mode))
+SMS        = $(patsubst compute_%,%,$(filter $(addprefix compute_,75 80 90 100 120),$(TOOLKIT)))
+PTX        = $(lastword $(filter 90 100,$(SMS)))
+gencode    = -gencode=arch=compute_$(1)$(comma)code=$(2)
+GENCODE_all = $(foreach sm,$(SMS),$(call gencode,$(sm),sm_$(sm))) $(call gencode,$(PTX),compute_$(PTX))
+COMPRESS   = $(if $(filter --compress-mode,$(TOOLKIT)),--compress-mode=size,-Xfatbin -compress-all)
+NVFLAGS    = -O3 -std=c++17 $(COMPRESS) $(or $(GENCODE_$(CUDA_ARCH)),$(CUDA_ARCH)) -Xcompiler -Wall,-pthread,-fPIC $(EXTRA_NVFLAGS)
+CUDA_MAJOR = $(shell $(NVCC) --version | sed -n 's/.*release \([0-9]*\).*/\1/p')
 CUDA_HOME  = $(patsubst %/bin/nvcc,%,$(realpath $(NVCC)))
 CUDA_LIB   = $(firstword $(wildcard $(CUDA_HOME)/lib64 $(CUDA_HOME)/targets/x86_64-linux/lib))
 
@@ -125,6 +133,11 @@ LINK_MPI = $(CC) $(CFLAGS) $(INCLUDES) $$(pkg-config --cflags $(PC_$*)) -shared 
 $(BUILD)/kernels/cpu/rows_%.o: kernels/cpu/rows.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call quiet,CC,"$< ($*)")$(CC) $(CFLAGS) $(INCLUDES) $(LEVEL_$*) -DCPU_LEVEL=$* -MMD -MP -c -o $@ $<
+
+# The kernels of a step take longest to compile, and ask for nothing that is newer than 8.0 (kernels/cuda/older_cards.cuh): from its PTX
+# comes the same machine code for later cards as from their own, in two thirds of the time.
+$(BUILD)/kernels/cuda/step%.o: GENCODE_all = $(call gencode,75,sm_75) \
+    $(foreach sm,$(filter-out 75,$(SMS)),$(call gencode,80,sm_$(sm))) $(call gencode,80,compute_80)
 
 $(BUILD)/%.cu.o: %.cu $(BUILD)/flags
 	@mkdir -p $(@D)
@@ -245,21 +258,26 @@ $(BUILD)/sptx.pc: scripts/sptx.pc.in src/sptx.h Makefile
 # The wheel's library contains the libraries it uses, so that it runs where they are missing; PYTHON_STATIC= links them as usual.
 # It contains the commands, too: the program is a main() beside it, so that kernels are in the package once. The libraries for MPIs
 # are not linked with these: the program loads whichever there is.
+# OLDER_CUDA=FOLDER builds all of it once more, in FOLDER, by the CUDA Toolkit 11.8 that is unpacked there, for older drivers. That
+# build then stands in the package where the only one does otherwise, and this Toolkit's in a folder cudaMAJOR, from which
+# src/python/sptx/_build.py takes it where the driver knows that CUDA.
 PYTHON ?= python3
 PYTHON_STATIC ?= yes
 PYTHON_DIR = $(BUILD)/python/$(if $(PYTHON_STATIC),static,shared)
 PYTHON_OBJ = $(LIB_OBJ) $(BUILD)/python/main.o
 PYTHON_MPI = $(MPIS:%=$(PYTHON_DIR)/libsptx_%.so)
 PYTHON_LIB = $(PYTHON_DIR)/libsptx.so $(PYTHON_DIR)/sptx-w2v $(PYTHON_MPI)
+OLDER_NVCC = $(if $(OLDER_CUDA),$(wildcard $(OLDER_CUDA)/toolkit/bin/nvcc))
 .PHONY: python python-library python-licenses
 python: python-library
 	@rm -f $(BUILD)/sptx-*.whl
 	$(call quiet,PIP,src/python)$(PYTHON) -m pip --disable-pip-version-check -q wheel --no-deps \
 	    $(shell $(PYTHON) -c 'import setuptools.command.bdist_wheel' 2>/dev/null && echo --no-build-isolation) -w $(BUILD) ./src/python
 python-library: $(PYTHON_LIB)
-	@$(if $(INTO),install -m 755 $^ $(INTO))
+	@$(if $(INTO),install -D -m 755 -t $(INTO)$(if $(OLDER_NVCC),/cuda$(CUDA_MAJOR)) $^)
+	@$(if $(OLDER_NVCC),$(MAKE) --no-print-directory BUILD=$(OLDER_CUDA) NVCC=$(OLDER_NVCC) OLDER_CUDA= $@)
 python-licenses:
-	@scripts/licenses $(INTO)
+	@scripts/licenses $(INTO) $(if $(filter yes,$(CUDA)),$(CUDA_HOME) $(OLDER_NVCC:%/bin/nvcc=%))
 $(BUILD)/python/main.o: src/cli/main.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call quiet,CC,"$< (python)")$(CC) $(CFLAGS) -fvisibility=default -Dmain=sptx_w2v_main $(INCLUDES) -MMD -MP -c -o $@ $<
@@ -277,7 +295,8 @@ $(PYTHON_DIR)/libsptx_%.so: kernels/ranks/mpi.c kernels/ranks/group.h $(BUILD)/s
 .PHONY: wheel
 wheel:
 	@scripts/setup.sh --wheel
-	@$(MAKE) --no-print-directory $(JOBS) python PYTHON=$(BUILD)/venv-wheel/bin/python $(if $(filter yes,$(CUDA)),CUDA_ARCH=all)
+	@$(MAKE) --no-print-directory $(JOBS) python PYTHON=$(BUILD)/venv-wheel/bin/python \
+	    $(if $(filter yes,$(CUDA)),CUDA_ARCH=all OLDER_CUDA=$(BUILD)/cuda11)
 	@scripts/wheel $(BUILD)
 
 #: make install PREFIX=/usr/local   the program, the library, its header and sptx.pc, a manual page, completion for bash and zsh

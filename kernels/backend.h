@@ -267,6 +267,10 @@ struct backend_ops {
     struct rows_view (*rows_view)(struct backend *backend, const struct backend_table *table,
                                   const struct record_field *field);
 
+    /* Draws walks [first, first + count) of an epoch over the source's graph into ids [count x length], on the host. NULL: into
+     * memory of the backend's own, to measure how long that takes. It returns when they are drawn. */
+    int (*draw_walks)(struct backend *backend, uint32_t epoch, uint64_t first, uint64_t count, uint32_t *ids);
+
     int (*hogwild)(struct backend *backend, const struct hogwild_request *request, struct hogwild_result *result);
     int (*topk)(struct backend *backend, const struct topk_request *request);
 

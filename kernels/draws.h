@@ -13,6 +13,7 @@
  *   ITEMS           sentence                    (keys of the permutation of its items)
  *   HELD_OUT        example / 4                 0; epoch 0 always, so that an example stays held out
  *   INIT_*          row                         column / 4
+ *   WALK            walk                        a running number (walks.h)
  */
 #ifndef SPTX_DRAWS_H
 #define SPTX_DRAWS_H
@@ -30,7 +31,8 @@ enum draw_purpose {
     DRAW_HELD_OUT,
     DRAW_INIT_TARGET,
     DRAW_INIT_CONTEXT,
-    DRAW_GENERATE /* synthetic corpora */
+    DRAW_GENERATE, /* synthetic corpora */
+    DRAW_WALK
 };
 
 enum { DRAW_ATTEMPTS = 256 }; /* tries for a negative that is allowed; then its slot stays empty */

@@ -6,6 +6,7 @@
 #define SPTX_KERNELS_EXAMPLES_H
 
 #include "draws.h"
+#include "walks.h"
 
 #include <stddef.h>
 
@@ -47,7 +48,7 @@ FN int row_has_bit(const uint32_t *bits, uint32_t row) {
 /* How a run makes its examples. A block has T targets and C contexts, of which the first P are positive.
  *
  *   mode        an example is                            targets               positives
- *   WINDOW      a corpus position                        the kept words        the word at the position
+ *   WINDOW      a corpus position (or one of a walk)     the kept words        the word at the position
  *                                                        of its window
  *   LIST        a list; targets_all: a position          a drawn item;         from the list's other items
  *               of a list                                the item there
@@ -56,9 +57,11 @@ FN int row_has_bit(const uint32_t *bits, uint32_t row) {
  * The functions below define windows, positives, pools, negatives, shuffling and what is held out, each beside its comment.
  */
 struct example_source {
-    const uint32_t *ids;    /* [tokens] rows of both tables, sentence after sentence */
+    const uint32_t *ids;    /* [tokens] rows of both tables, sentence after sentence; NULL where walks are not drawn yet */
     const uint64_t *starts; /* [sentences + 1] first token of each; starts[sentences] == tokens */
     uint64_t tokens, sentences;
+    struct walks walks;             /* length above 0: the corpus is drawn, and its sentences are walks */
+    uint64_t first, first_sentence; /* tokens and sentences before these are not at hand: 0, but for walks */
     uint64_t longest; /* tokens of the longest sentence; 0: not known */
     uint64_t rows;    /* rows of both tables */
     uint64_t lists;   /* so many of them, at the end, are lists: these are never negatives */
@@ -108,19 +111,43 @@ FN int example_held_out(const struct example_source *s, uint64_t example) {
     return s->held_out && draw_word(s->seed, DRAW_HELD_OUT, example, 0) < s->held_out;
 }
 
+/* Returns the bytes of the corpus that lie on the host where stream_on_host says so: ids and where sentences begin, or a graph's
+ * arcs. Where a node's arcs begin is read at every step of a walk, so that is not among them. */
+FN uint64_t example_stream_bytes(const struct example_source *s) {
+    const struct walks *w = &s->walks;
+    if (w->length) return w->arcs * (sizeof *w->neighbours + (w->alias ? sizeof *w->alias : 0));
+    return s->tokens * sizeof *s->ids + (s->sentences + 1) * sizeof *s->starts;
+}
+
 /* ---- sentences ---- */
 
 /* The sentence, list or line that holds a position. */
 FN uint64_t example_sentence_of(const struct example_source *s, uint64_t position) {
-    uint64_t low = 0, high = s->sentences;
+    uint64_t low = s->first_sentence, high = s->sentences;
     while (high - low > 1) {
         uint64_t middle = low + (high - low) / 2;
-        if (portable_load64(s->starts + middle) <= position)
+        if (portable_load64_at(s->starts, middle) <= position)
             low = middle;
         else
             high = middle;
     }
     return low;
+}
+
+/* ---- walks ---- */
+
+/* Returns a source whose sentences are walks that have been drawn. `ids` are theirs, [walks x length]; `starts` [walks + 1] has
+ * each one's first position. Nothing before and behind them can be asked for. */
+FN struct example_source example_of_walks(const struct example_source *s, struct walk_range drawn, const uint32_t *ids,
+                                          const uint64_t *starts) {
+    struct example_source own = *s;
+    own.first_sentence = drawn.first;
+    own.sentences = drawn.end;
+    own.first = drawn.first * s->walks.length;
+    own.tokens = drawn.end * s->walks.length;
+    own.ids = (const uint32_t *)((uintptr_t)ids - (uintptr_t)(own.first * sizeof *ids));
+    own.starts = (const uint64_t *)((uintptr_t)starts - (uintptr_t)(own.first_sentence * sizeof *starts));
+    return own;
 }
 
 /* ---- lists and lines ----

@@ -85,4 +85,13 @@ FN uint64_t portable_load64(const uint64_t *from) {
 #endif
 }
 
+/* Loads item `at` of an array of which only a part may be there, around that item: `base` is where item 0 would lie. C has no
+ * pointer to that place, so it is reckoned with as a number. */
+FN uint32_t portable_load32_at(const uint32_t *base, uint64_t at) {
+    return portable_load32((const uint32_t *)((uintptr_t)base + (uintptr_t)at * sizeof *base));
+}
+FN uint64_t portable_load64_at(const uint64_t *base, uint64_t at) {
+    return portable_load64((const uint64_t *)((uintptr_t)base + (uintptr_t)at * sizeof *base));
+}
+
 #endif

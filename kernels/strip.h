@@ -1,8 +1,8 @@
-/* strip: ids in a row that windows run over: a sentence of the corpus.
+/* strip: ids in a row that windows run over: a sentence of the corpus, or a walk.
  *
  *     start                  middle                      end
  *       |  .  a  .  b  c  .  [word]  d  .  e  f  .  .  .  |
- *             <--- walk by -1 ---  --- walk by 1 --->           . : dropped by subsampling
+ *             <--- walk by -1 ---  --- walk by 1 --->           . : dropped by subsampling, or behind a walk's end
  *
  * A window's example is a position whose word is kept. Its word is the one positive; the kept words within the drawn window on
  * each side are the targets, in order. Dropped words make no example, and take no place in a window. With shuffle_items the
@@ -29,15 +29,15 @@ struct strip {
 FN struct strip strip_of(const struct example_source *s, uint64_t number, uint32_t epoch) {
     struct strip out;
     out.ids = s->ids;
-    out.start = portable_load64(s->starts + number);
-    out.end = portable_load64(s->starts + number + 1);
+    out.start = portable_load64_at(s->starts, number);
+    out.end = portable_load64_at(s->starts, number + 1);
     if (s->shuffle_items) out.items = shuffle_make(out.end - out.start, draw_at(s->seed, DRAW_ITEMS, number, epoch, 0));
     return out;
 }
 
 /* Returns the id at a position, in this epoch. */
 FN uint32_t strip_id(const struct example_source *s, const struct strip *strip, uint64_t position) {
-    if (!s->shuffle_items) return portable_load32(strip->ids + position);
+    if (!s->shuffle_items) return portable_load32_at(strip->ids, position);
     return portable_load32(strip->ids + strip->start + shuffle_at(&strip->items, position - strip->start));
 }
 
@@ -70,7 +70,7 @@ FN int strip_keeps(uint32_t threshold, uint32_t drawn) {
 FN uint32_t strip_word(const struct example_source *s, const struct strip *strip, uint64_t position, uint32_t epoch,
                        struct strip_draws *draws) {
     uint32_t id = strip_id(s, strip, position), threshold;
-    if (!s->keep) return id;
+    if (!s->keep || id == DRAW_NONE) return id;
     threshold = portable_load32(s->keep + id);
     if (threshold == UINT32_MAX) return id; /* this word is always kept, so nothing is drawn */
     return strip_keeps(threshold, strip_draw(s, draws, DRAW_SUBSAMPLE, position, epoch)) ? id : DRAW_NONE;
@@ -84,9 +84,9 @@ FN uint32_t strip_word_alone(const struct example_source *s, uint64_t number, ui
         struct strip strip = strip_of(s, number, epoch);
         id = strip_id(s, &strip, position);
     } else {
-        id = portable_load32(s->ids + position);
+        id = portable_load32_at(s->ids, position);
     }
-    if (!s->keep) return id;
+    if (!s->keep || id == DRAW_NONE) return id;
     return strip_keeps(portable_load32(s->keep + id), draw_word(s->seed, DRAW_SUBSAMPLE, position, epoch)) ? id : DRAW_NONE;
 }
 

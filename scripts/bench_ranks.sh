@@ -7,11 +7,13 @@
 # SPTX_TEXT      a text (wiki16.txt); without it there is no row of text
 # SPTX_WORK      where corpora and results go (build/bench); ranks.jsonl stays there
 # SPTX_SECONDS   seconds of each measured run (10)
+# SPTX_BIN       the program (build/sptx-w2v), or several, which take turns: builds by two CUDA Toolkits
 set -eu
 cd "$(dirname "$0")/.."
 work=${SPTX_WORK:-build/bench}
 seconds=${SPTX_SECONDS:-10}
-program=${SPTX_BIN:-build/sptx-w2v}
+programs=${SPTX_BIN:-build/sptx-w2v}
+program=${programs%% *}
 [ $# -gt 0 ] || set -- 1 2
 mkdir -p "$work"
 : >"$work/ranks.jsonl"
@@ -23,22 +25,22 @@ shape research2vec papers adjacency 188 sgd 0.1 32768 no
 
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 
-measure() { # GPUS CONFIG SETTING...
+measure() { # GPUS PROGRAM CONFIG SETTING...
     echo "measuring $*" >&2
-    gpus=$1
-    shift
+    gpus=$1 program=$2
+    shift 2
     mpirun --bind-to none -n "$gpus" "$program" bench ranks "$@" --seconds="$seconds" --json 2>"$work/ranks.log" </dev/null |
         tee -a "$work/ranks.jsonl" || :
 }
 
-# Prints a line of the table: the speed on each number of GPUs, and how many times the first one's that is.
+# Prints a line of the table: the speed of each program on each number of GPUs, and how many times the first one's that is.
 line() { # NAME KEY SCALE CONFIG SETTING...
     name=$1 key=$2 scale=$3
     shift 3
     printf '%s' "$name" >>"$work/ranks-table"
     first=
-    for count in $gpu_counts; do
-        rate=$(measure "$count" "$@" | sed -n "s/.*\"$key\": \([^,}]*\).*/\1/p")
+    for run in $(for count in $gpu_counts; do for program in $programs; do echo "$count:$program"; done; done); do
+        rate=$(measure "${run%%:*}" "${run#*:}" "$@" | sed -n "s/.*\"$key\": \([^,}]*\).*/\1/p")
         [ -n "$rate" ] || { tail -n 1 "$work/ranks.log" >&2; rate=0; }
         [ -n "$first" ] || first=$rate
         awk -v r="$rate" -v f="$first" -v s="$scale" 'BEGIN { printf "  |  %.1f (x %.2f)", r / s, (f > 0 ? r / f : 0) }' >>"$work/ranks-table"
@@ -47,7 +49,7 @@ line() { # NAME KEY SCALE CONFIG SETTING...
 }
 
 gpu_counts=$*
-echo "GPUs: $gpu_counts; millions a second, and times the first" >>"$work/ranks-table"
+echo "GPUs: $gpu_counts, each by $programs; millions a second, and times the first" >>"$work/ranks-table"
 line "2,829,853 x 400, Adamax, pairs, all on the GPU" pairs_per_second 1e6 "$work/lit2vec.ini" $all_gpu
 line "the same, targets and state pinned, none hot" pairs_per_second 1e6 "$work/lit2vec.ini" $pinned --memory.hot_rows=0
 line "14,886,544 x 188, SGD, pairs, all on the GPU" pairs_per_second 1e6 "$work/research2vec.ini" $all_gpu

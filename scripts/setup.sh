@@ -8,13 +8,15 @@
 #                               the Python package is tried; venv-torch (requirements-torch.txt there), the same beside PyTorch
 #   scripts/setup.sh --fuzz     also cmocka, and clang with libFuzzer
 #   scripts/setup.sh --wheel    also MPICH beside Open MPI, since the wheel serves both, debootstrap, with which the wheel is tried on
-#                               a bare system, and venv-wheel (pins: scripts/requirements-wheel.txt)
+#                               a bare system, and venv-wheel (pins: scripts/requirements-wheel.txt). On Debian 12, where nvcc is
+#                               and CUDA=no is not set, also an older CUDA Toolkit beside it (scripts/cuda_11.sh) and g++-11
 #
 # It asks nothing. Where nothing is missing, it touches neither apt nor the network.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 build=${BUILD:-build}
+cuda_11=$build/cuda11/toolkit
 system_python=/usr/bin/python3 # of the distribution's Python packages, whatever python3 is
 tests=no fuzz=no wheel=no
 case "${1-}" in
@@ -115,7 +117,21 @@ fuzzer_packages() {
     esac
 }
 
+nvcc_here() {
+    command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null
+}
+
+# Says whether the wheel is also built by the older Toolkit, which only Debian 12 has.
+wants_cuda_11() {
+    [ "${CUDA-}" != no ] && nvcc_here >/dev/null && (. /etc/os-release && [ "$ID ${VERSION_ID-}" = 'debian 12' ])
+}
+
+cuda_11_ready() {
+    "$cuda_11/bin/nvcc" --version >/dev/null 2>&1
+}
+
 wheel_packages() {
+    if wants_cuda_11 && ! has_command g++-11; then echo g++-11; fi
     pkg-config --exists mpich 2>/dev/null || echo libmpich-dev
     has_command debootstrap || [ -x /usr/sbin/debootstrap ] || echo debootstrap
     has_venv_module || echo python3-venv
@@ -200,6 +216,11 @@ make_torch_venv() {
     cp "$pins" "$folder/requirements.txt"
 }
 
+bring_cuda_11() {
+    echo "setup: unpacking CUDA 11.8 into $cuda_11 (860 MB to fetch)"
+    quietly scripts/cuda_11.sh "$cuda_11" || stop "scripts/cuda_11.sh $cuda_11 failed; CUDA=no leaves GPUs out of the wheel"
+}
+
 make_venvs() {
     cli_venv_ready || make_venv "$build/venv" tests/cli/requirements.txt
     python_venv_ready || make_venv "$build/venv-python" tests/python/requirements.txt
@@ -225,7 +246,10 @@ show() {
 print(platform.python_version(), "with gensim", gensim.__version__, "and numpy", numpy.__version__)')"
     fi
     if [ $fuzz = yes ]; then line libFuzzer "$(clang --version | head -n 1)"; fi
-    nvcc=$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null || true)
+    nvcc=$(nvcc_here || true)
+    if [ $wheel = yes ] && [ -n "$nvcc" ]; then
+        line 'older CUDA' "$(cuda_11_ready && echo 'nvcc 11.8' || echo 'not found: the wheel wants a driver of the CUDA below')"
+    fi
     line CUDA "$([ -n "$nvcc" ] && "$nvcc" --version | sed -n 's/.*release \([0-9.]*\).*/nvcc \1/p' || echo 'no nvcc: CPU only')"
 }
 
@@ -237,5 +261,6 @@ if [ -n "$packages" ]; then
     [ -z "$packages" ] || stop "still missing after installing: $(echo $packages)"
 fi
 if [ $tests = yes ]; then make_venvs; fi
+if [ $wheel = yes ] && wants_cuda_11 && ! cuda_11_ready; then bring_cuda_11; fi
 if [ $wheel = yes ] && ! wheel_venv_ready; then make_venv "$build/venv-wheel" scripts/requirements-wheel.txt; fi
 show

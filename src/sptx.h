@@ -272,7 +272,7 @@ void sptx_stop(struct sptx_context *context);
  *
  * A corpus under construction takes blocks of tokens, of integers, or of numbers of a dictionary, and trains on them as
  * on a file that holds the same: the same vocabulary, the same bytes of vectors. Data may come only once and need not
- * fit memory as text: each different word is kept, and 4 bytes for each token (8 for a pair).
+ * fit memory as text: each different word is kept, and 4 bytes for each token (8 for a pair or an edge).
  *
  *     const char *settings[] = {"corpus.format=text", "run.dir=runs/my"};
  *     struct sptx_corpus *corpus;
@@ -298,14 +298,14 @@ struct sptx_tokens {
 };
 
 /* Opens a corpus for a run of these settings (as for sptx_train; corpus.path stays empty): they are checked before data
- * is read. corpus.format says what the data is: text, lists and adjacency are given as sentences, pairs as pairs.
+ * is read. corpus.format says what the data is: text, lists and adjacency are given as sentences, pairs as pairs, a graph as edges.
  * Nothing is written before sptx_corpus_train(). */
 enum sptx_status sptx_corpus_open(struct sptx_context *context, const char *config, const char *const *settings,
                                   uint64_t count, struct sptx_corpus **corpus);
 void sptx_corpus_close(struct sptx_corpus *corpus); /* harmless on NULL; before its context is closed */
 
 /* Puts words behind those of the dictionary: of items (lists = 0), or of the names of lists (1). Only words that
- * sentences or pairs then have are counted. */
+ * sentences, pairs or edges then have are counted. */
 enum sptx_status sptx_corpus_words(struct sptx_corpus *corpus, uint32_t lists, const struct sptx_tokens *words);
 
 /* Takes `count` sentences, or lists, or targets with their contexts behind them: number i is the tokens from starts[i]
@@ -316,11 +316,19 @@ enum sptx_status sptx_corpus_sentences(struct sptx_corpus *corpus, const struct 
 /* Returns what a column of this name is taken for in a table of pairs: 0 the list ("user_id"), 1 the item ("movieId"), 2 the
  * rating; -1: none of these. Any thread may call. */
 int sptx_column(const char *name);
+/* Returns the same in a table of a graph's edges: 0 the node that an edge leaves ("source"), 1 the one that it leads to ("dst"), 2
+ * the weight; -1: none of these. Any thread may call. */
+int sptx_edge_column(const char *name);
 
 /* Takes pairs: lists[i] has items[i], rated ratings[i] (NULL, or NaN: not rated). corpus.min_rating leaves lower ones out;
  * where it is set, a pair that is not rated is refused. */
 enum sptx_status sptx_corpus_pairs(struct sptx_corpus *corpus, const struct sptx_tokens *lists,
                                    const struct sptx_tokens *items, const double *ratings);
+
+/* Takes edges of a graph: from[i] to to[i], which weighs weights[i]; weights [count], or NULL in every call: edges have none.
+ * Edges from a node to itself and those of weight 0 are left out; graph.directed and graph.weights are as for a file. */
+enum sptx_status sptx_corpus_edges(struct sptx_corpus *corpus, const struct sptx_tokens *from, const struct sptx_tokens *to,
+                                   const double *weights);
 
 /* Trains on what was given, as sptx_train() does, once. A call above that has failed halfway makes this one fail. */
 enum sptx_status sptx_corpus_train(struct sptx_corpus *corpus, enum sptx_beginning beginning,
@@ -337,10 +345,10 @@ const char *sptx_run_word(const struct sptx_run *run, uint64_t row, uint64_t *le
 uint64_t sptx_run_count(const struct sptx_run *run, uint64_t row); /* returns how often the corpus has it; 0 past the rows */
 /* Finds the row of a word; SPTX_USAGE where there is none, with the nearest word in the sentence. */
 enum sptx_status sptx_run_find(struct sptx_run *run, const char *word, uint64_t *row);
-/* A table is "target", "context", "sum" or "normsum" (each of unit length first), or NULL: the one that suits what the
- * run was trained for. That is target for words and items of lists; context for items whose lists have rows of their
- * own (examples.mode = user); sum for citations and links (examples.mode = adjacency). `sptx-w2v help nearest` tells
- * more. */
+/* A table is "target", "context", "sum", "normsum" (each of unit length first) or "propagated" (of a graph: normsum, spread over
+ * it), or NULL: the one that suits what the run was trained for. That is target for words and items of lists; context for items
+ * whose lists have rows of their own (examples.mode = user); sum for citations and links (examples.mode = adjacency); normsum for
+ * nodes of a graph (examples.mode = walk). `sptx-w2v help nearest` tells more. */
 /* Copies vectors as `sptx-w2v export` writes them: those of rows[count] (NULL: the first `count`) in a table, to out
  * [count x dim].
  *
@@ -429,6 +437,30 @@ enum sptx_status sptx_run_evaluate_groups(struct sptx_run *run, const char *tabl
                                           uint64_t sample, uint32_t k, struct sptx_groups_score *scores,
                                           uint32_t *columns);
 
+struct sptx_labels_score {
+    double share;                                    /* of the labelled nodes that the regressions are trained on */
+    double micro, micro_spread, macro, macro_spread; /* F1: means and standard deviations over ten shuffles of the nodes */
+    uint64_t covered, total, labels;                 /* labelled nodes that the run has; labelled nodes; different labels */
+};
+#define SPTX_SHARES_MOST 16 /* shares that one call takes */
+/* A line of the file is a node and its labels. Fills scores[count], one a share of shares[count], each between 0 and 1. */
+enum sptx_status sptx_run_evaluate_labels(struct sptx_run *run, const char *table, const char *path, const double *shares,
+                                          uint32_t count, struct sptx_labels_score *scores);
+
+struct sptx_links_score {
+    double auc, mrr, hits; /* hits: of 10. NaN where the score needs training links and there are none */
+};
+struct sptx_links_counts {
+    uint64_t links, asked;   /* held-out links; ends of links that are asked for */
+    uint64_t nodes, unknown; /* nodes that take part; those of them that the run does not have */
+};
+#define SPTX_LINK_SCORES 5 /* dot, cosine, hadamard, cross, cross-cosine, in this order */
+/* A line of a file is two nodes. known: the links that the run was trained on; NULL: not given. directed: 1 or 0. Fills
+ * scores[SPTX_LINK_SCORES]. */
+enum sptx_status sptx_run_evaluate_links(struct sptx_run *run, const char *table, const char *held_out, const char *known,
+                                         uint32_t directed, struct sptx_links_score *scores,
+                                         struct sptx_links_counts *counts);
+
 /* ---- a run for others ---- */
 
 /* Writes vectors to a file, as `sptx-w2v export` does. format: "word2vec-bin", "word2vec-text" and the others that its
@@ -446,9 +478,10 @@ struct sptx_report_options {
     uint64_t top;    /* rows of the map: the most frequent ones */
     uint64_t listed; /* rows whose nearest rows can be searched in the page */
     uint64_t lists;  /* 1: rows of lists are shown, too */
+    const char *labels; /* a file of lines of a row and its labels, by which the map is coloured; NULL: it is by clusters */
 };
 #define SPTX_REPORT_OPTIONS                                                                                            \
-    { sizeof(struct sptx_report_options), 0, 0, 0, 0, 0, 5000, 20000, 0 }
+    { sizeof(struct sptx_report_options), 0, 0, 0, 0, 0, 5000, 20000, 0, 0 }
 /* Writes one page of HTML that shows the run, as `sptx-w2v report` does. options: NULL for the defaults. */
 enum sptx_status sptx_run_report(struct sptx_run *run, const char *path, const struct sptx_report_options *options);
 

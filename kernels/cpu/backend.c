@@ -216,6 +216,7 @@ const struct backend_ops backend_cpu = {
     .rows_store = cpu_rows_store,
     .rows_wait = drain,
     .rows_view = cpu_rows_view,
+    .draw_walks = cpu_draw_walks,
     .hogwild = cpu_hogwild,
     .topk = topk,
 };

@@ -69,6 +69,9 @@ struct cpu_piece {
     uint64_t *at;     /* [count] their corpus positions */
     uint64_t count, capacity, at_capacity;
     uint64_t first, end; /* the kept ones that lie in the asked positions */
+    uint32_t *walk;      /* [walks x length] where sentences are walks: those that hold the asked positions, */
+    uint64_t *start;     /* [walks + 1] and their first positions */
+    uint64_t walk_capacity, start_capacity;
 };
 void cpu_piece_release(struct cpu_piece *piece);
 
@@ -140,6 +143,7 @@ struct cpu_sizes {
     uint64_t chunks;              /* of a batch */
     uint64_t piece;               /* examples that a lock-free worker builds together */
     uint64_t window;              /* kept words each side of a piece; 0 where examples are no windows */
+    struct walks walks;           /* how long walks are; 0 where there is no graph */
 };
 
 struct backend {
@@ -182,6 +186,9 @@ uint64_t cpu_allocated(struct backend *backend); /* bytes of everything but tabl
 void cpu_release_arrays(struct backend *backend);
 void cpu_estimate(const struct estimate_request *request, struct estimate *estimate);
 
+/* walks.c. cpu_draw() draws walks into ids [count x length], in the caller's thread. */
+void cpu_draw(const struct example_source *source, uint64_t first, uint64_t count, uint32_t epoch, uint32_t *ids);
+int cpu_draw_walks(struct backend *backend, uint32_t epoch, uint64_t first, uint64_t count, uint32_t *ids);
 int cpu_step(struct backend *backend, unsigned stage, const struct step_request *request);
 int cpu_hogwild(struct backend *backend, const struct hogwild_request *request, struct hogwild_result *result);
 

@@ -85,9 +85,12 @@ static struct list worker_arrays(struct cpu_scratch *s, const struct cpu_sizes *
     uint64_t t = each->targets / blocks, c = each->contexts / blocks, scores = each->terms / blocks; /* of one block */
     uint64_t vectors = c ? scores / c : 0; /* a pool's targets are one vector */
     uint64_t examples = lock_free ? sizes->piece : 0;
-    uint64_t kept = sizes->window ? (lock_free ? sizes->piece : CPU_GRAIN) + 2 * sizes->window : 0;
+    uint64_t built = lock_free ? sizes->piece : CPU_GRAIN, kept = sizes->window ? built + 2 * sizes->window : 0;
+    uint64_t walks = sizes->walks.length ? walks_at_most(&sizes->walks, built) : 0;
     put(&list, &s->piece.id, &s->piece.capacity, sizeof *s->piece.id, kept);
     put(&list, &s->piece.at, &s->piece.at_capacity, sizeof *s->piece.at, kept);
+    put(&list, &s->piece.walk, &s->piece.walk_capacity, sizeof *s->piece.walk, walks * sizes->walks.length);
+    put(&list, &s->piece.start, &s->piece.start_capacity, sizeof *s->piece.start, walks ? walks + 1 : 0);
     put(&list, &s->rows, &s->row_capacity, sizeof *s->rows, t * (lock_free ? 2 : 1) + c);
     put(&list, &s->gradient, &s->gradient_capacity, sizeof *s->gradient, (lock_free ? vectors + 2 : 1) * span);
     put(&list, &s->unused_slot, &s->unused_capacity, sizeof *s->unused_slot, span);
@@ -103,7 +106,8 @@ struct cpu_sizes cpu_sizes(const struct example_source *source) {
                               .alike = source->mode == EXAMPLE_WINDOW || (source->positives && !source->pool.on),
                               .chunks = (source->batch + CPU_GRAIN - 1) / CPU_GRAIN,
                               .piece = CPU_PIECE,
-                              .window = source->mode == EXAMPLE_WINDOW ? source->window : 0};
+                              .window = source->mode == EXAMPLE_WINDOW ? source->window : 0,
+                              .walks = source->walks};
     uint64_t most = sizes.example.contexts > sizes.example.targets ? sizes.example.contexts : sizes.example.targets;
     if (!sizes.alike && most > CPU_PIECE_CONTEXTS / CPU_PIECE) {
         sizes.piece = CPU_PIECE_CONTEXTS / most;

@@ -1,4 +1,4 @@
-/* examples: builds examples as blocks of row ids, from the id stream and the draws alone. kernels/examples.h says what
+/* examples: builds examples as blocks of row ids, from the id stream (or a graph) and the draws alone. kernels/examples.h says what
  * each draw decides; nothing here depends on the batch, the worker or what was built before. */
 #include "cpu.h"
 
@@ -26,6 +26,8 @@ void cpu_blocks_release(struct cpu_blocks *b) {
 void cpu_piece_release(struct cpu_piece *p) {
     free(p->id);
     free(p->at);
+    free(p->walk);
+    free(p->start);
     *p = (struct cpu_piece){0};
 }
 
@@ -222,7 +224,8 @@ static int build_in_order(const struct build *build, uint64_t first, uint64_t co
     if (s->mode == EXAMPLE_WINDOW) {
         uint64_t end = first + count;
         for (uint64_t number = example_sentence_of(s, first); first < end; number++) {
-            uint64_t stop = s->starts[number + 1] < end ? s->starts[number + 1] : end;
+            uint64_t stop = strip_of(s, number, build->epoch).end;
+            if (stop > end) stop = end;
             if (add_windows(build, number, first, stop)) return -1;
             first = stop;
         }
@@ -233,10 +236,29 @@ static int build_in_order(const struct build *build, uint64_t first, uint64_t co
     return 0;
 }
 
+/* The walks that hold these positions are drawn, and examples are made of them as of any sentences. */
+static int build_of_walks(struct build *build, uint64_t first, uint64_t count) {
+    const struct example_source *s = build->source;
+    const struct walks *w = &s->walks;
+    struct cpu_piece *p = build->piece;
+    struct walk_range range = walks_of(w, first, count);
+    uint64_t walks = range.end - range.first, most = walks_at_most(w, count);
+    if (mem_reserve(&p->walk, &p->walk_capacity, most * w->length, sizeof *p->walk, "walks") ||
+        mem_reserve(&p->start, &p->start_capacity, most + 1, sizeof *p->start, "walks"))
+        return -1;
+    for (uint64_t i = 0; i <= walks; i++) p->start[i] = (range.first + i) * w->length;
+    cpu_draw(s, range.first, walks, build->epoch, p->walk);
+    const struct example_source drawn = example_of_walks(s, range, p->walk, p->start);
+    build->source = &drawn;
+    return build_in_order(build, first, count);
+}
+
 int cpu_build(const struct example_source *s, struct cpu_piece *p, struct cpu_blocks *b, uint32_t epoch, uint64_t first,
               uint64_t count, int held_out) {
     struct build build = {s, p, b, epoch, held_out, first};
-    if (!s->shuffle) return count ? build_in_order(&build, first, count) : 0;
+    if (!count) return 0;
+    if (s->walks.length) return build_of_walks(&build, first, count);
+    if (!s->shuffle) return build_in_order(&build, first, count);
     struct shuffle order = example_order(s, epoch);
     for (uint64_t i = 0; i < count; i++) {
         uint64_t example = shuffle_at(&order, first + i);

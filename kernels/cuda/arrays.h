@@ -174,6 +174,20 @@ static inline uint64_t kept_bytes(const struct example_source *s, uint64_t examp
     return s->mode == EXAMPLE_WINDOW && !s->shuffle ? (examples + 2 * KEPT_BESIDE) * sizeof(struct kept_word) : 0;
 }
 
+/* Walks that have been drawn for so many positions. */
+struct walks_bytes {
+    uint64_t ids, starts;
+};
+static inline struct walks_bytes walks_bytes(const struct walks *w, uint64_t positions) {
+    struct walks_bytes bytes = {0, 0};
+    if (!w->length) return bytes;
+    bytes.ids = walks_at_most(w, positions) * w->length * sizeof(uint32_t);
+    bytes.starts = (walks_at_most(w, positions) + 1) * sizeof(uint64_t);
+    return bytes;
+}
+/* Positions of lock-free training whose walks are drawn at once: enough that the launches cost nothing. */
+enum { WALKED_AT_ONCE = 1 << 24 };
+
 /* Returns how many batches are made at once, each by a builder with scratch of its own. Making a batch is a chain of
  * short kernels, which takes longer than the step of a small batch: each stage then has a builder. Large batches keep
  * the GPU busy with two builders, whose scratch is large. */

@@ -176,6 +176,7 @@ static int open_builder(struct batch_builder *builder) {
 }
 
 static void drop_scratch(struct backend *b, struct scratch *s) {
+    cuda_walks_drop(b, &s->walks);
     for (struct gpu_array *array : {&s->sizes, &s->offsets, &s->words, &s->scanning, &s->iota.numbers}) gpu_drop(b, array);
     s->iota.count = 0;
     for (struct sorting &sorting : s->sorting) cuda_drop_sorting(b, &sorting);

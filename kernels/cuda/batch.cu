@@ -49,6 +49,8 @@ static int reserve(struct backend *b, struct stage *stage, const struct batch_si
 static void write_request(struct backend *b, struct stage *stage, const struct batch_request *request) {
     struct example_request *to = stage->request_host;
     to->source = b->source.view;
+    if (to->source.walks.length)
+        to->source = cuda_walks_source(b, &stage->builder->scratch.walks, request->first, request->count);
     to->first = request->first;
     to->count = request->count;
     to->epoch = request->epoch;
@@ -83,7 +85,7 @@ static int capture_making(struct stage *stage, const struct graph_key *key, int 
     CK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
     int failed = enqueue_making(stage, counted);
     cudaError_t error = cudaStreamEndCapture(stream, &graph);
-    if (!failed && error == cudaSuccess) error = cudaGraphInstantiate(&making->graph, graph, 0);
+    if (!failed && error == cudaSuccess) error = cudaGraphInstantiateWithFlags(&making->graph, graph, 0);
     if (graph) cudaGraphDestroy(graph);
     if (failed) return -1;
     if (error != cudaSuccess) return cuda_failed(error, "capturing a batch");
@@ -212,6 +214,7 @@ int cuda_make_batch(struct backend *b, unsigned number, const struct batch_reque
         return fail("a batch of %llu examples is more than 2^31; lower train.batch",
                     (unsigned long long)request->count);
     if (cuda_stage_begin(b, number, &stage)) return -1;
+    if (s->walks.length && cuda_walks_grow(b, &stage->builder->scratch.walks, request->count)) return -1;
     write_request(b, stage, request);
     stage->one_target = example_one_target(s);
     use_pool(stage, &s->pool);

@@ -62,7 +62,8 @@ struct found_words {
 };
 
 static __device__ struct found_words found_words(const struct example_request &b, const struct kept_word *word) {
-    uint64_t before = b.first < KEPT_BESIDE ? b.first : KEPT_BESIDE, behind = b.source.tokens - b.first - b.count;
+    uint64_t before = b.first - b.source.first, behind = b.source.tokens - b.first - b.count;
+    if (before > KEPT_BESIDE) before = KEPT_BESIDE;
     if (b.source.shuffle) return {word, 0, 0};
     return {word, b.first - before, before + b.count + (behind < KEPT_BESIDE ? behind : KEPT_BESIDE)};
 }
@@ -481,6 +482,7 @@ int cuda_examples_count(struct stage *stage, int padded) {
     }
     take_request<<<1, THREADS, 0, builder->stream>>>(request, stage->request, stage->counts);
     CK_LAUNCH("take_request");
+    if (request->source.walks.length && cuda_walks_draw_batch(stage->request, request, builder->stream)) return -1;
     struct kept_word *words = (struct kept_word *)builder->scratch.words.data;
     if (kept_bytes(&request->source, request->count)) {
         unsigned blocks = blocks_for(request->count + 2 * KEPT_BESIDE, THREADS);

@@ -1,21 +1,26 @@
-/* batch_source: puts what examples are made of where the GPU finds it: the id stream and its sentences in the GPU's own
- * memory or, where they would take too much of it, in the host's; subsampling, the negatives' table and known rows
- * always in its own. */
+/* batch_source: puts what examples are made of where the GPU finds it: the id stream and its sentences, or a graph's arcs, in the
+ * GPU's own memory or, where they would take too much of it, in the host's; subsampling, the negatives' table, known rows and a
+ * graph's nodes always in its own. */
 #include "cuda.cuh"
 
 #include <string.h>
 #include <unistd.h>
 
-static int copy_to_gpu(struct backend *b, void **owned, uint64_t *owned_bytes, const void *from, uint64_t bytes,
-                       const char *what) {
-    if (gpu_take(b, owned, bytes, what)) return -1;
-    *owned_bytes = bytes;
-    return gpu_fill(*owned, from, bytes);
+/* Copies an array of the caller's; *seen is where, or NULL where there is none. */
+static int copy_to_gpu(struct backend *b, enum source_array which, const void *from, uint64_t bytes, const char *what,
+                       const void **seen) {
+    struct cuda_source *source = &b->source;
+    *seen = NULL;
+    if (!from) return 0;
+    if (gpu_take(b, &source->owned[which], bytes, what)) return -1;
+    source->owned_bytes[which] = bytes;
+    *seen = source->owned[which];
+    return gpu_fill(source->owned[which], from, bytes);
 }
 
 /* Makes an array that the GPU reads over the link: the caller's memory where the driver takes it, a pinned copy
  * otherwise. */
-static int share_with_gpu(struct backend *b, int which, const void *from, uint64_t bytes, const char *what,
+static int share_with_gpu(struct backend *b, enum source_array which, const void *from, uint64_t bytes, const char *what,
                           const void **seen) {
     struct cuda_source *source = &b->source;
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), address = (uint64_t)(uintptr_t)from, start = address / page * page;
@@ -42,20 +47,34 @@ static int share_with_gpu(struct backend *b, int which, const void *from, uint64
 }
 
 /* Places a part of the stream; over the link where the caller wants it on the host. */
-static int place_stream(struct backend *b, int which, const void *from, uint64_t bytes, const char *what,
+static int place_stream(struct backend *b, enum source_array which, const void *from, uint64_t bytes, const char *what,
                         const void **seen) {
-    struct cuda_source *source = &b->source;
-    if (!source->host.stream_on_host) {
-        if (copy_to_gpu(b, &source->owned[which], &source->owned_bytes[which], from, bytes, what)) return -1;
-        *seen = source->owned[which];
-        return 0;
-    }
+    if (!b->source.host.stream_on_host) return copy_to_gpu(b, which, from, bytes, what, seen);
     return share_with_gpu(b, which, from, bytes, what, seen);
+}
+
+static int place_corpus(struct backend *b, const struct example_source *from, struct example_source *view) {
+    return place_stream(b, SOURCE_IDS, from->ids, from->tokens * sizeof *from->ids, "the id stream", (const void **)&view->ids) ||
+                   place_stream(b, SOURCE_STARTS, from->starts, (from->sentences + 1) * sizeof *from->starts, "the sentences",
+                                (const void **)&view->starts)
+               ? -1
+               : 0;
+}
+
+static int place_graph(struct backend *b, const struct walks *from, struct walks *view) {
+    if (copy_to_gpu(b, SOURCE_NODES, from->starts, (from->nodes + 1) * sizeof *from->starts, "a graph's nodes",
+                    (const void **)&view->starts) ||
+        place_stream(b, SOURCE_NEIGHBOURS, from->neighbours, from->arcs * sizeof *from->neighbours, "a graph's arcs",
+                     (const void **)&view->neighbours))
+        return -1;
+    return from->alias ? place_stream(b, SOURCE_WEIGHTS, from->alias, from->arcs * sizeof *from->alias, "a graph's weights",
+                                      (const void **)&view->alias)
+                       : 0;
 }
 
 void cuda_source_drop(struct backend *b) {
     struct cuda_source *source = &b->source;
-    for (int i = 0; i < 5; i++) gpu_give(b, source->owned[i], source->owned_bytes[i]);
+    for (int i = 0; i < SOURCE_ARRAYS; i++) gpu_give(b, source->owned[i], source->owned_bytes[i]);
     for (int i = 0; i < 2; i++) {
         if (source->registered[i]) {
             cudaHostUnregister(source->pinned[i]);
@@ -77,7 +96,6 @@ static uint64_t longest_sentence(const struct example_source *from) {
 
 int cuda_source_set(struct backend *b, const struct example_source *from) {
     struct cuda_source *source = &b->source;
-    const void *seen = NULL;
     CK(cudaSetDevice(b->device));
     if (cuda_drain(b)) return -1;
     cuda_source_drop(b);
@@ -86,29 +104,13 @@ int cuda_source_set(struct backend *b, const struct example_source *from) {
     if (cuda_use_builders(b, from)) return -1;
     source->host = source->view = *from;
     source->host.longest = longest_sentence(from);
-    source->view.keep = NULL;
-    source->view.alias = NULL;
-    source->view.known = NULL;
-    if (place_stream(b, 0, from->ids, from->tokens * 4, "the id stream", &seen)) return -1;
-    source->view.ids = (const uint32_t *)seen;
-    if (place_stream(b, 1, from->starts, (from->sentences + 1) * 8, "the sentences", &seen)) return -1;
-    source->view.starts = (const uint64_t *)seen;
-    if (from->keep) {
-        if (copy_to_gpu(b, &source->owned[2], &source->owned_bytes[2], from->keep, from->rows * 4, "subsampling"))
-            return -1;
-        source->view.keep = (const uint32_t *)source->owned[2];
-    }
-    if (from->alias) {
-        if (copy_to_gpu(b, &source->owned[3], &source->owned_bytes[3], from->alias, from->rows * sizeof *from->alias,
-                        "the negatives' table"))
-            return -1;
-        source->view.alias = (const struct alias *)source->owned[3];
-    }
-    if (from->known) {
-        if (copy_to_gpu(b, &source->owned[4], &source->owned_bytes[4], from->known, known_bytes(from->rows), "known rows"))
-            return -1;
-        source->view.known = (const uint32_t *)source->owned[4];
-    }
+    if (from->walks.length ? place_graph(b, &from->walks, &source->view.walks) : place_corpus(b, from, &source->view)) return -1;
+    if (copy_to_gpu(b, SOURCE_KEEP, from->keep, from->rows * sizeof *from->keep, "subsampling",
+                    (const void **)&source->view.keep) ||
+        copy_to_gpu(b, SOURCE_ALIAS, from->alias, from->rows * sizeof *from->alias, "the negatives' table",
+                    (const void **)&source->view.alias) ||
+        copy_to_gpu(b, SOURCE_KNOWN, from->known, known_bytes(from->rows), "known rows", (const void **)&source->view.known))
+        return -1;
     source->ready = 1;
     return 0;
 }

@@ -1,8 +1,8 @@
 /* cuda: what the CUDA files share: the backend, its tables as kernels see them, a batch in its stage. The files of this folder:
  *
  *   a batch's life   stage has the story; backend opens what it needs; ops: the table of all that backend.h asks for
- *   batch_*     batch makes a batch: batch_source, the corpus as the GPU reads it; batch_examples, its blocks; batch_index and
- *               batch_repeats, its ids by row
+ *   batch_*     batch makes a batch: batch_source, the corpus as the GPU reads it; batch_walks, a corpus that is drawn;
+ *               batch_examples, its blocks; batch_index and batch_repeats, its ids by row
  *   rows_*      rows_memory, tables and where they lie; rows_set, which rows a batch has and where their records are meanwhile;
  *               rows_move, to a stage's slots and home
  *   step_*      step gives the order of its kernels: first step_dots (_windows, _held) for word2vec's loss, or step_learn (_pool,
@@ -162,6 +162,12 @@ struct repeats {
     struct gpu_array places, ids; /* uint32: the ids that come more than once, in their order, with their places */
 };
 
+/* Walks that are drawn for a batch, or for a part of lock-free training. */
+struct drawn_walks {
+    struct gpu_array ids;    /* uint32 [walks x length] */
+    struct gpu_array starts; /* uint64 [walks + 1] the first position of each */
+};
+
 /* Memory for sorting and scanning. A builder's stream uses it; the arrays of a side are for what runs beside that
  * stream. */
 struct scratch {
@@ -169,6 +175,7 @@ struct scratch {
     struct iota iota;
     struct sorting sorting[2]; /* by side */
     struct repeats repeats;    /* for the contexts */
+    struct drawn_walks walks;
 };
 
 /* Streams and scratch memory that batches are made with. There are several builders (arrays.h: batch_builders). Distinct ids and
@@ -216,14 +223,27 @@ struct stage {
 
 /* ---- the backend ---- */
 
+/* A corpus has ids and starts; a graph has neighbours, weights and nodes. */
+enum source_array {
+    SOURCE_IDS,
+    SOURCE_NEIGHBOURS = SOURCE_IDS,
+    SOURCE_STARTS,
+    SOURCE_WEIGHTS = SOURCE_STARTS,
+    SOURCE_KEEP,
+    SOURCE_ALIAS,
+    SOURCE_KNOWN,
+    SOURCE_NODES,
+    SOURCE_ARRAYS
+};
+
 /* The source, with its arrays where the GPU reads them (HBM, or host memory mapped into it). */
 struct cuda_source {
     struct example_source view; /* pointers are the GPU's; all else as the caller gave it */
     struct example_source host; /* as the caller gave it */
     int ready;
-    void *owned[5];   /* on the GPU: ids, starts, keep, alias, known */
-    uint64_t owned_bytes[5];
-    void *pinned[2];  /* registered or copied to pinned memory: ids, starts */
+    void *owned[SOURCE_ARRAYS]; /* on the GPU, by enum source_array */
+    uint64_t owned_bytes[SOURCE_ARRAYS];
+    void *pinned[2];  /* the first two, registered or copied to pinned memory where they stay on the host */
     uint64_t pinned_bytes[2];
     int registered[2]; /* 1: the caller's memory was registered; 0: a copy */
 };
@@ -326,6 +346,16 @@ int cuda_index_reserve(struct backend *backend, struct batch_builder *builder, c
 int cuda_index_sides(struct stage *stage, uint64_t rows);
 /* Does the same where contexts that stand once need no numbers. The host waits until it knows how many others there are. */
 int cuda_index_repeats(struct backend *backend, struct stage *stage, uint64_t rows);
+
+/* batch_walks.cu: walks over a graph. */
+int cuda_walks_grow(struct backend *backend, struct drawn_walks *drawn, uint64_t positions);
+void cuda_walks_drop(struct backend *backend, struct drawn_walks *drawn);
+/* Returns the source whose sentences are the walks that hold positions [first, first + count), once these are drawn there. */
+struct example_source cuda_walks_source(const struct backend *backend, const struct drawn_walks *drawn, uint64_t first,
+                                        uint64_t count);
+/* Enqueues the drawing of such a source's walks. */
+int cuda_walks_draw_batch(const struct example_request *request, const struct example_request *on_host, cudaStream_t stream);
+int cuda_walks_draw_part(const struct example_source *source, uint32_t epoch, uint64_t count, cudaStream_t stream);
 
 /* batch_repeats.cu. Enqueues; `found` is mapped host memory that gets how many there are. */
 int cuda_grow_repeats(struct backend *backend, struct repeats *repeats, uint32_t count, uint64_t rows);

@@ -97,11 +97,12 @@ static void add_tables(const struct run *run, struct estimate *e) {
 /* Arrays that are read over the link are the caller's, registered, or a pinned copy where the driver refuses that. */
 static void add_source(const struct run *run, struct estimate *e) {
     const struct example_source *s = run->source;
-    uint64_t ids = s->tokens * sizeof *s->ids, starts = (s->sentences + 1) * sizeof *s->starts;
+    uint64_t stream = example_stream_bytes(s);
     if (s->stream_on_host)
-        e->source.pinned += round_up(ids + REGISTER_SPARE, PINNED_PAGE) + round_up(starts + REGISTER_SPARE, PINNED_PAGE);
+        e->source.pinned += round_up(stream + 2 * REGISTER_SPARE, PINNED_PAGE) + PINNED_PAGE; /* two arrays */
     else
-        e->source.gpu += ids + starts;
+        e->source.gpu += stream;
+    if (s->walks.length) e->source.gpu += (s->walks.nodes + 1) * sizeof *s->walks.starts;
     if (s->keep) e->source.gpu += s->rows * sizeof *s->keep;
     if (s->alias) e->source.gpu += s->rows * sizeof *s->alias;
     if (s->known) e->source.gpu += known_bytes(s->rows);
@@ -149,8 +150,13 @@ static uint64_t repeats_arrays(const struct run *run) {
     return contexts ? array(b.bits) + array(b.places) + array(b.ids) + array(b.temporary) : 0;
 }
 
+static uint64_t walk_arrays(const struct example_source *s, uint64_t positions) {
+    struct walks_bytes b = walks_bytes(&s->walks, positions);
+    return s->walks.length ? array(b.ids) + array(b.starts) : 0;
+}
+
 static uint64_t builder_arrays(const struct example_source *s, const struct example_sizes *n) {
-    uint64_t bytes = 2 * array(need_bytes(s->batch)) + array(scan_bytes(s->batch)) + array(kept_bytes(s, s->batch));
+    uint64_t bytes = walk_arrays(s, s->batch) + 2 * array(need_bytes(s->batch)) + array(scan_bytes(s->batch)) + array(kept_bytes(s, s->batch));
     const uint64_t sides[SIDES] = {n->targets, n->contexts};
     bytes += array(sorted_bytes(sides[0] > sides[1] ? sides[0] : sides[1]));
     for (int side = 0; side < SIDES; side++)
@@ -221,6 +227,7 @@ static void add_hogwild(const struct run *run, struct estimate *e) {
     const struct estimate_request *request = run->request;
     e->fixed.gpu += sizeof(struct hogwild_totals);
     e->fixed.pinned += sizeof(struct hogwild_totals);
+    e->work.gpu += walk_arrays(run->source, smaller(run->source->tokens, WALKED_AT_ONCE));
     if (hogwild_in_registers(run->source, request->target.layout.span, hogwild_is_linear(request->rule))) return;
     struct hogwild_scratch scratch = hogwild_scratch(run->source);
     uint64_t warps = hogwild_warps(hogwild_wanted_warps(run->rows), request->processors, &scratch);

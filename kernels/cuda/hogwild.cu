@@ -12,6 +12,7 @@ struct hogwild_memory {
     hogwild_totals *totals; /* pinned, mapped: the host reads it after the kernel */
     hogwild_totals *device_totals;
     gpu_array scratch;
+    drawn_walks walks; /* of the part at hand, where the corpus is a graph */
 };
 
 /* Returns the parts of a table with rows in its file, as bits from that of its weights on. */
@@ -103,6 +104,22 @@ int launch(backend *backend, hogwild_memory *m, const hogwild_request *r, hogwil
     return hogwild_rows_launch(job, warps, backend->compute);
 }
 
+/* Trains the request in parts, each after its walks have been drawn. */
+int launch_walks(backend *backend, hogwild_memory *m, const hogwild_request *r, const hogwild_job *whole) {
+    if (cuda_walks_grow(backend, &m->walks, r->count < WALKED_AT_ONCE ? r->count : WALKED_AT_ONCE)) return -1;
+    for (uint64_t done = 0; done < r->count; done += WALKED_AT_ONCE) {
+        hogwild_job job = *whole;
+        job.first += done;
+        job.count = r->count - done < WALKED_AT_ONCE ? r->count - done : WALKED_AT_ONCE;
+        job.lr_first = hogwild_rate(whole->lr_first, whole->lr_slope, done);
+        job.global_step += done;
+        job.source = cuda_walks_source(backend, &m->walks, job.first, job.count);
+        CK(cudaMemsetAsync(&m->device_totals->next, 0, sizeof m->device_totals->next, backend->compute));
+        if (cuda_walks_draw_part(&job.source, job.epoch, job.count, backend->compute) || launch(backend, m, r, &job)) return -1;
+    }
+    return 0;
+}
+
 } // namespace
 
 int cuda_hogwild(struct backend *backend, const struct hogwild_request *request, struct hogwild_result *result) {
@@ -114,7 +131,7 @@ int cuda_hogwild(struct backend *backend, const struct hogwild_request *request,
     if (check_request(request) || cuda_drain(backend) || open_memory(backend, &m)) return -1;
     make_job(backend, request, m, &job);
     CK(cudaMemsetAsync(m->device_totals, 0, sizeof *m->device_totals, backend->compute));
-    if (launch(backend, m, request, &job)) return -1;
+    if (job.source.walks.length ? launch_walks(backend, m, request, &job) : launch(backend, m, request, &job)) return -1;
     CK(cudaMemcpyAsync(m->totals, m->device_totals, sizeof *m->totals, cudaMemcpyDeviceToHost, backend->compute));
     CK(cudaStreamSynchronize(backend->compute));
     result->words = backend->source.host.mode == EXAMPLE_WINDOW ? request->count : 0;
@@ -132,6 +149,7 @@ void cuda_hogwild_close(struct backend *backend) {
     hogwild_memory *m = (hogwild_memory *)backend->hogwild;
     if (!m) return;
     gpu_drop(backend, &m->scratch);
+    cuda_walks_drop(backend, &m->walks);
     if (m->device_totals) gpu_give(backend, m->device_totals, sizeof *m->device_totals);
     buffer_give(backend, m->totals, sizeof *m->totals);
     free(m);

@@ -1,10 +1,13 @@
-/* older_cards: instructions that not every card has, each with what older cards do in its place. The kernels are compiled for
- * compute capability 7.5 (a T4) and later; nothing else in this folder asks which card it is compiled for.
+/* older_cards: instructions that not every card has, each with what older cards do in its place. The kernels are
+ * compiled for compute capability 7.5 (a T4) and later; nothing else in this folder asks which card it is compiled for.
+ * One of the instructions also wants a newer Toolkit than the oldest that compiles these files, 11.8.
  *
- *   instruction                       since   older cards
- *   16 bytes past registers           8.0     a load and a store
- *   a warp's sum of integers          8.0     five rounds of shuffles
- *   atomic add of four floats         9.0     four adds of one
+ *   instruction                       since                  otherwise
+ *   16 bytes past registers           8.0                    a load and a store
+ *   a warp's sum of integers          8.0                    five rounds of shuffles
+ *   atomic add of four floats         9.0, by Toolkit 12.1   four adds of one
+ *
+ * Files named step*.cu do not add four floats: the Makefile compiles them for 7.5 and 8.0, and has later cards run the latter.
  */
 #ifndef SPTX_CUDA_OLDER_CARDS_CUH
 #define SPTX_CUDA_OLDER_CARDS_CUH
@@ -42,12 +45,16 @@ static __device__ __forceinline__ void add_each(float *p, float4 v) {
     atomicAdd(p + 3, v.w);
 }
 
+constexpr bool TOOLKIT_ADDS_FOUR = CUDART_VERSION >= 12010;
+
 /* Adds to four numbers on this GPU without losing what other warps add. Memory of the host takes add_each(). */
 static __device__ __forceinline__ void add_four(float *p, float4 v) {
     NV_IF_TARGET(NV_PROVIDES_SM_90,
-                 (asm volatile("red.relaxed.gpu.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(p), "f"(v.x), "f"(v.y),
-                               "f"(v.z), "f"(v.w)
-                               : "memory");),
+                 (if constexpr (TOOLKIT_ADDS_FOUR) asm volatile(
+                      "red.relaxed.gpu.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(p), "f"(v.x), "f"(v.y),
+                      "f"(v.z), "f"(v.w)
+                      : "memory");
+                  else add_each(p, v);),
                  (add_each(p, v);))
 }
 

@@ -43,6 +43,9 @@ int cuda_by_id_store(struct backend *backend, const struct rows_request *request
 int cuda_by_id_wait(struct backend *backend);
 struct rows_view cuda_by_id_view(struct backend *backend, const struct backend_table *table, const struct record_field *field);
 
+/* batch_walks.cu */
+int cuda_draw_walks(struct backend *backend, uint32_t epoch, uint64_t first, uint64_t count, uint32_t *ids);
+
 /* hogwild.cu, search_topk.cu, bench.cu */
 int cuda_hogwild(struct backend *backend, const struct hogwild_request *request, struct hogwild_result *result);
 int cuda_topk(struct backend *backend, const struct topk_request *request);

@@ -172,14 +172,19 @@ void pinned_give(struct backend *b, char *host, uint64_t bytes) {
     b->host_used -= capacity;
 }
 
-/* A place as cudaMemAdvise takes it: a number before CUDA 13. `node`, or NUMA_NONE, is of the host's memory. */
+/* The kinds of place that cudaMemAdvise() takes, by CUDA's numbers. Toolkits before 12.2 have no names for those of the
+ * host. */
+enum { PLACE_DEVICE = 1, PLACE_HOST = 2, PLACE_HOST_NODE = 3 };
+
+/* A place as cudaMemAdvise() takes it: a number of a device before CUDA 13. `node`, or NUMA_NONE, is of the host's
+ * memory. */
 template <class Place> static Place place_of(int device, int node) {
     if constexpr (std::is_integral_v<Place>) {
         return device;
     } else {
         bool host = device == cudaCpuDeviceId;
         Place place;
-        place.type = !host ? cudaMemLocationTypeDevice : node < 0 ? cudaMemLocationTypeHost : cudaMemLocationTypeHostNuma;
+        place.type = (decltype(place.type))(!host ? PLACE_DEVICE : node < 0 ? PLACE_HOST : PLACE_HOST_NODE);
         place.id = !host ? device : node < 0 ? 0 : node;
         return place;
     }

@@ -5,15 +5,19 @@
 #include <dlfcn.h>
 #include <stdio.h>
 
+/* The calls are the same in cuBLAS 11 to 13: where the Toolkit that compiled this file is not, another's may be, or the
+ * one that PyTorch has loaded into this process. */
 static void *open_library(void) {
+    static const int versions[] = {CUBLAS_VER_MAJOR, 11, 12, 13};
     static const char *const forms[] = {"libcublas.so.%d", "/usr/local/cuda/lib64/libcublas.so.%d"};
-    char name[64];
-    void *library = NULL;
-    for (int i = 0; i < 2 && !library; i++) {
-        snprintf(name, sizeof name, forms[i], CUBLAS_VER_MAJOR);
-        library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-    }
-    return library;
+    for (int version : versions)
+        for (const char *form : forms) {
+            char name[64];
+            snprintf(name, sizeof name, form, version);
+            void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+            if (library) return library;
+        }
+    return NULL;
 }
 
 const struct cuda_blas *cuda_blas_load(void) {

@@ -203,7 +203,7 @@ static __device__ __forceinline__ double meet_contexts(const struct step_view &v
 template <int G, int VEC, bool ONE>
 static __device__ __forceinline__ void post_contexts(const struct step_view &v, const float4 (&target)[VEC],
                                                      const struct meeting &m) {
-    constexpr int U = contexts_at_once(G, VEC, false, ONE), R = rows_beside<G>();
+    constexpr int U = contexts_at_once(G, VEC, 0, ONE), R = rows_beside<G>();
     uint32_t tid = threadIdx.x % G, lane = threadIdx.x & 31, cold_first = v.counts->cold_first[SIDE_CONTEXT];
     for (uint32_t base = m.first; base < m.end; base += 32) {
         uint32_t here = m.end - base < 32 ? m.end - base : 32;

@@ -34,12 +34,14 @@ static __device__ __forceinline__ void prefetch_quad(const char *field, uint32_t
     asm volatile("prefetch.L2 [%0];" ::"l"((const float4 *)field + quad));
 }
 
+/* Returns zeros where `on` is false. Results are written before all operands are read, and yet need no mark for that
+ * ("=&f"), which older Toolkits refuse: PTX keeps floats and integers in different registers. */
 static __device__ __forceinline__ float4 read_quad_past_cache(const char *field, uint32_t quad, bool on) {
     float4 v;
     asm volatile("{\n .reg .pred on;\n setp.ne.s32 on, %5, 0;\n"
                  " mov.b32 %0, 0;\n mov.b32 %1, 0;\n mov.b32 %2, 0;\n mov.b32 %3, 0;\n"
                  " @on ld.global.cg.v4.f32 {%0, %1, %2, %3}, [%4];\n}"
-                 : "=&f"(v.x), "=&f"(v.y), "=&f"(v.z), "=&f"(v.w)
+                 : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
                  : "l"((const float4 *)field + quad), "r"((int)on)
                  : "memory");
     return v;

@@ -97,7 +97,7 @@ static __device__ __forceinline__ float4 fma4(float k, float4 a, float4 sum) {
 
 /* The sentence that holds a position, found by all lanes at once, 32 probes a round. */
 static __device__ __forceinline__ uint64_t sentence_of(const struct example_source &s, uint64_t position) {
-    uint64_t low = 0, high = s.sentences;
+    uint64_t low = s.first_sentence, high = s.sentences;
     while (high - low > 1) {
         uint64_t step = (high - low + 31) / 32, probe = low + lane_number() * step;
         unsigned below = __ballot_sync(ALL_LANES, probe < high && __ldg(s.starts + probe) <= position);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 static int product(uint64_t count, uint64_t size, const char *what, uint64_t *bytes) {
     if (__builtin_mul_overflow(count, size, bytes) || *bytes > INT64_MAX)
@@ -59,6 +60,12 @@ int mem_grow(void *block, uint64_t *capacity, uint64_t need, uint64_t size, cons
 
 int mem_reserve(void *block, uint64_t *capacity, uint64_t need, uint64_t size, const char *what) {
     return need <= *capacity ? 0 : resize(block, capacity, need, size, what);
+}
+
+void mem_prefer_huge(void *block, uint64_t bytes) {
+    enum { HUGE_PAGE = 2 << 20 };
+    uintptr_t first = ((uintptr_t)block + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE, end = (uintptr_t)block + bytes;
+    if (block && first < end) madvise((void *)first, end - first, MADV_HUGEPAGE); /* where it fails, small pages do */
 }
 
 void mem_give_back(void) {

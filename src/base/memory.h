@@ -14,6 +14,10 @@ void *mem_zalloc(uint64_t count, uint64_t size, const char *what);
 /* Works like mem_alloc(), and starts at a multiple of 128 bytes (two cache lines). free() frees it. */
 void *mem_aligned(uint64_t count, uint64_t size, const char *what);
 
+/* Asks the system for large pages under a block of many megabytes that nothing has been written to: who reads and writes it here
+ * and there waits less. */
+void mem_prefer_huge(void *block, uint64_t bytes);
+
 /* Grows *block (of items of `size` bytes) so that it holds at least `need` items; *capacity is in items.
  * Doubles, so that appending is linear. 0, or -1 after fail() with *block untouched. */
 int mem_grow(void *block, uint64_t *capacity, uint64_t need, uint64_t size, const char *what);

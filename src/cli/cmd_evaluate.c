@@ -3,6 +3,7 @@
 #include "vectors/evaluate.h"
 #include "base/report.h"
 #include "base/terminal.h"
+#include "base/text.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -14,7 +15,9 @@ enum { MOST_PLACES = 1000000 };
 struct sets {
     const char *pairs[OPTION_TIMES], *analogies[OPTION_TIMES];
     int pairs_count, analogies_count;
-    const char *train, *held_out, *groups, *format;
+    const char *train, *held_out, *groups, *format, *labels, *edges, *known;
+    double shares[LABELS_SHARES]; /* of the labelled nodes that are trained on */
+    int share_count, directed;
     enum model_view view;
     int score; /* of lists: enum list_score, or -1: the one that suits the run */
     uint64_t restrict_rows, k, met, sample;
@@ -94,6 +97,40 @@ static int groups(const struct model *model, const struct sets *sets, const stru
     return columns < 0 ? -1 : 0;
 }
 
+static int labels(const struct model *model, const struct sets *sets, const struct config *config) {
+    struct labels_score scores[LABELS_SHARES];
+    if (evaluate_labels(scores, model, sets->view, sets->labels, sets->shares, sets->share_count, config)) return -1;
+    for (int i = 0; i < sets->share_count; i++) {
+        const struct labels_score *score = &scores[i];
+        print_name(sets->labels);
+        printf(" share %g", score->share);
+        print_number("micro-f1", score->micro);
+        print_number("spread", score->micro_spread);
+        print_number("macro-f1", score->macro);
+        print_number("spread", score->macro_spread);
+        printf(" labels %" PRIu64 " covered %" PRIu64 "/%" PRIu64 "\n", score->labels, score->covered, score->total);
+    }
+    return 0;
+}
+
+static int links(const struct model *model, const struct sets *sets, const struct config *config) {
+    struct links_request request = {.held_out = sets->edges, .known = sets->known, .directed = sets->directed};
+    struct links_score scores[LINK_SCORES];
+    struct links_counts counts;
+    if (evaluate_links(scores, &counts, model, sets->view, &request, config)) return -1;
+    for (int i = 0; i < LINK_SCORES; i++) {
+        if (isnan(scores[i].auc)) continue;
+        print_name(sets->edges);
+        printf(" %s", link_score_name((enum link_score)i));
+        print_number("auc", scores[i].auc);
+        print_number("mrr", scores[i].mrr);
+        print_number("hits@10", scores[i].hits);
+        printf(" links %" PRIu64 " asked %" PRIu64 " nodes %" PRIu64 " unknown %" PRIu64 "\n", counts.links, counts.asked,
+               counts.nodes, counts.unknown);
+    }
+    return 0;
+}
+
 /* Judges each file: one that fails does not keep the others from it. */
 static int evaluate(const struct model *model, const struct sets *sets, const struct config *config) {
     int result = 0;
@@ -102,6 +139,8 @@ static int evaluate(const struct model *model, const struct sets *sets, const st
         result |= analogies(model, sets->view, sets->analogies[i], sets->restrict_rows, config);
     if (sets->held_out) result |= lists(model, sets, config);
     if (sets->groups) result |= groups(model, sets, config);
+    if (sets->labels) result |= labels(model, sets, config);
+    if (sets->edges) result |= links(model, sets, config);
     return result;
 }
 
@@ -115,29 +154,50 @@ static int check_sets(const struct sets *sets, const char *score) {
             "evaluate: --score is how held-out items are scored; wanted --train=LISTS and --held-out=LISTS, too");
     if (sets->format && !sets->train)
         return fail_usage("evaluate: --format is how files of lists are read; wanted --train=LISTS and --held-out=LISTS, too");
-    if (!sets->pairs_count && !sets->analogies_count && !sets->train && !sets->groups)
-        return fail_usage(
-            "evaluate wants --pairs=FILE, --analogies=FILE, --groups=FILE, or --train=LISTS with --held-out=LISTS");
+    if ((sets->known || sets->directed) && !sets->edges)
+        return fail_usage("evaluate: --known and --directed tell of the links of --edges=FILE, which is wanted, too");
+    if (!sets->pairs_count && !sets->analogies_count && !sets->train && !sets->groups && !sets->labels && !sets->edges)
+        return fail_usage("evaluate wants --pairs=FILE, --analogies=FILE, --groups=FILE, --labels=FILE, --edges=FILE, or "
+                          "--train=LISTS with --held-out=LISTS");
+    return 0;
+}
+
+/* Reads --share: numbers between 0 and 1 with commas between. */
+static int read_shares(struct sets *sets, const char *text) {
+    if (text && !sets->labels) return fail_usage("evaluate: --share is of the nodes of --labels=FILE, which is wanted, too");
+    for (const char *at = text ? text : "0.5"; at;) {
+        size_t length = strcspn(at, ",");
+        char one[32] = "";
+        double share = 0;
+        if (length < sizeof one) memcpy(one, at, length);
+        if (text_real(one, &share) || share <= 0 || share >= 1)
+            return fail_usage("evaluate: --share = '%.*s' is not a number between 0 and 1", text_shown(length), at);
+        if (sets->share_count == LABELS_SHARES) return fail_usage("evaluate: --share takes at most %d numbers", LABELS_SHARES);
+        sets->shares[sets->share_count++] = share;
+        at = at[length] ? at + length + 1 : NULL;
+    }
     return 0;
 }
 
 /* Chooses the table that is judged and how lists are scored: by --score, among the rows of --table, or as suits the
  * run. */
-static int choose_rows(struct sets *sets, const struct model *model, const char *table, const char *score) {
-    int view = answers_view_named(model, table);
+static int choose_rows(struct sets *sets, struct model *model, const char *table, const char *score, unsigned threads) {
+    int view = answers_view_named(model, table, threads);
     if (view < 0) return -1;
     sets->view = (enum model_view)view;
     sets->score = table ? (int)list_score_of_view(sets->view) : -1;
     if (!score) return 0;
-    sets->score = list_score_named(score);
+    sets->score = answers_score_named(model, score, 1, threads);
     return sets->score < 0 ? -1 : 0;
 }
 
 /* sptx-w2v evaluate RUN [--pairs=FILE ...] [--analogies=FILE ...] [--restrict=30000] [--train=LISTS --held-out=LISTS]
- * [--format=F] [--groups=FILE --met=5 --sample=2000] [--k=20] [--table=target|context|sum|normsum] [--score=SCORE] */
+ * [--format=F] [--groups=FILE --met=5 --sample=2000] [--labels=FILE --share=0.5] [--edges=FILE --known=FILE
+ * --directed] [--k=20] [--table=TABLE] [--score=SCORE] */
 int cmd_evaluate(int argc, char **argv) {
     struct sets sets = {.restrict_rows = 30000, .k = 20, .met = 5, .sample = 2000};
-    const char *restrict_text = NULL, *k_text = NULL, *met = NULL, *sample = NULL, *table = NULL, *score = NULL;
+    const char *restrict_text = NULL, *k_text = NULL, *met = NULL, *sample = NULL, *table = NULL, *score = NULL,
+               *share = NULL;
     const struct option options[] = {{.name = "pairs", .texts = sets.pairs, .count = &sets.pairs_count},
                                      {.name = "analogies", .texts = sets.analogies, .count = &sets.analogies_count},
                                      {.name = "restrict", .text = &restrict_text},
@@ -147,6 +207,11 @@ int cmd_evaluate(int argc, char **argv) {
                                      {.name = "groups", .text = &sets.groups},
                                      {.name = "met", .text = &met},
                                      {.name = "sample", .text = &sample},
+                                     {.name = "labels", .text = &sets.labels},
+                                     {.name = "share", .text = &share},
+                                     {.name = "edges", .text = &sets.edges},
+                                     {.name = "known", .text = &sets.known},
+                                     {.name = "directed", .flag = &sets.directed},
                                      {.name = "k", .text = &k_text},
                                      {.name = "table", .text = &table},
                                      {.name = "score", .text = &score},
@@ -155,14 +220,14 @@ int cmd_evaluate(int argc, char **argv) {
     struct config config = {.name = NULL};
     int result = -1;
     if (arguments_read(&sets.arguments, "evaluate", argc, argv, options, "device, memory, corpus")) goto out;
-    if (check_sets(&sets, score)) goto out;
+    if (check_sets(&sets, score) || read_shares(&sets, share)) goto out;
     if (arguments_number("evaluate", "restrict", restrict_text, 0, UINT32_MAX, &sets.restrict_rows)) goto out;
     if (arguments_number("evaluate", "met", met, 0, UINT64_MAX / 4, &sets.met)) goto out;
     if (arguments_number("evaluate", "sample", sample, 1, UINT32_MAX, &sets.sample)) goto out;
     if (arguments_number("evaluate", "k", k_text, 1, MOST_PLACES, &sets.k)) goto out;
     if ((table && model_view_named(table) < 0) || (score && list_score_named(score) < 0)) goto out;
     if (arguments_config(&config, 0, NULL, &sets.arguments) || model_open(&model, sets.arguments.given[0])) goto out;
-    if (choose_rows(&sets, &model, table, score)) goto out;
+    if (choose_rows(&sets, &model, table, score, (unsigned)config.device_threads)) goto out;
     result = evaluate(&model, &sets, &config);
 out:
     model_close(&model);

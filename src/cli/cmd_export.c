@@ -18,7 +18,7 @@ static int write_rows(struct export *export, enum export_format format, const ch
     return result;
 }
 
-/* sptx-w2v export RUN --format=F --out=FILE [--table=target|context|sum|normsum] [--lists] */
+/* sptx-w2v export RUN --format=F --out=FILE [--table=TABLE] [--lists] */
 int cmd_export(int argc, char **argv) {
     const char *format_name = NULL, *path = NULL, *table = NULL;
     int lists = 0;
@@ -41,7 +41,9 @@ int cmd_export(int argc, char **argv) {
     }
     int format = export_format_named(format_name);
     if (format < 0 || (table && model_view_named(table) < 0) || model_open(&model, arguments.given[0])) goto out;
-    struct export export = {.model = &model, .view = (enum model_view)answers_view_named(&model, table)};
+    int view = answers_view_named(&model, table, 0);
+    if (view < 0) goto out;
+    struct export export = {.model = &model, .view = (enum model_view)view};
     result = write_rows(&export, (enum export_format)format, path, lists);
 out:
     model_close(&model);

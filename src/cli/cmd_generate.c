@@ -18,6 +18,7 @@ static const struct {
     [GENERATE_BOOKS] = {50000, 100000},
     [GENERATE_PAPERS] = {100000, 100000},
     [GENERATE_WORDS] = {20000, 200000},
+    [GENERATE_GRAPH] = {100000, 1000000},
 };
 
 static int print_file(const char *path, const char *ending, const char *what) {
@@ -32,13 +33,13 @@ static int print_file(const char *path, const char *ending, const char *what) {
 
 static int print_files(const struct generate_options *options, const char *path) {
     static const char *const corpora[] = {"corpus (corpus.format = lists)", "corpus (corpus.format = adjacency)",
-                                          "corpus (corpus.format = text)"};
-    static const char *const groups[] = {"book, series, genre", "paper, field", "word, topic"};
+                                          "corpus (corpus.format = text)", "corpus (corpus.format = graph)"};
+    static const char *const groups[] = {"book, series, genre", "paper, field", "word, topic", NULL};
     size_t length = strlen(path);
     int ids = length > 4 && !strcmp(path + length - 4, ".ids");
     if (print_file(path, "", corpora[options->kind])) return -1;
     if (ids && print_file(path, ".vocab.tsv", "its vocabulary")) return -1;
-    return print_file(path, ".groups.tsv", groups[options->kind]);
+    return groups[options->kind] ? print_file(path, ".groups.tsv", groups[options->kind]) : 0;
 }
 
 /* Refuses a corpus whose files would be a run's files. */
@@ -53,31 +54,36 @@ static int refuse_files_of_runs(const char *path) {
 }
 
 static int read_arguments(int argc, char **argv, struct generate_options *wanted, const char **out) {
-    const char *rows = NULL, *lists = NULL, *seed_text = NULL;
+    const char *rows = NULL, *lists = NULL, *edges = NULL, *seed_text = NULL;
     const struct option options[] = {{.name = "out", .text = out},
                                      {.name = "rows", .text = &rows},
                                      {.name = "lists", .text = &lists},
+                                     {.name = "edges", .text = &edges},
                                      {.name = "seed", .text = &seed_text},
                                      {0}};
     struct arguments arguments;
     uint64_t seed = 1;
     int kind = -1, result = arguments_read(&arguments, argv[0], argc, argv, options, NULL);
-    if (!result && arguments.count != 1) result = fail_usage("generate wants one kind of corpus: books, papers or words");
+    if (!result && arguments.count != 1) result = fail_usage("generate wants one kind of corpus: books, papers, words or graph");
     if (!result) kind = generate_kind_named(arguments.given[0]);
     arguments_release(&arguments);
     if (kind < 0) return -1;
     if (!*out) return fail_usage("generate wants --out=FILE");
+    int graph = kind == GENERATE_GRAPH;
+    if (graph ? lists != NULL : edges != NULL)
+        return fail_usage("a graph has edges, and other corpora have lists: wanted --%s=N", graph ? "edges" : "lists");
     *wanted = (struct generate_options){
         .kind = (enum generate_kind)kind, .rows = usual[kind].rows, .lists = usual[kind].lists};
-    if (arguments_number("generate", "rows", rows, 1, WORDS_MOST, &wanted->rows) ||
-        arguments_number("generate", "lists", lists, 1, ((uint64_t)1 << 48) - 1, &wanted->lists) ||
+    if (arguments_number("generate", "rows", rows, graph ? 2 : 1, WORDS_MOST, &wanted->rows) ||
+        arguments_number("generate", graph ? "edges" : "lists", graph ? edges : lists, 1, ((uint64_t)1 << 48) - 1,
+                         &wanted->lists) ||
         arguments_number("generate", "seed", seed_text, 0, UINT32_MAX, &seed))
         return -1;
     wanted->seed = (uint32_t)seed;
     return 0;
 }
 
-/* sptx-w2v generate books|papers|words --out=FILE [--rows=N --lists=N --seed=S] */
+/* sptx-w2v generate books|papers|words|graph --out=FILE [--rows=N --lists=N --edges=N --seed=S] */
 int cmd_generate(int argc, char **argv) {
     struct generate_options wanted;
     struct interrupt watch;

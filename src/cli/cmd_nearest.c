@@ -86,10 +86,10 @@ out:
 
 /* Chooses the two tables. Without --query and --among both are the run's own. With one of them the other is target in
  * every run, since commands and scripts have relied on that. */
-static int choose_tables(struct asking *asking, const char *query, const char *among) {
+static int choose_tables(struct asking *asking, const char *query, const char *among, unsigned threads) {
     const char *other = query || among ? "target" : NULL;
-    int query_view = answers_view_named(&asking->model, query ? query : other);
-    int among_view = answers_view_named(&asking->model, among ? among : other);
+    int query_view = answers_view_named(&asking->model, query ? query : other, threads);
+    int among_view = answers_view_named(&asking->model, among ? among : other, threads);
     if (query_view < 0 || among_view < 0) return -1;
     asking->query = (enum model_view)query_view;
     asking->among = (enum model_view)among_view;
@@ -118,7 +118,9 @@ int cmd_nearest(int argc, char **argv) {
     if (metric < 0 || (query && model_view_named(query) < 0) || (among && model_view_named(among) < 0)) goto out;
     if (arguments_config(&config, 0, NULL, &arguments) || model_open(&asking.model, arguments.given[0])) goto out;
     asking.metric = (enum search_metric)metric;
-    if (choose_tables(&asking, query, among) || !(asking.searched = answers_rows(&asking.model, lists))) goto out;
+    if (choose_tables(&asking, query, among, (unsigned)config.device_threads) ||
+        !(asking.searched = answers_rows(&asking.model, lists)))
+        goto out;
     asking.k = (uint32_t)(k < asking.searched ? k : asking.searched);
     asking.words = arguments.given + 1;
     asking.count = (uint64_t)arguments.count - 1;

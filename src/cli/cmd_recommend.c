@@ -97,12 +97,12 @@ static int check_asked(const struct asked *asked, int given) {
 }
 
 /* Finds how lists are read and, unless --score says it, scored: as suits the run. */
-static int read_run(struct asked *asked, struct config *run, const struct arguments *arguments) {
-    int score = asked->score ? list_score_named(asked->score) : 0;
+static int read_run(struct asked *asked, struct config *run, unsigned threads, const struct arguments *arguments) {
+    int score = answers_score_named(&asked->model, asked->score, asked->lists != NULL, threads);
     if (score < 0 || arguments_reading(&asked->request.reading, &asked->request.look, run, asked->model.directory, asked->format,
                                        arguments))
         return -1;
-    asked->request.score = asked->score ? (enum list_score)score : answers_score(&asked->model, asked->lists != NULL);
+    asked->request.score = (enum list_score)score;
     return 0;
 }
 
@@ -154,7 +154,7 @@ int cmd_recommend(int argc, char **argv) {
     if (arguments_read(&arguments, "recommend", argc, argv, options, "device, memory, corpus")) goto out;
     if (check_asked(&asked, arguments.count)) goto out;
     if (arguments_config(&config, 0, NULL, &arguments) || model_open(&asked.model, arguments.given[0])) goto out;
-    if (take_numbers(&asked) || read_run(&asked, &run, &arguments)) goto out;
+    if (take_numbers(&asked) || read_run(&asked, &run, (unsigned)config.device_threads, &arguments)) goto out;
     result = ask(&asked, &config);
 out:
     json_release(&asked.text);

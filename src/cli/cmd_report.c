@@ -26,7 +26,7 @@ static int write_report(const struct model *model, struct page_request *request,
     return 0;
 }
 
-/* sptx-w2v report RUN --out=FILE [--titles=FILE] [--top=5000] [--search=20000] [--table=TABLE] [--lists]
+/* sptx-w2v report RUN --out=FILE [--titles=FILE] [--labels=FILE] [--top=5000] [--search=20000] [--table=TABLE] [--lists]
  * [--evaluation=FILE ...] */
 int cmd_report(int argc, char **argv) {
     const char *out = NULL, *titles = NULL, *top = NULL, *listed = NULL, *table = NULL, *evaluations[OPTION_TIMES];
@@ -34,6 +34,7 @@ int cmd_report(int argc, char **argv) {
     int lists = 0;
     const struct option options[] = {{.name = "out", .text = &out},
                                      {.name = "titles", .text = &titles},
+                                     {.name = "labels", .text = &request.labels},
                                      {.name = "top", .text = &top},
                                      {.name = "search", .text = &listed},
                                      {.name = "table", .text = &table},
@@ -58,7 +59,7 @@ int cmd_report(int argc, char **argv) {
         arguments_number("report", "search", listed, 1, MOST_LISTED, &request.listed) ||
         arguments_config(&config, 0, NULL, &arguments) || model_open(&model, request.run))
         goto out;
-    int view = answers_view_named(&model, table);
+    int view = answers_view_named(&model, table, (unsigned)config.device_threads);
     if (view < 0 || !(request.rows = answers_rows(&model, lists))) goto out;
     request.view = (enum model_view)view;
     result = write_report(&model, &request, titles, &config, out);

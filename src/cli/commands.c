@@ -16,21 +16,26 @@
 #define TABLES_HELP                                                                                                    \
     "Which table answers where none is named follows what the run was trained for: words and items of lists\n" \
     "(examples.mode = window, cbow, list) are asked by target; items whose lists have rows of their own (user) by context;\n" \
-    "citations and links (adjacency) by sum, to which a vector that was never trained adds nothing. Rows of lists are words\n" \
-    "of the run, list:NAME, but answer only with --lists.\n"
+    "citations and links (adjacency) by sum, to which a vector that was never trained adds nothing; nodes of graphs (walk) by\n" \
+    "normsum, each row of unit length before the sum. Only a graph's run has the table propagated: its normsum, spread over\n" \
+    "the graph, which lies beside the run (corpus.graph). Rows of lists are words of the run, list:NAME, but answer only with\n" \
+    "--lists.\n"
 
 #define SCORES_HELP                                                                                                    \
     "                      target           mean of the list's unit target rows against target rows, by cosine: by\n"      \
     "                                       itself for words and items of lists trained by dot products\n"                         \
-    "                      context          mean of its target rows against context rows, by dot product\n"               \
+    "                      context          mean of its target rows against context rows, by dot product: by itself for nodes\n" \
+    "                                       of a graph, which finds new links of a node\n" \
     "                      context-cosine   mean of its unit target rows against context rows, by cosine: by itself for\n" \
     "                                       those trained by cosines (train.score)\n" \
     "                      normsum          as target, of the sums of target and context row, each of unit length first\n" \
     "                      sum              the same without unit length first\n"                                         \
+    "                      propagated       as target, of a graph's normsum rows, spread over the graph\n" \
     "                      context-context  as target, of the context rows\n"                                            \
     "                      user             its own row (examples.mode = user), or that of the paper which begins the line\n" \
-    "                                       (adjacency), against context rows, by dot product: by itself for both; items by\n" \
-    "                                       hand are scored by sum where the run is of citations\n" \
+    "                                       (adjacency) or of that node (walk), against context rows, by dot product: by\n" \
+    "                                       itself for all three; items by hand are scored by sum where the run is of\n" \
+    "                                       citations, by context where it is of a graph\n" \
     "                      user-cosine      the same by cosine: by itself where trained so; with examples.own below 1 the row\n" \
     "                                       and the mean of its target rows, as they were trained\n"
 
@@ -90,7 +95,8 @@ const struct command commands[] = {
      "                npy, fvecs, fbin and safetensors hold no words: their rows are in the order of vocab.tsv\n"
      "  --out=FILE    written beside and renamed: FILE is never half there, keeps its rights, and may be a link to it;\n"
      "                /dev/stdout and pipes get the bytes as they come\n"
-     "  --table=T     target, context, their sum, or normsum (each of unit length first; a row of zeros stays zeros)\n"
+     "  --table=T     target, context, their sum, normsum (each of unit length first; a row of zeros stays zeros), or\n"
+     "                propagated\n"
      "  --lists       the rows of lists, too, behind those of items\n"
      "\n" TABLES_HELP},
     {"nearest", cmd_nearest,
@@ -102,8 +108,8 @@ const struct command commands[] = {
      "\n"
      "  --k=10              how many\n"
      "  --metric=cosine     or dot\n"
-     "  --query=TABLE       which table the word's vector comes from: target, context, their sum, or normsum (each of\n"
-     "                      unit length first)\n"
+     "  --query=TABLE       which table the word's vector comes from: target, context, their sum, normsum (each of unit\n"
+     "                      length first), or propagated\n"
      "  --among=TABLE       which table is searched, likewise; where one of the two is given, the other is target\n"
      "  --lists             rows of lists are searched, too\n"
      "  --titles=FILE       lines of id <TAB> title: the title of each id as a last column, and WORD may be one\n"
@@ -121,9 +127,9 @@ const struct command commands[] = {
     {"evaluate", cmd_evaluate,
      "evaluate RUN [--pairs=FILE ...] [--analogies=FILE ...] [--restrict=30000] [--train=LISTS --held-out=LISTS] "
      "[--format=F] "
-     "[--groups=FILE --met=5 --sample=2000] [--k=20] "
-     "[--table=target|context|sum|normsum] [--score=SCORE]",
-     "similarity, analogies, held-out items, groups, each with its coverage",
+     "[--groups=FILE --met=5 --sample=2000] [--labels=FILE --share=0.5] [--edges=FILE --known=FILE --directed] [--k=20] "
+     "[--table=TABLE] [--score=SCORE]",
+     "similarity, analogies, held-out items and links, groups, labels, each with its coverage",
      RUN_HELP
      "\n"
      "\n"
@@ -144,9 +150,19 @@ const struct command commands[] = {
      "are\n"
      "                    searched (which is the same where ids are ranks of frequency)\n"
      "  --sample=2000     groups: ask at most so many of them, always the same ones\n"
+     "  --labels=FILE     lines of node and its labels: micro and macro F1 of a logistic regression a label, trained on a share\n"
+     "                    of the labelled nodes and asked for as many labels of the others as they have: mean and spread of\n"
+     "                    ten shuffles, those of numpy.random.default_rng(0 .. 9).permutation\n"
+     "  --share=0.5       labels: the share that is trained on; several with commas between\n"
+     "  --edges=FILE      lines of two nodes, links held out of a graph: AUC against as many pairs that are no links, MRR and\n"
+     "                    hits@10 of each link's end among 1,000 nodes that are none. Scores: dot, cosine and hadamard (a\n"
+     "                    regression over products of columns) of the table's rows; cross and cross-cosine of both tables\n"
+     "  --known=FILE      links: those that the run was trained on, which are then no wrong answers; hadamard needs them. By\n"
+     "                    itself those of the graph that the run was trained on (corpus.format = graph), if it was\n"
+     "  --directed        links: have a head, which alone is asked for; by itself both ends are, if the run's graph has none\n"
      "  --k=20            held-out items, groups: how many are looked at\n"
-     "  --table=TABLE     target, context, their sum, or normsum (each of unit length first): whose rows are compared by\n"
-     "                    cosine; by itself the table that nearest asks\n"
+     "  --table=TABLE     target, context, their sum, normsum (each of unit length first), or propagated: whose rows are\n"
+     "                    compared, as a rule by cosine; by itself the table that nearest asks\n"
      "  --score=SCORE     held-out items: how a list's items choose others, in the place of --table; by itself "
      "what\n"
      "                    suits what the run was trained for. The line says which it was\n" SCORES_HELP "\n" DEVICE_HELP},
@@ -172,12 +188,13 @@ const struct command commands[] = {
      "                    says and measures it\n" SCORES_HELP
      "  --titles=FILE     lines of id <TAB> title: the title of each item as a last column\n"
      "  --among=N         only of the first N words of vocab.tsv, the most frequent ones as a rule; 0: all\n"
-     "  --seen            a list's own items may be recommended, too\n"
+     "  --seen            a list's own items may be recommended, too, and neighbours of nodes in a graph\n"
      "  --json            an object a list and line: {\"list\": .., \"score\": \"target\", \"known\": 3, \"unknown\": 1,\n"
      "                    \"items\": [{\"item\": .., \"score\": 0.5, \"title\": ..}, ..]}; known, unknown: items of the list\n"
      "\n" DEVICE_HELP},
     {"report", cmd_report,
-     "report RUN --out=FILE [--titles=FILE] [--top=5000] [--search=20000] [--table=TABLE] [--lists] [--evaluation=FILE ...]",
+     "report RUN --out=FILE [--titles=FILE] [--labels=FILE] [--top=5000] [--search=20000] [--table=TABLE] [--lists] "
+     "[--evaluation=FILE ...]",
      "a page for the browser: curves, a map, nearest rows to search",
      RUN_HELP
      "\n"
@@ -187,36 +204,38 @@ const struct command commands[] = {
      "\n"
      "  --out=FILE         written beside and renamed, never half there; /dev/stdout and pipes get the bytes as they come\n"
      "  --titles=FILE      lines of id <TAB> title: titles are shown beside ids, and found\n"
+     "  --labels=FILE      lines of row and its labels: the map is coloured by each row's first label; by itself by clusters,\n"
+     "                     which are called by their most frequent rows\n"
      "  --top=5000         rows of the map, at most 20,000: it compares all with each other, so that 5,000 take seconds and\n"
      "                     20,000 minutes on two cores\n"
      "  --search=20000     rows whose ten nearest ones can be looked up, among all rows; --top at least, and as many\n"
      "                     as 10 MB hold\n"
-     "  --table=TABLE      whose rows: target, context, sum or normsum; by itself the table that nearest asks\n"
+     "  --table=TABLE      whose rows: target, context, sum, normsum or propagated; by itself the table that nearest asks\n"
      "  --lists            rows of lists are shown and found, too\n"
      "  --evaluation=FILE  what evaluate printed (evaluate RUN ... > FILE), shown in the page; may be given several times\n"
      "\n" DEVICE_HELP},
-    {"generate", cmd_generate, "generate books|papers|words --out=FILE [--rows=N --lists=N --seed=S]",
+    {"generate", cmd_generate, "generate books|papers|words|graph --out=FILE [--rows=N --lists=N --edges=N --seed=S]",
      "a synthetic corpus in the shape of a run",
-     "books: reading lists (corpus.format = lists); papers: citations (adjacency); words: sentences (text). The same "
-     "options\n"
-     "make the same bytes. Popularity falls as 1 / rank (Zipf's law, exponent 1), over all rows and within each "
-     "group;\n"
-     "evaluate --groups=FILE.groups.tsv says how much of what was planted a run has found.\n"
+     "books: reading lists (corpus.format = lists); papers: citations (adjacency); words: sentences (text); graph: edges as\n"
+     "R-MAT draws them (graph). The same options make the same bytes. Popularity falls as 1 / rank (Zipf's law, exponent 1),\n"
+     "over all rows and within each group; evaluate --groups=FILE.groups.tsv says how much of what was planted a run has\n"
+     "found. A graph has no groups.\n"
      "\n"
      "  --out=FILE    where to; FILE.groups.tsv beside it tells the series, fields or topics that were drawn\n"
-     "                a FILE that ends in .ids holds the encoded corpus itself, its words in FILE.vocab.tsv\n"
-     "  --rows=N      books, papers or words\n"
-     "  --lists=N     lists, papers that cite, or sentences\n"
+     "                a FILE that ends in .ids holds the encoded corpus itself, its words in FILE.vocab.tsv (of no graph);\n"
+     "                one that ends in .zst is packed\n"
+     "  --rows=N      books, papers, words or nodes\n"
+     "  --lists=N     lists, papers that cite, or sentences; --edges=N: of a graph\n"
      "  --seed=S      of the draws"},
     {"bench", cmd_bench,
-     "bench transfer|train|ranks|memory [CONFIG.ini] [--section.key=value ...] [--json] [--rows=N --dim=N --seconds=T "
+     "bench transfer|train|ranks|walks|memory [CONFIG.ini] [--section.key=value ...] [--json] [--rows=N --dim=N --seconds=T "
      "--steps=N]",
      "measure this machine",
      "transfer: rows moved between the places of a table; train: the speed of a configuration, its tables opened and "
      "filled\n"
      "as train does it, without checkpoints; ranks: the same over the processes that mpirun began, a line a rank (mpirun -n 2\n"
-     "sptx-w2v bench ranks my.ini); memory: what a table takes. Each result but that of ranks comes with the command, device\n"
-     "and date.\n"
+     "sptx-w2v bench ranks my.ini); walks: how fast walks over a graph are drawn, with nothing trained on them; memory: what a\n"
+     "table takes. Each result but that of ranks comes with the command, device and date.\n"
      "\n"
      "  --json        a line of JSON a result\n"
      "  --rows=N --dim=N\n"
@@ -225,7 +244,7 @@ const struct command commands[] = {
      "  --brief       transfer: without that last part\n"
      "  --file=FILE   transfer: the table of the place file lies beside it, under no name\n"
      "  --seconds=T --steps=N\n"
-     "                train, ranks: how long is measured\n"
+     "                train, ranks, walks: how long is measured\n"
      "\n" KEYS_HELP},
     {"devices", cmd_devices, "devices", "what the program sees: GPUs, cores, memory, the backend that auto picks",
      "Takes no arguments. A table's rows in host memory are managed by the GPU's driver where the system can do that, which is\n"

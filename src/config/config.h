@@ -22,7 +22,7 @@ enum { TRUTH_AUTO = 2 };
 enum { PLACE_AUTO = 3, RULE_AUTO = 10, LAW_AUTO = 3, LOSS_AUTO = 4, SCORE_AUTO = 2 };
 
 /* The others, in the order of their lists. */
-enum config_mode { MODE_WINDOW, MODE_LIST, MODE_ADJACENCY, MODE_USER, MODE_CBOW, MODE_AUTO }; /* the kernels' first */
+enum config_mode { MODE_WINDOW, MODE_LIST, MODE_ADJACENCY, MODE_USER, MODE_CBOW, MODE_WALK, MODE_AUTO }; /* the kernels' first */
 enum config_pooled_gradient { POOLED_MEAN, POOLED_WHOLE, POOLED_AUTO };
 enum config_targets { TARGETS_ONE, TARGETS_ALL, TARGETS_NEW, TARGETS_AUTO };
 enum config_short { SHORT_SKIP, SHORT_REPEAT, SHORT_AUTO };
@@ -81,7 +81,7 @@ struct loss_options config_loss(const struct config *config);
 /* A word for the lines of its corpus: "sentences", "lists" or, where each names a target first, "lines". */
 const char *config_lines(const struct config *config);
 
-/* 1 where examples are windows over sentences. */
+/* 1 where examples are windows over sentences or walks. */
 int config_is_window(const struct config *config);
 
 /* The backend that device.backend names, "auto" being the best of this machine. 0, or -1 after fail() where it cannot be opened. */

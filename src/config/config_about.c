@@ -14,7 +14,7 @@ const char *config_key_at(int index, const char **choices) {
 }
 
 int config_is_window(const struct config *c) {
-    return c->examples_mode == MODE_WINDOW || c->examples_mode == MODE_CBOW;
+    return c->examples_mode == MODE_WINDOW || c->examples_mode == MODE_CBOW || c->examples_mode == MODE_WALK;
 }
 
 unsigned config_ranks(const struct config *c) {

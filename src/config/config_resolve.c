@@ -46,9 +46,9 @@ static int resolve_examples(struct config *c) {
     const struct corpus_format_properties *format = &corpus_formats[c->corpus_format];
     int text = format->sentences, adjacency = format->targets;
     choose_count(&c->corpus_min_count, text ? 5 : 1);
-    if (c->examples_mode == MODE_AUTO && !text && !adjacency && choose_mode_of_lists(c)) return -1;
-    choose(&c->examples_mode, MODE_AUTO, text ? MODE_WINDOW : MODE_ADJACENCY);
-    int window = config_is_window(c), user = c->examples_mode == MODE_USER;
+    if (c->examples_mode == MODE_AUTO && !text && !adjacency && !format->edges && choose_mode_of_lists(c)) return -1;
+    choose(&c->examples_mode, MODE_AUTO, text ? MODE_WINDOW : adjacency ? MODE_ADJACENCY : MODE_WALK);
+    int window = config_is_window(c), user = c->examples_mode == MODE_USER, walks = c->examples_mode == MODE_WALK;
     choose(&c->examples_pooled_gradient, POOLED_AUTO, c->examples_mode == MODE_CBOW ? POOLED_WHOLE : POOLED_MEAN);
     config_choose_real(&c->examples_subsample, text && window ? 1e-4 : 0);
     choose(&c->examples_targets, TARGETS_AUTO, c->examples_mode == MODE_LIST && !text && !adjacency ? TARGETS_ALL : TARGETS_ONE);
@@ -56,8 +56,9 @@ static int resolve_examples(struct config *c) {
     choose_count(&c->examples_positives, user || c->examples_mode == MODE_ADJACENCY ? 0 : 4);
     choose(&c->examples_short, SHORT_AUTO, adjacency || user ? SHORT_REPEAT : SHORT_SKIP);
     choose(&c->examples_shuffle, TRUTH_AUTO, !window);
-    choose(&c->examples_shuffle_items, TRUTH_AUTO, window && !text);
-    choose_count(&c->negatives_count, user ? 1000 : 5);
+    choose(&c->examples_shuffle_items, TRUTH_AUTO, window && !text && !format->edges);
+    choose_count(&c->examples_window, walks ? 10 : 5);
+    choose_count(&c->negatives_count, user ? 1000 : walks ? 1 : 5);
     choose(&c->negatives_law, LAW_AUTO, user ? NOISE_UNIFORM : NOISE_UNIGRAM);
     c->per_auto |= c->negatives_per == PER_AUTO;
     choose(&c->negatives_per, PER_AUTO, PER_EXAMPLE);
@@ -68,9 +69,10 @@ static int resolve_examples(struct config *c) {
 /* These defaults make a good model of items without any key. Experiments chose them; configs/README.md has the figures. The
  * rate and its fall belong to the rule that is chosen here: a rule that the user names has its own. */
 static void resolve_items(struct config *c) {
-    int items = !corpus_formats[c->corpus_format].sentences, adjacency = corpus_formats[c->corpus_format].targets;
+    int walks = c->examples_mode == MODE_WALK, adjacency = corpus_formats[c->corpus_format].targets;
+    int items = !corpus_formats[c->corpus_format].sentences && !walks;
     int user = c->examples_mode == MODE_USER, own_rule = c->optimizer_rule == RULE_AUTO;
-    choose_count(&c->train_epochs, adjacency ? 120 : user ? 20 : items ? 10 : 5);
+    choose_count(&c->train_epochs, adjacency ? 120 : user ? 20 : items ? 10 : walks ? 2 : 5);
     choose(&c->optimizer_rule, RULE_AUTO, user ? RULE_ADAM : items ? RULE_ADAGRAD : RULE_SGD);
     if (!items || !own_rule) return;
     config_choose_real(&c->optimizer_lr, adjacency ? 0.05 : user ? 0.002 : 0.25);
@@ -81,7 +83,9 @@ static void resolve_items(struct config *c) {
 static void resolve_optimizer(struct config *c) {
     int rule = c->optimizer_rule;
     struct rule_options usual = rules_defaults(rule);
-    config_choose_real(&c->optimizer_lr, rule != RULE_SGD ? usual.lr : c->examples_mode == MODE_CBOW ? 0.06 : 0.025);
+    config_choose_real(&c->optimizer_lr, rule != RULE_SGD ? usual.lr : c->examples_mode == MODE_CBOW   ? 0.06
+                                                    : c->examples_mode == MODE_WALK ? 0.01
+                                                                                    : 0.025);
     choose(&c->optimizer_schedule, SCHEDULE_AUTO, rule == RULE_SGD ? SCHEDULE_LINEAR : SCHEDULE_CONSTANT);
 #define NUMBER(name, fallback, lowest, highest, rules, help)
 #define BY_RULE(name, fallback, lowest, highest, rules, help) config_choose_real(&c->optimizer_##name, usual.name);
@@ -91,7 +95,7 @@ static void resolve_optimizer(struct config *c) {
 
 enum { CLIP_OF_TEXT = 30 }; /* for sgd in batches of text: by experiment, configs/README.md */
 
-/* Text is trained lock-free by sgd where that can be. Several ranks train it in batches, where plain sgd diverges without a
+/* Text and walks are trained lock-free by sgd where that can be. Several ranks train them in batches, where plain sgd diverges without a
  * bound. */
 static void resolve_update(struct config *c) {
     char why[HOGWILD_WHY];
@@ -99,7 +103,8 @@ static void resolve_update(struct config *c) {
     struct hogwild_asked alone = config_hogwild(c);
     alone.ranks = 1;
     if (no_clip) alone.rule.clip = 0;
-    int plain = c->corpus_format == FORMAT_TEXT && c->optimizer_rule == RULE_SGD && !hogwild_refuses(&alone, why);
+    int words = c->corpus_format == FORMAT_TEXT || c->examples_mode == MODE_WALK;
+    int plain = words && c->optimizer_rule == RULE_SGD && !hogwild_refuses(&alone, why);
     c->update_auto |= automatic;
     c->clip_auto |= no_clip;
     choose(&c->train_update, UPDATE_AUTO, plain && !many ? UPDATE_HOGWILD : UPDATE_BATCH);
@@ -127,8 +132,10 @@ static int resolve_run(struct config *c) {
 
 enum { FORMAT_NAMES = 64 };
 static const size_t COLUMNS = offsetof(struct corpus_format_properties, columns),
+                    RATINGS = offsetof(struct corpus_format_properties, ratings),
                     NAMES = offsetof(struct corpus_format_properties, names),
-                    TARGETS = offsetof(struct corpus_format_properties, targets);
+                    TARGETS = offsetof(struct corpus_format_properties, targets),
+                    EDGES = offsetof(struct corpus_format_properties, edges);
 
 /* The formats with a property, by its place in struct corpus_format_properties: "lists or pairs". */
 static const char *formats_with(size_t property, char out[FORMAT_NAMES]) {
@@ -143,12 +150,17 @@ static const char *formats_with(size_t property, char out[FORMAT_NAMES]) {
 static int check_format(const struct config *c) {
     const struct corpus_format_properties *format = &corpus_formats[c->corpus_format];
     char others[FORMAT_NAMES];
-    if (strcmp(c->corpus_min_rating, "none") && !format->columns)
+    if (strcmp(c->corpus_min_rating, "none") && !format->ratings)
         return fail("corpus.min_rating = %s needs corpus.format = %s, whose lines have ratings, and it is %s",
-                    c->corpus_min_rating, formats_with(COLUMNS, others), format->name);
+                    c->corpus_min_rating, formats_with(RATINGS, others), format->name);
     if (c->corpus_header == HEADER_YES && !format->columns)
         return fail("corpus.header = yes needs corpus.format = %s, whose lines have columns, and it is %s",
                     formats_with(COLUMNS, others), format->name);
+    if ((c->graph_directed || c->graph_weights != WEIGHTS_AUTO) && !format->edges)
+        return fail("graph.%s = %s needs corpus.format = %s, whose lines are edges, and it is %s",
+                    c->graph_directed ? "directed" : "weights",
+                    c->graph_directed ? "yes" : config_choice_name("graph", "weights", c->graph_weights), formats_with(EDGES, others),
+                    format->name);
     if (c->examples_mode == MODE_USER && !format->names)
         return fail("examples.mode = user needs lists with names (corpus.format = %s), and corpus.format is %s",
                     formats_with(NAMES, others), format->name);
@@ -156,6 +168,10 @@ static int check_format(const struct config *c) {
         return fail("examples.mode = adjacency needs lines of a target and its contexts, and corpus.format is %s; "
                     "set corpus.format = %s, or examples.mode = window",
                     format->name, formats_with(TARGETS, others));
+    if (format->edges != (c->examples_mode == MODE_WALK))
+        return fail("examples.mode = %s with corpus.format = %s: a graph is walked (corpus.format = %s with examples.mode = walk), and "
+                    "nothing else is",
+                    config_choice_name("examples", "mode", c->examples_mode), format->name, formats_with(EDGES, others));
     return 0;
 }
 
@@ -195,6 +211,10 @@ static int check_draws(const struct config *c) {
         return fail("examples.targets = new is for lists whose known items stay as they are: it needs examples.mode = list and "
                     "train.freeze = known, and they are %s and %s",
                     mode, config_choice_name("train", "freeze", c->train_freeze));
+    if (c->examples_mode == MODE_WALK && (c->examples_shuffle || c->examples_shuffle_items))
+        return fail("examples.%s = yes with examples.mode = walk: walks begin in a drawn order as it is, and go from neighbour to "
+                    "neighbour; leave it out",
+                    c->examples_shuffle ? "shuffle" : "shuffle_items");
     if (c->examples_replacement && c->examples_positives == 0 && !config_is_window(c))
         return fail("examples.replacement = yes draws a number of positives, and examples.positives = 0 takes all; set "
                     "one of the two");

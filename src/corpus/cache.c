@@ -7,41 +7,58 @@
 #include "base/path.h"
 #include "base/report.h"
 #include "encode.h"
+#include "graph_make.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static const char ids_name[] = "corpus.ids", words_name[] = "corpus.vocab.tsv", lock_name[] = "corpus.lock";
+static const char words_name[] = "corpus.vocab.tsv", lock_name[] = "corpus.lock";
+
+/* The encoded corpus: ids, or a graph. A file of either tells what it is by its first bytes. */
+enum { IDS, GRAPH, KINDS };
+static const struct {
+    const char *name, *magic;
+} kinds[KINDS] = {[IDS] = {"corpus.ids", CORPUS_STREAM_MAGIC}, [GRAPH] = {"corpus.graph", GRAPH_MAGIC}};
 
 struct cache {
     const char *directory;
-    char *ids, *words, *lock; /* paths, owned */
+    char *encoded[KINDS], *words, *lock; /* paths, owned */
+    int kind;                            /* of this corpus */
     struct corpus *corpus;
     const struct corpus_options *options;
     struct pool *pool;
     struct vocab *vocab;
     struct idstream *stream;
+    struct graph *graph;
 };
 
-/* Returns 1 with vocabulary and stream open where both files are there and belong together; otherwise 0. No sentence is
+/* Returns 1 with the encoded corpus open where it is that of this vocabulary; otherwise 0, perhaps after fail(). */
+static int reuse(struct cache *c) {
+    const char *path = c->encoded[c->kind];
+    if (c->kind == GRAPH)
+        return !graph_open(c->graph, path, graph_fingerprint(c->corpus, c->vocab, c->options), c->vocab->size, c->pool);
+    return idstream_reuse(c->stream, path, encode_fingerprint(c->corpus, c->vocab, c->options), c->vocab->size, c->pool);
+}
+
+/* Returns 1 with vocabulary and encoded corpus open where both files are there and belong together; otherwise 0. No sentence is
  * kept: both are made again then, and if the directory is the trouble, that fails with its own sentence. */
 static int find(struct cache *c) {
     const char *given = c->options->vocab; /* the user's file may have changed since, so it is read and not our copy */
-    int there = file_exists(c->ids) == 1 && file_exists(c->words) == 1;
-    if (there && !(given && *given ? vocab_read_given(c->vocab, given) : vocab_read(c->vocab, c->words)) &&
-        idstream_reuse(c->stream, c->ids, encode_fingerprint(c->corpus, c->vocab, c->options), c->vocab->size, c->pool))
-        return 1;
+    int there = file_exists(c->encoded[c->kind]) == 1 && file_exists(c->words) == 1;
+    if (there && !(given && *given ? vocab_read_given(c->vocab, given) : vocab_read(c->vocab, c->words)) && reuse(c)) return 1;
     report_clear();
     vocab_release(c->vocab);
     return 0;
 }
 
 static int is_leftover(const char *name) {
-    return file_is_partial(name, ids_name) || file_is_partial(name, words_name) || encode_is_leftover(name, ids_name);
+    return file_is_partial(name, kinds[IDS].name) || file_is_partial(name, kinds[GRAPH].name) || file_is_partial(name, words_name) ||
+           encode_is_leftover(name, kinds[IDS].name);
 }
 
 int cache_owns(const char *name) {
-    return !strcmp(name, ids_name) || !strcmp(name, words_name) || !strcmp(name, lock_name) || is_leftover(name);
+    return !strcmp(name, kinds[IDS].name) || !strcmp(name, kinds[GRAPH].name) || !strcmp(name, words_name) ||
+           !strcmp(name, lock_name) || is_leftover(name);
 }
 
 /* Removes what killed processes left half written. The caller holds the lock, without which nobody writes these
@@ -66,26 +83,38 @@ static int refuse(const char *path) {
                 path);
 }
 
-/* Checks that the names are free or those of an older cache. A stream tells by its own first bytes, and a vocabulary by
- * the stream beside it, which is written first. */
+/* Returns 1 where an encoded corpus is there, whole or cut short; 0 where the name is free; -1 after fail(). */
+static int check_encoded(const struct cache *c, int kind) {
+    char head[16] = "";
+    _Static_assert(sizeof CORPUS_STREAM_MAGIC <= sizeof head && sizeof GRAPH_MAGIC <= sizeof head, "a magic number fits");
+    int there = file_head(c->encoded[kind], head, strlen(kinds[kind].magic) + 1);
+    if (there < 0) return -1;
+    return there && (there != 1 || strncmp(head, kinds[kind].magic, strlen(head))) ? refuse(c->encoded[kind]) : there;
+}
+
+/* Checks that the names are free or those of an older cache. An encoded corpus tells by its own first bytes, and a vocabulary
+ * by the encoded corpus beside it, which is written first. */
 static int check_names(const struct cache *c) {
-    char head[sizeof CORPUS_STREAM_MAGIC] = "";
-    int ids = file_head(c->ids, head, sizeof head), words = ids < 0 ? -1 : file_head(c->words, (char[2]){0}, 2);
-    if (ids < 0 || words < 0) return -1;
-    if (ids && (ids != 1 || strncmp(head, CORPUS_STREAM_MAGIC, strlen(head)))) return refuse(c->ids); /* also a cut one */
-    if (words && !ids)
+    int ids = check_encoded(c, IDS), graph = ids < 0 ? -1 : check_encoded(c, GRAPH);
+    int words = graph < 0 ? -1 : file_head(c->words, (char[2]){0}, 2);
+    if (words < 0) return -1;
+    if (words && !ids && !graph)
         return fail("'%s' is in the way: the encoded corpus has a file of this name, and nothing says that this one is it, since "
                     "'%s' is not there; remove it, or choose another corpus.cache (or run.dir)",
-                    c->words, c->ids);
+                    c->words, c->encoded[c->kind]);
     return words && words != 1 ? refuse(c->words) : 0;
 }
 
-static int make(struct cache *c) {
+/* Makes the encoded corpus. One of the other kind is of no use any more, since its vocabulary goes. */
+static int encode(struct cache *c) {
     int reused;
+    if (c->kind == GRAPH) return graph_make(c->graph, c->encoded[GRAPH], c->corpus, c->vocab, c->options, c->pool);
+    return encode_open(c->stream, c->encoded[IDS], c->corpus, c->vocab, c->options, c->pool, &reused);
+}
+
+static int make(struct cache *c) {
     return check_names(c) || remove_leftovers(c) || vocab_build(c->vocab, c->corpus, c->options, c->pool) ||
-                   vocab_check_size(c->vocab) ||
-                   encode_open(c->stream, c->ids, c->corpus, c->vocab, c->options, c->pool, &reused) ||
-                   vocab_write(c->vocab, c->words)
+                   vocab_check_size(c->vocab) || encode(c) || file_remove(c->encoded[!c->kind]) || vocab_write(c->vocab, c->words)
                ? -1
                : 0;
 }
@@ -119,31 +148,41 @@ static int find_or_make(struct cache *c, int *reused) {
     return result;
 }
 
-int cache_open(const char *directory, struct corpus *corpus, const struct corpus_options *options, struct pool *pool,
-               struct vocab *vocab, struct idstream *stream, int *reused) {
+/* A corpus that is an id stream itself. */
+static int open_given(struct cache *c, const char *path) {
+    return vocab_build(c->vocab, c->corpus, c->options, c->pool) ||
+                   idstream_open(c->stream, path, vocab_fingerprint(c->vocab), c->vocab->size, c->pool)
+               ? -1
+               : 0;
+}
+
+static int open_in(struct cache *c, const char *directory, int *reused) {
     char *place = path_resolve(directory);
-    struct cache c = {place, NULL, NULL, NULL, corpus, options, pool, vocab, stream};
+    int result = place ? 0 : -1;
+    for (int kind = 0; kind < KINDS && !result; kind++) result = (c->encoded[kind] = file_join(place, kinds[kind].name)) ? 0 : -1;
+    if (!result && (!(c->words = file_join(place, words_name)) || !(c->lock = file_join(place, lock_name)))) result = -1;
+    c->directory = place;
+    if (!result) result = find(c) ? 0 : find_or_make(c, reused);
+    if (!result && *reused) tidy(c);
+    free(place);
+    for (int kind = 0; kind < KINDS; kind++) free(c->encoded[kind]);
+    free(c->words);
+    free(c->lock);
+    return result;
+}
+
+int cache_open(const char *directory, struct corpus *corpus, const struct corpus_options *options, struct pool *pool,
+               struct vocab *vocab, struct idstream *stream, struct graph *graph, int *reused) {
+    struct corpus_options settled = *options;
     const char *given = corpus_stream(corpus);
-    int result = -1;
-    if (place) {
-        c.ids = file_join(place, ids_name);
-        c.words = file_join(place, words_name);
-        c.lock = file_join(place, lock_name);
-    }
+    int edges = corpus_formats[options->format].edges;
+    struct cache c = {.kind = edges ? GRAPH : IDS, .corpus = corpus, .options = &settled, .pool = pool, .vocab = vocab,
+                      .stream = stream, .graph = graph};
     *reused = 1;
     *vocab = (struct vocab){0};
     *stream = (struct idstream){0};
-    if (given)
-        result = vocab_build(vocab, corpus, options, pool) ||
-                         idstream_open(stream, given, vocab_fingerprint(vocab), vocab->size, pool)
-                     ? -1
-                     : 0;
-    else if (c.ids && c.words && c.lock)
-        result = find(&c) ? 0 : find_or_make(&c, reused);
-    if (!result && *reused && !given) tidy(&c);
-    free(place);
-    free(c.ids);
-    free(c.words);
-    free(c.lock);
-    return result;
+    *graph = (struct graph){0};
+    if (given && edges) return fail("'%s' is an id stream, and corpus.format = %s wants edges", given, corpus_formats[options->format].name);
+    if (given) return open_given(&c, given);
+    return edges && graph_settle(&settled, corpus) ? -1 : open_in(&c, directory, reused);
 }

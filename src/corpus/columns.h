@@ -8,14 +8,24 @@
 #ifndef SPTX_COLUMNS_H
 #define SPTX_COLUMNS_H
 
+#include "tokens.h"
+
 #include <stdint.h>
 
 enum column_meaning { COLUMN_LIST, COLUMN_ITEM, COLUMN_RATING, COLUMN_MEANINGS };
+/* An edge leads from what stands in the column of lists to what stands in that of items, and its weight is its rating. */
+enum column_set { COLUMNS_OF_PAIRS, COLUMNS_OF_EDGES };
 
-/* Returns what a column of this name holds, or -1. Capitals and all but letters and digits do not count: "User-ID". */
-int column_meaning(const char *name, uint64_t length);
+/* Returns what a column of this name holds in such a table, or -1. Capitals and all but letters and digits do not count:
+ * "User-ID". */
+int column_meaning(enum column_set set, const char *name, uint64_t length);
 
 enum { COLUMNS_READ = 64, NO_COLUMN = COLUMNS_READ }; /* further columns of a line are passed over */
+
+/* 1 for the byte that a comment among edges begins with. */
+static inline int columns_comment(char byte) {
+    return byte == '#' || byte == '%';
+}
 
 /* How a file's lines are read. */
 struct columns_form {
@@ -38,6 +48,22 @@ struct table_line {
     int quoted;     /* 1: one of them begins with a quote that is closed */
     int open;       /* 1: a quote is not closed in the line, or something stands behind it */
 };
+
+/* Returns 1 with the columns of the next line, or 0 at the block's end. The block needs whole lines. An empty field of the
+ * free form is two commas, or one at an end of the line, with nothing between. */
+int columns_next(struct corpus_cursor *cursor, const struct columns_form *form, struct table_line *columns);
+
+enum { COLUMNS_FREE_MOST = 4 }; /* fields of a line of the free form */
+/* How sentences call the columns. */
+struct columns_words {
+    const char *list, *item, *rating;
+};
+/* Refuses a line that has no list and item where they are wanted. */
+int columns_check(const struct table_line *columns, const struct columns_form *form, const struct columns_words *words,
+                  const char *path, uint64_t line);
+/* Refuses a word with white space in it that the vocabulary's file could not hold. Only a separator that is none of
+ * white space, or quotes, let it be there. */
+int columns_check_word(const struct table_line *columns, unsigned column, const char *path, uint64_t line);
 
 /* Parts the line [at, end). " " parts at any run of blanks. Doubled quotes within quotes become one in place, so that a
  * line can be parted only once; `keep`: 1 leaves the bytes, and such quotes, as they are. */

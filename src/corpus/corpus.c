@@ -241,10 +241,16 @@ static enum corpus_header header_of(const struct corpus_options *options) {
     return corpus_formats[options->format].columns ? options->header : HEADER_NO;
 }
 
+static enum column_set set_of(const struct corpus_format_properties *format) {
+    return format->edges ? COLUMNS_OF_EDGES : COLUMNS_OF_PAIRS;
+}
+
 void corpus_read_as(struct corpus *corpus, const struct corpus_options *options) {
+    const struct corpus_format_properties *format = &corpus_formats[options->format];
     enum corpus_header header = header_of(options);
-    for (uint64_t i = 0; header != corpus->header && i < corpus->count; i++) corpus->files[i].looked_at = 0;
-    corpus->format = &corpus_formats[options->format];
+    int alike = header == corpus->header && format->edges == corpus->format->edges;
+    for (uint64_t i = 0; !alike && i < corpus->count; i++) corpus->files[i].looked_at = 0;
+    corpus->format = format;
     corpus->max_word = options->max_word ? options->max_word : CORPUS_WORD;
     corpus->header = header;
 }
@@ -296,7 +302,7 @@ static uint64_t find_long_word(const char *bytes, uint64_t length, uint64_t most
     return length;
 }
 
-/* Words of a line of pairs at most, which is read as a whole. */
+/* Words at most of a line that is read as a whole: of pairs, or of an edge. */
 enum { LINE_WORDS = 4 };
 
 static int check_words(const struct corpus *corpus, const struct corpus_block *block) {
@@ -315,8 +321,8 @@ static int check_words(const struct corpus *corpus, const struct corpus_block *b
 static int check_growth(const struct corpus *corpus, const struct corpus_block *block) {
     if (check_words(corpus, block)) return -1;
     if (!corpus->format->whole_lines || block->length / LINE_WORDS <= corpus->max_word + CORPUS_BLOCK) return 0;
-    return fail("'%s' line %" PRIu64 " has more than %" PRIu64 " bytes; wanted list, item[, rating[, anything]]",
-                corpus->files[corpus->next - 1].name, corpus->line, block->length);
+    return fail("'%s' line %" PRIu64 " has more than %" PRIu64 " bytes; wanted %s",
+                corpus->files[corpus->next - 1].name, corpus->line, block->length, corpus->format->wanted);
 }
 
 static void end_lines_with_lf(char *bytes, uint64_t length) {
@@ -360,7 +366,7 @@ static int fill(struct corpus *corpus, struct corpus_block *block, int *ended) {
 
 static int look_at_front(struct corpus *corpus, struct corpus_file *file) {
     if (file->looked_at) return 0;
-    if (first_bytes_look(&file->front, file->path, file->name, corpus->header)) return -1;
+    if (first_bytes_look(&file->front, file->path, file->name, corpus->header, set_of(corpus->format))) return -1;
     file->looked_at = 1;
     if (file->front.ratings && !corpus->format->columns && !corpus->said_pairs++)
         warn("the lines of '%s' look like ratings (list, item, rating): corpus.format = pairs reads them as such",
@@ -457,7 +463,8 @@ int corpus_look(const struct corpus *corpus, const struct corpus_options *option
     for (uint64_t i = 0; i < corpus->count && i < files && !result; i++) {
         struct first_bytes front;
         struct corpus_block block = {.path = corpus->files[i].name, .line = 1};
-        block.bytes = first_bytes_read(&front, corpus->files[i].path, block.path, header_of(options), &block.length);
+        block.bytes = first_bytes_read(&front, corpus->files[i].path, block.path, header_of(options),
+                                       set_of(&corpus_formats[options->format]), &block.length);
         block.form = &front.form;
         block.skip = front.skip < block.length ? front.skip : block.length;
         result = block.bytes ? take(user, &block) : -1;

@@ -39,7 +39,7 @@ uint64_t encode_fingerprint(const struct corpus *corpus, const struct vocab *voc
                         0,
                         (uint64_t)options->list_rows};
     uint64_t known = sizeof facts - (options->list_rows ? 0 : sizeof *facts); /* what older streams were made with */
-    if (format->columns) memcpy(&facts[10], &options->min_rating, sizeof options->min_rating);
+    if (format->ratings) memcpy(&facts[10], &options->min_rating, sizeof options->min_rating);
     return XXH3_64bits(facts, known);
 }
 

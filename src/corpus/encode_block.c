@@ -18,7 +18,7 @@ struct encoder {
     const struct vocab *vocab;
     struct encoded *out;
     const struct corpus_options *options;
-    int given, adjacency;
+    int adjacency;
     struct word_query queries[WORDS_BATCH];
     uint32_t ids[WORDS_BATCH];
     int64_t lists[WORDS_BATCH]; /* the row of a list, where the query stands for one; otherwise -1 */
@@ -28,8 +28,7 @@ struct encoder {
     int has_target;      /* adjacency: the line's first token has been taken */
 };
 
-/* 1 where words are the numbers of their rows: corpus.order = given, without a vocabulary that says which they are. */
-static int are_rows(const struct corpus_options *options) {
+int encode_are_rows(const struct corpus_options *options) {
     return options->order == ORDER_GIVEN && !(options->vocab && *options->vocab);
 }
 
@@ -39,13 +38,13 @@ static uint32_t row_of_number(const struct vocab *vocab, const char *word, uint6
     return known ? (uint32_t)id : WORDS_ABSENT;
 }
 
-static void look_up(struct encoder *encoder) {
-    if (!encoder->given) {
-        words_find_batch(&encoder->vocab->words, encoder->queries, encoder->waiting, encoder->ids);
+void encode_rows(const struct vocab *vocab, const struct corpus_options *options, const struct word_query *queries, unsigned count,
+                 uint32_t *rows) {
+    if (!encode_are_rows(options)) {
+        words_find_batch(&vocab->words, queries, count, rows);
         return;
     }
-    for (unsigned i = 0; i < encoder->waiting; i++)
-        encoder->ids[i] = row_of_number(encoder->vocab, encoder->queries[i].word, encoder->queries[i].length);
+    for (unsigned i = 0; i < count; i++) rows[i] = row_of_number(vocab, queries[i].word, queries[i].length);
 }
 
 static int take_line_end(struct encoder *encoder) {
@@ -77,7 +76,7 @@ static int flush(struct encoder *encoder) {
     struct encoded *out = encoder->out;
     if (mem_grow(&out->ids, &out->ids_capacity, out->count + WORDS_BATCH, sizeof *out->ids, "the ids of a block"))
         return -1;
-    look_up(encoder);
+    encode_rows(encoder->vocab, encoder->options, encoder->queries, encoder->waiting, encoder->ids);
     for (unsigned i = 0; i < encoder->waiting; i++)
         if (encoder->lists[i] >= 0)
             take_id(encoder, (uint32_t)encoder->lists[i]);
@@ -109,7 +108,6 @@ static int take_list(struct encoder *encoder, const char *name, uint64_t length)
 static void encoder_start(struct encoder *encoder, const struct vocab *vocab, const struct corpus_options *options,
                           struct encoded *out) {
     *encoder = (struct encoder){.vocab = vocab, .out = out, .options = options};
-    encoder->given = are_rows(options);
     encoder->adjacency = encode_has_targets(options) && !corpus_formats[options->format].scattered;
     encoder->line_began = !out->block.continues;
     encoder->has_target = out->block.continues;
@@ -166,7 +164,7 @@ int encode_block(struct encoded *encoded, const struct vocab *vocab, const struc
 
 static uint32_t row_of_item(const struct gathered *gathered, const struct vocab *vocab, const char *word,
                             uint64_t length) {
-    if (are_rows(gathered->options)) return row_of_number(vocab, word, length);
+    if (encode_are_rows(gathered->options)) return row_of_number(vocab, word, length);
     int64_t row = vocab_find(vocab, word, length);
     return row < 0 ? WORDS_ABSENT : (uint32_t)row;
 }

@@ -33,6 +33,13 @@ static inline int encode_has_targets(const struct corpus_options *options) {
     return corpus_formats[options->format].targets || options->list_rows;
 }
 
+/* Returns 1 where words are the numbers of their rows: corpus.order = given, without a vocabulary that says which they are. */
+int encode_are_rows(const struct corpus_options *options);
+
+/* Finds the rows of words that were asked for (words_ask), WORDS_BATCH at most; WORDS_ABSENT: no row. */
+void encode_rows(const struct vocab *vocab, const struct corpus_options *options, const struct word_query *queries, unsigned count,
+                 uint32_t *rows);
+
 /* Encodes encoded->block; the arrays' earlier contents are overwritten. Returns 0, or -1 after fail(). */
 int encode_block(struct encoded *encoded, const struct vocab *vocab, const struct corpus_options *options);
 

@@ -3,6 +3,7 @@
 #define SPTX_FIELDS_H
 
 #include "corpus.h"
+#include "edges.h"
 
 struct corpus_field {
     enum token_part part;
@@ -17,6 +18,8 @@ struct corpus_fields {
     const struct corpus_block *block;
     struct corpus_cursor cursor;
     double min_rating;
+    enum corpus_weights weights; /* of a graph's edges */
+    struct edges_left left;      /* edges that were read and left out */
     uint64_t index;            /* of the next token of the line */
     struct corpus_field later; /* was read together with the last field, and comes next */
     int has_later;
@@ -32,7 +35,7 @@ static inline int corpus_fields_next(struct corpus_fields *fields, struct corpus
 
 /* The readers. Tokens: each token of a line is a field, and each line has an end. Pairs: a line is two fields, its
  * list's name and an item, and no line's end is given; lines with a lower rating than options->min_rating are left out.
- */
-corpus_reader fields_of_tokens, fields_of_pairs;
+ * Edges: a line is two fields, its nodes; self-loops and edges of weight 0 are left out. */
+corpus_reader fields_of_tokens, fields_of_pairs, fields_of_edges;
 
 #endif

@@ -53,9 +53,9 @@ static int look_at_ends(struct first_bytes *front, struct piece *piece) {
 }
 
 static int look_for_header(struct first_bytes *front, const struct piece *piece, enum corpus_header header,
-                           const char *path) {
+                           enum column_set set, const char *path) {
     const char *data = piece->bytes + front->skip, *end = piece->bytes + piece->length;
-    struct pairs_front found = pairs_front(data, (uint64_t)(end - data), piece->whole, header != HEADER_NO);
+    struct pairs_front found = pairs_front(data, (uint64_t)(end - data), piece->whole, header != HEADER_NO, set);
     if (header == HEADER_YES && !found.first_length && !piece->whole)
         return fail("the first line of '%s' is longer than %d bytes: corpus.header = yes has no header to leave out",
                     path, FIRST_BYTES);
@@ -80,11 +80,12 @@ static int look_at_lines(struct first_bytes *front, const struct piece *piece) {
     return form < 0 ? -1 : 0;
 }
 
-static int look(struct first_bytes *front, struct piece *piece, const char *path, enum corpus_header header) {
+static int look(struct first_bytes *front, struct piece *piece, const char *path, enum corpus_header header,
+                enum column_set set) {
     if (look_at_ends(front, piece)) return -1;
     front->skip = text_mark(piece->bytes, piece->length);
     if (look_at_lines(front, piece)) return -1;
-    return look_for_header(front, piece, header, path);
+    return look_for_header(front, piece, header, set, path);
 }
 
 /* Reads the first bytes of a file. The caller releases in any case. */
@@ -109,11 +110,11 @@ int first_bytes_check(const char *path, const char *name) {
 }
 
 char *first_bytes_read(struct first_bytes *front, const char *path, const char *name, enum corpus_header header,
-                       uint64_t *length) {
+                       enum column_set set, uint64_t *length) {
     struct piece piece;
     char *bytes = NULL;
     *front = (struct first_bytes){0};
-    if (!piece_open(&piece, path, name) && !look(front, &piece, name, header)) {
+    if (!piece_open(&piece, path, name) && !look(front, &piece, name, header, set)) {
         *length = whole_lines(&piece);
         bytes = piece.bytes;
         piece.bytes = NULL;
@@ -122,10 +123,11 @@ char *first_bytes_read(struct first_bytes *front, const char *path, const char *
     return bytes;
 }
 
-int first_bytes_look(struct first_bytes *front, const char *path, const char *name, enum corpus_header header) {
+int first_bytes_look(struct first_bytes *front, const char *path, const char *name, enum corpus_header header,
+                     enum column_set set) {
     struct piece piece;
     *front = (struct first_bytes){0};
-    int result = piece_open(&piece, path, name) || look(front, &piece, name, header) ? -1 : 0;
+    int result = piece_open(&piece, path, name) || look(front, &piece, name, header, set) ? -1 : 0;
     piece_close(&piece);
     return result;
 }

@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-/* corpus.header: does the first line of a file of pairs name its columns? */
+/* corpus.header: does the first line of a file of pairs or edges name its columns? */
 enum corpus_header { HEADER_NO, HEADER_YES, HEADER_AUTO };
 
 /* Bytes that are looked at, which hold more than any file's header and the line after it. */
@@ -24,12 +24,13 @@ struct first_bytes {
 /* Sentences call the file `name`. Returns -1 after fail() where it holds no text (kind.h) or cannot be unpacked, otherwise 0. */
 int first_bytes_check(const char *path, const char *name);
 
-/* Looks at the file. Returns 0, or -1 after fail(). Only pairs have headers; other formats pass HEADER_NO. */
-int first_bytes_look(struct first_bytes *front, const char *path, const char *name, enum corpus_header header);
+/* Looks at the file. Returns 0, or -1 after fail(). Only pairs and edges have headers; other formats pass HEADER_NO. */
+int first_bytes_look(struct first_bytes *front, const char *path, const char *name, enum corpus_header header,
+                     enum column_set set);
 
 /* Looks at the file and returns the bytes it has looked at, for the caller to free: at most FIRST_BYTES, up to the end
  * of the last whole line. Where CR ends the lines, it is replaced by LF. NULL after fail(). */
 char *first_bytes_read(struct first_bytes *front, const char *path, const char *name, enum corpus_header header,
-                       uint64_t *length);
+                       enum column_set set, uint64_t *length);
 
 #endif

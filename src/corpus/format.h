@@ -31,7 +31,10 @@ struct corpus_format_properties {
     int sentences;            /* 1: lines are running text, cut after corpus.max_sentence tokens */
     int targets;              /* 1: a line's first word is a target, and the others are its contexts */
     int names;                /* 1: lists have names, which can be rows of their own (corpus_options.list_rows) */
-    int columns;              /* 1: lines have columns: a file may begin with their names, and one holds ratings */
+    int columns;              /* 1: lines have columns, whose names a file may begin with */
+    int ratings;              /* 1: one of them holds ratings */
+    int edges;                /* 1: a line is an edge of a graph; it is encoded as a graph (graph.h), and not as ids in a row */
+    const char *wanted;       /* the fields of a line, for sentences; of formats with columns */
     int whole_lines;          /* 1: the fields of a line are read together, so a block ends where a line does */
     int scattered;            /* 1: a line is one item of a list, whose other items may come anywhere */
 };

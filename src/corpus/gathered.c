@@ -27,6 +27,7 @@ void gathered_release(struct gathered *gathered) {
     free(gathered->ids);
     free(gathered->ends);
     free(gathered->names);
+    free(gathered->weights);
     *gathered = (struct gathered){0};
 }
 
@@ -284,6 +285,50 @@ int gathered_take_pairs(struct gathered *gathered, const struct tokens *lists, c
     return 0;
 }
 
+/* ---- edges ---- */
+
+/* Reads the weight of edge i of a block; 1 where edges have none. */
+static int weight_at(const struct gathered *gathered, const double *weights, uint64_t i, float *weight) {
+    *weight = 1;
+    if (!weights || gathered->options->weights == WEIGHTS_NO || !edges_weight(weights[i], weight)) return 0;
+    return fail("the weight %g of edge %" PRIu64 " of a block is not a positive finite number that 32 bits hold (1.2e-38 to 3.4e38)",
+                weights[i], i);
+}
+
+static int keep_edge(struct gathered *gathered, uint32_t from, uint32_t to, float weight) {
+    if (from == WORDS_ABSENT || to == WORDS_ABSENT) return fail("a node of edge %" PRIu64 " is empty", gathered->tokens / 2);
+    gathered->left.loops += from == to;
+    gathered->left.zeros += from != to && weight == 0;
+    if (from == to || weight == 0) return 0;
+    if (gathered->weights) gathered->weights[gathered->tokens / 2] = weight;
+    uint32_t ends[] = {from, to};
+    keep_words(gathered, ends, 2);
+    return 0;
+}
+
+/* Makes room for the weights of `count` more edges. */
+static int grow_weights(struct gathered *gathered, const double *weights, uint64_t count) {
+    if (gathered->tokens && !weights != !gathered->weights) return fail_usage("some edges have weights, and others have none");
+    return weights ? mem_grow(&gathered->weights, &gathered->weights_capacity, gathered->tokens / 2 + count, sizeof *gathered->weights,
+                              "the weights of edges")
+                   : 0;
+}
+
+int gathered_take_edges(struct gathered *gathered, const struct tokens *from, const struct tokens *to, const double *weights) {
+    uint64_t count = from->count;
+    if (count != to->count) return fail_usage("%" PRIu64 " nodes and %" PRIu64 " nodes are no edges", count, to->count);
+    if (!count) return 0;
+    if (interrupt_check() || grow_weights(gathered, weights, count) || grow_ids(gathered, 3 * count)) return -1;
+    uint32_t *ends = gathered->ids + gathered->tokens + count, *others = ends + count; /* behind what is kept of them */
+    if (numbers_of(gathered, &gathered->items, from, 0, count, ends) || numbers_of(gathered, &gathered->items, to, 0, count, others))
+        return -1;
+    for (uint64_t i = 0; i < count; i++) {
+        float weight;
+        if (weight_at(gathered, weights, i, &weight) || keep_edge(gathered, ends[i], others[i], weight)) return -1;
+    }
+    return 0;
+}
+
 /* ---- the whole ---- */
 
 static uint64_t hash_words(const struct gathered_words *words, uint64_t sum) {
@@ -294,5 +339,6 @@ uint64_t gathered_fingerprint(const struct gathered *g) {
     uint64_t sum = hash_words(&g->lists, hash_words(&g->items, g->sentences));
     if (g->tokens) sum = XXH3_64bits_withSeed(g->ids, g->tokens * sizeof *g->ids, sum);
     if (g->sentences) sum = XXH3_64bits_withSeed(g->ends, g->sentences * sizeof *g->ends, sum);
+    if (g->weights) sum = XXH3_64bits_withSeed(g->weights, g->tokens / 2 * sizeof *g->weights, sum);
     return g->named ? XXH3_64bits_withSeed(g->names, g->named * sizeof *g->names, sum) : sum;
 }

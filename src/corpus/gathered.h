@@ -14,6 +14,7 @@
 #define SPTX_GATHERED_H
 
 #include "corpus.h"
+#include "edges.h"
 #include "word_counts.h"
 #include "words.h"
 
@@ -55,6 +56,9 @@ struct gathered {
     uint64_t sentences, ends_capacity;
     uint32_t *names; /* the number of each sentence's or each pair's list; nothing where no list has a name */
     uint64_t named, names_capacity;
+    float *weights; /* [tokens / 2]: of edges, whose nodes stand in ids, two by two; NULL: none has a weight */
+    uint64_t weights_capacity;
+    struct edges_left left; /* edges that were left out */
 };
 
 void gathered_release(struct gathered *gathered); /* harmless on a zeroed one */
@@ -70,6 +74,9 @@ int gathered_take_sentences(struct gathered *gathered, const struct tokens *toke
 /* Takes pairs: lists[i] holds items[i], rated ratings[i] (NULL, or NaN: not rated). */
 int gathered_take_pairs(struct gathered *gathered, const struct tokens *lists, const struct tokens *items,
                         const double *ratings);
+
+/* Takes edges from from[i] to to[i], which weigh weights[i] (NULL: nothing). Blocks with weights and without do not mix. */
+int gathered_take_edges(struct gathered *gathered, const struct tokens *from, const struct tokens *to, const double *weights);
 
 /* Returns a number that changes with the data. */
 uint64_t gathered_fingerprint(const struct gathered *gathered);

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
+#include <zstd.h>
 
 struct generator {
     const struct generate_options *options;
@@ -24,7 +25,7 @@ struct generator {
     struct progress progress;
 };
 
-/* The letter that every word begins with, before its number. */
+/* The letter that every word begins with, before its number; 0: none. */
 static char letter_of(const struct generator *generator) {
     return *generator->lines.shape.letter;
 }
@@ -42,6 +43,8 @@ struct piece {
     char *bytes; /* the bytes that take_line() made of the lines */
     uint64_t used, capacity;
     uint32_t length[PIECE_LINES]; /* bytes of each line */
+    char *packed;                 /* a frame of zstd's with these bytes, where they are packed */
+    uint64_t packed_used, packed_capacity;
 };
 
 /* Turns a drawn line into at most LINE_BYTES bytes at `out`, on any thread, and returns how many. */
@@ -56,8 +59,18 @@ struct round {
     void *context;
     struct piece *pieces;
     uint64_t count;
+    int packed; /* 1: each piece is packed, too */
     _Atomic uint64_t next;
 };
+
+enum { PACKING = 3 }; /* zstd's level */
+
+static int pack(struct piece *piece) {
+    uint64_t most = ZSTD_compressBound(piece->used);
+    if (mem_grow(&piece->packed, &piece->packed_capacity, most, 1, "packing lines")) return -1;
+    piece->packed_used = ZSTD_compress(piece->packed, most, piece->bytes, piece->used, PACKING);
+    return ZSTD_isError(piece->packed_used) ? fail("cannot pack lines: %s", ZSTD_getErrorName(piece->packed_used)) : 0;
+}
 
 static int draw_pieces(void *context, unsigned worker) {
     struct round *round = context;
@@ -73,6 +86,7 @@ static int draw_pieces(void *context, unsigned worker) {
             piece->length[i] = (uint32_t)length;
             piece->used += length;
         }
+        if (round->packed && pack(piece)) return -1;
     }
     return 0;
 }
@@ -87,10 +101,10 @@ static uint64_t next_round(struct round *round, uint64_t capacity, uint64_t firs
     return first;
 }
 
-static int each_line(struct generator *generator, const char *what, take_line *take, put_piece *put, void *context) {
+static int each_line(struct generator *generator, const char *what, take_line *take, put_piece *put, void *context, int packed) {
     struct pool *pool = pool_open(0);
     uint64_t capacity = pool ? (uint64_t)PIECES_A_THREAD * pool_threads(pool) : 0, lines = generator->options->lists;
-    struct round round = {.generator = generator, .take = take, .context = context};
+    struct round round = {.generator = generator, .take = take, .context = context, .packed = packed};
     int result = pool && (round.pieces = mem_zalloc(capacity, sizeof *round.pieces, "lines")) ? 0 : -1;
     progress_start(&generator->progress, what, 1);
     for (uint64_t at = 0; at < lines && !result;) {
@@ -100,7 +114,10 @@ static int each_line(struct generator *generator, const char *what, take_line *t
         for (uint64_t i = 0; i < round.count && put && !result; i++) result = put(context, &round.pieces[i]);
     }
     progress_end(&generator->progress);
-    for (uint64_t i = 0; i < capacity && round.pieces; i++) free(round.pieces[i].bytes);
+    for (uint64_t i = 0; i < capacity && round.pieces; i++) {
+        free(round.pieces[i].bytes);
+        free(round.pieces[i].packed);
+    }
     free(round.pieces);
     pool_close(pool);
     return result;
@@ -109,15 +126,21 @@ static int each_line(struct generator *generator, const char *what, take_line *t
 /* Finishes the files beside the corpus before it is renamed, and renames them right after it. A full disk then keeps
  * the older files. */
 static int finish_beside(struct generator *generator) {
-    return file_finish(&generator->groups) || (generator->vocab.path && file_finish(&generator->vocab)) ? -1 : 0;
+    if (generator->groups.path && file_finish(&generator->groups)) return -1;
+    return generator->vocab.path ? file_finish(&generator->vocab) : 0;
 }
 
 static int commit_beside(struct generator *generator) {
-    if (file_commit(&generator->groups)) return -1;
+    if (generator->groups.path && file_commit(&generator->groups)) return -1;
     return generator->vocab.path ? file_commit(&generator->vocab) : 0;
 }
 
 /* ---- as text ---- */
+
+static int ends_in(const char *path, const char *ending) {
+    size_t n = strlen(path), m = strlen(ending);
+    return n > m && !strcmp(path + n - m, ending);
+}
 
 static char *put_number(char *out, uint64_t number) {
     char digits[20];
@@ -142,13 +165,13 @@ static uint64_t take_text(void *context, const struct drawn_line *line, uint64_t
         at = put_number(at + 4, number);
         *at++ = ' ';
     }
-    if (output->generator->options->kind == GENERATE_PAPERS) {
-        *at++ = letter;
+    if (output->generator->options->kind == GENERATE_PAPERS || output->generator->options->kind == GENERATE_GRAPH) {
+        if (letter) *at++ = letter;
         at = put_number(at, line->target);
         *at++ = ' ';
     }
     for (uint64_t i = 0; i < line->count; i++) {
-        *at++ = letter;
+        if (letter) *at++ = letter;
         at = put_number(at, line->rows[i]);
         *at++ = ' ';
     }
@@ -159,13 +182,14 @@ static uint64_t take_text(void *context, const struct drawn_line *line, uint64_t
 
 static int put_text(void *context, const struct piece *piece) {
     struct text_output *output = context;
-    return file_write(&output->file, piece->bytes, piece->used);
+    return piece->packed ? file_write(&output->file, piece->packed, piece->packed_used)
+                         : file_write(&output->file, piece->bytes, piece->used);
 }
 
 static int write_text(struct generator *generator, const char *path) {
     struct text_output output = {generator, {.fd = -1}};
     if (file_writer_open(&output.file, path)) return -1;
-    if (!each_line(generator, "generating", take_text, put_text, &output) && !finish_beside(generator))
+    if (!each_line(generator, "generating", take_text, put_text, &output, ends_in(path, ".zst")) && !finish_beside(generator))
         return file_commit(&output.file);
     file_abandon(&output.file);
     return -1;
@@ -175,6 +199,7 @@ static int write_text(struct generator *generator, const char *path) {
 
 static int write_groups(struct generator *generator, const char *path) {
     const struct line_shape *shape = &generator->lines.shape;
+    if (generator->options->kind == GENERATE_GRAPH) return 0;
     int result = file_writer_open(&generator->groups, path);
     for (uint64_t row = 0; row < generator->options->rows && !result; row++) {
         char line[96], *at = line;
@@ -311,12 +336,12 @@ static int write_ids(struct generator *generator, const char *path, const char *
     output.ranks = mem_zalloc(rows, sizeof *output.ranks, "ranks");
     int result = -1;
     if (!by_id || !output.counts || !output.ranks) goto out;
-    if (each_line(generator, "counting", take_counts, NULL, &output)) goto out;
+    if (each_line(generator, "counting", take_counts, NULL, &output, 0)) goto out;
     if (rank_rows(output.counts, rows, by_id)) goto out;
     for (uint64_t id = 0; id < rows; id++) output.ranks[by_id[id]] = (uint32_t)id;
     if (write_vocab(generator, &output, by_id, vocab_path, &fingerprint)) goto out;
     if (idstream_writer_open(&output.stream, path)) goto out;
-    result = each_line(generator, "generating", take_ids, put_ids, &output);
+    result = each_line(generator, "generating", take_ids, put_ids, &output, 0);
     if (!result) result = finish_beside(generator);
     if (!result)
         result = idstream_writer_commit(&output.stream, fingerprint);
@@ -331,11 +356,6 @@ out:
 
 /* ---- both ---- */
 
-static int ends_in(const char *path, const char *ending) {
-    size_t n = strlen(path), m = strlen(ending);
-    return n > m && !strcmp(path + n - m, ending);
-}
-
 static char *beside(const char *path, const char *ending) {
     char *out = mem_alloc(strlen(path) + strlen(ending) + 1, 1, "a path");
     if (out) sprintf(out, "%s%s", path, ending);
@@ -346,10 +366,13 @@ int generate_write(const struct generate_options *options, const char *path) {
     struct generator *generator = mem_zalloc(1, sizeof *generator, "generating");
     char *groups = beside(path, ".groups.tsv"), *vocab = beside(path, ".vocab.tsv");
     int result = generator && groups && vocab ? 0 : -1;
-    if (!result && (!options->rows || options->rows > WORDS_MOST || !options->lists || options->lists >> 48))
-        result = fail("a corpus of %" PRIu64 " rows and %" PRIu64
-                      " lines cannot be made; rows go from 1 to %u, lines from 1 to 2^48 - 1",
-                      options->rows, options->lists, WORDS_MOST);
+    uint64_t least = options->kind == GENERATE_GRAPH ? 2 : 1;
+    if (!result && (options->rows < least || options->rows > WORDS_MOST || !options->lists || options->lists >> 48))
+        result = fail("a corpus of %" PRIu64 " rows and %" PRIu64 " lines cannot be made; rows go from %" PRIu64
+                      " to %u, lines from 1 to 2^48 - 1",
+                      options->rows, options->lists, least, WORDS_MOST);
+    if (!result && options->kind == GENERATE_GRAPH && ends_in(path, ".ids"))
+        result = fail("'%s': a graph is no id stream; wanted a file of edges, whose name may end in .zst", path);
     if (!result) {
         generator->options = options;
         generator->groups.fd = generator->vocab.fd = -1;

@@ -11,23 +11,27 @@
  *                                its own field; papers come in a random order, each once before any comes again
  *   words   "w3 w17 .."          topics of 512; a sentence has 20 words, half of them of its one topic
  *
+ *   graph   "17 4"               edges as R-MAT draws them (Chakrabarti et al. 2004): each bit of the two numbers is one of four
+ *                                quadrants, with probabilities .57, .19, .19 and .05. A node's number is its word; edges may come
+ *                                more than once, and none is a self-loop. Its rows are in no groups
+ *
  * PATH.groups.tsv says which groups were planted: book TAB series TAB genre, paper TAB field, word TAB topic.
  *
  * A PATH that ends in .ids becomes an id stream (idstream.h) with PATH.vocab.tsv, and no text is written: ids are frequency
  * ranks, a list has no name, a paper is the first id of its line, and rows that no line names come last, with a count of 0. Such a
- * path serves as corpus.path as it is.
+ * path serves as corpus.path as it is. A PATH that ends in .zst is packed, as frames of 4,096 lines.
  */
 #ifndef SPTX_GENERATE_H
 #define SPTX_GENERATE_H
 
 #include <stdint.h>
 
-enum generate_kind { GENERATE_BOOKS, GENERATE_PAPERS, GENERATE_WORDS };
+enum generate_kind { GENERATE_BOOKS, GENERATE_PAPERS, GENERATE_WORDS, GENERATE_GRAPH, GENERATE_KINDS };
 
 struct generate_options {
     enum generate_kind kind;
-    uint64_t rows;  /* books, papers or words: 1 to 4,294,967,294 */
-    uint64_t lists; /* lists, papers that cite, or sentences: 1 to 2^48 - 1 */
+    uint64_t rows;  /* books, papers, words or nodes: 1 (nodes: 2) to 4,294,967,294 */
+    uint64_t lists; /* lists, papers that cite, sentences or edges: 1 to 2^48 - 1 */
     uint32_t seed;
 };
 

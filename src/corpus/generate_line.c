@@ -12,16 +12,17 @@ static const struct line_shape shapes[] = {
     [GENERATE_BOOKS] = {"books", "b", 4096, 8, 5, 80, SHARE(0.30), SHARE(0.55)},
     [GENERATE_PAPERS] = {"papers", "p", 2048, 0, 4, 44, 0, SHARE(0.90)},
     [GENERATE_WORDS] = {"words", "w", 512, 0, 20, 21, 0, SHARE(0.50)},
+    [GENERATE_GRAPH] = {"graph", "", 1, 0, 1, 2, 0, 0},
 };
 
 int generate_kind_named(const char *name) {
-    const char *names[3];
-    for (int kind = 0; kind < 3; kind++) {
+    const char *names[GENERATE_KINDS];
+    for (int kind = 0; kind < GENERATE_KINDS; kind++) {
         names[kind] = shapes[kind].name;
         if (!strcmp(name, names[kind])) return kind;
     }
-    const char *near = text_nearest(name, names, 3);
-    return fail_usage("'%s' is not a kind of corpus; wanted books, papers or words%s%s%s", name,
+    const char *near = text_nearest(name, names, GENERATE_KINDS);
+    return fail_usage("'%s' is not a kind of corpus; wanted books, papers, words or graph%s%s%s", name,
                       near ? " (did you mean " : "", near ? near : "", near ? "?)" : "");
 }
 
@@ -94,8 +95,48 @@ static void draw_groups(const struct line_source *source, uint64_t number, uint3
         for (int i = 0; i < 4; i++) groups[i] = target / source->shape.group;
 }
 
+/* ---- edges ---- */
+
+/* A draw of 16 bits is in the quadrant without either bit (.57), with the second (.19), with the first (.19), or with both. These
+ * are the bounds between them. */
+enum { SECOND_BIT = 37356, FIRST_BIT = 49807, BOTH_BITS = 62259, BITS_A_DRAW = 8 };
+
+/* Draws an edge among all numbers of `bits` bits. */
+static void draw_quadrants(const struct generate_options *options, uint64_t number, uint32_t attempt, unsigned bits, uint64_t ends[2]) {
+    struct draw4 drawn = {{0}};
+    ends[0] = ends[1] = 0;
+    for (unsigned bit = 0; bit < bits; bit++) {
+        if (bit % BITS_A_DRAW == 0)
+            drawn = draw_at(options->seed, DRAW_GENERATE, number, 3, bit / BITS_A_DRAW + (attempt << 16));
+        uint32_t part = drawn.word[bit % BITS_A_DRAW / 2] >> (bit % 2 * 16) & 0xFFFF;
+        ends[0] |= (uint64_t)(part >= FIRST_BIT) << bit;
+        ends[1] |= (uint64_t)((part >= SECOND_BIT && part < FIRST_BIT) || part >= BOTH_BITS) << bit;
+    }
+}
+
+/* Draws an edge anew while it is a self-loop or leads past the last node. */
+static void draw_edge(const struct generate_options *options, uint64_t number, struct drawn_line *line) {
+    unsigned bits = 64 - (unsigned)__builtin_clzll(options->rows - 1);
+    uint64_t ends[2] = {0, 0}, rows = options->rows;
+    for (uint32_t attempt = 0; attempt < DRAW_ATTEMPTS; attempt++) {
+        draw_quadrants(options, number, attempt, bits, ends);
+        if (ends[0] != ends[1] && ends[0] < rows && ends[1] < rows) break;
+    }
+    ends[0] %= rows;
+    ends[1] %= rows;
+    line->target = (uint32_t)ends[0];
+    line->rows[0] = (uint32_t)(ends[0] == ends[1] ? (ends[1] + 1) % rows : ends[1]);
+    line->count = 1;
+}
+
+/* ---- lines ---- */
+
 void line_draw(const struct line_source *source, uint64_t number, struct drawn_line *line) {
     const struct generate_options *options = source->options;
+    if (options->kind == GENERATE_GRAPH) {
+        draw_edge(options, number, line);
+        return;
+    }
     struct draw4 drawn = draw_at(options->seed, DRAW_GENERATE, number, 0, 0);
     uint64_t span = source->beyond - source->least, groups[4];
     uint64_t length = powers_floor(&source->powers, source->least + draw_below(draw_pair(drawn, 0), span));

@@ -3,8 +3,9 @@
  * Draws are addressed as
  *
  *   position  line
- *   epoch     0: the line's length and groups; 1: its tokens
+ *   epoch     0: the line's length and groups; 1: its tokens; 3: an edge
  *   index     slot of the token + attempt << 16; word 0 chooses the source, words 2 and 3 choose the token
+ *             of an edge: eighth of the bits + attempt << 16; a bit has 16 bits of the draw
  *
  * so any line can be drawn by any thread, twice and in any order.
  */
@@ -40,7 +41,7 @@ struct line_source {
 void line_source_init(struct line_source *source, const struct generate_options *options);
 
 struct drawn_line {
-    uint32_t target; /* papers: the one that cites */
+    uint32_t target; /* papers: the one that cites; graph: an edge's first node */
     uint64_t count;
     uint32_t rows[LINE_TOKENS];
 };

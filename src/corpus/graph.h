@@ -1,10 +1,14 @@
 /* graph: the arcs of a graph in one mapped file, as compressed sparse rows (CSR). Walks are drawn from it.
  *
  *   starts      0     2           5     6  ..        [nodes + 1]  node v has arcs starts[v] .. starts[v + 1] - 1
- *   neighbours  1 4   0 2 7       1     ..           [arcs]       rising within a node, none twice, none the node itself
- *   weights     .5 1  .5 2 1      2     ..           [arcs]       where edges have weights
+ *   neighbours  1 4   0 2 7       1     ..           [arcs]       rising within a node, none twice, none the node
+ * itself weights     .5 1  .5 2 1      2     ..           [arcs]       where edges have weights
  *
  * A node is a row of the vocabulary. An undirected edge is two arcs.
+ *
+ * The file (graph_write.h): a header (magic, version, flags, fingerprint, nodes, arcs, checksum of all that follows),
+ * neighbours from byte 128, weights where edges have them, padding to 8, starts. Opening reads all of it, with all
+ * threads, and verifies all of the above.
  */
 #ifndef SPTX_GRAPH_H
 #define SPTX_GRAPH_H
@@ -25,8 +29,14 @@ struct graph {
     struct file_map map;
 };
 
-/* Maps a graph's file that was made with this fingerprint and a vocabulary of `rows` words, and checks all of it. Returns 0,
- * or -1 after fail(). */
+enum { GRAPH_HEADER = 128 };
+#define GRAPH_MAGIC "SPTX-CSR"
+
+/* Returns the bytes of a graph's file, and of its mapping. */
+uint64_t graph_bytes(uint64_t nodes, uint64_t arcs, int weighted);
+
+/* Maps a graph's file that was made with this fingerprint and a vocabulary of `rows` words, and checks all of it.
+ * Returns 0, or -1 after fail(). */
 int graph_open(struct graph *graph, const char *path, uint64_t fingerprint, uint64_t rows, struct pool *pool);
 void graph_close(struct graph *graph); /* harmless on a zeroed one */
 

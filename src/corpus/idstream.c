@@ -1,6 +1,5 @@
 #include "idstream.h"
 
-#include "base/interrupt.h"
 #include "base/memory.h"
 #include "base/report.h"
 
@@ -17,7 +16,7 @@ struct header {
     uint64_t fingerprint, tokens, sentences, sum;
     char rest[IDSTREAM_HEADER - 48];
 };
-enum { VERSION = 2, PIECE = 1 << 18 };
+enum { VERSION = 2 };
 _Static_assert(sizeof(struct header) == IDSTREAM_HEADER, "ids start at byte 128");
 
 static uint64_t padded(uint64_t tokens) {
@@ -30,11 +29,7 @@ int idstream_writer_open(struct idstream_writer *writer, const char *path) {
     static const struct header none;
     *writer = (struct idstream_writer){.file.fd = -1};
     if (file_writer_open(&writer->file, path)) return -1;
-    writer->piece = XXH3_createState();
-    writer->sum = XXH3_createState();
-    if (!writer->piece || !writer->sum) fail("not enough memory for a checksum");
-    if (!writer->piece || !writer->sum || XXH3_64bits_reset(writer->piece) != XXH_OK ||
-        XXH3_64bits_reset(writer->sum) != XXH_OK ||
+    if (piece_sum_open(&writer->sum) ||
         mem_grow(&writer->starts, &writer->capacity, 1, sizeof *writer->starts, "the sentences' starts") ||
         file_write(&writer->file, &none, sizeof none)) {
         idstream_writer_abandon(writer);
@@ -44,21 +39,8 @@ int idstream_writer_open(struct idstream_writer *writer, const char *path) {
     return 0;
 }
 
-static void end_piece(struct idstream_writer *writer) {
-    uint64_t sum = XXH3_64bits_digest(writer->piece);
-    XXH3_64bits_update(writer->sum, &sum, sizeof sum);
-    XXH3_64bits_reset(writer->piece);
-    writer->in_piece = 0;
-}
-
 static int put(struct idstream_writer *writer, const void *data, uint64_t length) {
-    const char *bytes = data;
-    for (uint64_t at = 0, n; at < length; at += n) {
-        n = PIECE - writer->in_piece < length - at ? PIECE - writer->in_piece : length - at;
-        XXH3_64bits_update(writer->piece, bytes + at, n);
-        writer->in_piece += n;
-        if (writer->in_piece == PIECE) end_piece(writer);
-    }
+    piece_sum_add(&writer->sum, data, length);
     return length ? file_write(&writer->file, data, length) : 0;
 }
 
@@ -84,12 +66,11 @@ int idstream_writer_commit(struct idstream_writer *writer, uint64_t fingerprint)
     static const uint32_t padding;
     int result = put(writer, &padding, (padded(writer->tokens) - writer->tokens) * sizeof padding);
     if (!result) result = put(writer, writer->starts, (writer->sentences + 1) * sizeof *writer->starts);
-    if (writer->in_piece) end_piece(writer);
     struct header header = {.version = VERSION,
                             .fingerprint = fingerprint,
                             .tokens = writer->tokens,
                             .sentences = writer->sentences,
-                            .sum = XXH3_64bits_digest(writer->sum)};
+                            .sum = piece_sum_end(&writer->sum)};
     memcpy(header.magic, CORPUS_STREAM_MAGIC, sizeof header.magic);
     if (!result) result = file_write_at(&writer->file, 0, &header, sizeof header);
     if (!result) result = file_commit(&writer->file);
@@ -99,8 +80,7 @@ int idstream_writer_commit(struct idstream_writer *writer, uint64_t fingerprint)
 
 void idstream_writer_abandon(struct idstream_writer *writer) {
     file_abandon(&writer->file);
-    XXH3_freeState(writer->piece);
-    XXH3_freeState(writer->sum);
+    piece_sum_close(&writer->sum);
     free(writer->starts);
     *writer = (struct idstream_writer){.file.fd = -1};
 }
@@ -125,15 +105,11 @@ static int header_fits(const struct file_map *map, struct header *header) {
            header->version <= VERSION && sizes_agree(header, map->size);
 }
 
-/* All threads check a file, a piece (PIECE bytes) at a time: they compute its checksums and look if its values are
- * possible. Bytes with the right checksum may still hold an id without a row, or a sentence that ends before it
- * begins. */
+/* All threads look if a file's values are possible. Bytes with the right checksum may still hold an id without a row, or a
+ * sentence that ends before it begins. */
 struct checking {
     const struct idstream *stream;
-    const char *bytes; /* [size], after the header */
-    uint64_t size, rows;
-    uint64_t *sums;    /* [pieces] */
-    _Atomic uint64_t next;
+    uint64_t rows;
     atomic_int senseless;
 };
 
@@ -159,20 +135,15 @@ static void items_between(uint64_t from, uint64_t to, uint64_t size, uint64_t mo
     *end = to / size < most ? to / size : most;
 }
 
-static int check_pieces(void *context, unsigned worker) {
+static void look_at_piece(void *context, uint64_t from, uint64_t to) {
     struct checking *c = context;
     const struct idstream *stream = c->stream;
-    uint64_t from, to, first, end, ids = padded(stream->tokens) * 4;
-    while (pool_take(&c->next, c->size, PIECE, &from, &to)) {
-        if (interrupt_check()) return -1;
-        c->sums[from / PIECE] = XXH3_64bits(c->bytes + from, to - from);
-        items_between(from, to, sizeof *stream->ids, stream->tokens, &first, &end);
-        int sense = ids_have_rows(stream, first, end, c->rows);
-        items_between(from > ids ? from - ids : 0, to > ids ? to - ids : 0, sizeof *stream->starts, stream->sentences, &first,
-                      &end);
-        if (!sense || !sentences_follow(stream, first, end)) atomic_store(&c->senseless, 1);
-    }
-    return 0;
+    uint64_t first, end, ids = padded(stream->tokens) * 4;
+    items_between(from, to, sizeof *stream->ids, stream->tokens, &first, &end);
+    int sense = ids_have_rows(stream, first, end, c->rows);
+    items_between(from > ids ? from - ids : 0, to > ids ? to - ids : 0, sizeof *stream->starts, stream->sentences, &first,
+                  &end);
+    if (!sense || !sentences_follow(stream, first, end)) atomic_store(&c->senseless, 1);
 }
 
 /* Names the first impossible value of a stream that is known to hold one. */
@@ -199,21 +170,13 @@ static int say_damaged(const char *path, uint64_t size) {
 /* Reads all of it once. The stream's checksum is made of pieces in every version, so that equal contents have equal
  * checksums. */
 static int check(struct idstream *stream, const struct header *header, const char *path, uint64_t rows, struct pool *pool) {
-    struct checking c = {.stream = stream,
-                         .bytes = stream->map.data + sizeof *header,
-                         .size = stream->map.size - sizeof *header,
-                         .rows = rows};
-    uint64_t pieces = (c.size + PIECE - 1) / PIECE;
-    c.sums = mem_alloc(pieces, sizeof *c.sums, "checking an id stream");
-    int result = c.sums ? pool_run(pool, check_pieces, &c) : -1;
-    if (!result) {
-        stream->checksum = XXH3_64bits(c.sums, pieces * sizeof *c.sums);
-        uint64_t sum = header->version == 1 ? XXH3_64bits(c.bytes, c.size) : stream->checksum;
-        if (sum != header->sum) result = say_damaged(path, stream->map.size);
-        else if (c.senseless) result = say_senseless(stream, path, rows);
-    }
-    free(c.sums);
-    return result;
+    struct checking c = {.stream = stream, .rows = rows};
+    const char *bytes = stream->map.data + sizeof *header;
+    uint64_t size = stream->map.size - sizeof *header;
+    if (piece_sum_of(bytes, size, pool, look_at_piece, &c, &stream->checksum)) return -1;
+    uint64_t sum = header->version == 1 ? XXH3_64bits(bytes, size) : stream->checksum;
+    if (sum != header->sum) return say_damaged(path, stream->map.size);
+    return c.senseless ? say_senseless(stream, path, rows) : 0;
 }
 
 /* ---- reading ---- */

@@ -11,6 +11,7 @@
 
 #include "base/file.h"
 #include "base/file_map.h"
+#include "piece_sum.h"
 #include "vocab.h"
 
 enum { IDSTREAM_HEADER = 128 };
@@ -40,9 +41,8 @@ void idstream_close(struct idstream *stream); /* harmless on a zeroed one */
  * idstream_end_sentence() says where sentences end, before or after those ids are put. */
 struct idstream_writer {
     struct file_writer file;
-    struct XXH3_state_s *piece, *sum; /* the hash of the current piece's bytes; the hash of the pieces' hashes */
-    uint64_t in_piece;                /* bytes in the current piece */
-    uint64_t *starts;                 /* [sentences + 1] */
+    struct piece_sum sum;
+    uint64_t *starts; /* [sentences + 1] */
     uint64_t sentences, capacity, tokens;
 };
 int idstream_writer_open(struct idstream_writer *writer, const char *path);

@@ -91,7 +91,7 @@ static int is_table(const struct pairs_front *front) {
 
 int line_form(const char *bytes, uint64_t length) {
     struct looks looks = {.lines = 0};
-    struct pairs_front front = pairs_front(bytes, length, 1, 1);
+    struct pairs_front front = pairs_front(bytes, length, 1, 1, COLUMNS_OF_PAIRS);
     if (is_table(&front))
         return front.names && front.form.column[COLUMN_RATING] != NO_COLUMN ? LINES_RATINGS : LINES_PAIRS;
     struct corpus_cursor cursor = {.at = bytes + (front.is_header ? front.data : 0), .end = bytes + length};

@@ -8,95 +8,36 @@
 #include <math.h>
 #include <string.h>
 
+enum { EXACT_DIGITS = 15 }; /* decimal digits of a number that a double holds, as it holds the powers of ten up to there */
+
+/* Reads digits with at most one point among them. Both numbers are exact, so that their quotient is the nearest double, as
+ * text_real() finds it. Returns 0, or -1 where the word is something else. */
+static int read_plain(const char *word, uint64_t length, double *value) {
+    static const double powers[] = {1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
+    uint64_t digits = 0, number = 0, point = length;
+    if (length > EXACT_DIGITS + 1) return -1;
+    for (uint64_t i = 0; i < length; i++) {
+        unsigned digit = (unsigned)(unsigned char)word[i] - '0';
+        if (word[i] == '.' && point == length) {
+            point = i;
+            continue;
+        }
+        if (digit > 9) return -1;
+        number = number * 10 + digit;
+        digits++;
+    }
+    if (!digits || digits > EXACT_DIGITS) return -1;
+    *value = (double)number / powers[point < length ? length - point - 1 : 0];
+    return 0;
+}
+
 int pairs_rating(const char *word, uint64_t length, double *rating) {
     char text[64];
-    if (length == 1 && *word >= '0' && *word <= '9') {
-        *rating = *word - '0';
-        return 0;
-    }
+    if (!read_plain(word, length, rating)) return 0;
     if (length >= sizeof text || memchr(word, 0, length)) return -1;
     memcpy(text, word, length);
     text[length] = 0;
     return text_real(text, rating);
-}
-
-static uint64_t commas(const char *from, const char *to) {
-    uint64_t count = 0;
-    for (; from < to; from++) count += *from == ',';
-    return count;
-}
-
-/* Reads the fields of one line of the free form. An empty field is two commas, or one at an end of the line, with
- * nothing between. */
-static void read_free(struct corpus_cursor *cursor, struct table_line *fields) {
-    const char *word, *previous = cursor->at;
-    uint64_t length;
-    int kind;
-    fields->count = 0;
-    fields->hole = fields->open = fields->quoted = 0;
-    while ((kind = corpus_token(cursor, ",", &word, &length)) == TOKEN_WORD) {
-        if (commas(previous, word) > (fields->count > 0)) fields->hole = 1;
-        if (fields->count < COLUMNS_READ) {
-            fields->word[fields->count] = word;
-            fields->length[fields->count] = length;
-        }
-        fields->count++;
-        previous = word + length;
-    }
-    if (commas(previous, cursor->at)) fields->hole = 1;
-}
-
-/* Reads the columns of one line. The block's bytes are its reader's to change (columns_part). */
-static void read_line(struct corpus_cursor *cursor, const struct columns_form *form, struct table_line *columns) {
-    char *at = (char *)cursor->at, *end = (char *)cursor->end;
-    char *newline = memchr(at, '\n', (size_t)(end - at)), *stop = newline ? newline : end;
-    cursor->at = newline ? newline + 1 : end;
-    cursor->line += newline != NULL;
-    while (at < stop && token_is_white(*at)) at++;
-    columns->count = 0;
-    columns->hole = columns->open = columns->quoted = 0;
-    if (at < stop) columns_part(columns, at, stop, form->separator, 0);
-}
-
-/* Returns 1 with the columns of the next line, or 0 at the block's end. */
-static int next_columns(struct corpus_cursor *cursor, const struct columns_form *form, struct table_line *columns) {
-    if (cursor->at == cursor->end) return 0;
-    if (*form->separator)
-        read_line(cursor, form, columns);
-    else
-        read_free(cursor, columns);
-    return 1;
-}
-
-enum { PAIR_FIELDS = 4 };
-
-/* Refuses a word with white space in it that the vocabulary's file could not hold. Only a separator that is none of
- * white space, or quotes, let it be there. */
-static int check_word(const struct table_line *columns, unsigned column, const char *path, uint64_t line) {
-    const char *word = columns->word[column];
-    if (!token_has_break(word, columns->length[column])) return 0;
-    return fail("'%s' line %" PRIu64 ": column %u, '%.*s', has a tab or a line's end in it", path, line, column + 1,
-                text_shown(columns->length[column]), word);
-}
-
-/* Refuses a line that has no list and item where they are wanted. */
-static int check_line(const struct table_line *columns, const struct columns_form *form, const char *path,
-                      uint64_t line) {
-    int list = form->column[COLUMN_LIST], item = form->column[COLUMN_ITEM];
-    uint64_t least = (uint64_t)(list > item ? list : item) + 1, count = columns->count;
-    if (columns->open)
-        return fail("'%s' line %" PRIu64 ": a double quote is not closed in its line, or something stands behind it",
-                    path, line);
-    if (form->named && count >= least && columns->length[list] && columns->length[item]) return 0;
-    if (form->named && count >= least)
-        return fail("'%s' line %" PRIu64 ": its %s is empty", path, line, columns->length[list] ? "item" : "list");
-    if (form->named)
-        return fail("'%s' line %" PRIu64 ": %" PRIu64 " column%s; the header has list and item in columns %d and %d",
-                    path, line, count, count == 1 ? "" : "s", list + 1, item + 1);
-    if (columns->hole) return fail("'%s' line %" PRIu64 ": a field is empty; wanted list, item[, rating]", path, line);
-    if (count >= least && count <= PAIR_FIELDS) return 0;
-    return fail("'%s' line %" PRIu64 ": %" PRIu64 " field%s; wanted 2 to 4: list, item[, rating[, anything]]", path,
-                line, count, count == 1 ? "" : "s");
 }
 
 /* Returns the column of the line's rating, or NO_COLUMN. An empty one is none, where a header tells columns apart. */
@@ -108,15 +49,16 @@ static unsigned rating_of(const struct table_line *columns, const struct columns
 int pairs_next(struct corpus_cursor *cursor, const struct corpus_block *block, double min_rating,
                struct pair_line *pair) {
     static const struct columns_form free_form = COLUMNS_FREE;
+    static const struct columns_words words = {"list", "item", "rating"};
     const struct columns_form *form = block->form ? block->form : &free_form;
     unsigned list = form->column[COLUMN_LIST], item = form->column[COLUMN_ITEM];
     struct table_line columns;
     for (;;) {
         uint64_t line = cursor->line;
         double rating = NAN;
-        if (!next_columns(cursor, form, &columns)) return 0;
+        if (!columns_next(cursor, form, &columns)) return 0;
         if (columns.count == 0 && !columns.hole) continue;
-        if (check_line(&columns, form, block->path, line)) return -1;
+        if (columns_check(&columns, form, &words, block->path, line)) return -1;
         unsigned rated = rating_of(&columns, form);
         if (rated == NO_COLUMN && !isinf(min_rating))
             return fail("'%s' line %" PRIu64 ": no rating, and corpus.min_rating is set", block->path, line);
@@ -126,7 +68,7 @@ int pairs_next(struct corpus_cursor *cursor, const struct corpus_block *block, d
                         line == 1 ? "; where the line names the columns, set corpus.header = yes" : "");
         if (rated != NO_COLUMN && rating < min_rating) continue;
         if (*form->separator &&
-            (check_word(&columns, list, block->path, line) || check_word(&columns, item, block->path, line)))
+            (columns_check_word(&columns, list, block->path, line) || columns_check_word(&columns, item, block->path, line)))
             return -1;
         *pair = (struct pair_line){
             columns.word[list], columns.word[item], columns.length[list], columns.length[item], line, rating};
@@ -151,15 +93,15 @@ static struct line trimmed(const char *at, const char *end) {
     return (struct line){at, (uint64_t)(end - at)};
 }
 
-/* Takes the next line that is not empty; *at moves past it. Length 0: there is none, or its end is not among these
- * bytes. */
-static struct line next_line(const char **at, const char *end, int whole) {
+/* Takes the next line that is not empty, and of edges no comment; *at moves past it. Length 0: there is none, or its end is not
+ * among these bytes. */
+static struct line next_line(const char **at, const char *end, int whole, enum column_set set) {
     while (*at < end) {
         const char *first = *at, *newline = memchr(first, '\n', (size_t)(end - first)), *stop = newline ? newline : end;
         if (!newline && !whole) break;
         *at = newline ? newline + 1 : end;
         struct line line = trimmed(first, stop);
-        if (line.length) return line;
+        if (line.length && !(set == COLUMNS_OF_EDGES && columns_comment(*line.at))) return line;
     }
     return (struct line){*at, 0};
 }
@@ -183,10 +125,10 @@ static int is_number(const struct table_line *columns, unsigned column) {
 }
 
 /* Finds the columns of a line that names its list and its item. Returns 1 where it does. */
-static int find_names(const struct table_line *columns, struct columns_form *form) {
+static int find_names(const struct table_line *columns, struct columns_form *form, enum column_set set) {
     uint8_t found[COLUMN_MEANINGS] = {NO_COLUMN, NO_COLUMN, NO_COLUMN};
     for (unsigned i = 0; i < columns->count && i < COLUMNS_READ; i++) {
-        int meaning = column_meaning(columns->word[i], columns->length[i]);
+        int meaning = column_meaning(set, columns->word[i], columns->length[i]);
         if (meaning >= 0 && found[meaning] == NO_COLUMN) found[meaning] = (uint8_t)i;
     }
     if (found[COLUMN_LIST] == NO_COLUMN || found[COLUMN_ITEM] == NO_COLUMN) return 0;
@@ -194,11 +136,12 @@ static int find_names(const struct table_line *columns, struct columns_form *for
     return 1;
 }
 
-static int names_columns(const struct table_line *first, const struct table_line *second) {
-    if (first->hole || first->count > PAIR_FIELDS) return 0;
-    if (first->count > 2) return !is_number(first, 2) && (second->count < 3 || is_number(second, 2));
-    return first->count == 2 && second->count == 2 && !is_number(first, 0) && !is_number(first, 1) &&
-           is_number(second, 0) && is_number(second, 1);
+static int names_columns(const struct table_line *first, const struct table_line *second, enum column_set set) {
+    int edges = set == COLUMNS_OF_EDGES; /* the third column of edges may be a word, and may be missing in some lines */
+    if (first->hole || first->count > COLUMNS_FREE_MOST) return 0;
+    if (first->count > 2 && !is_number(first, 2) && (second->count < 3 ? !edges : is_number(second, 2))) return 1;
+    int two = first->count == 2 && second->count == 2, more = edges && first->count >= 2 && second->count >= 2;
+    return (two || more) && !is_number(first, 0) && !is_number(first, 1) && is_number(second, 0) && is_number(second, 1);
 }
 
 /* 1 where blanks or commas part a line of the free form. */
@@ -218,35 +161,43 @@ static int is_broken(struct line line, struct line next, const char *separator) 
 }
 
 /* 1 where one of the lines is quoted. A quote that is only a part of a word, or a word of its own, does not count. */
-static int has_quotes(const char *at, const char *end, int whole, const char *separator) {
+static int has_quotes(const char *at, const char *end, int whole, const char *separator, enum column_set set) {
     struct line line, before = {at, 0};
     if (!memchr(at, '"', (size_t)(end - at))) return 0;
-    for (; (line = next_line(&at, end, whole)).length; before = line)
+    for (; (line = next_line(&at, end, whole, set)).length; before = line)
         if (columns_of(line, separator).quoted || (before.length && is_broken(before, line, separator))) return 1;
     return 0;
 }
 
 /* Chooses the separator. White space and commas part fields unless quotes, a header's names or another separator say
  * otherwise. */
-static void choose_separator(struct columns_form *form, struct line first, const char *end, int whole) {
+static void choose_separator(struct columns_form *form, struct line first, const char *end, int whole, enum column_set set) {
     const char *separator = columns_separator(first.at, first.at + first.length);
-    int free = !form->named && is_free(first) && !has_quotes(first.at, end, whole, separator);
+    int free = !form->named && is_free(first) && !has_quotes(first.at, end, whole, separator, set);
     if (*separator == ' ' || free) separator = "";
     memcpy(form->separator, separator, strlen(separator) + 1);
 }
 
-struct pairs_front pairs_front(const char *bytes, uint64_t length, int whole, int may_name) {
+/* 1 where a file begins as one of Matrix Market does, whose first line behind the comments tells only sizes. */
+static int is_matrix_market(const char *bytes, uint64_t length) {
+    static const char banner[] = "%%MatrixMarket";
+    return length >= strlen(banner) && !memcmp(bytes, banner, strlen(banner));
+}
+
+struct pairs_front pairs_front(const char *bytes, uint64_t length, int whole, int may_name, enum column_set set) {
     const char *at = bytes, *end = bytes + length;
-    struct line first = next_line(&at, end, whole);
+    struct line first = next_line(&at, end, whole, set);
     struct pairs_front front = {
         .first = first.at, .first_length = first.length, .data = (uint64_t)(at - bytes), .form = COLUMNS_FREE};
-    struct line second = next_line(&at, end, whole);
+    struct line second = next_line(&at, end, whole, set);
     if (!first.length) return front;
+    front.is_header = set == COLUMNS_OF_EDGES && is_matrix_market(bytes, length);
+    if (front.is_header) return front;
     struct table_line names = columns_of(first, columns_separator(first.at, first.at + first.length));
-    front.names = front.form.named = may_name && second.length && find_names(&names, &front.form);
-    choose_separator(&front.form, first, end, whole);
+    front.names = front.form.named = may_name && second.length && find_names(&names, &front.form, set);
+    choose_separator(&front.form, first, end, whole, set);
     names = columns_of(first, separator_of(&front.form, first));
     struct table_line values = columns_of(second, separator_of(&front.form, second));
-    front.is_header = front.names || names_columns(&names, &values);
+    front.is_header = front.names || names_columns(&names, &values, set);
     return front;
 }

@@ -36,7 +36,8 @@ struct pairs_front {
     int names;                /* 1: it says which columns are list and item */
     struct columns_form form; /* of the lines behind it, where it is left out */
 };
-/* Looks at the first bytes. whole: 1 where the file has no more than these; may_name: 0 where no header is wanted. */
-struct pairs_front pairs_front(const char *bytes, uint64_t length, int whole, int may_name);
+/* Looks at the first bytes. whole: 1 where the file has no more than these; may_name: 0 where no header is wanted. Of edges,
+ * comments come before the first line, and a matrix of Matrix Market's has a line of sizes, which is a header. */
+struct pairs_front pairs_front(const char *bytes, uint64_t length, int whole, int may_name, enum column_set set);
 
 #endif

@@ -62,7 +62,7 @@ static void say(const struct ratings *ratings) {
 
 int ratings_note(const struct corpus *corpus, const struct corpus_options *options) {
     struct ratings ratings = {.least = INFINITY, .most = -INFINITY};
-    if (!corpus_formats[options->format].columns || !isinf(options->min_rating) || corpus_stream(corpus)) return 0;
+    if (!corpus_formats[options->format].ratings || !isinf(options->min_rating) || corpus_stream(corpus)) return 0;
     int result = corpus_look(corpus, options, FILES_MOST, take, &ratings);
     if (!result && ratings.count && ratings.least < ratings.most) say(&ratings);
     free(ratings.values);

@@ -104,6 +104,9 @@ static int no_word(const struct word_counts *counts, const struct vocab *vocab, 
         return fail("the corpus '%s' has no pair with a rating of at least %g (corpus.min_rating) in its %" PRIu64
                     " bytes",
                     options->path, options->min_rating, corpus_bytes);
+    if (!vocab->tokens && corpus_formats[options->format].edges)
+        return fail("the corpus '%s' has no edge in its %" PRIu64 " bytes (from a node to itself, or of weight 0, is none)",
+                    options->path, corpus_bytes);
     if (!vocab->tokens)
         return fail("the corpus '%s' is empty: not one word, read as %s, in its %" PRIu64 " bytes", options->path,
                     format, corpus_bytes);

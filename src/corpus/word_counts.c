@@ -6,9 +6,11 @@
 #include "base/text.h"
 #include "fields.h"
 #include "gathered.h"
+#include "integers.h"
 #include "vocab.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,6 +25,9 @@ struct tally {
     struct word_query asked[WORDS_BATCH]; /* tokens of the block that are still to be counted */
     uint64_t lines[WORDS_BATCH];          /* the line of each */
     unsigned waiting;                     /* tokens in `asked` */
+    uint32_t integers[WORDS_BATCH];       /* tokens that are integers, still to be counted */
+    uint64_t places[WORDS_BATCH];         /* the place of each in the corpus */
+    unsigned integers_waiting;
     struct corpus_block block;
 };
 
@@ -31,6 +36,8 @@ struct counting {
     struct corpus *corpus;
     const struct corpus_options *options;
     enum token_part part; /* the tokens that are counted */
+    struct integer_counts integers;
+    _Atomic uint64_t next; /* integer to be put among the words */
     struct progress progress;
     _Atomic int failed; /* 1: the other workers stop too */
 };
@@ -129,8 +136,26 @@ static int count_waiting(struct counting *counting, struct tally *tally) {
     return 0;
 }
 
+static void count_integers(struct counting *counting, struct tally *tally) {
+    for (unsigned i = 0; i < tally->integers_waiting; i++)
+        integer_counts_add(&counting->integers, tally->integers[i], tally->places[i]);
+    tally->integers_waiting = 0;
+}
+
+static void count_integer(struct counting *counting, struct tally *tally, uint32_t integer, const char *word) {
+    __builtin_prefetch(&counting->integers.counts[integer], 1);
+    tally->places[tally->integers_waiting] = tally->block.offset + (uint64_t)(word - tally->block.bytes);
+    tally->integers[tally->integers_waiting++] = integer;
+    if (tally->integers_waiting == WORDS_BATCH) count_integers(counting, tally);
+}
+
 static int count_word(struct counting *counting, struct tally *tally, const char *word, uint64_t length,
                       uint64_t line) {
+    uint32_t integer = counting->integers.size ? integer_of(word, length) : NO_INTEGER;
+    if (integer < counting->integers.size) {
+        count_integer(counting, tally, integer, word);
+        return 0;
+    }
     tally->lines[tally->waiting] = line;
     words_ask(&tally->words, &tally->asked[tally->waiting++], words_hash(word, length), word, length);
     return tally->waiting == WORDS_BATCH ? count_waiting(counting, tally) : 0;
@@ -155,6 +180,7 @@ static int count_blocks(void *context, unsigned worker) {
     if (!tally) return -1;
     while (!counting->failed && (more = corpus_next(counting->corpus, &tally->block)) > 0) {
         more = count_fields(counting, tally);
+        count_integers(counting, tally);
         if (!more) more = count_waiting(counting, tally) || tally_flush(counting, tally) ? -1 : 0;
         if (more) break;
         progress_show(&counting->progress, corpus_done(counting->corpus), corpus_size(counting->corpus), "B");
@@ -164,6 +190,38 @@ static int count_blocks(void *context, unsigned worker) {
     corpus_block_release(&tally->block);
     free(tally);
     return more;
+}
+
+/* ---- from integers to the shards ---- */
+
+enum { INTEGERS_AT_ONCE = 1 << 16 };
+
+static int put_integer(struct counting *counting, struct tally *tally, uint64_t integer) {
+    const struct integer_count *met = &counting->integers.counts[integer];
+    char digits[24];
+    if (!met->count) return 0;
+    if (tally->words.size == TALLY_MOST && tally_flush(counting, tally)) return -1;
+    uint64_t length = (uint64_t)snprintf(digits, sizeof digits, "%" PRIu64, integer), hash = words_hash(digits, length);
+    int64_t number = words_add(&tally->words, hash, digits, length);
+    if (number < 0) return -1;
+    tally->counts[number] = (struct word_count){met->count, ~met->after};
+    tally->hashes[number] = hash;
+    return 0;
+}
+
+static int put_integers(void *context, unsigned worker) {
+    struct counting *counting = context;
+    struct tally *tally = mem_zalloc(1, sizeof *tally, "counting");
+    uint64_t integer, end;
+    int result = tally ? 0 : -1;
+    while (!result && pool_take(&counting->next, counting->integers.size, INTEGERS_AT_ONCE, &integer, &end)) {
+        for (; integer < end && !result; integer++) result = put_integer(counting, tally, integer);
+        tally->block.number++; /* the next shard to begin with */
+    }
+    if (!result) result = tally_flush(counting, tally);
+    if (tally) words_release(&tally->words);
+    free(tally);
+    return result;
 }
 
 /* ---- the whole corpus ---- */
@@ -181,6 +239,11 @@ static int take_gathered(struct word_counts *counts, struct gathered_words *word
     return 0;
 }
 
+/* 1 where words are ids, in all likelihood. Among the words of text only some are, spread over all of the table's memory. */
+static int has_integers(const struct corpus_options *options) {
+    return corpus_formats[options->format].edges || options->order == ORDER_GIVEN;
+}
+
 int word_counts_init(struct word_counts *counts, struct corpus *corpus, const struct corpus_options *options,
                      enum token_part part, struct pool *pool) {
     struct counting counting = {.counts = counts, .corpus = corpus, .options = options, .part = part};
@@ -191,8 +254,11 @@ int word_counts_init(struct word_counts *counts, struct corpus *corpus, const st
     corpus_read_as(corpus, options);
     corpus_rewind(corpus);
     progress_start(&counting.progress, "counting", options->report_seconds);
+    if (has_integers(options)) integer_counts_make(&counting.integers, corpus_size(corpus));
     int result = pool_run(pool, count_blocks, &counting);
     progress_end(&counting.progress);
+    if (!result) result = pool_run(pool, put_integers, &counting);
+    integer_counts_release(&counting.integers);
     return result;
 }
 

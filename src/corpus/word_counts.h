@@ -1,6 +1,7 @@
 /* word_counts: every word of a corpus, how often it comes and where it comes first.
  *
  *   block -> a worker's tally: the words of that block, in its cache -> 64 shards by hash, each under its own lock
+ *         -> where words are ids, a table of all threads: integers (integers.h), which are put among the others at the end
  *
  * Memory stays near that of the different words, whatever the number of threads. Counts are sums and first positions are
  * minima, so neither the order of blocks nor their size shows in the result.

@@ -96,10 +96,18 @@ enum sptx_status sptx_corpus_words(struct sptx_corpus *corpus, uint32_t lists, c
     return leave(corpus->context, result);
 }
 
-static int check_format(const struct sptx_corpus *corpus, int pairs) {
+/* How data of a format is given. */
+enum given { SENTENCES, PAIRS, EDGES };
+
+static enum given given_as(const struct corpus_format_properties *format) {
+    return format->edges ? EDGES : format->scattered ? PAIRS : SENTENCES;
+}
+
+static int check_format(const struct sptx_corpus *corpus, enum given given) {
+    static const char *const names[] = {[SENTENCES] = "sentences", [PAIRS] = "pairs", [EDGES] = "edges"};
     const struct corpus_format_properties *format = &corpus_formats[corpus->options.format];
-    if (format->scattered == pairs) return 0;
-    return fail_usage("corpus.format = %s: such data is given as %s", format->name, pairs ? "sentences" : "pairs");
+    if (given_as(format) == given) return 0;
+    return fail_usage("corpus.format = %s: such data is given as %s", format->name, names[given_as(format)]);
 }
 
 enum sptx_status sptx_corpus_sentences(struct sptx_corpus *corpus, const struct sptx_tokens *tokens,
@@ -107,7 +115,7 @@ enum sptx_status sptx_corpus_sentences(struct sptx_corpus *corpus, const struct 
     struct tokens given, named;
     if (!corpus) return SPTX_USAGE;
     uint64_t before = held(corpus);
-    int result = begin(corpus) || check_format(corpus, 0) || read_tokens(&given, tokens, "tokens") ||
+    int result = begin(corpus) || check_format(corpus, SENTENCES) || read_tokens(&given, tokens, "tokens") ||
                          (names && read_tokens(&named, names, "names")) || check_count(count, "sentences") ||
                          check_aligned(starts, sizeof *starts, "starts")
                      ? -1
@@ -122,7 +130,11 @@ enum sptx_status sptx_corpus_sentences(struct sptx_corpus *corpus, const struct 
 }
 
 int sptx_column(const char *name) {
-    return name ? column_meaning(name, strlen(name)) : -1;
+    return name ? column_meaning(COLUMNS_OF_PAIRS, name, strlen(name)) : -1;
+}
+
+int sptx_edge_column(const char *name) {
+    return name ? column_meaning(COLUMNS_OF_EDGES, name, strlen(name)) : -1;
 }
 
 enum sptx_status sptx_corpus_pairs(struct sptx_corpus *corpus, const struct sptx_tokens *lists,
@@ -130,11 +142,24 @@ enum sptx_status sptx_corpus_pairs(struct sptx_corpus *corpus, const struct sptx
     struct tokens named, given;
     if (!corpus) return SPTX_USAGE;
     uint64_t before = held(corpus);
-    int result = begin(corpus) || check_format(corpus, 1) || read_tokens(&named, lists, "lists") ||
+    int result = begin(corpus) || check_format(corpus, PAIRS) || read_tokens(&named, lists, "lists") ||
                          read_tokens(&given, items, "items") || check_aligned(ratings, sizeof *ratings, "ratings")
                      ? -1
                      : 0;
     if (!result) result = taken(corpus, before, gathered_take_pairs(&corpus->gathered, &named, &given, ratings));
+    return leave(corpus->context, result);
+}
+
+enum sptx_status sptx_corpus_edges(struct sptx_corpus *corpus, const struct sptx_tokens *from, const struct sptx_tokens *to,
+                                   const double *weights) {
+    struct tokens sources, targets;
+    if (!corpus) return SPTX_USAGE;
+    uint64_t before = held(corpus);
+    int result = begin(corpus) || check_format(corpus, EDGES) || read_tokens(&sources, from, "from") ||
+                         read_tokens(&targets, to, "to") || check_aligned(weights, sizeof *weights, "weights")
+                     ? -1
+                     : 0;
+    if (!result) result = taken(corpus, before, gathered_take_edges(&corpus->gathered, &sources, &targets, weights));
     return leave(corpus->context, result);
 }
 

@@ -14,9 +14,9 @@
 enum { MOST_LISTED = 1000000 }; /* as many as the command takes; the page's own bound is far below this */
 
 /* Returns the table of that name, or -1 after fail_usage(), also where a path or a place for the result is missing. */
-static int judged_table(const struct sptx_run *run, const char *table, const char *path, const void *result) {
+static int judged_table(struct sptx_run *run, const char *table, const char *path, const void *result) {
     if (!path || !*path || !result) return fail_usage("a file and a place for the result are wanted; one is NULL");
-    return answers_view_named(&run->model, table);
+    return answers_view_named(&run->model, table, pool_threads(run->context->pool));
 }
 
 /* ---- analogies ---- */
@@ -78,10 +78,10 @@ enum sptx_status sptx_run_evaluate_analogies(struct sptx_run *run, const char *t
 }
 
 /* Chooses how held-out items are scored: by a name, by the table that is judged, or as suits the run. */
-static int score_of_lists(const struct sptx_run *run, const char *table, const char *score) {
-    if (score) return list_score_named(score);
-    if (!table) return (int)answers_score(&run->model, 1);
-    int view = model_view_named(table);
+static int score_of_lists(struct sptx_run *run, const char *table, const char *score) {
+    unsigned threads = pool_threads(run->context->pool);
+    if (score || !table) return answers_score_named(&run->model, score, 1, threads);
+    int view = answers_view_named(&run->model, table, threads);
     return view < 0 ? -1 : (int)list_score_of_view((enum model_view)view);
 }
 
@@ -150,6 +150,57 @@ enum sptx_status sptx_run_evaluate_groups(struct sptx_run *run, const char *tabl
     return leave(run->context, count < 0 ? -1 : 0);
 }
 
+_Static_assert((int)SPTX_SHARES_MOST == (int)LABELS_SHARES, "the header tells of the most shares");
+
+static int check_shares(const double *shares, uint32_t count) {
+    if (!shares || !count || count > LABELS_SHARES)
+        return fail_usage("%u shares are asked for, wanted 1 to %d, and where they are", count, LABELS_SHARES);
+    for (uint32_t i = 0; i < count; i++)
+        if (!(shares[i] > 0 && shares[i] < 1)) return fail_usage("a share of %g is not between 0 and 1", shares[i]);
+    return 0;
+}
+
+enum sptx_status sptx_run_evaluate_labels(struct sptx_run *run, const char *table, const char *path,
+                                          const double *shares, uint32_t count, struct sptx_labels_score *scores) {
+    struct labels_score found[LABELS_SHARES];
+    struct config config = {.name = NULL};
+    if (!run) return SPTX_USAGE;
+    enter(run->context);
+    int view = judged_table(run, table, path, scores);
+    int result = view < 0 || check_shares(shares, count) || device_config(run->context, &config)
+                     ? -1
+                     : evaluate_labels(found, &run->model, (enum model_view)view, path, shares, (int)count, &config);
+    for (uint32_t i = 0; !result && i < count; i++)
+        scores[i] =
+            (struct sptx_labels_score){found[i].share,        found[i].micro,   found[i].micro_spread, found[i].macro,
+                                       found[i].macro_spread, found[i].covered, found[i].total,        found[i].labels};
+    config_release(&config);
+    return leave(run->context, result);
+}
+
+_Static_assert((int)SPTX_LINK_SCORES == (int)LINK_SCORES, "the header tells of all scores");
+
+enum sptx_status sptx_run_evaluate_links(struct sptx_run *run, const char *table, const char *held_out,
+                                         const char *known, uint32_t directed, struct sptx_links_score *scores,
+                                         struct sptx_links_counts *counts) {
+    struct links_score found[LINK_SCORES];
+    struct links_counts counted;
+    struct links_request request = {.held_out = held_out, .known = known, .directed = (int)directed};
+    struct config config = {.name = NULL};
+    if (!run) return SPTX_USAGE;
+    enter(run->context);
+    int view = judged_table(run, table, held_out, counts ? (const void *)scores : NULL);
+    if (view >= 0 && directed > 1) view = fail_usage("directed = %u is neither 0 nor 1", directed);
+    int result = view < 0 || device_config(run->context, &config)
+                     ? -1
+                     : evaluate_links(found, &counted, &run->model, (enum model_view)view, &request, &config);
+    for (int i = 0; !result && i < LINK_SCORES; i++)
+        scores[i] = (struct sptx_links_score){found[i].auc, found[i].mrr, found[i].hits};
+    if (!result) *counts = (struct sptx_links_counts){counted.links, counted.asked, counted.nodes, counted.unknown};
+    config_release(&config);
+    return leave(run->context, result);
+}
+
 /* ---- files ---- */
 
 enum sptx_status sptx_run_export(struct sptx_run *run, const char *table, uint32_t lists, const char *format_name,
@@ -159,7 +210,8 @@ enum sptx_status sptx_run_export(struct sptx_run *run, const char *table, uint32
     if (!format_name || !path || !*path)
         return leave(run->context, fail_usage("a format and a file are wanted; one is NULL"));
     if (lists > 1) return leave(run->context, fail_usage("lists = %u is neither 0 nor 1", lists));
-    int format = export_format_named(format_name), view = answers_view_named(&run->model, table);
+    int format = export_format_named(format_name),
+        view = answers_view_named(&run->model, table, pool_threads(run->context->pool));
     struct export export = {.model = &run->model, .view = (enum model_view)view};
     int result = format < 0 || view < 0 || !(export.rows = answers_rows(&run->model, (int)lists)) ||
                          export_write(&export, (enum export_format)format, path)
@@ -180,17 +232,18 @@ static int check_report(const struct sptx_report_options *options) {
     return 0;
 }
 
-static int write_report(const struct sptx_run *run, const char *path, const struct sptx_report_options *options) {
+static int write_report(struct sptx_run *run, const char *path, const struct sptx_report_options *options) {
     struct titles titles = {NULL, NULL};
     struct config config = {.name = NULL};
     struct page_size size;
-    int view = answers_view_named(&run->model, options->table);
+    int view = answers_view_named(&run->model, options->table, pool_threads(run->context->pool));
     struct page_request request = {.run = options->run ? options->run : run->model.directory,
                                    .view = (enum model_view)view,
                                    .rows = answers_rows(&run->model, (int)options->lists),
                                    .top = options->top,
                                    .listed = options->listed,
                                    .titles = &titles,
+                                   .labels = options->labels,
                                    .evaluations = options->evaluations,
                                    .evaluation_count = (int)options->evaluation_count};
     int result = view < 0 || !request.rows || (options->titles && titles_read(&titles, &run->model, options->titles)) ||

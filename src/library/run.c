@@ -110,7 +110,7 @@ static int check_row(const struct model *model, uint64_t row) {
 enum sptx_status sptx_run_check_trained(struct sptx_run *run, const char *table, uint64_t row) {
     if (!run) return SPTX_USAGE;
     enter(run->context);
-    int view = answers_view_named(&run->model, table);
+    int view = answers_view_named(&run->model, table, pool_threads(run->context->pool));
     int result = view < 0 || check_number(&run->model, row) || model_check_row(&run->model, (enum model_view)view, row) ? -1 : 0;
     return leave(run->context, result);
 }
@@ -121,7 +121,7 @@ enum sptx_status sptx_run_vectors(struct sptx_run *run, const char *table, const
     if (count && !out) return leave(run->context, fail_usage("a place for vectors is wanted; it is NULL"));
     if (check_count(count, "vectors") || check_aligned(rows, sizeof *rows, "rows") || check_aligned(out, sizeof *out, "vectors"))
         return leave(run->context, -1);
-    int view = answers_view_named(&run->model, table), result = view < 0 ? -1 : 0;
+    int view = answers_view_named(&run->model, table, pool_threads(run->context->pool)), result = view < 0 ? -1 : 0;
     for (uint64_t i = 0; i < count && !result; i++, out += run->model.dim) {
         uint64_t row = rows ? rows[i] : i;
         result = check_row(&run->model, row) || model_row(&run->model, (enum model_view)view, row, 0, out) ? -1 : 0;
@@ -145,7 +145,7 @@ int device_config(const struct sptx_context *context, struct config *config) {
 int open_search(struct sptx_run *run, const char *table, enum search_metric metric, uint32_t lists) {
     struct config config;
     if (lists > 1) return fail_usage("lists = %u is neither 0 nor 1", lists);
-    int view = answers_view_named(&run->model, table);
+    int view = answers_view_named(&run->model, table, pool_threads(run->context->pool));
     uint64_t rows = view < 0 ? 0 : answers_rows(&run->model, (int)lists);
     if (!rows) return -1;
     if (run->searching && run->searched == (enum model_view)view && run->search.rows == rows &&
@@ -204,7 +204,7 @@ enum sptx_status sptx_run_nearest(struct sptx_run *run, const float *queries, ui
 
 static int open_lists(struct sptx_run *run, const char *name, uint64_t among) {
     struct config config;
-    int score = name ? list_score_named(name) : (int)answers_score(&run->model, 0);
+    int score = answers_score_named(&run->model, name, 0, pool_threads(run->context->pool));
     if (score < 0) return -1;
     if (run->recommending && run->lists.score == (enum list_score)score && run->among == among) return 0;
     if (run->recommending) list_scores_close(&run->lists);

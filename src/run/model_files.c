@@ -95,6 +95,7 @@ void model_close(struct model *model) {
     npy_close(&model->target);
     npy_close(&model->context);
     vocab_release(&model->vocab);
+    free(model->propagated);
     free(model->directory);
     *model = (struct model){.rows = 0};
 }

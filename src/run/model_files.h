@@ -19,7 +19,8 @@ struct model {
     double own; /* examples.own; below 1 items have target rows too, as parts of their lists' means; 1 where they have none */
     struct init_values first[2]; /* by enum table_side: how the rows began, which tells the untrained ones */
     uint32_t seed;               /* the seed of `first` */
-    char *directory; /* the run directory, links followed */
+    float *propagated; /* [rows x dim] rows spread over the run's graph; NULL until answers_view_named() makes them */
+    char *directory;   /* the run directory, links followed */
     struct run_state state; /* of its checkpoint */
 };
 

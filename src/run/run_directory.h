@@ -3,7 +3,7 @@
  *   RUN/config.ini vocab.tsv metrics.jsonl latest   run_files.h
  *   RUN/checkpoint-<step>/                          checkpoint.h
  *   RUN/replacement/                                replacement.h, while --overwrite is under way
- *   RUN/corpus.ids corpus.vocab.tsv                 corpus/cache.h
+ *   RUN/corpus.ids (or .graph) corpus.vocab.tsv     corpus/cache.h
  *   RUN/train.lock                                  who trains here (lock.h): one process at a time
  *
  * Readers need no lock and write nothing. Foreign files are never touched. A directory that holds other things and is no run is

@@ -51,6 +51,18 @@ struct bench_training {
  * for words and pairs, which are those of all; NULL: this process alone. */
 int bench_train(struct bench_training *out, struct config *config, double seconds, uint64_t steps, struct ranks *ranks);
 
+/* ---- walks: how fast they are drawn, when nothing is trained on them ---- */
+
+struct bench_walks {
+    struct backend_info machine;
+    struct graph graph; /* its counts alone */
+    uint32_t length;    /* nodes of a walk */
+    int on_host;        /* 1: a GPU reads the neighbours in host memory */
+    uint64_t walks;     /* measured */
+    double seconds;
+};
+int bench_walks(struct bench_walks *out, struct config *config, double seconds);
+
 /* ---- memory: what a pinned table takes ---- */
 
 struct bench_memory {

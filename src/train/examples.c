@@ -1,4 +1,4 @@
-#include "examples.h"
+#include "examples_walks.h"
 
 #include "base/memory.h"
 #include "base/report.h"
@@ -112,6 +112,7 @@ static uint64_t least_length(const struct example_source *source) {
 
 static uint64_t count_shorter(const struct example_source *source, uint64_t least) {
     uint64_t count = 0;
+    if (source->walks.length) return 0;
     for (uint64_t i = 0; i < source->sentences; i++) count += source->starts[i + 1] - source->starts[i] < least;
     return count;
 }
@@ -228,36 +229,60 @@ static int make_tables(struct examples *examples, const struct config *config, c
     return 0;
 }
 
-int examples_init(struct examples *examples, const struct config *config, const struct vocab *vocab,
-                  const struct idstream *stream) {
-    *examples = (struct examples){0};
-    struct example_source *source = &examples->source;
+static void take_stream(struct example_source *source, const struct idstream *stream) {
     source->ids = stream->ids;
     source->starts = stream->starts;
     source->tokens = stream->tokens;
     source->sentences = stream->sentences;
-    source->rows = vocab->size;
-    source->lists = vocab->lists;
-    take_keys(source, config);
-    uint64_t longest = source->longest = longest_sentence(source);
-    if (vocab_check_size(vocab) || check_lists(config, vocab) || check_corpus(source, longest) ||
-        check_means(config, source) || check_negatives(source, vocab, longest) ||
-        make_tables(examples, config, vocab)) {
-        examples_release(examples);
+    source->longest = longest_sentence(source);
+}
+
+/* Takes everything but the corpus. */
+static void begin(struct examples *examples, const struct config *config, const struct vocab *vocab) {
+    *examples = (struct examples){0};
+    examples->source.rows = vocab->size;
+    examples->source.lists = vocab->lists;
+    take_keys(&examples->source, config);
+}
+
+/* Holds the corpus against the keys, and makes what is drawn from. */
+static int finish(struct examples *examples, const struct config *config, const struct vocab *vocab) {
+    struct example_source *source = &examples->source;
+    if (vocab_check_size(vocab) || check_lists(config, vocab) || check_corpus(source, source->longest) ||
+        check_means(config, source) || check_negatives(source, vocab, source->longest) || make_tables(examples, config, vocab))
         return -1;
-    }
     examples->least = least_length(source);
     examples->too_short = count_shorter(source, examples->least);
     return 0;
 }
 
+static int release_after(struct examples *examples, int result) {
+    if (result) examples_release(examples);
+    return result;
+}
+
+int examples_init(struct examples *examples, const struct config *config, const struct vocab *vocab,
+                  const struct idstream *stream) {
+    begin(examples, config, vocab);
+    take_stream(&examples->source, stream);
+    return release_after(examples, finish(examples, config, vocab));
+}
+
+int examples_init_walks(struct examples *examples, const struct config *config, const struct vocab *vocab,
+                        const struct graph *graph, struct pool *pool) {
+    begin(examples, config, vocab);
+    return release_after(examples, examples_take_graph(examples, config, graph, pool) || finish(examples, config, vocab) ? -1 : 0);
+}
+
 void examples_release(struct examples *examples) {
     free(examples->keep);
     free(examples->alias);
+    free(examples->arcs);
     *examples = (struct examples){0};
 }
 
 uint64_t examples_bytes(const struct examples *examples) {
     uint64_t rows = examples->source.rows;
-    return (examples->keep ? rows * sizeof *examples->keep : 0) + (examples->alias ? rows * sizeof *examples->alias : 0);
+    return (examples->keep ? rows * sizeof *examples->keep : 0) + (examples->alias ? rows * sizeof *examples->alias : 0) +
+           (examples->arcs ? examples->source.walks.arcs * sizeof *examples->arcs : 0);
 }

@@ -1,8 +1,10 @@
-/* examples: the configuration, the vocabulary and the id stream as one example_source: what makes every batch. */
+/* examples: the configuration, the vocabulary and the corpus, which is an id stream or a graph, as one example_source: what makes
+ * every batch. */
 #ifndef SPTX_EXAMPLES_H
 #define SPTX_EXAMPLES_H
 
 #include "config/config.h"
+#include "corpus/graph.h"
 #include "corpus/idstream.h"
 #include "kernels/backend.h"
 
@@ -10,14 +12,19 @@ struct examples {
     struct example_source source;
     uint32_t *keep;      /* [rows] or NULL */
     struct alias *alias; /* [rows] or NULL */
+    struct alias *arcs;  /* [arcs] of a graph with weights, or NULL */
     uint64_t least;      /* words that a sentence, list or line needs so that examples come of it */
     uint64_t too_short;  /* how many have fewer: they are never trained */
 };
 
+/* Takes the corpus, which outlives the examples: the ids of a stream, or the graph that is walked with examples.mode = walk. 0, or -1
+ * after fail(). */
 int examples_init(struct examples *examples, const struct config *config, const struct vocab *vocab,
                   const struct idstream *stream);
+int examples_init_walks(struct examples *examples, const struct config *config, const struct vocab *vocab,
+                        const struct graph *graph, struct pool *pool);
 void examples_release(struct examples *examples); /* harmless on a zeroed one */
-uint64_t examples_bytes(const struct examples *examples); /* of `keep` and `alias` */
+uint64_t examples_bytes(const struct examples *examples); /* of `keep`, `alias` and `arcs` */
 
 /* word2vec's rule: a word of frequency f is kept with probability sqrt(t / f) + t / f, as a threshold of 2^32. */
 uint32_t examples_keep(uint64_t count, uint64_t total, double t);

@@ -45,8 +45,8 @@ static void add_bounded(struct sums *sums, int kind, double value, double most) 
     sums->square[kind] += value * most;
 }
 
-static void add_windows(const struct example_source *source, const uint32_t *ids, uint64_t length, struct sums *sums) {
-    double kept = expected_kept(source, ids, length), share = kept / (double)length;
+static void add_windows(const struct example_source *source, double kept, uint64_t length, struct sums *sums) {
+    double share = kept / (double)length;
     /* A kept word makes a block unless it is alone; for the odd short sentence its chance of company is rough. */
     double windows = length < 2 ? 0 : kept > 2 ? kept : kept * (1 - pow(1 - share, (double)(length - 1)));
     double pairs = fmax(window_pairs(kept, source), windows), most = 2.0 * source->window;
@@ -73,11 +73,26 @@ static void add_rows(const struct example_source *source, uint64_t length, struc
     for (int kind = 0; kind < KINDS; kind++) add_bounded(sums, kind, times * made[kind], made[kind]);
 }
 
+/* A walk comes to a node about as often as arcs lead there. */
+static double kept_of_walk(const struct example_source *source) {
+    const struct walks *w = &source->walks;
+    double kept = 0;
+    if (!source->keep) return (double)w->length;
+    for (uint64_t i = 0; i < w->nodes; i++) kept += (double)(w->starts[i + 1] - w->starts[i]) * examples_kept(source, i);
+    return kept / (double)w->arcs * (double)w->length;
+}
+
+static struct sums sum_walk(const struct example_source *source, double kept) {
+    struct sums sums = {0};
+    add_windows(source, kept, source->walks.length, &sums);
+    return sums;
+}
+
 static struct sums sum_sentence(const struct example_source *source, uint64_t number) {
     uint64_t start = source->starts[number], length = source->starts[number + 1] - start;
     struct sums sums = {0};
     if (source->mode != EXAMPLE_WINDOW) add_rows(source, length, &sums);
-    else if (length) add_windows(source, source->ids + start, length, &sums);
+    else if (length) add_windows(source, expected_kept(source, source->ids + start, length), length, &sums);
     return sums;
 }
 
@@ -94,10 +109,12 @@ struct examples_expected examples_expect(const struct examples *examples) {
     struct examples_expected expected = {0};
     struct sums all = {0};
     uint64_t stride = source->sentences / SENTENCES_LOOKED_AT + source->tokens / TOKENS_LOOKED_AT + 1;
-    for (uint64_t i = 0; i < source->sentences; i += stride) {
-        struct sums sums = sum_sentence(source, i);
-        add_share(&all, &sums, 1);
-    }
+    if (source->walks.length) all = sum_walk(source, kept_of_walk(source));
+    else
+        for (uint64_t i = 0; i < source->sentences; i += stride) {
+            struct sums sums = sum_sentence(source, i);
+            add_share(&all, &sums, 1);
+        }
     if (all.examples > 0) expected.blocks = all.of[BLOCKS] / all.examples;
     if (all.of[BLOCKS] > 0) {
         expected.targets = all.of[TARGETS] / all.of[BLOCKS];
@@ -130,17 +147,26 @@ static void add_to_batches(struct batches *batches, const struct sums *sums) {
 }
 
 /* What a batch is expected to make, and a margin that a batch exceeds once in 10^9. Expected: the mean batch where the order
- * is drawn, otherwise the largest in file order. The margin is Bernstein's bound for a sum of draws, which holds also where
- * a few examples are far larger than the others. No example makes more than `largest`. */
+ * is drawn, or the corpus is, otherwise the largest in file order. The margin is Bernstein's bound for a sum of draws, which holds
+ * also where a few examples are far larger than the others. No example makes more than `largest`. */
 static double capacity_of_kind(const struct example_source *source, const struct batches *batches,
                                const struct sums *all, int kind, double share, double largest) {
     static const double log_of_chance = 20.7; /* - log 1e-9 */
     double mean = all->of[kind] / all->examples, square = all->square[kind] / all->examples;
-    double base = share * (source->shuffle ? mean * batches->examples : batches->most[kind]);
+    double base = share * (source->shuffle || source->walks.length ? mean * batches->examples : batches->most[kind]);
     double variance = batches->examples * fmax(0, share * square - share * share * mean * mean);
     if (source->mode != EXAMPLE_WINDOW && !source->shuffle && share >= 1) return base; /* nothing of it is drawn */
     double third = largest * log_of_chance / 3;
     return fmin(base + third + sqrt(third * third + 2 * variance * log_of_chance), batches->examples * largest);
+}
+
+static void look_at_sentences(const struct example_source *source, struct sums *all, struct batches *batches) {
+    for (uint64_t i = 0; i < source->sentences; i++) {
+        struct sums sums = sum_sentence(source, i);
+        add_share(all, &sums, 1);
+        add_to_batches(batches, &sums);
+    }
+    close_batch(batches);
 }
 
 struct example_sizes examples_capacity(const struct examples *examples, uint64_t batch, double share) {
@@ -153,12 +179,8 @@ struct example_sizes examples_capacity(const struct examples *examples, uint64_t
                               [CONTEXTS] = (double)most.contexts,
                               [TERMS] = (double)most.terms};
     uint64_t capacity[] = {[BLOCKS] = 0, [TARGETS] = 0, [CONTEXTS] = 0, [TERMS] = 0};
-    for (uint64_t i = 0; i < source->sentences; i++) {
-        struct sums sums = sum_sentence(source, i);
-        add_share(&all, &sums, 1);
-        add_to_batches(&batches, &sums);
-    }
-    close_batch(&batches);
+    if (source->walks.length) all = sum_walk(source, source->walks.length); /* none is sure to be dropped */
+    else look_at_sentences(source, &all, &batches);
     for (int kind = 0; kind <= TERMS && all.examples > 0; kind++)
         capacity[kind] = (uint64_t)ceil(capacity_of_kind(source, &batches, &all, kind, share, largest[kind]));
     return (struct example_sizes){capacity[BLOCKS], capacity[TARGETS], capacity[CONTEXTS], capacity[TERMS]};

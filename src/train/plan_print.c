@@ -84,7 +84,7 @@ static void print_step(const struct plan *plan, const struct config *config, int
 void planner_print(const struct plan *plan, const struct config *config, int to_stdout) {
     char a[TEXT_BYTES], b[TEXT_BYTES], c[TEXT_BYTES];
     line(to_stdout, "corpus", "%s tokens, %s %s", text_of_count(a, plan->tokens), text_of_count(b, plan->sentences),
-         config_lines(config));
+         plan->graph ? "walks" : config_lines(config));
     line(to_stdout, "rows", "%s x %" PRIu32 " float32, %" PRIu32 " %s of optimizer state%s",
          text_of_count(a, plan->rows), plan->dim, plan->layout.slots, plan->layout.slots == 1 ? "array" : "arrays",
          plan->layout.counted ? " and a count" : "");
@@ -99,7 +99,7 @@ void planner_print(const struct plan *plan, const struct config *config, int to_
     print_bytes(to_stdout, "vocabulary", plan->vocab_bytes, "");
     if (plan->draw_bytes) print_bytes(to_stdout, "draw tables", plan->draw_bytes, "negatives and subsampling");
     print_bytes(to_stdout, "work", plan->work_bytes, "batches in flight and threads' scratch");
-    print_bytes(to_stdout, "corpus ids", plan->stream_bytes,
+    print_bytes(to_stdout, plan->graph ? "graph" : "corpus ids", plan->stream_bytes,
                 plan->stream_pinned ? "a mapped file, pinned: the GPU reads it over the link"
                                     : "a mapped file, given back where memory is short");
     if (plan->gpu_available) {
@@ -112,7 +112,7 @@ void planner_print(const struct plan *plan, const struct config *config, int to_
     line(to_stdout, "memory needed", "%10s  of %s", text_of_bytes(a, plan->host_needed),
          plan->host_available ? text_of_bytes(b, plan->host_available) : "an unknown amount");
     print_bytes(to_stdout, "resident", plan->host_needed - plan->stream_pinned + plan->stream_bytes,
-                "with the corpus ids in memory");
+                plan->graph ? "with the graph in memory" : "with the corpus ids in memory");
     if (plan->file_bytes) print_bytes(to_stdout, "files needed", plan->file_bytes, "");
     print_step(plan, config, to_stdout);
     line(to_stdout, "fits", "%s%s", plan->fits ? "yes" : "no: ", plan->advice);

@@ -147,14 +147,13 @@ static void settle_asked_places(struct planning *p) {
     p->plan->context_state = settle(p, config->memory_context_state);
 }
 
-/* Bytes that a GPU reads of the corpus: its ids and where sentences begin. */
-static uint64_t stream_bytes(const struct planning *p) {
-    return p->source.tokens * sizeof *p->source.ids + (p->source.sentences + 1) * sizeof *p->source.starts;
-}
 
-/* The corpus ids go to the GPU where they and all else fit; otherwise they are read over the link. 1 where all fits. */
+/* The corpus ids go to the GPU where they and all else fit; otherwise they are read over the link. 1 where all fits. Ids are read
+ * one after the other, which costs little over the link, so they take no large part of the budget; a graph is read at random
+ * places. */
 static int settle_stream(struct planning *p) {
-    p->source.stream_on_host = stream_bytes(p) > p->budget / GPU_STREAM_PART;
+    int graph = p->source.walks.length > 0;
+    p->source.stream_on_host = !graph && example_stream_bytes(&p->source) > p->budget / GPU_STREAM_PART;
     if (gpu_needed(p) <= p->budget) return 1;
     p->source.stream_on_host = 1;
     return gpu_needed(p) <= p->budget;
@@ -284,8 +283,8 @@ static void add_up(struct planning *p) {
     struct plan *plan = p->plan;
     measure_host(p);
     plan->work_bytes = p->gpu ? p->estimate.work.gpu : p->estimate.work.host;
-    plan->stream_gpu = p->gpu && !p->source.stream_on_host ? stream_bytes(p) : 0;
-    plan->stream_pinned = p->gpu && p->source.stream_on_host ? stream_bytes(p) : 0;
+    plan->stream_gpu = p->gpu && !p->source.stream_on_host ? example_stream_bytes(&p->source) : 0;
+    plan->stream_pinned = p->gpu && p->source.stream_on_host ? example_stream_bytes(&p->source) : 0;
     unsigned local = p->machine->local ? p->machine->local : 1;
     plan->host_available = p->machine->host_available ? p->machine->host_available / local + held_already(plan) : 0;
     plan->gpu_needed = planning_gpu(&p->estimate);
@@ -374,7 +373,9 @@ static void make(struct planning *p, const struct vocab *vocab) {
     settle_columns(p, (uint32_t)p->config->model_dim);
     plan->vocab_bytes = vocab_bytes(vocab);
     plan->draw_bytes = examples_bytes(p->examples);
-    plan->stream_bytes = idstream_bytes(p->source.tokens, plan->sentences);
+    plan->graph = p->source.walks.length > 0;
+    plan->stream_bytes = plan->graph ? graph_bytes(p->source.walks.nodes, p->source.walks.arcs, p->examples->arcs != NULL)
+                                     : idstream_bytes(p->source.tokens, plan->sentences);
     expected_rows_init(&p->touches, p->config, vocab, p->examples);
     settle_asked_places(p);
     settle_batch(p);

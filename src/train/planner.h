@@ -36,6 +36,7 @@ struct plan {
     uint64_t hot_bytes;  /* hot rows of pinned and file places, on the GPU and nowhere else */
     uint64_t work_bytes; /* batches in flight and scratch: of the GPU, or of the host where there is none */
     uint64_t vocab_bytes, draw_bytes, stream_bytes; /* stream: mapped, not counted as needed unless it is pinned */
+    int graph;                        /* 1: the corpus is a graph, whose walks are the sentences; stream_* are its bytes */
     uint64_t stream_gpu;              /* of it on the GPU: all, or 0 where examples are read over the link */
     uint64_t stream_pinned;           /* of it pinned on the host, then: all */
     uint64_t host_needed, gpu_needed; /* sums that must fit */

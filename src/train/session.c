@@ -93,7 +93,7 @@ static int find_corpus(void *session) {
     if (open_corpus(s) || ratings_note(s->corpus, &options) ||
         (directory == c->run_dir && run_directory_check(directory)))
         return -1;
-    return cache_open(directory, s->corpus, &options, s->pool, &s->vocab, &s->stream, &s->reused);
+    return cache_open(directory, s->corpus, &options, s->pool, &s->vocab, &s->stream, &s->graph, &s->reused);
 }
 
 /* The others look for the corpus where the first rank has encoded it; a machine that does not see its files encodes its own. */
@@ -110,6 +110,8 @@ static int open_source(void *session) {
 
 static int find_examples(void *session) {
     struct session *s = session;
+    if (s->config->examples_mode == MODE_WALK)
+        return examples_init_walks(&s->examples, s->config, &s->vocab, &s->graph, s->pool);
     return examples_init(&s->examples, s->config, &s->vocab, &s->stream);
 }
 
@@ -186,6 +188,13 @@ int session_plan(struct session *s, struct config *config, const struct ranks *r
     return open_with(s, config, imagine_gpu, NULL, 1);
 }
 
+static void note_graph(const struct session *s) {
+    char arcs[TEXT_BYTES], nodes[TEXT_BYTES], walks[TEXT_BYTES];
+    note("graph      %s arcs of %s nodes%s%s%s; %s walks of %" PRIu64 " an epoch", text_of_count(arcs, s->graph.arcs),
+         text_of_count(nodes, s->graph.nodes), s->graph.directed ? ", directed" : "", s->graph.weights ? ", weighted" : "",
+         s->reused ? " (read before)" : "", text_of_count(walks, s->examples.source.sentences), s->config->walks_length);
+}
+
 static void note_corpus(const struct session *s) {
     char rows[TEXT_BYTES], tokens[TEXT_BYTES], sentences[TEXT_BYTES];
     uint64_t own = s->vocab.lists ? s->stream.sentences : 0; /* a list's own row stands in front of its items */
@@ -208,7 +217,8 @@ static void note_too_short(const struct session *s) {
 }
 
 void session_print(const struct session *s) {
-    note_corpus(s);
+    if (s->graph.nodes) note_graph(s);
+    else note_corpus(s);
     note_too_short(s);
     warm_start_print(&s->grow);
     note("device     %s", s->machine.name);
@@ -283,6 +293,7 @@ void session_close(struct session *s) {
     warm_start_release(&s->grow);
     frozen_release(&s->frozen);
     idstream_close(&s->stream);
+    graph_close(&s->graph);
     vocab_release(&s->vocab);
     corpus_close(s->corpus);
     pool_close(s->pool);

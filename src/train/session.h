@@ -6,6 +6,7 @@
 #define SPTX_SESSION_H
 
 #include "warm_start.h"
+#include "corpus/graph.h"
 #include "planner.h"
 #include "steps.h"
 
@@ -19,7 +20,8 @@ struct session {
     struct gathered *data; /* the corpus, as a caller in the same process has gathered it; NULL: it is files */
     struct corpus *corpus;
     struct vocab vocab;
-    struct idstream stream;
+    struct idstream stream; /* all zeros where the corpus is a graph, */
+    struct graph graph;     /* which is all zeros otherwise */
     int reused; /* 1: the encoded corpus was there already */
     struct examples examples;
     struct warm_start grow;     /* where rows begin */

@@ -31,7 +31,7 @@ static int prepare(struct trainer *t) {
     session_print(s);
     if (session_tables(s)) return -1;
     t->steps = session_steps(s);
-    t->corpus = (struct corpus_identity){vocab_fingerprint(&s->vocab), s->stream.checksum};
+    t->corpus = (struct corpus_identity){vocab_fingerprint(&s->vocab), s->graph.nodes ? s->graph.checksum : s->stream.checksum};
     if (schedule_examples(t->config, t->steps.per_epoch, t->steps.batch, &t->steps.run)) return -1;
     t->steps.end = t->steps.run;
     return 0;

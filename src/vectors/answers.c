@@ -1,6 +1,11 @@
 #include "answers.h"
 
+#include "base/memory.h"
 #include "base/report.h"
+#include "propagate.h"
+#include "run_graph.h"
+
+#include <stdlib.h>
 
 static int has_lists(const struct model *model) {
     return model->vocab.lists > 0;
@@ -8,12 +13,13 @@ static int has_lists(const struct model *model) {
 
 enum model_view answers_view(const struct model *model) {
     if (has_lists(model)) return VIEW_CONTEXT;
-    return model->mode == MODE_ADJACENCY ? VIEW_SUM : VIEW_TARGET;
+    return model->mode == MODE_ADJACENCY ? VIEW_SUM : model->mode == MODE_WALK ? VIEW_NORMSUM : VIEW_TARGET;
 }
 
 enum list_score answers_score(const struct model *model, int named) {
     if (has_lists(model)) return model->cosine ? LIST_SCORE_USER_COSINE : LIST_SCORE_USER;
     if (model->mode == MODE_ADJACENCY) return named ? LIST_SCORE_USER : LIST_SCORE_SUM;
+    if (model->mode == MODE_WALK) return named ? LIST_SCORE_USER : LIST_SCORE_CONTEXT;
     return model->cosine ? LIST_SCORE_CONTEXT_COSINE : LIST_SCORE_TARGET;
 }
 
@@ -27,6 +33,35 @@ uint64_t answers_rows(const struct model *model, int lists) {
     return check_rows(model, lists) ? 0 : lists ? model->rows : model_items(model);
 }
 
-int answers_view_named(const struct model *model, const char *name) {
-    return name ? model_view_named(name) : (int)answers_view(model);
+/* Spreads the rows of the run's own table over its graph. */
+static int make_propagated(struct model *model, struct pool *pool) {
+    struct graph graph;
+    if (run_graph_open(&graph, model, pool)) return -1;
+    float *rows = model_matrix(model, answers_view(model), 0, 0);
+    int result = rows ? propagate(rows, model->dim, &graph, pool) : -1;
+    graph_close(&graph);
+    if (result)
+        free(rows);
+    else
+        model->propagated = rows;
+    return result;
+}
+
+/* Makes the table where it is made of others, and is not there yet. */
+static int make_view(struct model *model, enum model_view view, unsigned threads) {
+    if (view != VIEW_PROPAGATED || model->propagated) return 0;
+    struct pool *pool = pool_open(threads);
+    int result = pool ? make_propagated(model, pool) : -1;
+    if (pool) pool_close(pool);
+    return result;
+}
+
+int answers_view_named(struct model *model, const char *name, unsigned threads) {
+    int view = name ? model_view_named(name) : (int)answers_view(model);
+    return view < 0 || make_view(model, (enum model_view)view, threads) ? -1 : view;
+}
+
+int answers_score_named(struct model *model, const char *name, int named, unsigned threads) {
+    int score = name ? list_score_named(name) : (int)answers_score(model, named);
+    return score < 0 || make_view(model, list_score_view((enum list_score)score), threads) ? -1 : score;
 }

@@ -5,6 +5,9 @@
  *   lists      the corpus' own format                recall@k, NDCG@k, hit@k of held-out items among the k that suit the
  *                                                    list's training items best (list_scores.h), its own left out
  *   groups     word TAB-or-blank its groups          share of a row's k nearest rows that are of its own group
+ *   labels     node TAB-or-blank its labels          micro and macro F1 of logistic regressions over a share of the nodes
+ *   links      node TAB-or-blank node                AUC against as many pairs that are no links; MRR and hits@10 of a link's
+ *                                                    true end among 1,000 nodes that are none
  *
  * The measures agree with independent scorers: ties share ranks, the first row wins among equals, words are compared in lower
  * case (ASCII letters; other bytes as they are), and a name stands for the first row that has it. What differs is float32
@@ -49,6 +52,37 @@ struct groups_score {
     uint64_t asked, rows; /* rows asked; rows that take part and stand in the file */
 };
 
+enum { LABELS_SHARES = 16 }; /* shares that one evaluation takes at most */
+enum { LABELS_SHUFFLES = 10 };
+struct labels_score {
+    double share;                                    /* of the labelled nodes that the regressions are trained on */
+    double micro, micro_spread, macro, macro_spread; /* F1: means and standard deviations over LABELS_SHUFFLES shuffles */
+    uint64_t covered, total, labels;                 /* labelled nodes that the run knows; labelled nodes; different labels */
+};
+
+/* How a pair of nodes is scored. The first three take the view's rows, the others both tables. */
+enum link_score {
+    LINK_DOT,
+    LINK_COSINE,
+    LINK_HADAMARD, /* a logistic regression over the products of columns, fitted on training links */
+    LINK_CROSS,    /* dot product of the one's target row and the other's context row; if not directed, both ways added */
+    LINK_CROSS_COSINE,
+    LINK_SCORES
+};
+const char *link_score_name(enum link_score score);
+struct links_request {
+    const char *held_out; /* a file of lines of two nodes; more columns are left alone */
+    const char *known;    /* such a file: the links that the run was trained on; NULL: those of its graph, if it has one */
+    int directed;         /* 1: a link has a head, which alone is asked for; so too where the run's graph is taken and directed */
+};
+struct links_score {
+    double auc, mrr, hits; /* NaN: hadamard without training links */
+};
+struct links_counts {
+    uint64_t links, asked;   /* held-out links; ends that are asked for: both of a link, of 20,000 links at most */
+    uint64_t nodes, unknown; /* nodes of both files, or, without `known`, of the run and the file; those without a vector */
+};
+
 int evaluate_pairs(struct pairs_score *score, const struct model *model, enum model_view view, const char *path);
 int evaluate_analogies(struct analogies_score *score, const struct model *model, enum model_view view, const char *path,
                        uint64_t restrict_rows, const struct config *config);
@@ -57,5 +91,11 @@ int evaluate_lists(struct lists_score *score, const struct model *model, const s
 /* Fills scores[GROUPS_MOST]. Returns how many columns there are, or -1 after fail(). */
 int evaluate_groups(struct groups_score *scores, const struct model *model, enum model_view view, const char *path,
                     const struct groups_request *request, const struct config *config);
+/* Fills scores[count], one a share of shares[count], each between 0 and 1. */
+int evaluate_labels(struct labels_score *scores, const struct model *model, enum model_view view, const char *path,
+                    const double *shares, int count, const struct config *config);
+/* Fills scores[LINK_SCORES]. */
+int evaluate_links(struct links_score *scores, struct links_counts *counts, const struct model *model,
+                   enum model_view view, const struct links_request *request, const struct config *config);
 
 #endif

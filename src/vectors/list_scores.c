@@ -19,6 +19,7 @@ static const struct {
     [LIST_SCORE_CONTEXT_COSINE] = {"context-cosine", VIEW_TARGET, VIEW_CONTEXT, METRIC_COSINE},
     [LIST_SCORE_NORMSUM] = {"normsum", VIEW_NORMSUM, VIEW_NORMSUM, METRIC_COSINE},
     [LIST_SCORE_SUM] = {"sum", VIEW_SUM, VIEW_SUM, METRIC_COSINE},
+    [LIST_SCORE_PROPAGATED] = {"propagated", VIEW_PROPAGATED, VIEW_PROPAGATED, METRIC_COSINE},
     [LIST_SCORE_CONTEXT_CONTEXT] = {"context-context", VIEW_CONTEXT, VIEW_CONTEXT, METRIC_COSINE},
     [LIST_SCORE_USER] = {"user", VIEW_CONTEXT, VIEW_CONTEXT, METRIC_DOT}, /* its items stand for a list without a row */
     [LIST_SCORE_USER_COSINE] = {"user-cosine", VIEW_CONTEXT, VIEW_CONTEXT, METRIC_COSINE},
@@ -36,6 +37,10 @@ int list_score_named(const char *name) {
                  !i ? "" : i + 1 < LIST_SCORES ? ", " : " or ", kinds[i].name);
     }
     return fail_usage("'%.100s' is not a score of lists; wanted %s", name, wanted);
+}
+
+enum model_view list_score_view(enum list_score score) {
+    return kinds[score].item;
 }
 
 int list_score_of_users(enum list_score score) {
@@ -60,6 +65,7 @@ int list_scores_open(struct list_scores *scores, const struct model *model, enum
 
 void list_scores_close(struct list_scores *scores) {
     search_close(&scores->search);
+    graph_close(&scores->graph);
 }
 
 /* ---- asking ---- */
@@ -85,33 +91,56 @@ static int add_own_row(struct asking *asking, uint64_t row, uint64_t known, floa
     return 0;
 }
 
-/* Makes the query at `place`: a list's own row, the mean of its items' rows (zeros where no item is known), or both.
- * Also collects the rows that the list may not find. */
+/* Makes the query at `place`: a list's own row, the mean of its items' rows (zeros where no item is known), or both. */
 static int ask_list(struct asking *asking, uint64_t place, uint64_t list) {
     const struct list_question *question = asking->question;
     const struct model *model = asking->scores->model;
-    struct search_block *block = &asking->block;
     int means = lists_are_means(asking), unit = !means && asking->scores->search.metric == METRIC_COSINE;
     enum model_view view = means ? VIEW_TARGET : kinds[asking->scores->score].list;
-    float *query = block->queries + place * model->dim;
-    uint64_t at = question->starts[list], end = question->starts[list + 1], known = 0,
-             own = block->banned_starts[place];
+    float *query = asking->block.queries + place * model->dim;
+    uint64_t known = 0;
     int64_t named = question->rows ? question->rows[list] : -1;
-    /* one more than the items: the list itself, where its name is an item, too */
-    if (mem_grow(&block->banned, &block->banned_capacity, own + (end - at) + 1, sizeof *block->banned, "queries"))
-        return -1;
     memset(query, 0, model->dim * sizeof *query);
-    for (; at < end; at++) {
-        uint64_t row = question->codes[at];
-        if (row >= model->rows) continue;
-        if (model_row(model, view, row, unit, asking->row)) return -1;
+    for (uint64_t at = question->starts[list]; at < question->starts[list + 1]; at++) {
+        if (question->codes[at] >= model->rows) continue;
+        if (model_row(model, view, question->codes[at], unit, asking->row)) return -1;
         for (uint32_t column = 0; column < model->dim; column++) query[column] += asking->row[column];
-        block->banned[own + known++] = (uint32_t)row;
+        known++;
     }
     for (uint32_t column = 0; known && column < model->dim; column++) query[column] /= (float)known;
-    if (named >= 0 && list_score_of_users(asking->scores->score) && add_own_row(asking, (uint64_t)named, known, query)) return -1;
-    if (named >= 0 && (uint64_t)named < model_items(model)) block->banned[own + known++] = (uint32_t)named;
-    block->banned_starts[place + 1] = own + search_distinct(block->banned + own, known);
+    return named >= 0 && list_score_of_users(asking->scores->score) ? add_own_row(asking, (uint64_t)named, known, query) : 0;
+}
+
+/* Adds rows to those that the list at `place`, the last one so far, may not find. */
+static int ban_rows(struct search_block *block, uint64_t place, const uint32_t *rows, uint64_t count) {
+    uint64_t *end = &block->banned_starts[place + 1];
+    if (mem_grow(&block->banned, &block->banned_capacity, *end + count, sizeof *block->banned, "queries")) return -1;
+    if (count) memcpy(block->banned + *end, rows, count * sizeof *rows);
+    *end += count;
+    return 0;
+}
+
+/* Adds one row, and in a graph its neighbours. */
+static int ban_row(struct asking *asking, uint64_t place, uint64_t row) {
+    const struct graph *graph = &asking->scores->graph;
+    uint64_t arc = graph->nodes ? graph->starts[row] : 0, arcs = graph->nodes ? graph->starts[row + 1] - arc : 0;
+    uint32_t one = (uint32_t)row;
+    return ban_rows(&asking->block, place, &one, 1) || ban_rows(&asking->block, place, graph->neighbours + arc, arcs) ? -1 : 0;
+}
+
+/* Collects the rows that a list may not find: its items, and itself where its name is an item, too. */
+static int ban(struct asking *asking, uint64_t place, uint64_t list) {
+    const struct list_question *question = asking->question;
+    struct search_block *block = &asking->block;
+    uint64_t first = block->banned_starts[place], *end = &block->banned_starts[place + 1];
+    int64_t named = question->rows ? question->rows[list] : -1;
+    *end = first;
+    for (uint64_t at = question->starts[list]; at < question->starts[list + 1]; at++) {
+        uint64_t row = question->codes[at];
+        if (row < asking->scores->model->rows && ban_row(asking, place, row)) return -1;
+    }
+    if (named >= 0 && (uint64_t)named < model_items(asking->scores->model) && ban_row(asking, place, (uint64_t)named)) return -1;
+    *end = first + search_distinct(block->banned + first, *end - first);
     return 0;
 }
 
@@ -125,7 +154,7 @@ static uint64_t ask_block(struct asking *asking, uint64_t first, list_answer *an
     struct search_block *block = &asking->block;
     uint64_t n = 0;
     for (; n < block->rows && first + n < question->count && block->banned_starts[n] < BANNED_MOST; n++)
-        if (ask_list(asking, n, list_at(question, first + n))) return 0;
+        if (ask_list(asking, n, list_at(question, first + n)) || ban(asking, n, list_at(question, first + n))) return 0;
     if (search_top(&asking->scores->search, block->queries, n, question->k,
                    question->seen ? NULL : block->banned_starts, block->banned, block->ids, block->scores))
         return 0;
@@ -135,10 +164,19 @@ static uint64_t ask_block(struct asking *asking, uint64_t first, list_answer *an
     return n;
 }
 
+/* Opens the graph of a run that has one, where neighbours are left out. */
+static int open_graph(struct list_scores *scores, const struct list_question *question) {
+    if (question->seen || scores->graph.nodes || !run_has_graph(scores->model)) return 0;
+    struct pool *pool = pool_open(0);
+    int result = pool ? run_graph_open(&scores->graph, scores->model, pool) : -1;
+    if (pool) pool_close(pool);
+    return result;
+}
+
 int list_scores_ask(struct list_scores *scores, const struct list_question *question, list_answer *answer, void *user) {
     struct asking asking = {.scores = scores, .question = question};
     uint32_t dim = scores->model->dim;
-    int result = search_block_init(&asking.block, dim, question->k, question->count);
+    int result = open_graph(scores, question) || search_block_init(&asking.block, dim, question->k, question->count) ? -1 : 0;
     asking.row = mem_alloc(dim, sizeof *asking.row, "a row");
     if (!asking.row) result = -1;
     if (!result) asking.block.banned_starts[0] = 0;

@@ -6,6 +6,8 @@
  *   context-cosine    mean of unit target rows    context row        cosine        what training compared by cosines
  *   normsum           mean of unit w              w = u/|u| + v/|v|  cosine
  *   sum               mean of unit w              w = u + v          cosine
+ *   propagated        mean of unit w              w spread over the  cosine        nodes near in the graph
+ *                                                 run's graph
  *   context-context   mean of unit context rows   context row        cosine        items named beside the same others
  *   user              the list's own row          context row        dot product   what training itself compared
  *   user-cosine       the list's own row          context row        cosine        what training compared by cosines
@@ -20,6 +22,7 @@
 #ifndef SPTX_LIST_SCORES_H
 #define SPTX_LIST_SCORES_H
 
+#include "run_graph.h"
 #include "search.h"
 #include "base/progress.h"
 
@@ -29,6 +32,7 @@ enum list_score {
     LIST_SCORE_CONTEXT_COSINE,
     LIST_SCORE_NORMSUM,
     LIST_SCORE_SUM,
+    LIST_SCORE_PROPAGATED,
     LIST_SCORE_CONTEXT_CONTEXT,
     LIST_SCORE_USER,
     LIST_SCORE_USER_COSINE,
@@ -37,6 +41,8 @@ enum list_score {
 
 const char *list_score_name(enum list_score score);
 int list_score_named(const char *name); /* returns -1 after fail_usage() where there is no such score */
+/* Returns the table whose rows are searched. */
+enum model_view list_score_view(enum list_score score);
 /* Returns the score that compares rows of one table by cosine. */
 enum list_score list_score_of_view(enum model_view view);
 
@@ -44,6 +50,7 @@ struct list_scores {
     const struct model *model;
     enum list_score score;
     struct search search;
+    struct graph graph; /* of a run that has one: opened by the first question that leaves out what lists have */
 };
 
 /* Returns 1 for scores that use the lists' own rows (list_question.rows). */
@@ -62,7 +69,7 @@ struct list_question {
     const int64_t *rows; /* the own row of list i, or -1; NULL: no list has one */
     uint64_t count;
     uint32_t k;
-    int seen;                  /* 1: a list's own items may be among its answers */
+    int seen; /* 1: a list's own items may be among its answers. 0: neither they nor, in a run of a graph, their neighbours */
     struct progress *progress; /* the live line, shown after each block; NULL: none */
 };
 

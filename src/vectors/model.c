@@ -59,6 +59,10 @@ static void add_vectors(const struct model *model, struct vectors of, uint64_t r
 }
 
 void model_rows(const struct model *model, enum model_view view, uint64_t first, uint64_t count, float *out) {
+    if (view == VIEW_PROPAGATED) {
+        memcpy(out, model->propagated + first * model->dim, count * model->dim * sizeof *out);
+        return;
+    }
     for (uint64_t row = first; row < first + count; row++, out += model->dim) {
         struct vectors of = vectors_of(model, row);
         if (view == VIEW_SUM || view == VIEW_NORMSUM)
@@ -137,14 +141,14 @@ int64_t model_find(const struct model *model, enum model_view view, const char *
     return fail("'%.100s' is not in the vocabulary of '%s'", word, model->directory);
 }
 
-static const char *const view_names[] = {"target", "context", "sum", "normsum"};
+static const char *const view_names[VIEWS] = {"target", "context", "sum", "normsum", "propagated"};
 
 const char *model_view_name(enum model_view view) {
     return view_names[view];
 }
 
 int model_view_named(const char *name) {
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < VIEWS; i++)
         if (!strcmp(name, view_names[i])) return i;
-    return fail_usage("'%s' is not a table; wanted target, context, sum or normsum", name);
+    return fail_usage("'%s' is not a table; wanted target, context, sum, normsum or propagated", name);
 }

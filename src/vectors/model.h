@@ -5,8 +5,8 @@
 #include "run/model_files.h"
 
 /* The vector that stands for a row, in this order: u, its row of the target table; v, its row of the context table; u +
- * v; u/|u| + v/|v|. */
-enum model_view { VIEW_TARGET, VIEW_CONTEXT, VIEW_SUM, VIEW_NORMSUM };
+ * v; u/|u| + v/|v|; the last, spread over the graph that the run was trained on (model->propagated). */
+enum model_view { VIEW_TARGET, VIEW_CONTEXT, VIEW_SUM, VIEW_NORMSUM, VIEW_PROPAGATED, VIEWS };
 
 /* Returns the rows that are items or words: all but those of lists, which come last. */
 uint64_t model_items(const struct model *model);
@@ -36,7 +36,7 @@ int model_check_row(const struct model *model, enum model_view view, uint64_t ro
  * view. */
 int64_t model_find(const struct model *model, enum model_view view, const char *word);
 
-/* Returns "target", "context", "sum" or "normsum". */
+/* Returns "target", "context", "sum", "normsum" or "propagated". */
 const char *model_view_name(enum model_view view);
 int model_view_named(const char *name);
 

@@ -134,7 +134,7 @@ static int write_page(struct page_rows *rows, const struct model *model, const s
 
 int page_write(const struct model *model, const struct page_request *request, const struct config *config,
                const char *path, struct page_size *size) {
-    struct page_rows rows = page_rows_of(request->view, request->rows, request->top, request->listed);
+    struct page_rows rows = page_rows_of(request->view, request->rows, request->top, request->listed, request->labels);
     struct file_writer writer;
     if (run_owns_refuse(path, "--out") || file_writer_open_given(&writer, path)) return -1;
     uint64_t bytes;

@@ -19,6 +19,7 @@ struct page_request {
     uint64_t top;                   /* rows of the map: the most frequent ones */
     uint64_t listed;                /* rows whose nearest rows are in the page; the rows of the map are among them */
     const struct titles *titles;    /* empty: none */
+    const char *labels;             /* the file by which the map is coloured; NULL: it is by clusters */
     const char *const *evaluations; /* [evaluation_count] files that hold what evaluate printed */
     int evaluation_count;
 };

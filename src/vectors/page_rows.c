@@ -17,6 +17,7 @@ void page_rows_release(struct page_rows *rows) {
     free(rows->near);
     free(rows->scores);
     free(rows->xy);
+    page_groups_release(&rows->groups);
     *rows = (struct page_rows){.count = 0};
 }
 
@@ -33,12 +34,13 @@ static int by_count(const void *a, const void *b) {
     return x->row < y->row ? -1 : x->row > y->row;
 }
 
-struct page_rows page_rows_of(enum model_view view, uint64_t all, uint64_t top, uint64_t listed) {
+struct page_rows page_rows_of(enum model_view view, uint64_t all, uint64_t top, uint64_t listed, const char *labels) {
     if (listed < top) listed = top;
     return (struct page_rows){.view = view,
                               .all = all,
                               .count = listed < all ? listed : all,
                               .top = top < all ? top : all,
+                              .labels = labels,
                               .k = all > PAGE_NEAREST ? PAGE_NEAREST : (uint32_t)(all - (all > 0))};
 }
 
@@ -142,5 +144,9 @@ out:
 }
 
 int page_rows_find(struct page_rows *rows, const struct model *model, const struct config *config) {
-    return choose(rows, model) || find_nearest(rows, model, config) || place(rows, model, config) ? -1 : 0;
+    return choose(rows, model) ||
+                   page_groups_find(&rows->groups, model, rows->view, rows->rows, rows->top, rows->labels) ||
+                   find_nearest(rows, model, config) || place(rows, model, config)
+               ? -1
+               : 0;
 }

@@ -5,6 +5,7 @@
 
 #include "base/json.h"
 #include "model.h"
+#include "page_groups.h"
 #include "titles.h"
 #include "config/config.h"
 
@@ -20,11 +21,13 @@ struct page_rows {
     uint32_t *near;       /* [count x k] the nearest rows; both these and their scores are the same as `nearest` finds */
     float *scores;        /* [count x k] cosines */
     float *xy;            /* [top x 2] places on the map */
+    const char *labels;   /* the file that groups the rows of the map; NULL: clusters do */
+    struct page_groups groups;
 };
 
 /* Describes the most frequent `listed` of the first `all` rows of a view, at least `top`; `top` of them are on the
  * map. */
-struct page_rows page_rows_of(enum model_view view, uint64_t all, uint64_t top, uint64_t listed);
+struct page_rows page_rows_of(enum model_view view, uint64_t all, uint64_t top, uint64_t listed, const char *labels);
 /* Finds everything about these rows. Searches by device.* of `config`. Returns 0, or -1 after fail(), also where a
  * signal asked to stop; the caller releases in either case. */
 int page_rows_find(struct page_rows *rows, const struct model *model, const struct config *config);
@@ -35,6 +38,7 @@ int page_rows_find(struct page_rows *rows, const struct model *model, const stru
  *   near                     uint32, of each row shown: the numbers of its nearest rows
  *   scores                   int32, their scores in millionths
  *   map                      uint16, x and y of each row on the map
+ *   groups                   page_groups.h, of the rows on the map
  *
  * Returns 0, or -1 after fail().
  */

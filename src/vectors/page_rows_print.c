@@ -132,6 +132,7 @@ int page_rows_print(struct json *json, const struct page_rows *rows, const struc
                    rows->top, rows->count);
         print_names(json, &names, model, titles);
         result = print_nearest(json, &names) || print_map(json, rows) ? -1 : 0;
+        page_groups_print(json, &rows->groups, rows->top);
     }
     free(names.number);
     free(names.row);

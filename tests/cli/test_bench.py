@@ -75,6 +75,15 @@ def test_the_command_is_told_whatever_it_says(sptx):
     assert lines(done)[0]["command"] == 'sptx-w2v bench memory a"\\ \ufffd --rows=1000 --dim=8 --json'
 
 
+def test_walks_are_counted(sptx):
+    sptx.path("edges.tsv").write_text("".join(f"n{i} n{(i * 7 + 1) % 50}\n" for i in range(50)))
+    config = sptx.config(corpus={"path": "edges.tsv", "format": "graph"}, walks={"length": "7", "q": "2"})
+    head, result = lines(sptx("bench", "walks", config, "--json", "--seconds=0.1"))
+    assert head["bench"] == "walks" and result["nodes"] == 50 and 0 < result["arcs"] <= 100 and result["length"] == 7
+    assert result["steps_per_second"] == pytest.approx(7 * result["walks"] / result["seconds"], rel=1e-4) and result["walks"] > 0
+    assert "examples.mode is window" in sptx.refuses("bench", "walks", sptx.config("text.ini"), "--seconds=0.1")
+
+
 def test_memory_holds_what_it_says(sptx):
     head, result = lines(sptx("bench", "memory", "--rows=100000", "--dim=64", "--json",
                               f"--device.backend={KEYS['device']['backend']}"))
@@ -90,7 +99,7 @@ def test_transfer_wants_a_gpu(sptx):
 
 
 @pytest.mark.parametrize("arguments, said", [
-    ([], "bench wants transfer, train, ranks or memory"),
+    ([], "bench wants transfer, train, ranks, walks or memory"),
     (["speed"], "bench has no 'speed'"),
     (["train"], "bench train wants a CONFIG.ini"),
     (["train", "run.ini", "--seconds=soon"], "--seconds = 'soon' is not a time"),

@@ -231,8 +231,8 @@ def test_evaluate_lists(sptx):
 def test_evaluate_score_is_checked(trained):
     lists = ["--train=corpus.txt", "--held-out=corpus.txt"]
     said = trained.refuses("evaluate", "run", *lists, "--score=targets", code=2)
-    assert said == "'targets' is not a score of lists; wanted target, context, context-cosine, normsum, sum, context-context, " \
-                   "user or user-cosine"
+    assert said == "'targets' is not a score of lists; wanted target, context, context-cosine, normsum, sum, propagated, context-" \
+                   "context, user or user-cosine"
     assert "--score is how held-out items are scored" in trained.refuses("evaluate", "run", "--pairs=x", "--score=target", code=2)
 
 

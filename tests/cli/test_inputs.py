@@ -181,7 +181,7 @@ def test_an_old_macs_lines_are_read_in_every_format(sptx):
 
 @pytest.mark.parametrize("settings, sentence", [
     (["--corpus.format=lists", "--corpus.header=yes"],
-     "corpus.header = yes needs corpus.format = pairs, whose lines have columns, and it is lists"),
+     "corpus.header = yes needs corpus.format = pairs or graph, whose lines have columns, and it is lists"),
     (["--corpus.header=no"], "'pairs.csv' line 1: the rating 'rating' is not a number; where the line names the columns, set "
                              "corpus.header = yes")])
 def test_wrong_headers(sptx, settings, sentence):

@@ -99,7 +99,37 @@ def test_titles_and_what_evaluate_said(trained):
     assert data["titles"][:2] == [None, f'Book & "{words[1]}"']
 
 
+def test_clusters_are_what_was_planted(sptx):
+    """The corpus has ten topics: nearly every cluster is of one."""
+    sptx("train", sptx.config(train={"epochs": "20"}))
+    sptx("report", "run", "--out=page.html", "--top=200")
+    data = shown(sptx.path("page.html"))
+    of, groups = base64.b64decode(data["groups"]["of"]), {}
+    assert data["groups"]["by"] == "clusters" and data["groups"]["names"] == [] and len(of) == 200 and of[0] == 0
+    for row, group in enumerate(of):
+        groups.setdefault(group, []).append(data["names"][row][:2])
+    assert list(groups) == list(range(data["groups"]["count"])) and 10 <= len(groups) <= 12
+    assert sum(max(map(topics.count, topics)) for topics in groups.values()) >= 190
+
+
+def test_the_map_is_coloured_by_labels(trained):
+    words = [line.split("\t")[0] for line in trained.path("run", "vocab.tsv").read_text().splitlines()]
+    lines = [f"{word} train label{i % 7} label0" for i, word in enumerate(words[:50])] + ["stranger label9", words[0] + " label9"]
+    trained.path("labels.tsv").write_text("\n".join(lines) + "\n")
+    trained("report", "run", "--out=page.html", "--top=60", "--labels=labels.tsv")
+    groups = shown(trained.path("page.html"))["groups"]
+    assert groups["by"] == "labels" and groups["names"] == ["label0"] + [f"label{i}" for i in range(1, 7)]
+    assert list(base64.b64decode(groups["of"])) == [i % 7 for i in range(50)] + [255] * 10
+    trained.path("labels.tsv").write_text("".join(f"{word}\tl{max(0, i - 5)}\n" for i, word in enumerate(words[:30])))
+    trained("report", "run", "--out=page.html", "--top=60", "--labels=labels.tsv")
+    groups = shown(trained.path("page.html"))["groups"]
+    assert groups["names"] == [f"l{i}" for i in range(11)] + ["14 other labels"] and groups["count"] == 12
+    assert list(base64.b64decode(groups["of"]))[:30] == [0] * 6 + list(range(1, 11)) + [11] * 14
+
+
 @pytest.mark.parametrize("arguments, code, sentence", [
+    (["report", "run", "--out=x", "--labels=nowhere"], 1, "cannot open 'nowhere': No such file or directory"),
+    (["report", "run", "--out=x", "--labels=run/config.ini"], 1, "'run/config.ini' has no label of any of the 300 rows of the map"),
     (["report"], 2, "report wants one run directory, 0 given; see 'sptx-w2v help report'"),
     (["report", "run", "run", "--out=x"], 2, "report wants one run directory, 2 given; see 'sptx-w2v help report'"),
     (["report", "run"], 2, "report wants --out=FILE; see 'sptx-w2v help report'"),
@@ -112,7 +142,7 @@ def test_titles_and_what_evaluate_said(trained):
      "--out = 'run/vocab.tsv' is a file of the run in 'run', which would be lost: choose another"),
     (["report", "run", "--out=no/page.html"], 1, "cannot write 'no/page.html': No such file or directory"),
     (["report", "nowhere", "--out=x"], 1, "there is no run directory 'nowhere'"),
-    (["report", "run", "--out=x", "--table=both"], 2, "'both' is not a table; wanted target, context, sum or normsum"),
+    (["report", "run", "--out=x", "--table=both"], 2, "'both' is not a table; wanted target, context, sum, normsum or propagated"),
     (["report", "run", "--out=x", "--titles=nowhere"], 1, "cannot open 'nowhere': No such file or directory"),
     (["report", "run", "--out=x", "--evaluation=nowhere"], 1, "cannot open 'nowhere': No such file or directory"),
 ])
@@ -292,12 +322,12 @@ def test_the_map(page, reported):
     page.open(reported.path("page.html"))
     picture = "document.getElementById('map').toDataURL()"
     whole = page.run(picture)
-    # A dot: the first pixel of the canvas that is blue, in the window's coordinates.
+    # A dot: the first pixel of the canvas that has a colour, in the window's coordinates.
     x, y = page.run("""(() => {
       const canvas = document.getElementById('map'), box = canvas.getBoundingClientRect();
       const pixels = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
       for (let i = 0; i < pixels.length; i += 4)
-        if (pixels[i + 3] > 150 && pixels[i + 2] > pixels[i] + 60)
+        if (pixels[i + 3] > 150 && Math.max(...pixels.slice(i, i + 3)) > Math.min(...pixels.slice(i, i + 3)) + 60)
           return [box.left + i / 4 % canvas.width, box.top + Math.floor(i / 4 / canvas.width) + 1];
     })()""")
     page.mouse("mouseMoved", x, y)
@@ -325,6 +355,28 @@ def test_the_map(page, reported):
     page.mouse("mouseMoved", 2, 2)
     page.settle()
     assert page.run(picture) == whole
+
+
+@needs_browser
+def test_the_map_says_what_its_colours_are(page, reported):
+    page.open(reported.path("page.html"))
+    data = shown(reported.path("page.html"))
+    legend = """[...document.querySelectorAll('#groups li')].map((li) => [li.querySelector('bdi').textContent,
+        li.querySelector('small').textContent, getComputedStyle(li.querySelector('span')).backgroundColor])"""
+    said = page.run(legend)
+    of = list(base64.b64decode(data["groups"]["of"]))
+    assert data["groups"]["by"] == "clusters" and len(said) == data["groups"]["count"] and "clusters" in text_of(page, "map-help")
+    for group, (name, count, _) in enumerate(said):
+        rows = [row for row in range(120) if of[row] == group]
+        assert name == ", ".join(data["names"][row] for row in rows[:3]) and count == str(len(rows))
+    assert len({colour for _, _, colour in said}) == len(said) > 5
+    labels = "".join(f"{word} <b>{word[1]}</b> other\n" for word in data["names"][:100])
+    reported.path("labels").write_text(labels)
+    reported("report", "run", "--out=labels.html", "--top=120", "--search=240", "--labels=labels")
+    page.open(reported.path("labels.html"))
+    said = page.run(legend)
+    assert sorted(name for name, _, _ in said) == sorted({f"<b>{word[1]}</b>" for word in data["names"][:100]})
+    assert "labels" in text_of(page, "map-help") and sum(int(count) for _, count, _ in said) == 100
 
 
 @needs_browser

@@ -234,6 +234,9 @@ def test_generating_does_not_depend_on_threads(sptx):
             for ending in ("txt", "ids"):
                 sptx("generate", kind, "--rows=9000", "--lists=20000", f"--out={name}-{kind}.{ending}",
                      preexec_fn=lambda: os.sched_setaffinity(0, cores))
+        for ending in ("txt", "zst"):
+            sptx("generate", "graph", "--rows=9000", "--edges=20000", f"--out={name}-graph.{ending}",
+                 preexec_fn=lambda: os.sched_setaffinity(0, cores))
         made.add(b"".join(path.read_bytes() for path in sorted(sptx.directory.glob(f"{name}-*"))))
     assert len(made) == 1
 

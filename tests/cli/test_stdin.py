@@ -8,16 +8,18 @@ from conftest import PROGRAM
 
 PAIRS = "user,item,rating\n" + "".join(f"u{i % 7},i{(i * i) % 11},{i % 5}\n" for i in range(80))
 LINES = "".join(" ".join(f"w{(i * j) % 13}" for j in range(1, 9)) + "\n" for i in range(60))
+EDGES = "# a, b\n" + "".join(f"n{i % 7},n{(i * i) % 11},{1 + i % 3}\n" for i in range(80))
 
 
 def weights(sptx, run):
     return [path.read_bytes() for path in sorted(sptx.path(run).glob("checkpoint-*/*.npy"))]
 
 
-@pytest.mark.parametrize("form, text", [("text", LINES), ("lists", LINES), ("adjacency", LINES), ("pairs", PAIRS)])
+@pytest.mark.parametrize("form, text", [("text", LINES), ("lists", LINES), ("adjacency", LINES), ("pairs", PAIRS),
+                                        ("graph", EDGES)])
 def test_what_comes_once_is_trained_on_as_a_file(sptx, form, text):
     sptx.path("data").write_text(text)
-    config = sptx.config(corpus={"path": "data", "format": form})
+    config = sptx.config(corpus={"path": "data", "format": form}, optimizer={"lr": "1e-3"})
     sptx("train", config, "--run.dir=of-file")
     for run, data in (("plain", text.encode()), ("packed", gzip.compress(text.encode()))):
         subprocess.run([PROGRAM, "train", config, "--corpus.path=-", f"--run.dir={run}"], input=data, cwd=sptx.path("."),

@@ -51,6 +51,36 @@ static void compare_batches(struct backend *cpu, struct backend *gpu, const stru
         }
 }
 
+/* A walk of any number is the same on both. */
+static void compare_drawn(struct backend *cpu, struct backend *gpu, const struct example_source *s, unsigned kind) {
+    uint64_t first = s->sentences / 3, count = s->sentences - first, bytes = count * s->walks.length * sizeof(uint32_t);
+    uint32_t *a = need(bytes), *b = need(bytes);
+    CHECK(!backend_cpu.source(cpu, s) && !backend_cuda.source(gpu, s) && !backend_cpu.draw_walks(cpu, 2, first, count, a) &&
+              !backend_cuda.draw_walks(gpu, 2, first, count, b) && !memcmp(a, b, bytes),
+          "walks of %u, kind %u: drawn alone", s->walks.length, kind);
+    free(a);
+    free(b);
+}
+
+/* A batch begins and ends within walks, which may be longer than it. */
+static void compare_walks(struct backend *cpu, struct backend *gpu) {
+    static const uint32_t lengths[] = {2, 3, 40, 127, 701, 2000};
+    for (unsigned kind = 0; kind < 16; kind++)
+        for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++) {
+            struct corpus c;
+            char name[120];
+            corpus_make(&c, kind % 3 ? 700 : 9, 60, 40);
+            struct example_source s = source_of(&c, EXAMPLE_WINDOW);
+            s.stream_on_host = (int)(kind + l) % 2, s.per_pair = l % 2, s.held_out = l % 3 ? 0 : 1u << 30;
+            if (kind % 4 == 3) s.keep = c.keep;
+            source_walks(&s, &c, lengths[l], kind);
+            compare_drawn(cpu, gpu, &s, kind);
+            snprintf(name, sizeof name, "walks of %u, kind %u, %llu nodes", lengths[l], kind, (unsigned long long)c.rows);
+            compare_batches(cpu, gpu, &s, name);
+            corpus_free(&c);
+        }
+}
+
 /* Makes batches count, as those do that are too large to be bounded: in stages that have no space for them, too little,
  * or more than enough. */
 static void count_batches(struct example_source *s, int capacity) {
@@ -182,6 +212,7 @@ void test_batch_bounds(void) {
     compare_padded(cpu, gpu);
     compare_sparse(cpu, gpu);
     compare_most_negatives(cpu, gpu);
+    compare_walks(cpu, gpu);
     backend_cpu.close(cpu);
     backend_cuda.close(gpu);
 }

@@ -90,6 +90,8 @@ static void choose_examples(struct choice *c, enum example_mode mode) {
     s->stream_on_host = one_in(3);
     c->subsample = one_in(4);
     c->longest = between(2, mode == EXAMPLE_WINDOW ? 40 : 9);
+    if (mode == EXAMPLE_WINDOW && one_in(3)) c->walks = (unsigned)between(1, 16);
+    if (c->walks) s->shuffle = s->shuffle_items = 0;
 }
 
 static void choose_calls(struct choice *c) {
@@ -332,11 +334,12 @@ void choice_corpus(const struct choice *c, struct corpus *corpus) {
         corpus->ids[i] = (uint32_t)(c->first_row + corpus->ids[i] * (c->rows - c->first_row) / c->rows);
 }
 
-struct example_source choice_source(const struct choice *c, const struct corpus *corpus) {
+struct example_source choice_source(const struct choice *c, struct corpus *corpus) {
     struct example_source s = c->source, of = source_of(corpus, s.mode);
     s.ids = of.ids, s.starts = of.starts, s.tokens = of.tokens, s.sentences = of.sentences, s.rows = of.rows;
     s.alias = of.alias, s.log2_rows = of.log2_rows;
     if (c->subsample) s.keep = corpus->keep;
+    if (c->walks) source_walks(&s, corpus, (uint32_t)c->longest, c->walks - 1);
     return s;
 }
 
@@ -363,7 +366,7 @@ void choice_describe(const struct choice *c, char *text, size_t capacity) {
         "depth %u, "
         "targets %s/%s hot %llu, contexts %s/%s hot %llu; loss only %u, arrays %u, apart %u, touched %u%s; loss %d of %s%s, "
         "frozen %u and %u)",
-        (unsigned long long)c->seed, c->aim, modes[s->mode], s->mode == EXAMPLE_LIST && s->targets_all ? " all" : "",
+        (unsigned long long)c->seed, c->aim, c->walks ? "walk" : modes[s->mode], s->mode == EXAMPLE_LIST && s->targets_all ? " all" : "",
         s->shuffle ? " shuffled" : "", s->window, s->shrink ? " shrinking" : "", s->positives,
         s->replacement ? " with replacement" : "", s->short_repeat ? " repeating" : "", s->negatives,
         s->per_pair ? "pair" : "example", s->exclude ? ", excluding" : "", s->distinct ? ", distinct" : "", s->noise,

@@ -19,6 +19,7 @@ struct choice {
     double slope;                 /* of the corpus; 1: all rows are equally frequent */
     struct example_source source; /* without its arrays */
     int subsample;
+    unsigned walks; /* 0: windows run over sentences; otherwise over walks, by the bits of walks - 1 (source_walks) */
     struct rule_case rule;
     struct loss_options loss;
     unsigned frozen[2]; /* by side, as frozen_of() has it; 0: none */
@@ -40,7 +41,7 @@ struct choice {
 struct choice choice_make(uint64_t seed);
 /* Makes its corpus, whose words are all rows from `first_row` on; corpus_free() frees it. */
 void choice_corpus(const struct choice *c, struct corpus *corpus);
-struct example_source choice_source(const struct choice *c, const struct corpus *corpus);
+struct example_source choice_source(const struct choice *c, struct corpus *corpus);
 /* Returns another machine by `seed`, with other threads and depth; or one with everything on the GPU in whole tables, one batch at
  * a time. */
 struct machine machine_other(const struct machine *machine, uint64_t seed);

@@ -80,8 +80,7 @@ void corpus_make(struct corpus *c, uint64_t rows, uint64_t sentences, uint64_t l
 }
 
 void corpus_make_sloped(struct corpus *c, uint64_t rows, uint64_t sentences, uint64_t longest, double slope) {
-    c->rows = rows;
-    c->sentences = sentences;
+    *c = (struct corpus){.rows = rows, .sentences = sentences};
     c->starts = need_pages((sentences + 1) * 8);
     c->ids = need_pages(sentences * longest * 4);
     c->keep = need(rows * 4);
@@ -113,6 +112,68 @@ void corpus_free(struct corpus *c) {
     free(c->starts);
     free(c->keep);
     free(c->alias);
+    free(c->nodes);
+    free(c->neighbours);
+    free(c->weights);
+}
+
+/* ---- a graph ---- */
+
+static int by_value(const void *a, const void *b) {
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* Lists the arcs as node << 32 | neighbour, sorted, each once; returns how many. */
+static uint64_t list_arcs(const struct corpus *c, int directed, uint64_t *arcs) {
+    uint64_t count = 0, kept = 0;
+    for (uint64_t i = 0; i + 1 < c->tokens; i++) {
+        uint64_t a = c->ids[i], b = c->ids[i + 1];
+        if (a == b) continue;
+        arcs[count++] = a << 32 | b;
+        if (!directed) arcs[count++] = b << 32 | a;
+    }
+    qsort(arcs, count, sizeof *arcs, by_value);
+    for (uint64_t i = 0; i < count; i++)
+        if (!i || arcs[i] != arcs[i - 1]) arcs[kept++] = arcs[i];
+    return kept;
+}
+
+static void make_graph(struct corpus *c, int directed) {
+    uint64_t *arcs = need(2 * (c->tokens + 1) * sizeof *arcs), count = list_arcs(c, directed, arcs), at = 0;
+    c->nodes = need((c->rows + 1) * sizeof *c->nodes);
+    c->neighbours = need_pages(count * sizeof *c->neighbours);
+    c->weights = need_pages(count * sizeof *c->weights);
+    for (uint64_t row = 0; row < c->rows; row++) {
+        c->nodes[row] = at;
+        while (at < count && arcs[at] >> 32 == row) at++;
+        for (uint64_t i = c->nodes[row]; i < at; i++) {
+            c->neighbours[i] = (uint32_t)arcs[i];
+            c->weights[i] = (struct alias){(uint32_t)(random_bits() >> 32), (uint32_t)(random_bits() % (at - c->nodes[row]))};
+        }
+    }
+    c->nodes[c->rows] = at;
+    free(arcs);
+}
+
+void source_walks(struct example_source *s, struct corpus *c, uint32_t length, unsigned kind) {
+    static const double biases[][2] = {{1, 1}, {0.25, 2}, {3, 0.5}, {0.5, 4}};
+    int directed = (int)(kind >> 3 & 1);
+    if (!c->nodes) make_graph(c, directed);
+    s->walks = (struct walks){.starts = c->nodes,
+                              .neighbours = c->neighbours,
+                              .alias = kind & 1 ? c->weights : NULL,
+                              .nodes = c->rows,
+                              .arcs = c->nodes[c->rows],
+                              .length = length,
+                              .per_node = (uint32_t)(c->sentences / c->rows + 1)};
+    walks_set_biases(&s->walks, biases[kind >> 1 & 3][0], biases[kind >> 1 & 3][1], directed);
+    s->ids = NULL;
+    s->starts = NULL;
+    s->sentences = c->sentences;
+    s->tokens = s->sentences * length;
+    s->longest = length;
+    s->shuffle = s->shuffle_items = 0;
 }
 
 struct example_source source_of(const struct corpus *c, enum example_mode mode) {

@@ -47,6 +47,9 @@ struct corpus {
     uint32_t *ids, *keep;
     uint64_t *starts, tokens, sentences, rows;
     struct alias *alias;
+    uint64_t *nodes; /* [rows + 1] of source_walks(): where the arcs of a row begin; NULL: it was not asked */
+    uint32_t *neighbours;
+    struct alias *weights;
 };
 
 /* Makes sentences of 1 to `longest` ids, low ones frequent: row u^slope x rows of a uniform u; slope is 3 unless
@@ -56,6 +59,10 @@ void corpus_make_sloped(struct corpus *c, uint64_t rows, uint64_t sentences, uin
 uint64_t corpus_longest(const struct corpus *c); /* sentence, in ids */
 void corpus_free(struct corpus *c);
 struct example_source source_of(const struct corpus *c, enum example_mode mode);
+/* Makes the examples of a source windows over walks: of as many nodes as the corpus has rows, joined where the corpus has them side by
+ * side. The source has as many walks as the corpus has sentences. By the bits of `kind`: 1 with weights, 2 and 4 with biases, 8
+ * directed. */
+void source_walks(struct example_source *s, struct corpus *c, uint32_t length, unsigned kind);
 
 /* ---- backends and tables ---- */
 

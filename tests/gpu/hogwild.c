@@ -151,7 +151,7 @@ static uint64_t below(uint64_t n) {
     return (random_bits() >> 11) % n;
 }
 
-static void choose_examples(struct trial *t, const struct corpus *c) {
+static void choose_examples(struct trial *t, struct corpus *c) {
     struct example_source *s = &t->source;
     *s = source_of(c, (enum example_mode)below(3));
     s->seed = (uint32_t)random_bits();
@@ -165,6 +165,7 @@ static void choose_examples(struct trial *t, const struct corpus *c) {
     s->noise = (enum noise_distribution)below(3);
     s->held_out = below(3) ? 0 : 1u << 30;
     if (s->mode == EXAMPLE_WINDOW && below(2)) s->keep = c->keep;
+    if (s->mode == EXAMPLE_WINDOW && below(3) == 0) source_walks(s, c, 2 + (uint32_t)below(60), (unsigned)below(16));
     if (s->mode != EXAMPLE_WINDOW && s->per_pair) s->positives = 1 + (uint32_t)below(4);
     if (s->mode == EXAMPLE_WINDOW ? below(2) : below(3)) return;
     if (s->mode == EXAMPLE_WINDOW) s->per_pair = 0;
@@ -185,9 +186,9 @@ static void name_trial(struct trial *t) {
     const struct example_source *s = &t->source;
     snprintf(
         t->name, sizeof t->name,
-        "mode %d, window %u%s%s%s, positives %u, negatives %u%s%s%s, shuffle %d %d, rows %llu, dim %u, rule %d, decay %g, "
+        "mode %d%s, window %u%s%s%s, positives %u, negatives %u%s%s%s, shuffle %d %d, rows %llu, dim %u, rule %d, decay %g, "
         "lr_decay %g by %s, %s/%s",
-        (int)s->mode, s->window, s->pool.on ? " pooled" : "", s->pool.own > 0 ? " by weight" : "",
+        (int)s->mode, s->walks.length ? " over walks" : "", s->window, s->pool.on ? " pooled" : "", s->pool.own > 0 ? " by weight" : "",
         s->pool.whole ? " whole" : "", s->positives, s->negatives, s->per_pair ? " a pair" : "",
         s->exclude ? " excluded" : "", s->distinct ? " distinct" : "", s->shuffle, s->shuffle_items,
         (unsigned long long)s->rows, t->layout.dim, t->rule.rule, t->rule.weight_decay, t->rule.lr_decay,
@@ -196,7 +197,7 @@ static void name_trial(struct trial *t) {
 
 /* Updates that add up in any order may be made in parts, from rows that earlier parts have moved: small rates keep that
  * effect small. */
-static void choose_trial(struct trial *t, const struct corpus *c) {
+static void choose_trial(struct trial *t, struct corpus *c) {
     static const uint32_t dims[] = {1, 4, 31, 100, 128, 129, 256, 257, 512, 513, 1000};
     choose_examples(t, c);
     choose_rule(t);

@@ -114,6 +114,50 @@ static void every_kind_of_tokens_is_the_file(void **state) {
     sptx_close(context);
 }
 
+/* Edges given in two blocks, as integers and by a dictionary, are the graph of a file: the same vectors. */
+static void edges_are_the_file(void **state) {
+    static const char *const runs[] = {"graph", "dictionary"};
+    enum { EDGES = 60 };
+    struct sptx_context *context = open_cpu(2);
+    char path[128], of[160], dir[128];
+    int32_t from[EDGES], to[EDGES];
+    int64_t backwards[17];
+    double weights[EDGES];
+    float wanted[17 * 4], got[17 * 4];
+    snprintf(path, sizeof path, "%s/edges", directory);
+    snprintf(of, sizeof of, "corpus.path=%s", path);
+    snprintf(dir, sizeof dir, "run.dir=%s/edges-file", directory);
+    FILE *file = fopen(path, "w");
+    for (int i = 0; i < EDGES; i++) {
+        from[i] = i % 17;
+        to[i] = number(i, i % 5);
+        weights[i] = i % 4;
+        fprintf(file, "%d %d %g\n", from[i], to[i], weights[i]);
+    }
+    fclose(file);
+    const char *settings[] = {of, dir, "corpus.format=graph", SMALL};
+    assert_int_equal(sptx_train(context, NULL, settings, sizeof settings / sizeof *settings, 0, NULL, NULL), SPTX_OK);
+    read_vectors(context, "edges-file", wanted);
+    for (int i = 0; i < 17; i++) backwards[i] = 16 - i;
+    for (int known = 0; known < 2; known++) {
+        struct sptx_corpus *corpus;
+        const struct sptx_tokens dictionary = {SPTX_NUMBERS, 64, backwards, NULL, 17};
+        assert_int_equal(open_corpus(context, "graph", runs[known], &corpus), SPTX_OK);
+        assert_int_equal(sptx_corpus_words(corpus, 0, &dictionary), SPTX_OK);
+        for (int i = 0; i < EDGES && known; i++) from[i] = 16 - from[i], to[i] = 16 - to[i];
+        for (int half = 0; half < EDGES; half += EDGES / 2) {
+            const struct sptx_tokens ends[2] = {{known ? SPTX_KNOWN : SPTX_NUMBERS, 32, from + half, NULL, EDGES / 2},
+                                                {known ? SPTX_KNOWN : SPTX_NUMBERS, 32, to + half, NULL, EDGES / 2}};
+            assert_int_equal(sptx_corpus_edges(corpus, &ends[0], &ends[1], weights + half), SPTX_OK);
+        }
+        if (sptx_corpus_train(corpus, SPTX_ANEW, NULL, NULL)) fail_msg("%s", sptx_error(context));
+        sptx_corpus_close(corpus);
+        read_vectors(context, runs[known], got);
+        assert_memory_equal(got, wanted, sizeof got);
+    }
+    sptx_close(context);
+}
+
 #define REFUSED(call, words)                                                                                           \
     do {                                                                                                               \
         assert_int_equal(call, SPTX_USAGE);                                                                            \
@@ -147,6 +191,25 @@ static void wrong_calls_are_told(void **state) {
     REFUSED(sptx_corpus_pairs(corpus, &good, &good, NULL), "given as sentences");
     REFUSED(sptx_corpus_sentences(pairs, &good, one, 1, NULL), "given as pairs");
     REFUSED(sptx_corpus_pairs(pairs, &good, &two, NULL), "3 lists and 2 items");
+    REFUSED(sptx_corpus_edges(pairs, &good, &good, NULL), "given as pairs");
+    assert_int_equal(sptx_edge_column("Source"), 0);
+    assert_int_equal(sptx_edge_column("to_node_id"), 1);
+    assert_int_equal(sptx_edge_column("Weight"), 2);
+    assert_int_equal(sptx_edge_column("user"), -1);
+    assert_int_equal(sptx_edge_column(NULL), -1);
+    assert_int_equal(sptx_column("source"), -1);
+    struct sptx_corpus *graph;
+    const double weights[] = {1, 2, -3};
+    assert_int_equal(open_corpus(context, "graph", "run", &graph), SPTX_OK);
+    REFUSED(sptx_corpus_sentences(graph, &good, one, 1, NULL), "given as edges");
+    REFUSED(sptx_corpus_pairs(graph, &good, &good, NULL), "given as edges");
+    REFUSED(sptx_corpus_edges(graph, &good, &two, NULL), "3 nodes and 2 nodes are no edges");
+    REFUSED(sptx_corpus_edges(graph, NULL, &good, NULL), "from are NULL");
+    assert_int_equal(sptx_corpus_edges(graph, &good, &(struct sptx_tokens){SPTX_NUMBERS, 32, ids + 1, NULL, 2}, NULL), SPTX_USAGE);
+    assert_int_equal(sptx_corpus_edges(graph, &good, &(struct sptx_tokens){SPTX_NUMBERS, 32, (const int32_t[]){1, 2, 0}, NULL, 3}, NULL),
+                     SPTX_OK);
+    REFUSED(sptx_corpus_edges(graph, &good, &good, weights), "some edges have weights, and others have none");
+    sptx_corpus_close(graph);
     const struct sptx_tokens holes = {SPTX_TEXT, 32, "ab", (const int32_t[]){0, 1, 1, 2}, 3};
     assert_int_equal(sptx_corpus_pairs(pairs, &good, &holes, NULL), SPTX_FAILED); /* halfway */
     assert_non_null(strstr(sptx_error(context), "the item of pair 1 is empty"));
@@ -170,6 +233,7 @@ static void wrong_calls_are_told(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(edges_are_the_file, make_directory, remove_directory),
         cmocka_unit_test_setup_teardown(every_kind_of_tokens_is_the_file, make_directory, remove_directory),
         cmocka_unit_test_setup_teardown(wrong_calls_are_told, make_directory, remove_directory),
     };

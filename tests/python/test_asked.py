@@ -173,8 +173,31 @@ def test_held_out_lists_are_found_as_the_program_finds_them(of_lists, program):
             assert list(found) == ["lists"] and same(found["lists"], line) and found["lists"]["lists"] == 60
 
 
+def test_labels_and_links_are_what_the_program_prints(run, trained, program, tmp_path):
+    words, draw = list(run.words), random.Random(2)
+    labels, edges, known = tmp_path / "labels.txt", tmp_path / "edges", tmp_path / "known"
+    labels.write_text("".join("%s l%d %s\n" % (word, i % 3, "l3" if i % 4 == 0 else "train") for i, word in enumerate(words)))
+    for path, count in ((edges, 5), (known, 8)):
+        path.write_text("".join("%s %s\n" % tuple(draw.sample(words, 2)) for _ in range(count)))
+    found = run.evaluate(labels=labels, share=[0.25, 0.5], edges=edges, known=known)
+    lines = said(program, "evaluate", trained, f"--labels={labels}", "--share=0.25,0.5", f"--edges={edges}",
+                 f"--known={known}").splitlines()
+    assert list(found) == ["labels", "edges"] and len(lines) == 7
+    for score, line in zip(found["labels"], lines):
+        assert ("labels share %g micro-f1 %.4f spread %.4f macro-f1 %.4f spread %.4f labels %d covered %d/%d" % tuple(
+            score[name] for name in ("share", "micro", "micro_spread", "macro", "macro_spread", "labels", "covered", "total"))) == line
+    counts = " links %d asked %d nodes %d unknown %d" % tuple(found["edges"][name] for name in ("links", "asked", "nodes", "unknown"))
+    for name, line in zip(("dot", "cosine", "hadamard", "cross", "cross-cosine"), lines[2:]):
+        assert "edges %s auc %.4f mrr %.4f hits@10 %.4f" % (name, *found["edges"][name].values()) + counts == line
+    assert run.evaluate(labels=labels, share=0.5)["labels"] == found["labels"][1:]
+    other = run.evaluate(edges=edges, directed=True, table="context")["edges"]
+    assert "hadamard" not in other and other["asked"] == 5 and other["nodes"] == len(words)
+
+
 @pytest.mark.parametrize("asked, kind, said_", [
-    ({}, ValueError, "evaluate wants pairs="), ({"train": "a"}, ValueError, "together"),
+    ({}, ValueError, "evaluate wants pairs="), ({"known": "a"}, ValueError, "edges="),
+    ({"labels": "a", "share": 1}, ValueError, "a share of 1 is not between 0 and 1"),
+    ({"labels": "a", "share": []}, ValueError, "0 shares are asked for"), ({"edges": "/nowhere/edges"}, sptx.Error, "/nowhere/edges"), ({"train": "a"}, ValueError, "together"),
     ({"pairs": "/nowhere/pairs.txt"}, sptx.Error, "/nowhere/pairs.txt"), ({"pairs": "a", "table": "both"}, ValueError, "both"),
     ({"train": "a", "held_out": "b", "score": "best"}, ValueError, "'best' is not a score"),
     ({"train": "a", "held_out": "b", "k": 0}, ValueError, "k = 0"), ({"groups": "a", "sample": 0}, ValueError, "sample = 0"),
@@ -201,7 +224,13 @@ def test_export_writes_the_programs_bytes(run, trained, program, tmp_path, endin
         run.export("/nowhere/at/all.bin")
 
 
-def test_the_report_is_the_programs_page(trained, program, tmp_path):
+def test_the_report_is_the_programs_page(run, trained, program, tmp_path):
+    labels = tmp_path / "labels"
+    labels.write_text("".join("%s label%d\n" % (word, i % 3) for i, word in enumerate(run.words)))
+    said(program, "report", trained, f"--out={tmp_path}/coloured.html", f"--labels={labels}")
+    run.report(tmp_path / "own.html", labels=labels)
+    page = (tmp_path / "own.html").read_bytes()
+    assert page == (tmp_path / "coloured.html").read_bytes() and b"label2" in page
     said(program, "report", trained, f"--out={tmp_path}/theirs.html", "--top=5", "--search=6")
     with sptx.Run(trained, device="cpu") as run:
         run.report(tmp_path / "ours.html", top=5, search=6)

@@ -141,10 +141,10 @@ class Reader:
         return known(places, "the column of %ss" % self._what)
 
 
-def _ratings(column: Column) -> Any:
+def _ratings(column: Column, what: str) -> Any:
     dtype = {**INTEGERS, **FLOATS}.get(column.format)
     if dtype is None or column.schema.dictionary:
-        raise TypeError("the column of ratings has Arrow's type '%s', wanted numbers" % column.format)
+        raise TypeError("the column of %ss has Arrow's type '%s', wanted numbers" % (what, column.format))
     values, nulls = column.buffer(1, dtype, column.array.length).astype("f8"), column.nulls()
     if nulls is not None:
         values[nulls] = numpy.nan
@@ -169,10 +169,12 @@ def _part(schema: Any, array: Any, starts: Any) -> Column:
 
 
 class Table(Source):
-    """A table's batches: columns of pairs, or one column of lists."""
+    """A table's batches: columns of pairs, or of edges, or one column of lists."""
 
-    def __init__(self, data: Any, columns: Optional[Sequence[str]]) -> None:
+    def __init__(self, data: Any, columns: Optional[Sequence[str]], edges: bool) -> None:
         super().__init__()
+        self._edges = edges
+        self._parts = ("source", "target", "weight") if edges else ("user", "item", "rating")
         self._capsule = data.__arrow_c_stream__()
         get = ctypes.pythonapi.PyCapsule_GetPointer
         get.restype, get.argtypes = c_void_p, [ctypes.py_object, c_char_p]
@@ -184,7 +186,10 @@ class Table(Source):
         self._names = [self._schema.children[i].contents.name.decode() for i in range(self._schema.n_children)]
         self._columns = self._choose(columns)
         self._lists = len(self._columns) == 1
-        self.format, self.formats = ("text", ("text", "lists", "adjacency")) if self._lists else ("pairs", ("pairs",))
+        if edges and self._lists:
+            raise ValueError("the edges of a graph are two columns of a table, and it has one, %s" % self._names[self._columns[0]])
+        self.format = "graph" if edges else "text" if self._lists else "pairs"
+        self.formats = ("text", "lists", "adjacency") if self._lists else (self.format,)
 
     def __del__(self) -> None:
         if getattr(self, "_schema", None) is not None and self._schema.release:
@@ -202,19 +207,21 @@ class Table(Source):
                 if name not in self._names:
                     raise ValueError("the table has no column %r; it has %s" % (name, ", ".join(self._names)))
             if not 1 <= len(wanted) <= 3:
-                raise ValueError("columns = %r: wanted (user, item), (user, item, rating) or one column of lists" % (columns,))
+                raise ValueError("columns = %r: wanted (%s, %s), (%s, %s, %s) or one column of lists"
+                                 % (columns, *self._parts[:2], *self._parts))
             return [self._names.index(name) for name in wanted]
         if len(self._names) == 1:
             return [0]
-        found: List[Optional[int]] = [None, None, None]  # the columns of user, item and rating
+        found: List[Optional[int]] = [None, None, None]  # the columns of user, item and rating, or of the parts of an edge
+        meaning_of = library.sptx_edge_column if self._edges else library.sptx_column
         for i, name in enumerate(self._names):
-            meaning = library.sptx_column(name.encode())
+            meaning = meaning_of(name.encode())
             if meaning >= 0 and found[meaning] is None:
                 found[meaning] = i
         if found[0] is None or found[1] is None:
             if len(self._names) > 2:
-                raise ValueError("which of the columns %s are user and item? Say columns=(user, item) or (user, item, rating)"
-                                 % ", ".join(self._names))
+                raise ValueError("which of the columns %s are %s and %s? Say columns=(%s, %s) or (%s, %s, %s)"
+                                 % (", ".join(self._names), *self._parts[:2], *self._parts[:2], *self._parts))
             return [0, 1]
         return [i for i in found if i is not None]
 
@@ -238,16 +245,19 @@ class Table(Source):
 
     def give(self, corpus: Corpus) -> None:
         readers = [Reader(corpus, True, "user"), Reader(corpus, False, "item")]
+        if self._edges:
+            readers = [Reader(corpus, False, "node")] * 2  # one dictionary for both columns
         before = 0
         for batch in self._batches():
             columns = [self._column(batch, index) for index in self._columns]
             if self._lists:
                 _give_lists(corpus, readers[1], columns[0], before)
             else:
-                users, items = (reader.tokens(column, before) for reader, column in zip(readers, columns))
-                corpus.pairs(users, items, _ratings(columns[2]) if len(columns) > 2 else None)
+                firsts, seconds = (reader.tokens(column, before) for reader, column in zip(readers, columns))
+                give = corpus.edges if self._edges else corpus.pairs
+                give(firsts, seconds, _ratings(columns[2], self._parts[2]) if len(columns) > 2 else None)
             before += batch.length
 
 
-def source_of(data: Any, columns: Optional[Sequence[str]]) -> Source:
-    return Table(data, columns)
+def source_of(data: Any, columns: Optional[Sequence[str]], edges: bool = False) -> Source:
+    return Table(data, columns, edges)

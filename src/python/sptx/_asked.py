@@ -95,8 +95,9 @@ class Asked:
 
     def evaluate(self, pairs: Union[Path, Sequence[Path]] = (), analogies: Union[Path, Sequence[Path]] = (),
                  held_out: Optional[Path] = None, train: Optional[Path] = None, groups: Optional[Path] = None, k: int = 20, *,
-                 restrict: int = 30000, met: int = 5, sample: int = 2000, format: Optional[str] = None,
-                 score: Optional[str] = None, table: Optional[str] = None) -> Dict[str, Any]:
+                 labels: Optional[Path] = None, share: Union[float, Sequence[float]] = 0.5, edges: Optional[Path] = None,
+                 known: Optional[Path] = None, directed: bool = False, restrict: int = 30000, met: int = 5, sample: int = 2000,
+                 format: Optional[str] = None, score: Optional[str] = None, table: Optional[str] = None) -> Dict[str, Any]:
         """How good the vectors are, as `sptx-w2v evaluate` prints it: a dict by the files' names without ".txt", or whole paths where
         two files have one name.
 
@@ -105,11 +106,18 @@ class Asked:
             #  "questions": {"accuracy": .., "semantic": .., "syntactic": .., "covered": .., "total": ..}}
             run.evaluate(train="train.txt", held_out="test.txt", k=20)
             # {"lists": {"recall": .., "ndcg": .., "hit": .., "lists": .., "unknown": ..}}
+            run.evaluate(labels="cora.labels.tsv", share=[0.1, 0.5])
+            # {"cora.labels.tsv": [{"share": 0.1, "micro": .., "micro_spread": .., "macro": .., ..}, {"share": 0.5, ..}]}
+            run.evaluate(edges="held_out.tsv", known="train.tsv")
+            # {"held_out.tsv": {"dot": {"auc": .., "mrr": .., "hits": ..}, "cosine": {..}, .., "links": .., "asked": ..}}
 
         pairs, analogies    a file or several: lines of two words and a score; lines of four words
         train, held_out     the lists that are known and what they are to find: files as the corpus's, or folders of them
         groups              a file of a word and its groups: {"NAME": [{"share": .., "chance": .., "asked": .., "rows": ..}, ..]}, a
                             dict for each column of groups
+        labels, share       a file of a node and its labels, and the share or shares of its nodes that regressions are trained on
+        edges, known        links held out of a graph, and those that the run was trained on: files of two nodes a line
+        directed            edges: a link has a head, which alone is asked for
         k                   places of an answer that count, of lists and groups
         restrict            analogies: only so many most frequent words take part; 0: all
         met, sample         groups: rows that the corpus has at least `met` times, and at most `sample` of them are asked
@@ -121,8 +129,10 @@ class Asked:
         if (train is None) != (held_out is None):
             raise ValueError("evaluate wants train= and held_out= together, or neither")
         pairs, analogies = _paths(pairs), _paths(analogies)
-        if not pairs and not analogies and train is None and groups is None:
-            raise ValueError("evaluate wants pairs=, analogies=, groups=, or train= with held_out=")
+        if edges is None and (known is not None or directed):
+            raise ValueError("known= and directed= tell of the links of edges=, which is wanted, too")
+        if not pairs and not analogies and train is None and groups is None and labels is None and edges is None:
+            raise ValueError("evaluate wants pairs=, analogies=, groups=, labels=, edges=, or train= with held_out=")
         name, places, found = table_of(table), count_of(k, "k", 32), {}  # type: Any
         for path in pairs:
             found[_name_for(path, found)] = self._judge(_library.PairsScore, library.sptx_run_evaluate_pairs, name, path_of(path))
@@ -135,6 +145,10 @@ class Asked:
         if groups is not None:
             found[_name_for(groups, found)] = self._judge_groups(name, groups, count_of(met, "met", 62),
                                                                  count_of(sample, "sample", 32), places)
+        if labels is not None:
+            found[_name_for(labels, found)] = self._judge_labels(name, labels, share)
+        if edges is not None:
+            found[_name_for(edges, found)] = self._judge_links(name, edges, known, directed)
         return found
 
     def export(self, path: Path, format: Optional[str] = None, table: Optional[str] = None, lists: bool = False) -> None:
@@ -151,11 +165,12 @@ class Asked:
         self._ask(library.sptx_run_export, table_of(table), bool(lists), text_of(format, "format"), path_of(path))
 
     def report(self, path: Path, titles: Optional[Path] = None, top: int = 5000, search: int = 20000, table: Optional[str] = None,
-               lists: bool = False, evaluations: Union[Path, Sequence[Path]] = ()) -> None:
+               lists: bool = False, evaluations: Union[Path, Sequence[Path]] = (), labels: Optional[Path] = None) -> None:
         """Writes one page of HTML that shows the run, the bytes that `sptx-w2v report` writes: its curves, a map of its most
         frequent rows, their nearest rows to search, its keys.
 
         titles: a file of lines "id TAB title". top: rows of the map, 1 .. 20000. search: rows whose nearest rows the page has.
+        labels: a file of a row and its labels a line, by which the map is coloured; None: it is coloured by clusters.
         evaluations: files that hold what `sptx-w2v evaluate` printed. table, lists: as of nearest().
 
         Raises ValueError for numbers that are none, sptx.Error where a file cannot be read or written.
@@ -164,7 +179,8 @@ class Asked:
         options = _library.ReportOptions(
             ctypes.sizeof(_library.ReportOptions), os.fsencode(self._path), table_of(table),
             None if titles is None else path_of(titles), (ctypes.c_char_p * len(files))(*files), len(files),
-            count_of(top, "top", 32), count_of(search, "search", 32), bool(lists))
+            count_of(top, "top", 32), count_of(search, "search", 32), bool(lists),
+            None if labels is None else path_of(labels))
         self._ask(library.sptx_run_report, path_of(path), ctypes.byref(options))
 
     def _ask(self, function: Any, *arguments: Any) -> None:
@@ -174,12 +190,26 @@ class Asked:
     def _judge(self, kind: Any, function: Any, *arguments: Any) -> Dict[str, Any]:
         score = kind()
         self._ask(function, *arguments, ctypes.byref(score))
-        return {name: getattr(score, name) for name, _ in kind._fields_}
+        return _fields_of(score)
 
     def _judge_groups(self, table: Optional[bytes], path: Path, met: int, sample: int, k: int) -> List[Dict[str, Any]]:
         scores, columns = (_library.GroupsScore * _library.GROUPS_MOST)(), ctypes.c_uint32()
         self._ask(library.sptx_run_evaluate_groups, table, path_of(path), met, sample, k, scores, ctypes.byref(columns))
-        return [{name: getattr(score, name) for name, _ in score._fields_} for score in scores[:columns.value]]
+        return [_fields_of(score) for score in scores[:columns.value]]
+
+    def _judge_labels(self, table: Optional[bytes], path: Path, share: Union[float, Sequence[float]]) -> List[Dict[str, Any]]:
+        shares = [float(one) for one in numpy.atleast_1d(share)]
+        scores = (_library.LabelsScore * len(shares))()
+        given = (ctypes.c_double * len(shares))(*shares)
+        self._ask(library.sptx_run_evaluate_labels, table, path_of(path), given, len(shares), scores)
+        return [_fields_of(score) for score in scores]
+
+    def _judge_links(self, table: Optional[bytes], path: Path, known: Optional[Path], directed: bool) -> Dict[str, Any]:
+        scores, counts = (_library.LinksScore * len(_LINK_SCORES))(), _library.LinksCounts()
+        self._ask(library.sptx_run_evaluate_links, table, path_of(path), None if known is None else path_of(known), bool(directed),
+                  scores, ctypes.byref(counts))
+        found = {name: _fields_of(score) for name, score in zip(_LINK_SCORES, scores) if score.auc == score.auc}
+        return {**found, **_fields_of(counts)}
 
     def _asked_rows(self, words: Iterable[str], table: Optional[str]) -> Any:
         """Returns the rows of words that ask for others, uint64 [n], and says where one was never trained in the table."""
@@ -189,8 +219,14 @@ class Asked:
         return rows
 
 
+_LINK_SCORES = ("dot", "cosine", "hadamard", "cross", "cross-cosine")
+
 _FORMATS = {".bin": "word2vec-bin", ".txt": "word2vec-text", ".npy": "npy", ".fvecs": "fvecs", ".fbin": "fbin",
             ".safetensors": "safetensors", ".tsv": "projector"}
+
+
+def _fields_of(score: Any) -> Dict[str, Any]:
+    return {name: getattr(score, name) for name, _ in score._fields_}
 
 
 def _format_of(path: Path) -> str:

@@ -115,6 +115,12 @@ class Corpus:
         self._context.call(library.sptx_corpus_pairs, self._handle.pointer, lists.struct, items.struct,
                            None if ratings is None else ratings.ctypes.data)
 
+    def edges(self, sources: Tokens, targets: Tokens, weights: Any = None) -> None:
+        if weights is not None:
+            weights = numpy.ascontiguousarray(weights, dtype=numpy.float64)
+        self._context.call(library.sptx_corpus_edges, self._handle.pointer, sources.struct, targets.struct,
+                           None if weights is None else weights.ctypes.data)
+
     def train(self, beginning: int, hear: Any) -> int:
         return self._context.call(library.sptx_corpus_train, self._handle.pointer, beginning, hear, None)
 
@@ -127,6 +133,7 @@ class Source:
 
     def __init__(self) -> None:
         self.settings: Dict[str, str] = {}
+        self.defaults: Dict[str, str] = {}  # where the caller's keys say nothing else
 
     def give(self, corpus: Corpus) -> None:
         raise NotImplementedError

@@ -10,7 +10,7 @@ Nothing is imported for a kind of data: what a library's object can do is asked 
 import itertools
 import os
 from collections.abc import Iterable, Mapping
-from typing import Any, Iterator, List, Optional, Sequence
+from typing import Any, Iterator, List, Optional, Sequence, Tuple
 
 import numpy
 
@@ -25,7 +25,7 @@ TOKEN = (str, bytes, int, numpy.integer)
 class Paths(Source):
     """Files, which the library reads itself."""
 
-    formats = ("text", "lists", "adjacency", "pairs")
+    formats = ("text", "lists", "adjacency", "pairs", "graph")
 
     def __init__(self, paths: List[str]) -> None:
         super().__init__()
@@ -49,6 +49,17 @@ def _sized(sentence: Any, number: int) -> Any:
     raise TypeError("sentence %d is a %s, wanted an iterable of str, bytes or int" % (number, type(sentence).__name__))
 
 
+def _blocks(data: Iterable) -> Iterator[Tuple[int, List[Any]]]:
+    """Yields the data in blocks, each with the number of its first part."""
+    rest, number = iter(data), 0
+    while True:
+        block = list(itertools.islice(rest, BLOCK))
+        if not block:
+            return
+        yield number, block
+        number += len(block)
+
+
 class Sentences(Source):
     """Iterables of tokens, one after the other."""
 
@@ -56,19 +67,11 @@ class Sentences(Source):
         super().__init__()
         self._sentences = sentences
 
-    def _blocks(self) -> Iterator[List[Any]]:
-        rest, number = iter(self._sentences), 0
-        while True:
-            block = list(itertools.islice(rest, BLOCK))
-            if not block:
-                return
-            yield [sentence if type(sentence) is list else _sized(sentence, number + i) for i, sentence in enumerate(block)]
-            number += len(block)
-
     def give(self, corpus: Corpus) -> None:
         dictionary = Dictionary(corpus)
-        for block in self._blocks():
-            _give_block(corpus, dictionary, block)
+        for number, block in _blocks(self._sentences):
+            _give_block(corpus, dictionary, [sentence if type(sentence) is list else _sized(sentence, number + i)
+                                             for i, sentence in enumerate(block)])
 
 
 def _give_block(corpus: Corpus, dictionary: Dictionary, block: Sequence[Any], names: Any = None) -> None:
@@ -90,15 +93,10 @@ class NamedLists(Source):
 
     def give(self, corpus: Corpus) -> None:
         items, called = Dictionary(corpus), Dictionary(corpus, lists=True)
-        rest, number = iter(self._lists), 0
-        while True:
-            block = list(itertools.islice(rest, BLOCK))
-            if not block:
-                return
+        for number, block in _blocks(self._lists):
             names = numpy.fromiter((called[_pair(pair, number + i)[0]] for i, pair in enumerate(block)), numpy.int32, len(block))
             called.tell()
             _give_block(corpus, items, [_sized(pair[1], number + i) for i, pair in enumerate(block)], known(names, "names"))
-            number += len(block)
 
 
 def _pair(pair: Any, number: int) -> Any:
@@ -164,16 +162,23 @@ class Edges(Source):
     """Two arrays of integers: edges from the nodes of one to those of the other."""
 
     format = "adjacency"
-    formats = ("adjacency", "lists")
+    formats = ("adjacency", "lists", "graph")
 
-    def __init__(self, sources: Any, targets: Any) -> None:
+    def __init__(self, sources: Any, targets: Any, weights: Any = None) -> None:
         super().__init__()
         self._ends = [numpy.asarray(end) for end in (sources, targets)]
         if any(end.ndim != 1 or end.dtype.kind not in "iu" for end in self._ends) or len(self._ends[0]) != len(self._ends[1]):
             raise ValueError("edges are two arrays of integers, of one length; these are %s of %s and %s of %s"
                              % (self._ends[0].shape, self._ends[0].dtype, self._ends[1].shape, self._ends[1].dtype))
+        self._weights = None if weights is None else _weights(weights, len(self._ends[0]))
 
     def give(self, corpus: Corpus) -> None:
+        if self.format == "graph":
+            corpus.edges(numbers(self._ends[0], "nodes"), numbers(self._ends[1], "nodes"), self._weights)
+        else:
+            self._give_lines(corpus)
+
+    def _give_lines(self, corpus: Corpus) -> None:
         """A line of the corpus is a node, then the nodes that its edges lead to."""
         order = numpy.argsort(self._ends[0], kind="stable")
         sources, targets = self._ends[0][order].astype(numpy.int64), self._ends[1][order].astype(numpy.int64)
@@ -183,9 +188,64 @@ class Edges(Source):
         corpus.sentences(numbers(lines, "nodes"), starts)
 
 
+def _weights(weights: Any, count: int) -> Any:
+    found = numpy.asarray(weights)
+    if found.dtype.kind not in "iufb" or found.shape != (count,):
+        raise ValueError("weights= are %s of %s, wanted %d numbers, one for each edge" % (found.shape, found.dtype, count))
+    return found
+
+
+class NamedEdges(Source):
+    """An iterable of edges: (node, node) or (node, node, weight), nodes of any names."""
+
+    format = "graph"
+    formats = ("graph",)
+
+    def __init__(self, edges: Iterable) -> None:
+        super().__init__()
+        self._edges = edges
+
+    def give(self, corpus: Corpus) -> None:
+        dictionary = Dictionary(corpus)
+        parts = None
+        for number, block in _blocks(self._edges):
+            parts = self._parts(block, number, parts)
+            ends = numpy.fromiter((dictionary[end] for edge in block for end in edge[:2]), numpy.int32, 2 * len(block))
+            dictionary.tell()
+            weights = _weights([edge[2] for edge in block], len(block)) if parts == 3 else None
+            corpus.edges(known(ends[::2], "nodes"), known(ends[1::2], "nodes"), weights)
+
+    @staticmethod
+    def _parts(block: Sequence[Any], number: int, parts: Optional[int]) -> int:
+        """Returns how many parts an edge has, and checks that all have as many as the first one."""
+        for i, edge in enumerate(block):
+            length = len(edge) if isinstance(edge, (tuple, list)) else 0
+            if length not in (2, 3):
+                raise TypeError("edge %d is %.80r, wanted (node, node) or (node, node, weight)" % (number + i, edge))
+            parts = parts or length
+            if length != parts:
+                raise ValueError("edge %d is %.80r, and the first one has %s weight"
+                                 % (number + i, edge, "a" if parts == 3 else "no"))
+        return parts or 2
+
+
 def _of_networkx(graph: Any) -> Sentences:
     source = Sentences([node, *neighbours] for node, neighbours in graph.adjacency() if neighbours)
     source.format, source.formats = "adjacency", ("adjacency",)
+    return source
+
+
+def _edges_of_networkx(graph: Any, weights: Any) -> NamedEdges:
+    """Edges weigh what their attribute `weights` says; by itself, their "weight" where all have one."""
+    if weights is not None and not isinstance(weights, str):
+        raise TypeError("weights= of a networkx graph is the name of its edges' attribute, and not a %s" % type(weights).__name__)
+    edges = list(graph.edges(data=weights or "weight"))
+    lacking = [edge[:2] for edge in edges if edge[2] is None]
+    if lacking and (weights is not None or len(lacking) < len(edges)):
+        raise ValueError("the edge %.80r has no attribute %r, and others have one: name another with weights="
+                         % (lacking[0], weights or "weight"))
+    source = NamedEdges([edge[:2] for edge in edges] if lacking else edges)
+    source.defaults["graph.directed"] = "yes" if graph.is_directed() else "no"
     return source
 
 
@@ -193,6 +253,46 @@ def _is_edges(data: Any) -> bool:
     if isinstance(data, numpy.ndarray):
         return data.ndim == 2 and data.shape[0] == 2 and data.dtype.kind in "iu"
     return isinstance(data, tuple) and len(data) == 2 and all(isinstance(end, numpy.ndarray) and end.ndim == 1 for end in data)
+
+
+def _edges_of_matrix(matrix: Any, weights: Any) -> Edges:
+    """An entry of a square matrix is an edge from the row to the column. Entries weigh the edges where they differ."""
+    places = matrix.tocoo()
+    if len(matrix.shape) != 2 or matrix.shape[0] != matrix.shape[1] or weights is not None:
+        raise ValueError("weights= of a sparse matrix are its entries" if weights is not None else
+                         "a sparse array of shape %s is no graph: wanted nodes x nodes" % (matrix.shape,))
+    alike = len(places.data) == 0 or (places.data[0] != 0 and (places.data == places.data[0]).all())
+    return Edges(places.row, places.col, None if alike else places.data)
+
+
+def _is_array(data: Any) -> bool:
+    return hasattr(data, "__array__") and len(getattr(data, "shape", ())) > 0
+
+
+def _graph_of(data: Any, columns: Optional[Sequence[str]], weights: Any) -> Source:
+    """Returns the source of a graph's edges. An array is [2, edges] as of torch_geometric's edge_index, or [edges, 2]."""
+    if hasattr(data, "tocoo") and hasattr(data, "shape"):
+        return _edges_of_matrix(data, weights)
+    if hasattr(data, "__arrow_c_stream__"):
+        if weights is not None:
+            raise ValueError("weights= of a table are a column of it: columns=(source, target, weight)")
+        return _arrow.source_of(data, columns, True)
+    if callable(getattr(data, "adjacency", None)):
+        return _edges_of_networkx(data, weights)
+    if isinstance(data, (tuple, list)) and len(data) == 2 and all(_is_array(end) for end in data):
+        return Edges(data[0], data[1], weights)
+    if _is_array(data):
+        array = numpy.asarray(data)
+        if array.ndim != 2 or 2 not in array.shape:
+            raise ValueError("an array of edges has a shape of [2, edges] or [edges, 2], and this one is %s" % (array.shape,))
+        return Edges(*(array if array.shape[0] == 2 else array.T), weights)
+    if isinstance(data, Iterable) and not isinstance(data, (str, bytes, Mapping)):
+        if weights is not None:
+            raise ValueError("weights= of an iterable of edges are their third parts: (node, node, weight)")
+        return NamedEdges(data)
+    raise TypeError("a %s is no graph for fit(): wanted paths, two arrays of integers, an array [2, edges], an iterable of (node, "
+                    "node) or (node, node, weight), a table with such columns, a sparse matrix, or a networkx graph"
+                    % type(data).__name__)
 
 
 def _is_named(first: Any) -> bool:
@@ -212,8 +312,21 @@ def _of_iterable(data: Iterable) -> Source:
     return NamedLists(everything) if first and _is_named(first[0]) else Sentences(everything)
 
 
-def source_of(data: Any, columns: Optional[Sequence[str]], users: Any, items: Any) -> Source:
+def _are_paths(data: Any) -> bool:
+    return isinstance(data, (str, os.PathLike)) or (isinstance(data, (list, tuple)) and len(data) > 0
+                                                    and all(isinstance(path, (str, os.PathLike)) for path in data))
+
+
+def source_of(data: Any, columns: Optional[Sequence[str]], users: Any, items: Any, format: Optional[str] = None,
+              weights: Any = None) -> Source:
     """Returns the source that reads this data. What names parts that the data has not is refused."""
+    if weights is not None and (_are_paths(data) or format != "graph"):
+        raise ValueError("weights= are those of edges, given with format=\"graph\"; edges in files have them in their third column")
+    if format == "graph" and not _are_paths(data):
+        for name, value, table in (("columns", columns, True), ("users", users, False), ("items", items, False)):
+            if value is not None and not (table and hasattr(data, "__arrow_c_stream__")):
+                raise ValueError("%s= names parts of a table or a matrix, and the data is a graph's edges" % name)
+        return _graph_of(data, columns, weights)
     is_sparse = hasattr(data, "tocsr") and hasattr(data, "shape")  # before Mapping, which a matrix of keys is, too
     if not is_sparse and (users is not None or items is not None):
         raise ValueError("users= and items= name the rows and columns of a sparse matrix, and the data is a %s"

@@ -15,7 +15,7 @@ from ._table import path_of
 
 def fit(data: Any, path: Union[str, "os.PathLike[str]"], *, dim: Optional[int] = None, epochs: Optional[int] = None,
         keys: Optional[Mapping[str, Any]] = None, format: Optional[str] = None, columns: Optional[Sequence[str]] = None,
-        users: Any = None, items: Any = None, overwrite: bool = False, resume: bool = False,
+        users: Any = None, items: Any = None, weights: Any = None, overwrite: bool = False, resume: bool = False,
         progress: Union[None, bool, Callable[[Progress], Any]] = None, device: Any = "auto", threads: int = 0) -> Run:
     """Trains on `data` into the run directory `path`, and returns the run.
 
@@ -30,11 +30,16 @@ def fit(data: Any, path: Union[str, "os.PathLike[str]"], *, dim: Optional[int] =
                                                        pyarrow's, a frame of pandas' or polars'. One column of lists: sentences
     a pair of integer arrays, or an array [2, edges]   edges from the first node to the second
     a graph of networkx'                               its edges
+    an iterable of (node, node) or with a weight       edges, with format="graph"; so are an array [edges, 2], a table with columns=
+                                                       ("source", "target") or with a third, the weight, and a sparse matrix
 
     path       the run directory
     dim        columns of a vector (model.dim); epochs: passes over the data (train.epochs)
     keys       "section.key": value, as `sptx-w2v help keys` lists them
-    format     how the data is read: "text" (sentences), "lists", "adjacency" (a target, then its contexts) or, of files, "pairs"
+    format     how the data is read: "text" (sentences), "lists", "adjacency" (a target, then its contexts), "graph" (edges, which
+               are walked) or, of files, "pairs"
+    weights    of edges: an array, or the name of an attribute of a networkx graph ("weight" where all edges have it); format is
+               then "graph". Such a graph is directed where the object is, unless keys say graph.directed
     overwrite  replaces a run that is there, when the new one has its first checkpoint
     resume     goes on from the run's newest checkpoint; the data must be the same
     progress   None, True, False, or what is called with a Progress now and then: as train() takes it
@@ -50,8 +55,10 @@ def fit(data: Any, path: Union[str, "os.PathLike[str]"], *, dim: Optional[int] =
         _refuse_older(path)
     if "run.dir" in (keys or {}):
         raise ValueError("keys name run.dir, and fit() has the run's directory as its path")
-    source = source_of(data, columns, users, items).read_as((keys or {}).get("corpus.format") if format is None else format)
-    settings = {**(keys or {}), **source.settings, "corpus.format": source.format, "run.dir": os.fsdecode(path_of(path))}
+    format = (keys or {}).get("corpus.format") if format is None else format
+    format = "graph" if format is None and weights is not None else format
+    source = source_of(data, columns, users, items, format, weights).read_as(format)
+    settings = {**source.defaults, **(keys or {}), **source.settings, "corpus.format": source.format, "run.dir": os.fsdecode(path_of(path))}
     for key, value in (("model.dim", dim), ("train.epochs", epochs)):
         if value is not None:
             settings[key] = value

@@ -14,6 +14,8 @@ import os
 from ctypes import (CFUNCTYPE, POINTER, Structure, c_char_p, c_double, c_float, c_int, c_uint32, c_uint64, c_void_p)
 from typing import Iterator
 
+from . import _build
+
 OK, FAILED, USAGE, STOPPED = range(4)
 HOST, CUDA = 1, 2
 ANEW, RESUME, OVERWRITE = range(3)
@@ -80,10 +82,23 @@ class GroupsScore(Structure):
     _fields_ = [("share", c_double), ("chance", c_double), ("asked", c_uint64), ("rows", c_uint64)]
 
 
+class LabelsScore(Structure):
+    _fields_ = [("share", c_double), ("micro", c_double), ("micro_spread", c_double), ("macro", c_double),
+                ("macro_spread", c_double), ("covered", c_uint64), ("total", c_uint64), ("labels", c_uint64)]
+
+
+class LinksScore(Structure):
+    _fields_ = [("auc", c_double), ("mrr", c_double), ("hits", c_double)]
+
+
+class LinksCounts(Structure):
+    _fields_ = [("links", c_uint64), ("asked", c_uint64), ("nodes", c_uint64), ("unknown", c_uint64)]
+
+
 class ReportOptions(Structure):
     _fields_ = [("size", c_uint64), ("run", c_char_p), ("table", c_char_p), ("titles", c_char_p),
                 ("evaluations", POINTER(c_char_p)), ("evaluation_count", c_uint64), ("top", c_uint64), ("listed", c_uint64),
-                ("lists", c_uint64)]
+                ("lists", c_uint64), ("labels", c_char_p)]
 
 
 ProgressFunction = CFUNCTYPE(c_int, c_void_p, POINTER(Progress))
@@ -119,11 +134,13 @@ _CALLS = {
     "sptx_trained": (c_char_p, [c_void_p]),
     "sptx_stop": (None, [c_void_p]),
     "sptx_column": (c_int, [c_char_p]),
+    "sptx_edge_column": (c_int, [c_char_p]),
     "sptx_corpus_open": (c_int, [c_void_p, c_char_p, POINTER(c_char_p), c_uint64, POINTER(c_void_p)]),
     "sptx_corpus_close": (None, [c_void_p]),
     "sptx_corpus_words": (c_int, [c_void_p, c_uint32, POINTER(Tokens)]),
     "sptx_corpus_sentences": (c_int, [c_void_p, POINTER(Tokens), c_void_p, c_uint64, POINTER(Tokens)]),
     "sptx_corpus_pairs": (c_int, [c_void_p, POINTER(Tokens), POINTER(Tokens), c_void_p]),
+    "sptx_corpus_edges": (c_int, [c_void_p, POINTER(Tokens), POINTER(Tokens), c_void_p]),
     "sptx_corpus_train": (c_int, [c_void_p, c_int, ProgressFunction, c_void_p]),
     "sptx_run_open": (c_int, [c_void_p, c_char_p, POINTER(c_void_p)]),
     "sptx_run_close": (None, [c_void_p]),
@@ -151,14 +168,17 @@ _CALLS = {
                                         POINTER(ListsScore)]),
     "sptx_run_evaluate_groups": (c_int, [c_void_p, c_char_p, c_char_p, c_uint64, c_uint64, c_uint32, POINTER(GroupsScore),
                                          POINTER(c_uint32)]),
+    "sptx_run_evaluate_labels": (c_int, [c_void_p, c_char_p, c_char_p, POINTER(c_double), c_uint32, POINTER(LabelsScore)]),
+    "sptx_run_evaluate_links": (c_int, [c_void_p, c_char_p, c_char_p, c_char_p, c_uint32, POINTER(LinksScore),
+                                        POINTER(LinksCounts)]),
     "sptx_run_export": (c_int, [c_void_p, c_char_p, c_uint32, c_char_p, c_char_p]),
     "sptx_run_report": (c_int, [c_void_p, c_char_p, POINTER(ReportOptions)]),
 }
 
 
 def _load():
-    """The library that lies beside this file, or the one that SPTX_LIBRARY names (for trying another build)."""
-    path = os.environ.get("SPTX_LIBRARY") or os.path.join(os.path.dirname(os.path.abspath(__file__)), "libsptx.so")
+    """Loads the library of the package's build for this machine, or the one that SPTX_LIBRARY names (for trying another)."""
+    path = os.environ.get("SPTX_LIBRARY") or os.path.join(_build.folder(), "libsptx.so")
     try:
         library = ctypes.CDLL(path)
     except OSError as error:

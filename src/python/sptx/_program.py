@@ -3,12 +3,13 @@
 import os
 import sys
 
-PATH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "sptx-w2v")
+from . import _build
 
 
 def main() -> None:
     """Becomes the program, with this process's arguments: signals, exit codes and mpirun see the program alone."""
+    path = os.path.join(_build.folder(), "sptx-w2v")
     try:
-        os.execv(PATH, ["sptx-w2v", *sys.argv[1:]])
+        os.execv(path, ["sptx-w2v", *sys.argv[1:]])
     except OSError as error:
-        sys.exit("sptx-w2v: cannot run '%s': %s; 'make python' builds the package with it" % (PATH, error.strerror))
+        sys.exit("sptx-w2v: cannot run '%s': %s; 'make python' builds the package with it" % (path, error.strerror))

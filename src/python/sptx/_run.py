@@ -66,9 +66,10 @@ class Run(Asked):
     Where lists have rows of their own (examples.mode = user), those lie behind all others. `words`, len() and what is asked of a
     run are of items alone; `lists` has the lists' names, and lists=True has their rows among what is asked.
 
-    Which table answers follows what the run was trained for, and table= names another: "target", "context", their "sum", or
-    "normsum" (each of unit length first). None: words and items of lists by target, items whose lists have rows of their own by
-    context, citations and links (examples.mode = adjacency) by sum.
+    Which table answers follows what the run was trained for, and table= names another: "target", "context", their "sum",
+    "normsum" (each of unit length first), or "propagated" (of a graph: normsum, spread over it). None: words and items of lists by
+    target, items whose lists have rows of their own by context, citations and links (examples.mode = adjacency) by sum, nodes of
+    graphs (examples.mode = walk) by normsum.
 
     The two tables, `target` and `context`, are mapped, not read: they cost no memory until they are looked at, and may be
     larger than memory. They are read-only, and stay valid as long as they live, a closed run's too.
@@ -151,10 +152,11 @@ class Run(Asked):
 
             run.vectors(["sin", "cos"]) @ run.vectors(["tan"])[0]
 
-        words: None: all, by row, and with lists=True those of lists behind them. table: "target", "context", "sum" or "normsum";
-        None: what suits the run. Where lists have rows of their own (examples.mode = user), a list is trained as a target alone
-        and an item, but with examples.own below 1, as a context alone: that vector stands for it in every table. With
-        examples.own = 0 lists have none, and sptx.Error is raised for one. A vector that was never trained adds nothing to a sum.
+        words: None: all, by row, and with lists=True those of lists behind them. table: "target", "context", "sum",
+        "normsum" or "propagated"; None: what suits the run. Where lists have rows of their own (examples.mode = user), a list is
+        trained as a target alone and an item, but with examples.own below 1, as a context alone: that vector stands for it in every
+        table. With examples.own = 0 lists have none, and sptx.Error is raised for one. A vector that was never trained adds nothing
+        to a sum.
         """
         if isinstance(words, (str, bytes)):
             raise TypeError("words are several, as a list of str; %r is one" % (words,))
@@ -169,8 +171,8 @@ class Run(Asked):
 
         query: a word, which is not among the results (KeyError where it is none, sptx.Error where its vector in the table was
         never trained); a vector [dim]; or a list of words or an array [n x dim], which give a list of n such answers. table:
-        "target", "context", "sum" or "normsum"; None: what suits the run. lists: rows of lists are among the results, too.
-        metric: "cosine", or "dot" (the dot product).
+        "target", "context", "sum", "normsum" or "propagated"; None: what suits the run. lists: rows of lists are among the results,
+        too. metric: "cosine", or "dot" (the dot product).
         """
         if isinstance(query, str):
             return self.nearest([query], k, table, lists, metric)[0]

@@ -10,6 +10,7 @@ const none = 0xFFFFFFFF;                        // no row
 const near = decode(data.near, Uint32Array);    // [listed x k] numbers of names
 const scores = decode(data.scores, Int32Array); // [listed x k] millionths
 const places = decode(data.map, Uint16Array);   // [top x 2]
+const groups = decode(data.groups.of, Uint8Array); // [top] numbers of groups; from data.groups.count on: none
 
 function byId(id) {
   return document.getElementById(id);

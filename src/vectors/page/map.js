@@ -1,5 +1,5 @@
-// The map: a dot a row on a canvas, more frequent rows larger and named first. Wheel, pinch, buttons and keys zoom; dragging and
-// arrows move; a click asks for the row's nearest ones.
+// The map: a dot a row on a canvas, coloured by its group, more frequent rows larger and named first. Wheel, pinch, buttons and
+// keys zoom; dragging and arrows move; a click asks for the row's nearest ones.
 
 const canvas = byId('map'), brush = canvas.getContext('2d'), tip = byId('map-tip');
 const mapFont = '12px system-ui, "Segoe UI", Roboto, "Noto Sans", "DejaVu Sans", sans-serif';
@@ -9,6 +9,10 @@ const namesMost = 220, namesTried = 2500, nameLetters = 28, reach = 14;
 const look = {x: 0.5, y: 0.5, scale: 1, whole: 1};
 let mapColours = {}, mapWidth = 0, mapHeight = 0, mapDue = false, mapChosen = -1, mapOver = -1, mapNear = new Set();
 const nameWidths = new Map();
+
+// The rows of each group, rarest first, so that frequent ones are drawn over them; behind the groups those that have none.
+const groupRows = Array.from({length: data.groups.count + 1}, () => []);
+for (let row = data.top - 1; row >= 0; row--) groupRows[Math.min(groups[row], data.groups.count)].push(row);
 
 function placeX(row) {
   return (places[2 * row] / 65535 - look.x) * look.scale + mapWidth / 2;
@@ -31,7 +35,8 @@ function isSeen(x, y) {
 function readColours() {
   const probe = element('span', {});
   document.body.append(probe);
-  for (const name of ['text', 'quiet', 'dot', 'orange', 'page', 'blue']) {
+  const ofGroups = Array.from({length: data.groups.count}, (_, group) => `group-${group}`);
+  for (const name of ['text', 'quiet', 'dot', 'orange', 'page', 'blue', ...ofGroups]) {
     probe.style.color = `var(--${name})`;
     mapColours[name] = getComputedStyle(probe).color;
   }
@@ -104,7 +109,9 @@ function drawMap() {
   const ratio = window.devicePixelRatio || 1;
   brush.setTransform(ratio, 0, 0, ratio, 0, 0);
   brush.clearRect(0, 0, mapWidth, mapHeight);
-  drawDots(Array.from({length: data.top}, (_, i) => data.top - 1 - i), mapColours.dot, mapChosen < 0 ? 0.75 : 0.4, 0);
+  for (let group = data.groups.count; group >= 0; group--) {
+    drawDots(groupRows[group], mapColours[`group-${group}`] || mapColours.dot, mapChosen < 0 ? 0.75 : 0.4, 0);
+  }
   drawDots(mapNear, mapColours.orange, 1, 1);
   if (mapChosen >= 0) {
     drawDots([mapChosen], mapColours.page, 1, 4.5);
@@ -116,6 +123,24 @@ function drawMap() {
 function redraw() {
   if (!mapDue) requestAnimationFrame(drawMap);
   mapDue = true;
+}
+
+// ---- groups ----
+
+// A label, or a cluster's most frequent rows.
+function groupName(group) {
+  const rows = groupRows[group];
+  return data.groups.names.length ? visible(data.groups.names[group]) : rows.slice(-3).reverse().map(mapName).join(', ');
+}
+
+function showGroups() {
+  const lines = Array.from({length: data.groups.count}, (_, group) => {
+    const mark = element('span', {});
+    mark.style.background = `var(--group-${group})`;
+    const size = element('small', {class: 'quiet'}, whole(groupRows[group].length));
+    return element('li', {}, mark, element('bdi', {}, groupName(group)), size);
+  });
+  byId('groups').replaceChildren(...lines);
 }
 
 // ---- looking around ----
@@ -274,8 +299,11 @@ function showMap(choose) {
     ? 'Tap a dot for its nearest rows; drag to move, pinch to zoom.'
     : 'Click a dot for its nearest rows; drag to move; click the map, then turn the wheel to zoom (Ctrl and wheel at once), or ' +
       'use arrows, + and -, 0 for the whole.';
+  const coloured = data.groups.by === 'labels' ? 'Colours are labels.'
+    : 'Colours are clusters of near rows, called by their most frequent ones.';
   byId('map-help').textContent = `The ${whole(data.top)} most frequent of ${whole(data.rows)} rows${table}. Near by cosine is ` +
-    `near on the map (t-SNE from two principal directions, perplexity 30); far apart says little. ${how}`;
+    `near on the map (t-SNE from two principal directions, perplexity 30); far apart says little. ${coloured} ${how}`;
+  showGroups();
   listenToPointers(choose);
   listenToKeys();
   new ResizeObserver(() => {

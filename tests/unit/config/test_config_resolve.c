@@ -358,6 +358,12 @@ static void auto_on_means_of_items(void **state) {
     }
 }
 
+static void edges_are_read_as_their_keys_say(void **state) {
+    RESOLVES("[corpus]\nformat = graph\n[graph]\ndirected = yes\nweights = no\n");
+    assert_true(config_corpus(&config).directed && config_corpus(&config).weights == WEIGHTS_NO);
+    config_release(&config);
+}
+
 static void refuses_what_cannot_work(void **state) {
     REFUSES("[train]\nepochs = 0\n", "train.epochs = 0", "train.steps = 0");
     REFUSES("[train]\nupdate = hogwild\n[optimizer]\nrule = adam\n", "hogwild", "sgd or adagrad", "adam",
@@ -371,6 +377,9 @@ static void refuses_what_cannot_work(void **state) {
     REFUSES("[corpus]\nformat = lists\n[examples]\nsubsample = 1e-3\n", "examples.subsample = 0.001", "it is user");
     REFUSES("[corpus]\nformat = lists\n[examples]\npositives = 0\nreplacement = yes\n", "replacement", "positives = 0");
     REFUSES("[corpus]\nmin_rating = 3\n", "corpus.min_rating = 3", "pairs", "it is text");
+    REFUSES("[corpus]\nformat = graph\nmin_rating = 3\n", "corpus.min_rating = 3", "pairs", "it is graph");
+    REFUSES("[graph]\ndirected = yes\n", "graph.directed = yes", "corpus.format = graph", "it is text");
+    REFUSES("[graph]\nweights = no\n", "graph.weights = no", "corpus.format = graph", "it is text");
     REFUSES("[corpus]\nformat = lists\n[examples]\nmode = list\nown = 0.5\n", "examples.own = 0.5", "it is list");
     REFUSES("[corpus]\nformat = lists\n[examples]\nown = 0.5\npositives = 4\nreplacement = yes\n", "examples.own = 0.5",
             "replacement");
@@ -408,6 +417,7 @@ int main(void) {
                                        TEST(an_option_of_another_rule_is_let_through),
                                        TEST(checkpoint_times_are_taken_apart),
                                        TEST(auto_on_means_of_items),
+                                       TEST(edges_are_read_as_their_keys_say),
                                        TEST(refuses_what_cannot_work)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,17 +20,21 @@ struct case_ {
     struct corpus *corpus;
     struct vocab vocab;
     struct idstream stream;
+    struct graph graph;
     int result, reused;
 };
-static struct case_ open_case(const char *text_path) {
-    struct corpus_options options = plain_options(FORMAT_TEXT);
+static struct case_ open_with(const char *text_path, struct corpus_options options) {
     struct case_ c = {.pool = pool_open(2), .corpus = scratch_corpus((char *)text_path, 0)};
     assert_non_null(c.corpus);
-    c.result = cache_open(in_scratch("cache"), c.corpus, &options, c.pool, &c.vocab, &c.stream, &c.reused);
+    c.result = cache_open(in_scratch("cache"), c.corpus, &options, c.pool, &c.vocab, &c.stream, &c.graph, &c.reused);
     return c;
+}
+static struct case_ open_case(const char *text_path) {
+    return open_with(text_path, plain_options(FORMAT_TEXT));
 }
 static void close_case(struct case_ *c) {
     idstream_close(&c->stream);
+    graph_close(&c->graph);
     vocab_release(&c->vocab);
     corpus_close(c->corpus);
     pool_close(c->pool);
@@ -66,6 +70,46 @@ static void made_once_and_found(void **state) {
     comes_as(path, "a b c a d d d ", 1);
 }
 
+/* Checks how many arcs a graph comes with, and whether it was found (`reused`) or made. */
+static void graph_comes_with(const char *path, struct corpus_options options, uint64_t arcs, int reused) {
+    struct case_ c = open_with(path, options);
+    if (c.result) print_error("%s\n", report_sentence());
+    assert_int_equal(c.result, 0);
+    assert_int_equal(c.reused, reused);
+    assert_int_equal(c.graph.arcs, arcs);
+    assert_int_equal(c.graph.nodes, c.vocab.size);
+    assert_null(c.stream.ids);
+    close_case(&c);
+}
+
+static void a_graph_is_made_once_and_found(void **state) {
+    struct corpus_options options = plain_options(FORMAT_GRAPH), directed = options;
+    char *path = scratch_text("corpus", "a b 2\nb c 1\n");
+    directed.directed = 1;
+    graph_comes_with(path, options, 4, 0);
+    names_are("corpus.graph corpus.vocab.tsv");
+    graph_comes_with(path, options, 4, 1);
+    graph_comes_with(path, directed, 2, 0);
+    graph_comes_with(path, directed, 2, 1);
+    options.weights = WEIGHTS_YES; /* as the look at the file has settled it before */
+    graph_comes_with(path, options, 4, 0);
+    options.weights = WEIGHTS_AUTO;
+    graph_comes_with(path, options, 4, 1);
+    options.weights = WEIGHTS_NO;
+    graph_comes_with(path, options, 4, 0);
+}
+
+/* A vocabulary belongs to the ids or to the graph beside it; the other one goes. */
+static void ids_and_a_graph_replace_each_other(void **state) {
+    struct corpus_options options = plain_options(FORMAT_GRAPH);
+    char *path = scratch_text("corpus", "a b\nb c\n");
+    comes_as(path, "a b b c ", 0);
+    graph_comes_with(path, options, 4, 0);
+    names_are("corpus.graph corpus.vocab.tsv");
+    comes_as(path, "a b b c ", 0);
+    names_are("corpus.ids corpus.vocab.tsv");
+}
+
 /* One reading may find files of two builds, where another process is about to replace both. */
 static void files_of_two_builds_are_not_mixed(void **state) {
     char *one = scratch_text("one", "a b c a\n"), *two = scratch_text("two", "c c b\n");
@@ -88,12 +132,12 @@ static void files_of_two_builds_are_not_mixed(void **state) {
 /* Files with the names of a cache's that hold something else. A vocabulary alone is no cache's, because the stream is
  * written first. */
 static void other_files_of_its_names_are_refused(void **state) {
-    static const char *const names[] = {"corpus.ids", "corpus.vocab.tsv"};
+    static const char *const names[] = {"corpus.ids", "corpus.vocab.tsv", "corpus.graph"};
     char *path = scratch_text("corpus", "a b\n"), name[64];
     assert_int_equal(directory_make(in_scratch("cache")), 0);
-    for (int i = 0; i < 4; i++) {
-        snprintf(name, sizeof name, "cache/%s", names[i % 2]);
-        if (i < 2) scratch_text(name, "the user's\n");
+    for (int i = 0; i < 6; i++) {
+        snprintf(name, sizeof name, "cache/%s", names[i % 3]);
+        if (i < 3) scratch_text(name, "the user's\n");
         else assert_int_equal(symlink("../corpus", in_scratch(name)), 0);
         struct case_ c = open_case(path);
         assert_int_equal(c.result, -1);
@@ -101,7 +145,7 @@ static void other_files_of_its_names_are_refused(void **state) {
         close_case(&c);
         assert_false(file_exists(in_scratch("cache/corpus.lock")));
         char *text = file_read(in_scratch(name), NULL);
-        assert_string_equal(text, i < 2 ? "the user's\n" : "a b\n");
+        assert_string_equal(text, i < 3 ? "the user's\n" : "a b\n");
         free(text);
         assert_int_equal(file_remove(in_scratch(name)), 0);
     }
@@ -113,12 +157,12 @@ static void other_files_of_its_names_are_refused(void **state) {
 
 static void leftovers_go_and_other_files_stay(void **state) {
     static const char *const names[] = {"corpus.ids.7-0123456789abcdef.partial", "corpus.vocab.tsv.8-0123456789abcdef.partial",
-                                        "corpus.ids.9.pairs", "corpus.ids.notes", "other.7-0123456789abcdef.partial"};
+                                        "corpus.ids.9.pairs", "corpus.graph.9-0123456789abcdef.partial", "corpus.ids.notes", "other.7-0123456789abcdef.partial"};
     char *path = scratch_text("corpus", "a b\n"), name[64];
     assert_int_equal(directory_make(in_scratch("cache")), 0);
-    for (int i = 0; i < 5; i++) assert_int_equal(cache_owns(names[i]), i < 3);
-    assert_true(cache_owns("corpus.ids") && cache_owns("corpus.vocab.tsv") && cache_owns("corpus.lock"));
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i < 6; i++) assert_int_equal(cache_owns(names[i]), i < 4);
+    assert_true(cache_owns("corpus.ids") && cache_owns("corpus.graph") && cache_owns("corpus.vocab.tsv") && cache_owns("corpus.lock"));
+    for (int i = 0; i < 6; i++) {
         snprintf(name, sizeof name, "cache/%s", names[i]);
         scratch_text(name, "x");
     }
@@ -213,6 +257,8 @@ int main(void) {
 #define IN_SCRATCH(test) cmocka_unit_test_setup_teardown(test, scratch_make, scratch_remove)
     const struct CMUnitTest tests[] = {
         IN_SCRATCH(made_once_and_found),
+        IN_SCRATCH(a_graph_is_made_once_and_found),
+        IN_SCRATCH(ids_and_a_graph_replace_each_other),
         IN_SCRATCH(files_of_two_builds_are_not_mixed),
         IN_SCRATCH(other_files_of_its_names_are_refused), IN_SCRATCH(leftovers_go_and_other_files_stay),
         IN_SCRATCH(a_builder_is_waited_for),

@@ -19,6 +19,7 @@ static const char *fields_of(const char *text, enum corpus_format format) {
     struct corpus_field field;
     size_t used = 0;
     options.header = HEADER_NO;
+    options.weights = WEIGHTS_NO;
     *out = 0;
     corpus_read_as(corpus, &options);
     while (corpus_next(corpus, &block) > 0) {
@@ -48,6 +49,7 @@ static void each_format_reads_its_lines(void **state) {
         if (of_formats[format])
             assert_string_equal(fields_of("anna b,c 3\nbob d", (enum corpus_format)format), of_formats[format]);
     assert_string_equal(fields_of("anna,b,3\nbob d", FORMAT_PAIRS), "N:anna@1 b@1 N:bob@2 d@2 ");
+    assert_string_equal(fields_of("anna,b,3\nb b\n# bob\nbob d", FORMAT_GRAPH), "anna@1 b@1 bob@4 d@4 ");
 }
 
 static void every_format_is_complete_and_a_choice_of_its_key(void **state) {
@@ -57,6 +59,7 @@ static void every_format_is_complete_and_a_choice_of_its_key(void **state) {
         assert_non_null(properties->read);
         assert_non_null(properties->lines);
         assert_non_null(strstr(corpus_format_help, properties->name));
+        assert_true(!properties->columns || (properties->wanted && properties->whole_lines));
         assert_true(!properties->scattered || (properties->names && properties->whole_lines));
     }
     assert_string_equal(config_choice_name("corpus", "format", CORPUS_FORMATS), "?");

@@ -10,6 +10,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <zstd.h>
 
 #include <cmocka.h>
 
@@ -36,11 +37,11 @@ static int same_files(const char *a, const char *b) {
 }
 
 static void the_same_seed_makes_the_same_bytes(void **state) {
-    for (int kind = 0; kind < 3; kind++) {
+    for (int kind = 0; kind < GENERATE_KINDS; kind++) {
         char *a = generated("a", options(kind, 9000, 300, 1)), *b = generated("b", options(kind, 9000, 300, 1));
         char *c = generated("c", options(kind, 9000, 300, 2));
         assert_true(same_files(a, b));
-        assert_true(same_files(in_scratch("a.groups.tsv"), in_scratch("b.groups.tsv")));
+        if (kind != GENERATE_GRAPH) assert_true(same_files(in_scratch("a.groups.tsv"), in_scratch("b.groups.tsv")));
         assert_false(same_files(a, c));
     }
     /* More lines only add to those that were there. */
@@ -74,6 +75,20 @@ static struct lines *read_lines(const char *path, const char *first, char letter
             lines->number[lines->size][n++] = (uint32_t)strtoul(at + 1, &at, 10);
         }
         at++;
+        lines->count[lines->size++] = n;
+    }
+    free(text);
+    return lines;
+}
+
+/* Lines of numbers with one blank between them. */
+static struct lines *read_lines_of_numbers(const char *path) {
+    struct lines *lines = calloc(1, sizeof *lines);
+    char *text = file_read(path, NULL), *at = text;
+    assert_non_null(lines);
+    for (; *at; at++) {
+        uint64_t n = 0;
+        while (*at != '\n') lines->number[lines->size][n++] = (uint32_t)strtoul(at, &at, 10);
         lines->count[lines->size++] = n;
     }
     free(text);
@@ -204,6 +219,54 @@ static void groups_say_what_was_planted(void **state) {
     }
 }
 
+/* Each bit of the two numbers is one of four quadrants, with the probabilities of R-MAT; edges between all but the last nodes of
+ * a graph of another size are drawn anew. */
+static void graphs_are_drawn_as_r_mat(void **state) {
+    enum { BITS = 10, LINES = 40000 };
+    static const double wanted[4] = {37356, 49807 - 37356, 62259 - 49807, 65536 - 62259}; /* neither bit, the second, the first, both */
+    struct lines *lines = read_lines_of_numbers(generated("graph", options(GENERATE_GRAPH, 1 << BITS, LINES, 3)));
+    double counts[4] = {0}, chi = 0;
+    assert_int_equal(lines->size, LINES);
+    assert_false(file_exists(in_scratch("graph.groups.tsv")));
+    for (uint64_t l = 0; l < lines->size; l++) {
+        assert_int_equal(lines->count[l], 2);
+        assert_int_not_equal(lines->number[l][0], lines->number[l][1]);
+        for (int bit = 0; bit < BITS; bit++)
+            counts[(lines->number[l][0] >> bit & 1) * 2 + (lines->number[l][1] >> bit & 1)]++;
+    }
+    for (int i = 0; i < 4; i++) {
+        double expected = wanted[i] / 65536 * BITS * LINES;
+        chi += (counts[i] - expected) * (counts[i] - expected) / expected;
+    }
+    /* Self-loops (one in 120) are drawn anew, which moves the counts by a few standard deviations; another law, by hundreds. */
+    assert_true(chi < 100);
+    free(lines);
+    lines = read_lines_of_numbers(generated("graph", options(GENERATE_GRAPH, 1000, 1000, 3)));
+    for (uint64_t l = 0; l < lines->size; l++) assert_true(lines->number[l][0] < 1000 && lines->number[l][1] < 1000);
+    free(lines);
+}
+
+/* A packed corpus is the text's lines. */
+static void a_packed_corpus_is_the_text(void **state) {
+    for (int kind = 0; kind < GENERATE_KINDS; kind++) {
+        char *text = generated("c.txt", options(kind, 3000, 5000, 9)), *packed = generated("c.zst", options(kind, 3000, 5000, 9));
+        uint64_t n, m;
+        char *plain = file_read(text, &n), *frames = file_read(packed, &m), *unpacked = malloc(n + 1);
+        uint64_t used = 0, at = 0;
+        while (at < m) {
+            size_t frame = ZSTD_findFrameCompressedSize(frames + at, m - at), made = ZSTD_decompress(unpacked + used, n + 1 - used, frames + at, frame);
+            assert_false(ZSTD_isError(frame) || ZSTD_isError(made));
+            at += frame;
+            used += made;
+        }
+        assert_int_equal(used, n);
+        assert_memory_equal(unpacked, plain, n);
+        free(plain);
+        free(frames);
+        free(unpacked);
+    }
+}
+
 /* The stream has the words of the text, in their order, as ids that are ranks. */
 static void a_stream_is_the_text_in_ids(void **state) {
     static const int formats[] = {FORMAT_LISTS, FORMAT_ADJACENCY, FORMAT_TEXT};
@@ -288,10 +351,17 @@ static void what_cannot_be_made_is_refused(void **state) {
     sentence_holds("No such file");
     assert_int_equal(generate_write(&wanted, in_scratch("no/c.ids")), -1);
     sentence_holds("No such file");
+    wanted = options(GENERATE_GRAPH, 1, 1, 1);
+    assert_int_equal(generate_write(&wanted, in_scratch("c")), -1);
+    sentence_holds("rows go from 2 to 4294967294");
+    wanted.rows = 2;
+    assert_int_equal(generate_write(&wanted, in_scratch("c.ids")), -1);
+    sentence_holds("a graph is no id stream");
     assert_int_equal(generate_kind_named("papers"), GENERATE_PAPERS);
+    assert_int_equal(generate_kind_named("graph"), GENERATE_GRAPH);
     assert_int_equal(generate_kind_named("book"), -1);
     assert_int_equal(report_exit_code(), 2);
-    sentence_holds("'book' is not a kind of corpus; wanted books, papers or words (did you mean books?)");
+    sentence_holds("'book' is not a kind of corpus; wanted books, papers, words or graph (did you mean books?)");
 }
 
 /* The files beside a corpus are in place with it, or not at all. */
@@ -357,6 +427,8 @@ int main(void) {
         IN_SCRATCH(popularity_is_zipfs),
         IN_SCRATCH(popularity_over_groups_is_as_stated),
         IN_SCRATCH(groups_say_what_was_planted),
+        IN_SCRATCH(graphs_are_drawn_as_r_mat),
+        IN_SCRATCH(a_packed_corpus_is_the_text),
         IN_SCRATCH(a_stream_is_the_text_in_ids),
         IN_SCRATCH(very_frequent_rows_are_ranked_too),
         IN_SCRATCH(the_smallest_corpora_can_be_made),

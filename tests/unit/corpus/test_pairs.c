@@ -65,6 +65,25 @@ static void pairs_come_apart_at_blanks_tabs_and_commas(void **state) {
     assert_string_equal(pairs_of("", 1), "");
 }
 
+/* Plain digits are read without strtod(), to the same double. */
+static void ratings_are_the_nearest_doubles(void **state) {
+    static const char *const words[] = {"0", "7", "5.", ".5", "0.1", "4.35", "123456789012345", "0.00000000000001", "9007199254740993",
+                                        "99999999999.9999", "1e3", "-2.5", "+1", "0.30000000000000004"};
+    static const char *const none[] = {"", ".", "1.2.3", "..", "1a", "-", "1,5", "nan", "inf", "1 2"};
+    double value;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        assert_int_equal(pairs_rating(words[i], strlen(words[i]), &value), 0);
+        assert_true(value == strtod(words[i], NULL));
+    }
+    for (int i = 0; i < 20000; i++) {
+        char word[32];
+        snprintf(word, sizeof word, "%u.%0*u", scratch_random(100000), 1 + (int)scratch_random(9), scratch_random(1000000));
+        assert_int_equal(pairs_rating(word, strlen(word), &value), 0);
+        assert_true(value == strtod(word, NULL));
+    }
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++) assert_int_equal(pairs_rating(none[i], strlen(none[i]), &value), -1);
+}
+
 static void bad_pairs_name_their_line(void **state) {
     assert_string_equal(pairs_of("1,2,3\nuser,item,rating\n", -INFINITY),
                         "line 2: the rating 'rating' is not a number");
@@ -222,6 +241,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         IN_SCRATCH(whole_lines_end_blocks_at_lines),
         IN_SCRATCH(pairs_come_apart_at_blanks_tabs_and_commas),
+        IN_SCRATCH(ratings_are_the_nearest_doubles),
         IN_SCRATCH(bad_pairs_name_their_line),
         IN_SCRATCH(headers_are_left_out),
         IN_SCRATCH(headers_name_columns),

@@ -1,7 +1,8 @@
 /* The CPU backend's estimate of a run, against what it holds when the run has trained an epoch, in random shapes. Where
  * the size of an example is bounded, both are the same number. */
 #include "base/report.h"
-#include "tests/unit/tiny_corpus.h"
+#include "base/pool.h"
+#include "tests/unit/tiny_graph.h"
 #include "train/planner.h"
 #include "run/tables.h"
 
@@ -28,6 +29,8 @@ static int one_of(const int *values, uint64_t count) {
 struct run {
     struct config config;
     struct tiny tiny;
+    struct tiny_graph graph; /* instead of it, with examples.mode = walk */
+    const struct vocab *vocab;
     struct examples examples;
     struct plan plan;
     struct estimate estimate;
@@ -48,15 +51,26 @@ static struct table_spec spec_of(const struct run *run, int side) {
                                .file_path = path[side]};
 }
 
+static int make_examples(struct run *run) {
+    struct pool *pool;
+    if (run->config.examples_mode != MODE_WALK)
+        return examples_init(&run->examples, &run->config, run->vocab, &run->tiny.stream);
+    pool = pool_open(run->threads);
+    assert_non_null(pool);
+    int result = examples_init_walks(&run->examples, &run->config, run->vocab, &run->graph.graph, pool);
+    pool_close(pool);
+    return result;
+}
+
 /* Plans the run. Returns 0, or -1 where no example can be made of this corpus. */
 static int plan_run(struct run *run) {
     struct planner_machine machine = {.ops = &backend_cpu, .info.threads = run->threads, .host_available = UINT64_MAX >> 1};
     struct example_source *source = &run->examples.source;
-    if (examples_init(&run->examples, &run->config, &run->tiny.vocab, &run->tiny.stream)) {
+    if (make_examples(run)) {
         report_clear();
         return -1;
     }
-    assert_int_equal(0, planner_make(&run->plan, &run->config, &run->tiny.vocab, &run->examples, &machine));
+    assert_int_equal(0, planner_make(&run->plan, &run->config, run->vocab, &run->examples, &machine));
     source->batch = examples_batch(&run->examples, run->plan.batch);
     source->capacity = run->plan.capacity;
     run->rule = tables_rule(&run->config);
@@ -133,12 +147,15 @@ static uint64_t held(struct run *run) {
 static struct config random_config(int hogwild) {
     int mode = ONE_OF(EXAMPLE_WINDOW, EXAMPLE_LIST, EXAMPLE_ADJACENCY), cbow = mode == EXAMPLE_WINDOW && below(2);
     struct config c = tiny_config(mode);
-    if (cbow) c.examples_mode = MODE_CBOW;
+    int walk = mode == EXAMPLE_WINDOW && !cbow && below(2);
+    if (cbow || walk) c.examples_mode = walk ? MODE_WALK : MODE_CBOW;
+    c.walks_length = 2 + below(90), c.walks_per_node = 1 + below(2);
+    c.walks_p = ONE_OF(1, 2), c.walks_q = ONE_OF(1, 3);
     if (!hogwild) c.train_loss = (int)below(LOSS_AUTO), c.train_score = (int)below(SCORE_AUTO);
     c.examples_window = 1 + below(12);
     c.examples_shrink = (int)below(2);
     c.examples_subsample = mode == EXAMPLE_WINDOW && below(2) ? 1e-3 : 0;
-    c.examples_shuffle = (int)below(2);
+    c.examples_shuffle = !walk && below(2);
     c.examples_targets = mode == EXAMPLE_LIST && below(2) ? TARGETS_ALL : TARGETS_ONE;
     c.examples_positives = below(7);
     c.examples_replacement = (int)below(2);
@@ -182,10 +199,14 @@ static void compare_shapes(int hogwild) {
     int compared = 0;
     for (int i = 0; i < 60; i++) {
         struct run run = {.config = random_config(hogwild), .threads = 1 + (unsigned)below(5)};
-        tiny_make(&run.tiny, 50 + below(3000), 400 + below(400), 4 + below(12), 1);
+        int walk = run.config.examples_mode == MODE_WALK;
+        run.vocab = walk ? &run.graph.vocab : &run.tiny.vocab;
+        if (walk) tiny_graph_make(&run.graph, 50 + below(300), 2 + below(9), (int)below(2));
+        else tiny_make(&run.tiny, 50 + below(3000), 400 + below(400), 4 + below(12), 1);
         if (!plan_run(&run)) compare(&run), compared++;
         examples_release(&run.examples);
-        tiny_free(&run.tiny);
+        if (walk) tiny_graph_free(&run.graph);
+        else tiny_free(&run.tiny);
     }
     assert_true(compared > 50);
 }

@@ -6,7 +6,8 @@
 #include "kernels/cpu/cpu.h"
 #include "train/examples.h"
 #include "base/report.h"
-#include "tests/unit/tiny_corpus.h"
+#include "base/pool.h"
+#include "tests/unit/tiny_graph.h"
 
 #include <stdio.h>
 
@@ -26,17 +27,14 @@ static void sort_by_length(struct tiny *tiny) {
 }
 
 /* Checks that every batch of two epochs fits, and that the largest fills at least this share of the capacity. */
-static void check_capacity(const char *name, struct config config, const struct tiny *tiny, uint64_t batch,
-                           double filled) {
-    struct examples examples;
+static void check_examples(const char *name, struct config config, const struct examples *examples, uint64_t batch, double filled) {
     struct cpu_piece piece = {0};
     struct cpu_blocks blocks = {0};
     struct example_sizes most = {0};
-    assert_int_equal(0, examples_init(&examples, &config, &tiny->vocab, &tiny->stream));
-    const struct example_source *source = &examples.source;
+    const struct example_source *source = &examples->source;
     int held_out = source->held_out > 0;
     uint64_t count = example_count(source);
-    struct example_sizes capacity = examples_capacity(&examples, batch, held_out ? config.train_held_out : 1);
+    struct example_sizes capacity = examples_capacity(examples, batch, held_out ? config.train_held_out : 1);
     for (uint32_t epoch = 0; epoch < 2; epoch++)
         for (uint64_t first = 0; first < count; first += batch) {
             cpu_blocks_clear(&blocks);
@@ -57,6 +55,12 @@ static void check_capacity(const char *name, struct config config, const struct 
                 (double)most.terms >= filled * (double)capacity.terms);
     cpu_blocks_release(&blocks);
     cpu_piece_release(&piece);
+}
+
+static void check_capacity(const char *name, struct config config, const struct tiny *tiny, uint64_t batch, double filled) {
+    struct examples examples;
+    assert_int_equal(0, examples_init(&examples, &config, &tiny->vocab, &tiny->stream));
+    check_examples(name, config, &examples, batch, filled);
     examples_release(&examples);
 }
 
@@ -82,6 +86,26 @@ static void the_largest_batch_of_windows_has_capacity(void **state) {
     sort_by_length(&tiny);
     check_window_capacities("sorted", &tiny);
     tiny_free(&tiny);
+}
+
+static void the_largest_batch_of_walks_has_capacity(void **state) {
+    struct tiny_graph graph;
+    struct pool *pool = pool_open(2);
+    assert_non_null(pool);
+    tiny_graph_make(&graph, 3000, 6, 0);
+    for (int variant = 0; variant < 8; variant++) {
+        struct config config = tiny_graph_config();
+        struct examples examples;
+        config.negatives_per = variant & 1 ? PER_EXAMPLE : PER_PAIR;
+        config.examples_subsample = variant & 2 ? 1e-3 : 0;
+        config.train_held_out = variant & 4 ? 0.1 : 0;
+        assert_int_equal(0, examples_init_walks(&examples, &config, &graph.vocab, &graph.graph, pool));
+        double filled = variant & 4 ? 0.6 : 0.85;
+        check_examples("walks", config, &examples, 8192, filled);
+        examples_release(&examples);
+    }
+    pool_close(pool);
+    tiny_graph_free(&graph);
 }
 
 static void the_largest_batch_of_lists_has_capacity(void **state) {
@@ -140,6 +164,7 @@ static void no_batch_of_a_long_run_is_larger_than_its_capacity(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_largest_batch_of_windows_has_capacity),
+        cmocka_unit_test(the_largest_batch_of_walks_has_capacity),
         cmocka_unit_test(the_largest_batch_of_lists_has_capacity),
         cmocka_unit_test(no_batch_of_a_long_run_is_larger_than_its_capacity),
     };

@@ -50,6 +50,7 @@ static void tables_and_scores(void **state) {
                 {words, "[examples]\nmode = list\n", VIEW_TARGET, LIST_SCORE_TARGET, LIST_SCORE_CONTEXT_COSINE},
                 {words, "", VIEW_TARGET, LIST_SCORE_TARGET, LIST_SCORE_CONTEXT_COSINE},
                 {words, "[examples]\nmode = adjacency\n", VIEW_SUM, LIST_SCORE_SUM, LIST_SCORE_SUM},
+                {words, "[examples]\nmode = walk\n", VIEW_NORMSUM, LIST_SCORE_CONTEXT, LIST_SCORE_CONTEXT},
                 {readers, "[examples]\nmode = user\n", VIEW_CONTEXT, LIST_SCORE_USER, LIST_SCORE_USER_COSINE}};
     for (size_t i = 0; i < sizeof runs / sizeof *runs; i++)
         for (int cosine = 0; cosine < 2; cosine++) {
@@ -57,15 +58,21 @@ static void tables_and_scores(void **state) {
             snprintf(keys, sizeof keys, "[train]\nscore = %s\n%s", cosine ? "cosine" : "dot", runs[i].keys);
             open_run(runs[i].vocabulary, keys);
             assert_int_equal(answers_view(&model), runs[i].view);
-            assert_int_equal(answers_view_named(&model, NULL), runs[i].view);
-            assert_int_equal(answers_view_named(&model, "normsum"), VIEW_NORMSUM);
+            assert_int_equal(answers_view_named(&model, NULL, 1), runs[i].view);
+            assert_int_equal(answers_view_named(&model, "normsum", 1), VIEW_NORMSUM);
             assert_int_equal(answers_score(&model, 0), cosine ? runs[i].cosine : runs[i].dot);
-            int adjacency = runs[i].view == VIEW_SUM;
-            assert_int_equal(answers_score(&model, 1), adjacency ? LIST_SCORE_USER : answers_score(&model, 0));
+            int own = runs[i].view == VIEW_SUM || runs[i].view == VIEW_NORMSUM; /* lines are named by rows */
+            assert_int_equal(answers_score(&model, 1), own ? LIST_SCORE_USER : answers_score(&model, 0));
             tear_down(state);
         }
     open_run(words, "");
-    assert_failed_with(answers_view_named(&model, "both"), "'both' is not a table");
+    assert_failed_with(answers_view_named(&model, "both", 1), "'both' is not a table");
+    assert_failed_with(answers_view_named(&model, "propagated", 1), "was not trained on a graph (corpus.format = graph)");
+    assert_failed_with(answers_score_named(&model, "propagated", 0, 1), "was not trained on a graph");
+    assert_int_equal(answers_score_named(&model, NULL, 0, 1), LIST_SCORE_TARGET);
+    tear_down(state);
+    open_run(words, "[examples]\nmode = walk\n");
+    assert_failed_with(answers_view_named(&model, "propagated", 1), "corpus.graph' is not there: it is the graph that");
 }
 
 static void rows(void **state) {

@@ -347,6 +347,38 @@ static void random_vectors_get_what_chance_gives(void **state) {
     }
 }
 
+/* ---- labels ---- */
+
+static struct labels_score score_labels(const char *text, double share) {
+    struct labels_score score;
+    text_is(text);
+    int result = evaluate_labels(&score, &model, VIEW_TARGET, file, &share, 1, NULL);
+    if (result) print_message("%s\n", report_sentence());
+    assert_int_equal(result, 0);
+    return score;
+}
+
+/* One half of the plane is right, the other left; the node without a name of the run has a vector of zeros. */
+static void labels_of_half_planes(void **state) {
+    static const char halves[] = "King right\nqueen right\nman right\nwoman right\nking right\nboy right\ngirl right train\n"
+                                 "the left\nparis left\n\xD1\x81\xD0\xBB\xD0\xBE left test\nfrance\nunheard right\n";
+    struct labels_score score = score_labels(halves, 0.9);
+    assert_int_equal(score.total, 11);
+    assert_int_equal(score.covered, 10);
+    assert_int_equal(score.labels, 2);
+    assert_true(score.micro >= 0.9 && score.micro <= 1 && score.macro > 0.6 && score.micro_spread < 0.3);
+}
+
+/* A node gets as many labels as it has: all of them right where it has all. A label that every trained node has comes first. */
+static void labels_that_need_no_regression(void **state) {
+    struct labels_score score = score_labels("king a b\nqueen b a\nman a b a\nwoman a b\nboy a\nboy b\n", 0.5);
+    assert_int_equal(score.total, 5);
+    assert_float_equal(score.micro, 1, 0);
+    assert_float_equal(score.macro, 1, 1e-12);
+    score = score_labels("king a\nqueen a\nman a\nwoman a\nboy a b\n", 0.2);
+    assert_true(score.micro > 0.7 && score.micro < 1);
+}
+
 int main(void) {
 #define ON_RUN(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
     const struct CMUnitTest tests[] = {
@@ -367,6 +399,8 @@ int main(void) {
         ON_RUN(groups_of_rows_met_often),
         ON_RUN(groups_that_cannot_be_read),
         ON_RUN(random_vectors_get_what_chance_gives),
+        ON_RUN(labels_of_half_planes),
+        ON_RUN(labels_that_need_no_regression),
     };
     return cmocka_run_group_tests_name("evaluate", tests, NULL, NULL);
 }

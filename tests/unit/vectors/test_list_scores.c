@@ -20,7 +20,9 @@ static int set_up(void **state) {
     }
     memset(rows[0] + 5 * DIM, 0, DIM * sizeof(float)); /* a row of zeros stays one where others get unit length */
     small_run_make(&run, words, ROWS, DIM, rows[0], rows[1]);
-    return model_open(&model, run.directory);
+    if (model_open(&model, run.directory)) return -1;
+    model.propagated = model_matrix(&model, VIEW_NORMSUM, 0, 0); /* any rows do */
+    return model.propagated ? 0 : -1;
 }
 
 static int tear_down(void **state) {
@@ -60,8 +62,8 @@ static void seen_row(enum list_score score, int of_list, uint64_t row, double *o
         unit_of(context, 0, out);
         return;
     default:
-        unit_of(target, score == LIST_SCORE_NORMSUM, u);
-        unit_of(context, score == LIST_SCORE_NORMSUM, v);
+        unit_of(target, score != LIST_SCORE_SUM, u);
+        unit_of(context, score != LIST_SCORE_SUM, v);
         for (int i = 0; i < DIM; i++) both[i] = (float)(u[i] + v[i]);
         unit_of(both, 1, out);
     }

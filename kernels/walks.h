@@ -1,0 +1,191 @@
+/* walks: random walks over a graph, each a function of (seed, epoch, number): none is stored, and any one is drawn alone.
+ *
+ *   number   0 .. nodes - 1           nodes .. 2 nodes - 1        ..
+ *   begins   at each node once,       once more,                          per_node times in all
+ *            in a drawn order         in another order
+ *
+ * A walk of `length` nodes goes from a node to a neighbour, with a chance that follows the arc's weight. With biases (Grover and
+ * Leskovec 2016, node2vec) the arc to x from `at`, to which the walk came from `before`, weighs so many times as much:
+ *
+ *   1 / p   x is `before`, the way back
+ *   1       an arc leads from `before` to x
+ *   1 / q   none does
+ *
+ * A candidate is drawn by weight and taken with the chance bias / largest bias, or else the next one is tried: nothing is
+ * precomputed for pairs of nodes. Where the way back weighs most of all, only the largest other bias bounds the candidates, and
+ * what the way back has beyond it is laid aside and drawn first: otherwise nearly all candidates would be refused.
+ *
+ * Where a node has no arcs the walk ends; its other places are DRAW_NONE, as if subsampling had dropped them.
+ *
+ * The draw that has four words is WALK at (number, epoch), by a running index:
+ *
+ *   walks             index           words of a step
+ *   first order       step / 4        one, which chooses the neighbour
+ *   the same,         step / 2        two, for a column of the node's alias table
+ *     by weights
+ *   with biases       tries before    0 (by weights 1, too): the candidate; 2: whether it is taken; 3: whether the walk
+ *                                     goes back without one
+ */
+#ifndef SPTX_KERNELS_WALKS_H
+#define SPTX_KERNELS_WALKS_H
+
+#include "draws.h"
+
+/* A graph and how it is walked. The arrays are the caller's. */
+struct walks {
+    const uint64_t *starts;     /* [nodes + 1] node v has arcs starts[v] .. starts[v + 1] - 1 */
+    const uint32_t *neighbours; /* [arcs] rising within a node */
+    const struct alias *alias;  /* [arcs] by weights: each node's table, whose `other` counts from its first arc; NULL: all alike */
+    uint64_t nodes, arcs;
+    uint32_t length;            /* nodes of a walk; 0: there is no graph, examples come from a corpus */
+    uint32_t per_node;          /* walks that begin at each node, an epoch */
+    int biased;                 /* 0: first order */
+    uint32_t back, near_, away; /* thresholds of 2^32 by which a candidate is taken: the way back, one beside `before`, any other */
+    float aside;                /* what the way back weighs beyond the largest other bias, in units of that */
+};
+
+/* Fills the biases. Only an undirected graph without weights has a way back at every step, and one that weighs as the others do. */
+void walks_set_biases(struct walks *walks, double p, double q, int directed);
+
+/* A node and its arcs. */
+struct walk_node {
+    uint32_t id, degree;
+    uint64_t first;
+};
+
+FN struct walk_node walk_node(const struct walks *w, uint32_t id) {
+    struct walk_node node;
+    node.id = id;
+    node.first = portable_load64(w->starts + id);
+    node.degree = (uint32_t)(portable_load64(w->starts + id + 1) - node.first);
+    return node;
+}
+
+/* Returns the node where a walk begins. */
+FN uint32_t walk_start(const struct walks *w, uint32_t seed, uint64_t number, uint32_t epoch) {
+    uint64_t pass = number / w->nodes;
+    struct shuffle order = shuffle_make(w->nodes, draw_at(seed, DRAW_SHUFFLE, pass + 1, epoch, 0));
+    return (uint32_t)shuffle_at(&order, number - pass * w->nodes);
+}
+
+/* Returns a neighbour by weight. Where all arcs weigh the same the first word alone chooses. */
+FN uint32_t walk_neighbour(const struct walks *w, const struct walk_node *node, uint32_t first, uint32_t second) {
+    uint64_t bits = (uint64_t)first << 32 | second;
+    uint32_t place = w->alias ? draw_alias(bits, w->alias + node->first, node->degree)
+                              : (uint32_t)((uint64_t)first * node->degree >> 32);
+    return portable_load32(w->neighbours + node->first + place);
+}
+
+/* Returns 1 where an arc leads from a node to `to`. */
+FN int walk_has_arc(const struct walks *w, const struct walk_node *from, uint32_t to) {
+    uint64_t low = from->first, end = low + from->degree, high = end;
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        if (portable_load32(w->neighbours + middle) < to)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < end && portable_load32(w->neighbours + low) == to;
+}
+
+/* Returns the next node of a walk of first order. `drawn` is kept between the steps that share it. */
+FN uint32_t walk_step(const struct walks *w, uint32_t seed, uint64_t number, uint32_t epoch, uint32_t step,
+                      const struct walk_node *at, struct draw4 *drawn) {
+    uint32_t shared = w->alias ? 1 : 3; /* the other steps that share a draw */
+    if (!(step & shared)) *drawn = draw_at(seed, DRAW_WALK, number, epoch, step / (shared + 1));
+    if (!w->alias) return walk_neighbour(w, at, draw_word_of(*drawn, step), 0);
+    return walk_neighbour(w, at, step & 1 ? drawn->word[2] : drawn->word[0], step & 1 ? drawn->word[3] : drawn->word[1]);
+}
+
+/* Returns 1 where a candidate is taken. */
+FN int walk_takes(const struct walks *w, const struct walk_node *before, uint32_t x, uint32_t drawn) {
+    uint32_t least = w->near_ < w->away ? w->near_ : w->away;
+    if (x == before->id) return drawn <= w->back;
+    if (drawn <= least) return 1;
+    if (w->near_ == w->away) return 0;
+    return drawn <= (walk_has_arc(w, before, x) ? w->near_ : w->away);
+}
+
+/* Returns the next node of a biased walk, or DRAW_NONE where the try failed. */
+FN uint32_t walk_try(const struct walks *w, uint32_t seed, uint64_t number, uint32_t epoch, uint32_t tries,
+                     const struct walk_node *at, const struct walk_node *before) {
+    struct draw4 drawn = draw_at(seed, DRAW_WALK, number, epoch, tries);
+    uint32_t x;
+    if (before->id != DRAW_NONE && w->aside > 0 && draw_unit(drawn.word[3]) * ((float)at->degree + w->aside) < w->aside)
+        return before->id;
+    x = walk_neighbour(w, at, drawn.word[0], drawn.word[1]);
+    return before->id == DRAW_NONE || walk_takes(w, before, x, drawn.word[2]) ? x : DRAW_NONE;
+}
+
+/* A walk that is being drawn. */
+struct walk {
+    uint64_t number;
+    struct walk_node at, before; /* before.id: DRAW_NONE at the first step */
+    struct draw4 drawn;
+    uint32_t step, tries;
+    uint32_t *ids; /* [length] */
+};
+
+FN struct walk walk_begin(const struct walks *w, uint32_t seed, uint64_t number, uint32_t epoch, uint32_t *ids) {
+    struct walk walk;
+    walk.number = number;
+    walk.at = walk.before = walk_node(w, walk_start(w, seed, number, epoch));
+    walk.before.id = DRAW_NONE;
+    for (int i = 0; i < 4; i++) walk.drawn.word[i] = 0;
+    walk.step = walk.tries = 0;
+    walk.ids = ids;
+    ids[0] = walk.at.id;
+    return walk;
+}
+
+/* Tries to go a step on. Returns 0 where the walk has ended and all its places are written. */
+FN int walk_go(const struct walks *w, uint32_t seed, uint32_t epoch, struct walk *walk) {
+    uint32_t next;
+    if (walk->step + 1 >= w->length || !walk->at.degree) {
+        while (++walk->step < w->length) walk->ids[walk->step] = DRAW_NONE;
+        return 0;
+    }
+    next = w->biased ? walk_try(w, seed, walk->number, epoch, walk->tries, &walk->at, &walk->before)
+                     : walk_step(w, seed, walk->number, epoch, walk->step, &walk->at, &walk->drawn);
+    walk->tries++;
+    if (next == DRAW_NONE) return 1;
+    walk->ids[++walk->step] = next;
+    walk->before = walk->at;
+    walk->at = walk_node(w, next);
+    return 1;
+}
+
+/* Writes the nodes of a walk, [length]. */
+FN void walk_draw(const struct walks *w, uint32_t seed, uint64_t number, uint32_t epoch, uint32_t *ids) {
+    struct walk walk = walk_begin(w, seed, number, epoch, ids);
+    while (walk_go(w, seed, epoch, &walk)) continue;
+}
+
+/* ---- as a corpus ----
+ *
+ * Walk `number` has positions number * length .. (number + 1) * length - 1, by which everything about its windows is drawn. */
+
+FN uint64_t walks_count(const struct walks *w) {
+    return w->nodes * w->per_node;
+}
+FN uint64_t walks_positions(const struct walks *w) {
+    return walks_count(w) * w->length;
+}
+
+/* The walks [first, end) that hold positions [from, from + count). */
+struct walk_range {
+    uint64_t first, end;
+};
+FN struct walk_range walks_of(const struct walks *w, uint64_t from, uint64_t count) {
+    struct walk_range range;
+    range.first = from / w->length;
+    range.end = (from + count + w->length - 1) / w->length;
+    return range;
+}
+/* Returns how many walks hold `count` positions at most, wherever these begin. */
+FN uint64_t walks_at_most(const struct walks *w, uint64_t count) {
+    return count / w->length + 2;
+}
+
+#endif

@@ -1,0 +1,24 @@
+/* graph_make: makes a graph (graph.h) of a corpus of edges and its vocabulary. The nodes are the vocabulary's words; an
+ * edge of a word that is not in it is left out.
+ *
+ *   lines -> rows of their nodes, in a file without a name (or the numbers of gathered edges, in memory) ->
+ * graph_write.h
+ */
+#ifndef SPTX_GRAPH_MAKE_H
+#define SPTX_GRAPH_MAKE_H
+
+#include "graph.h"
+#include "vocab.h"
+
+/* Settles options->weights where it is WEIGHTS_AUTO, by a look at the corpus. */
+int graph_settle(struct corpus_options *options, const struct corpus *corpus);
+
+/* Returns the fingerprint of the graph of this corpus, under these keys (settled) and with this vocabulary. */
+uint64_t graph_fingerprint(const struct corpus *corpus, const struct vocab *vocab,
+                           const struct corpus_options *options);
+
+/* Makes the graph's file `path` (atomically, with all threads) and opens it. A note tells which edges were left out. */
+int graph_make(struct graph *graph, const char *path, struct corpus *corpus, const struct vocab *vocab,
+               const struct corpus_options *options, struct pool *pool);
+
+#endif

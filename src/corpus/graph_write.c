@@ -1,0 +1,326 @@
+/* Rows are done a range at a time, as many as memory allows: all threads put the arcs of the range at their places, in
+ * any order; then each takes groups of rows and puts the arcs of a group in order. A group is sorted as one, by the
+ * neighbour and then by the row, since most rows are short. */
+#include "graph_write.h"
+
+#include "base/file.h"
+#include "base/interrupt.h"
+#include "base/memory.h"
+#include "base/progress.h"
+#include "base/report.h"
+#include "base/retry.h"
+#include "graph_file.h"
+#include "graph_sort.h"
+#include "piece_sum.h"
+#include "words.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    EDGES = 1 << 15,        /* that a thread takes at a time */
+    LEAST_AT_ONCE = 1 << 24 /* arcs that are put in order at a time, where memory is short */
+};
+
+/* Rows whose arcs are sorted together: they lie at places begin .. begin + kept - 1 of the range when that is done. */
+struct group {
+    uint64_t first, end, begin, kept;
+};
+
+struct writing {
+    const struct graph_wanted *wanted;
+    const struct edges *edges;
+    struct pool *pool;
+    struct progress progress;
+    uint64_t arcs, placed; /* of the whole graph, doubles too; of ranges that are done */
+
+    /* [nodes + 1]: how many arcs a row has; in the range that is being filled, the place of its next one; at the end,
+     * starts */
+    uint64_t *at;
+    uint64_t first, end; /* the rows of the range */
+    uint64_t range;      /* its arcs */
+    uint32_t *neighbours;
+    float *weights; /* NULL: edges have none */
+    struct group *groups;
+    uint64_t group_count, groups_capacity;
+    _Atomic uint64_t next, loops;
+
+    struct file_writer file;
+    struct piece_sum sum;
+    int kept_weights; /* a file without a name: the weights of ranges that are done */
+    uint64_t kept;    /* arcs so far, without doubles */
+};
+
+/* ---- counting ---- */
+
+static inline uint32_t row_of(const struct edges *edges, uint64_t end) {
+    return edges->rows ? edges->rows[edges->ends[end]] : edges->ends[end];
+}
+
+/* Arcs that are counted or placed together, so that the waits for memory overlap. */
+enum { ARCS = 64 };
+struct arcs {
+    uint32_t row[ARCS], neighbour[ARCS];
+    float weight[ARCS];
+    unsigned count;
+};
+
+static void count_arcs_of(struct writing *w, struct arcs *arcs) {
+    for (unsigned i = 0; i < arcs->count; i++) __atomic_fetch_add(&w->at[arcs->row[i]], 1, __ATOMIC_RELAXED);
+    arcs->count = 0;
+}
+
+static inline void count_arc(struct writing *w, struct arcs *arcs, uint32_t row) {
+    __builtin_prefetch(&w->at[row], 1);
+    arcs->row[arcs->count] = row;
+    if (++arcs->count == ARCS) count_arcs_of(w, arcs);
+}
+
+static int count_arcs(void *context, unsigned worker) {
+    struct writing *w = context;
+    struct arcs arcs = {.count = 0};
+    uint64_t edge, end, loops = 0;
+    while (pool_take(&w->next, w->edges->count, EDGES, &edge, &end)) {
+        if (interrupt_check()) return -1;
+        for (; edge < end; edge++) {
+            uint32_t from = row_of(w->edges, 2 * edge), to = row_of(w->edges, 2 * edge + 1);
+            if (from == WORDS_ABSENT || to == WORDS_ABSENT) continue;
+            if (from == to) {
+                loops++;
+                continue;
+            }
+            count_arc(w, &arcs, from);
+            if (!w->wanted->directed) count_arc(w, &arcs, to);
+        }
+    }
+    count_arcs_of(w, &arcs);
+    atomic_fetch_add(&w->loops, loops);
+    return 0;
+}
+
+/* ---- a range ---- */
+
+static int add_group(struct writing *w, uint64_t first, uint64_t begin) {
+    if (mem_grow(&w->groups, &w->groups_capacity, w->group_count + 1, sizeof *w->groups, "the rows of a graph"))
+        return -1;
+    if (w->group_count) w->groups[w->group_count - 1].end = first;
+    w->groups[w->group_count++] = (struct group){.first = first, .begin = begin};
+    return 0;
+}
+
+/* Chooses the rows of the next range, one at least, and gives each its place: from now on w->at has the place of its
+ * next arc. */
+static int choose_range(struct writing *w, uint64_t most) {
+    uint64_t row = w->first = w->end, place = 0;
+    w->group_count = 0;
+    for (; row < w->wanted->nodes; row++) {
+        uint64_t arcs = w->at[row];
+        struct group *group = w->group_count ? &w->groups[w->group_count - 1] : NULL;
+        if (group && place + arcs > most) break;
+        if ((!group || place + arcs - group->begin > SORT_ARCS || row - group->first == SORT_ROWS) &&
+            add_group(w, row, place))
+            return -1;
+        w->at[row] = place;
+        place += arcs;
+    }
+    if (w->group_count) w->groups[w->group_count - 1].end = row;
+    w->end = row;
+    w->range = place;
+    return 0;
+}
+
+static void place_arcs_of(struct writing *w, struct arcs *arcs) {
+    uint64_t at[ARCS];
+    for (unsigned i = 0; i < arcs->count; i++) {
+        at[i] = __atomic_fetch_add(&w->at[arcs->row[i]], 1, __ATOMIC_RELAXED);
+        __builtin_prefetch(&w->neighbours[at[i]], 1);
+        if (w->weights) __builtin_prefetch(&w->weights[at[i]], 1);
+    }
+    for (unsigned i = 0; i < arcs->count; i++) {
+        w->neighbours[at[i]] = arcs->neighbour[i];
+        if (w->weights) w->weights[at[i]] = arcs->weight[i];
+    }
+    arcs->count = 0;
+}
+
+static inline void take_arc(struct writing *w, struct arcs *arcs, uint32_t row, uint32_t neighbour, uint64_t edge) {
+    if (row - w->first >= w->end - w->first) return;
+    __builtin_prefetch(&w->at[row], 1);
+    arcs->row[arcs->count] = row;
+    arcs->neighbour[arcs->count] = neighbour;
+    if (w->weights) arcs->weight[arcs->count] = w->edges->weights[edge];
+    if (++arcs->count == ARCS) place_arcs_of(w, arcs);
+}
+
+static int place_arcs(void *context, unsigned worker) {
+    struct writing *w = context;
+    struct arcs arcs = {.count = 0};
+    uint64_t edge, end;
+    while (pool_take(&w->next, w->edges->count, EDGES, &edge, &end)) {
+        if (interrupt_check()) return -1;
+        progress_show(&w->progress,
+                      w->placed + (uint64_t)((double)w->range / 2 * (double)edge / (double)w->edges->count), w->arcs,
+                      "arc");
+        for (; edge < end; edge++) {
+            uint32_t from = row_of(w->edges, 2 * edge), to = row_of(w->edges, 2 * edge + 1);
+            if (from == WORDS_ABSENT || to == WORDS_ABSENT || from == to) continue;
+            take_arc(w, &arcs, from, to, edge);
+            if (!w->wanted->directed) take_arc(w, &arcs, to, from, edge);
+        }
+    }
+    place_arcs_of(w, &arcs);
+    return 0;
+}
+
+/* Puts the arcs of a group in order and drops doubles. w->at has the place behind each row before, and its arcs after.
+ */
+static int sort_group(struct writing *w, struct group *group, struct graph_sort *sort) {
+    uint64_t rows = group->end - group->first, end = w->at[group->end - 1];
+    if (graph_sort_grow(sort, end - group->begin, w->weights != NULL)) return -1;
+    for (uint64_t i = 0; i < rows; i++) sort->ends[i] = w->at[group->first + i] - group->begin;
+    if (graph_sort(sort, w->neighbours + group->begin, w->weights ? w->weights + group->begin : NULL, rows,
+                   w->wanted->nodes))
+        return fail("the weights of an edge of node %" PRIu64 " to %" PRIu32
+                    " add up to more than 32 bits hold (3.4e38)",
+                    group->first + sort->wrong_row, sort->wrong_neighbour);
+    for (uint64_t i = 0; i < rows; i++) w->at[group->first + i] = sort->ends[i] - (i ? sort->ends[i - 1] : 0);
+    group->kept = sort->ends[rows - 1];
+    return 0;
+}
+
+static int sort_groups(void *context, unsigned worker) {
+    struct writing *w = context;
+    struct graph_sort sort = {0};
+    uint64_t at, end;
+    int result = 0;
+    while (!result && pool_take(&w->next, w->group_count, 1, &at, &end)) {
+        result = interrupt_check() ? -1 : sort_group(w, &w->groups[at], &sort);
+        progress_show(&w->progress, w->placed + w->range / 2 + w->groups[at].begin / 2, w->arcs, "arc");
+    }
+    graph_sort_release(&sort);
+    return result;
+}
+
+static int run(struct writing *w, pool_job *job) {
+    w->next = 0;
+    return pool_run(w->pool, job, w);
+}
+
+/* ---- the file ---- */
+
+static int put(struct writing *w, const void *data, uint64_t length) {
+    piece_sum_add(&w->sum, data, length);
+    return length ? file_write(&w->file, data, length) : 0;
+}
+
+static int keep_weights(struct writing *w, const float *weights, uint64_t count) {
+    int result = retry_write_at(w->kept_weights, weights, count * sizeof *weights, w->kept * sizeof *weights);
+    return result ? fail_system("write beside", w->file.path) : 0;
+}
+
+static int put_range(struct writing *w) {
+    for (uint64_t i = 0; i < w->group_count; i++) {
+        const struct group *group = &w->groups[i];
+        if (put(w, w->neighbours + group->begin, group->kept * sizeof *w->neighbours) ||
+            (w->weights && keep_weights(w, w->weights + group->begin, group->kept)))
+            return -1;
+        w->kept += group->kept;
+    }
+    w->placed += w->range;
+    return 0;
+}
+
+static int put_weights(struct writing *w) {
+    char piece[1 << 16];
+    int64_t n = 0;
+    for (uint64_t at = 0, all = w->kept * sizeof *w->weights; at < all; at += (uint64_t)n) {
+        n = retry_read_at(w->kept_weights, piece, sizeof piece, at);
+        if (n < 0) return fail_system("read beside", w->file.path);
+        if (!n) return fail("what was written beside '%s' is cut short", w->file.path);
+        if (put(w, piece, (uint64_t)n)) return -1;
+    }
+    return 0;
+}
+
+static int put_starts(struct writing *w) {
+    uint64_t sum = 0;
+    for (uint64_t row = 0; row <= w->wanted->nodes; row++) {
+        uint64_t arcs = w->at[row];
+        w->at[row] = sum;
+        sum += arcs;
+    }
+    return put(w, w->at, (w->wanted->nodes + 1) * sizeof *w->at);
+}
+
+static int commit(struct writing *w) {
+    struct graph_header header = {.version = GRAPH_VERSION,
+                                  .flags = (w->wanted->directed ? GRAPH_DIRECTED : 0) |
+                                           (w->edges->weighted ? GRAPH_WEIGHTED : 0),
+                                  .fingerprint = w->wanted->fingerprint,
+                                  .nodes = w->wanted->nodes,
+                                  .arcs = w->kept,
+                                  .sum = piece_sum_end(&w->sum)};
+    memcpy(header.magic, GRAPH_MAGIC, sizeof header.magic);
+    return file_write_at(&w->file, 0, &header, sizeof header) || file_commit(&w->file) ? -1 : 0;
+}
+
+/* Returns how many arcs are put in order at a time: a quarter of the memory that is free may hold them. */
+static uint64_t most_at_once(const struct writing *w) {
+    uint64_t free_bytes = mem_available(), bytes = w->edges->weighted ? 8 : 4;
+    if (w->wanted->at_once) return w->wanted->at_once;
+    return free_bytes / 4 / bytes > LEAST_AT_ONCE ? free_bytes / 4 / bytes : LEAST_AT_ONCE;
+}
+
+static int put_rows(struct writing *w) {
+    uint64_t most = most_at_once(w), capacity = 0, weights_capacity = 0, room = most < w->arcs ? most : w->arcs;
+    while (w->end < w->wanted->nodes) {
+        if (choose_range(w, most)) return -1;
+        room = w->range > room ? w->range : room; /* one row alone may pass it */
+        int fresh = room > capacity;
+        if (mem_reserve(&w->neighbours, &capacity, room, sizeof *w->neighbours, "the arcs of a graph") ||
+            (w->edges->weighted &&
+             mem_reserve(&w->weights, &weights_capacity, room, sizeof *w->weights, "the weights of a graph")))
+            return -1;
+        if (fresh) mem_prefer_huge(w->neighbours, room * sizeof *w->neighbours);
+        if (fresh) mem_prefer_huge(w->weights, room * sizeof *w->weights);
+        if (run(w, place_arcs) || run(w, sort_groups) || put_range(w)) return -1;
+    }
+    return 0;
+}
+
+static int write_all(struct writing *w) {
+    static const struct graph_header none;
+    static const char padding[8];
+    if (run(w, count_arcs)) return -1;
+    for (uint64_t row = 0; row < w->wanted->nodes; row++) w->arcs += w->at[row];
+    if (!w->arcs)
+        return fail("no edge of the graph joins two nodes of the vocabulary of %" PRIu64 " words", w->wanted->nodes);
+    progress_start(&w->progress, "building", w->wanted->report_seconds);
+    if (file_write(&w->file, &none, sizeof none) || put_rows(w) || (w->edges->weighted && put_weights(w))) return -1;
+    uint64_t used = w->kept * (w->edges->weighted ? 8 : 4);
+    return put(w, padding, graph_arcs_bytes(w->kept, w->edges->weighted) - used) || put_starts(w) || commit(w) ? -1 : 0;
+}
+
+int graph_write(const char *path, const struct graph_wanted *wanted, const struct edges *edges, struct pool *pool,
+                uint64_t *loops) {
+    struct writing w = {.wanted = wanted, .edges = edges, .pool = pool, .file.fd = -1, .kept_weights = -1};
+    int result = -1;
+    w.at = mem_zalloc(wanted->nodes + 1, sizeof *w.at, "the nodes of a graph");
+    mem_prefer_huge(w.at, wanted->nodes * sizeof *w.at);
+    if (w.at && !piece_sum_open(&w.sum) && !file_writer_open(&w.file, path)) {
+        w.kept_weights = edges->weighted ? file_open_unnamed(path) : -1;
+        result = edges->weighted && w.kept_weights < 0 ? -1 : write_all(&w);
+    }
+    progress_end(&w.progress);
+    *loops = w.loops;
+    file_abandon(&w.file);
+    piece_sum_close(&w.sum);
+    if (w.kept_weights >= 0) close(w.kept_weights);
+    free(w.at);
+    free(w.neighbours);
+    free(w.weights);
+    free(w.groups);
+    return result;
+}

@@ -1,0 +1,56 @@
+#include "integers.h"
+
+#include "base/memory.h"
+#include "base/report.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { PLACES_A_WORD = 16 }; /* of a table, at most: a larger one would hold hardly anything */
+
+/* Returns the place behind the highest integer among the words, or 0 where a table up to it would be too large. */
+static uint64_t table_size(const struct vocab *vocab) {
+    uint64_t size = 0, length;
+    for (uint64_t row = 0; row < vocab->size; row++) {
+        const char *word = vocab_word(vocab, row, &length);
+        uint32_t integer = integer_of(word, length);
+        if (integer != NO_INTEGER && integer >= size) size = (uint64_t)integer + 1;
+    }
+    return size / PLACES_A_WORD < vocab->size ? size : 0;
+}
+
+int integer_rows_make(struct integer_rows *rows, const struct vocab *vocab) {
+    uint64_t length;
+    *rows = (struct integer_rows){.size = table_size(vocab)};
+    if (!rows->size) return 0;
+    rows->rows = mem_alloc(rows->size, sizeof *rows->rows, "the rows of integers");
+    if (!rows->rows) return -1;
+    mem_prefer_huge(rows->rows, rows->size * sizeof *rows->rows);
+    memset(rows->rows, 0xff, rows->size * sizeof *rows->rows);
+    for (uint64_t row = 0; row < vocab->size; row++) {
+        const char *word = vocab_word(vocab, row, &length);
+        uint32_t integer = integer_of(word, length);
+        if (integer != NO_INTEGER) rows->rows[integer] = (uint32_t)row;
+    }
+    return 0;
+}
+
+void integer_rows_release(struct integer_rows *rows) {
+    free(rows->rows);
+    *rows = (struct integer_rows){0};
+}
+
+void integer_counts_make(struct integer_counts *counts, uint64_t most) {
+    uint64_t size = most / sizeof *counts->counts;
+    *counts = (struct integer_counts){.size = size < INTEGERS ? size : INTEGERS};
+    if (counts->size) counts->counts = mem_zalloc(counts->size, sizeof *counts->counts, "the counts of integers");
+    mem_prefer_huge(counts->counts, counts->size * sizeof *counts->counts);
+    if (counts->counts || !counts->size) return;
+    report_clear(); /* integers are then counted as other words are */
+    counts->size = 0;
+}
+
+void integer_counts_release(struct integer_counts *counts) {
+    free(counts->counts);
+    *counts = (struct integer_counts){0};
+}

@@ -1,0 +1,62 @@
+/* integers: words that are plain numbers, as the ids of files mostly are. What belongs to such a word lies in a table
+ * at its place, and no search finds it.
+ *
+ * An integer is the digits of 0 .. INTEGERS - 1 without a zero in front, so that equal numbers are equal words.
+ */
+#ifndef SPTX_INTEGERS_H
+#define SPTX_INTEGERS_H
+
+#include "vocab.h"
+#include "words.h"
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+enum { INTEGERS = 1 << 26, INTEGER_DIGITS = 8 };
+#define NO_INTEGER UINT32_MAX
+
+/* Returns the number that a word is, or NO_INTEGER. */
+static inline uint32_t integer_of(const char *word, uint64_t length) {
+    uint32_t value = 0;
+    if (length > INTEGER_DIGITS || (*word == '0' && length > 1)) return NO_INTEGER;
+    for (uint64_t i = 0; i < length; i++) {
+        unsigned digit = (unsigned)(unsigned char)word[i] - '0';
+        if (digit > 9) return NO_INTEGER;
+        value = value * 10 + digit;
+    }
+    return value < INTEGERS ? value : NO_INTEGER;
+}
+
+/* ---- the rows of integers ---- */
+
+struct integer_rows {
+    uint32_t *rows; /* [size]: the row of each, or WORDS_ABSENT */
+    uint64_t size;  /* 0: there is no table, since few words are integers */
+};
+int integer_rows_make(struct integer_rows *rows, const struct vocab *vocab);
+void integer_rows_release(struct integer_rows *rows); /* harmless on a zeroed one */
+
+/* ---- counts that threads make together ---- */
+
+struct integer_count {
+    _Atomic uint64_t count;
+    _Atomic uint64_t after; /* the complement of the first place where it comes; 0: nowhere */
+};
+struct integer_counts {
+    struct integer_count *counts; /* [size] */
+    uint64_t size;
+};
+/* Makes a table of at most `most` bytes; where memory is short there is none. */
+void integer_counts_make(struct integer_counts *counts, uint64_t most);
+void integer_counts_release(struct integer_counts *counts);
+
+static inline void integer_counts_add(struct integer_counts *counts, uint32_t integer, uint64_t place) {
+    struct integer_count *met = &counts->counts[integer];
+    uint64_t after = atomic_load_explicit(&met->after, memory_order_relaxed);
+    atomic_fetch_add_explicit(&met->count, 1, memory_order_relaxed);
+    while (after < ~place && !atomic_compare_exchange_weak_explicit(&met->after, &after, ~place, memory_order_relaxed,
+                                                                    memory_order_relaxed))
+        continue;
+}
+
+#endif

@@ -1,0 +1,31 @@
+/* piece_sum: a checksum of a file's bytes that threads can share the work of: the XXH3 of the XXH3s of all pieces of
+ * it. */
+#ifndef SPTX_PIECE_SUM_H
+#define SPTX_PIECE_SUM_H
+
+#include "base/pool.h"
+
+#include <stdint.h>
+
+enum { SUM_PIECE = 1 << 18 }; /* bytes */
+
+/* ---- while a file is written ---- */
+
+struct piece_sum {
+    struct XXH3_state_s *piece, *all; /* the hash of the current piece's bytes; the hash of the pieces' hashes */
+    uint64_t in_piece;                /* bytes in the current piece */
+};
+int piece_sum_open(struct piece_sum *sum); /* the caller closes in any case */
+void piece_sum_add(struct piece_sum *sum, const void *data, uint64_t length);
+uint64_t piece_sum_end(struct piece_sum *sum); /* returns the checksum of all bytes */
+void piece_sum_close(struct piece_sum *sum);   /* harmless on a zeroed one */
+
+/* ---- of a file that is there ---- */
+
+/* Sees bytes from .. to - 1 of a file, one piece of it, on any thread. */
+typedef void piece_look(void *user, uint64_t from, uint64_t to);
+/* Computes the checksum with all threads, and shows each piece to `look` (NULL: to nobody) while it is in the cache.
+ * Returns 0, or -1 after fail(). */
+int piece_sum_of(const char *bytes, uint64_t size, struct pool *pool, piece_look *look, void *user, uint64_t *sum);
+
+#endif

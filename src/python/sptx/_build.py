@@ -1,0 +1,29 @@
+"""Which of the package's builds this machine takes. A build is a folder with libsptx.so and the program.
+
+The package itself is one. Beside it the wheel for every machine has another, cuda13, by a newer CUDA Toolkit: its kernels use what
+newer GPUs can do, and want a driver that knows that CUDA. Without a GPU both do the same.
+"""
+
+import ctypes
+import glob
+import os
+
+PACKAGE = os.path.dirname(os.path.abspath(__file__))
+
+
+def driver() -> int:
+    """Returns the CUDA version that the GPUs' driver knows, 13 of 13.0; 0 where there is no driver."""
+    version = ctypes.c_int(0)
+    try:
+        ctypes.CDLL("libcuda.so.1").cuDriverGetVersion(ctypes.byref(version))
+    except (OSError, AttributeError):
+        return 0
+    return version.value // 1000
+
+
+def folder(package: str = PACKAGE) -> str:
+    """Returns the newest build that the driver knows. Where there is one alone, no driver is asked."""
+    newer = glob.glob(os.path.join(glob.escape(package), "cuda[0-9]*"))
+    known = driver() if newer else 0
+    fitting = [path for path in newer if int(path.rpartition("cuda")[2]) <= known]
+    return max(fitting, default=package, key=lambda path: int(path.rpartition("cuda")[2]))

@@ -1,0 +1,19 @@
+/* dot: the product of two float32 rows, summed in eight lanes that compilers keep in vector registers. */
+#ifndef SPTX_DOT_H
+#define SPTX_DOT_H
+
+#include <stdint.h>
+
+enum { DOT_LANES = 8 };
+
+static inline float dot(const float *a, const float *b, uint32_t dim) {
+    float lanes[DOT_LANES] = {0}, sum = 0;
+    uint32_t whole = dim / DOT_LANES * DOT_LANES;
+    for (uint32_t i = 0; i < whole; i += DOT_LANES)
+        for (uint32_t lane = 0; lane < DOT_LANES; lane++) lanes[lane] += a[i + lane] * b[i + lane];
+    for (uint32_t i = whole; i < dim; i++) sum += a[i] * b[i];
+    for (uint32_t lane = 0; lane < DOT_LANES; lane++) sum += lanes[lane];
+    return sum;
+}
+
+#endif

@@ -1,0 +1,541 @@
+/* evaluate_links: tells links that were held out of a graph from pairs of nodes that are no links.
+ *
+ *   AUC            of the held-out links against as many such pairs
+ *   MRR, hits@10   of the true end of each held-out link among LINKS_AMONG nodes that are no neighbours of its other end
+ *
+ * Equal scores count half. Pairs and nodes are drawn by numpy_draws.h, in this order: pairs to compare with held-out links, pairs
+ * to compare with training links, which links are asked for, an order of the training links, the nodes that each end is ranked
+ * among. A node without a vector has zeros; where either node of a link has none, the end that is asked for ranks last.
+ */
+#include "evaluate.h"
+
+#include "base/memory.h"
+#include "base/pool.h"
+#include "base/report.h"
+#include "dot.h"
+#include "lines.h"
+#include "logistic.h"
+#include "names.h"
+#include "numpy_draws.h"
+#include "run_graph.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    LINKS_AMONG = 1000,
+    LINKS_ASKED = 20000,  /* held-out links whose ends are asked for, at most */
+    LINKS_FITTED = 20000, /* training links that the regression is fitted on, at most */
+    ROUNDS = 200,         /* of drawing, after which a graph has too few pairs that are no links */
+    HITS = 10,
+    GRAIN = 16 /* ends that a worker takes at once */
+};
+
+struct link {
+    uint32_t from, to;
+};
+struct links {
+    struct link *link;
+    uint64_t count, capacity;
+};
+
+/* How pairs are scored now: by dot(x of one, y of the other), both ways where `both` is 1. */
+struct scoring {
+    float *x, *y;         /* [nodes x dim]; the same where a node has one vector */
+    const float *factors; /* [dim] of each product of columns; NULL: 1 */
+    int both;
+};
+
+struct links_job {
+    const struct model *model;
+    const struct links_request *request;
+    int directed;
+    struct names names; /* all nodes; without training links those that the run does not know, which are numbered behind
+                           its rows */
+    struct links known, held_out;
+    uint64_t nodes, first_name; /* first_name: the number of the first of `names` */
+    uint64_t *starts;           /* [nodes + 1] into others */
+    uint32_t *others;           /* the neighbours of each node by all links, rising */
+    struct numpy_draws draws;
+    struct links none, none_known; /* pairs that are no links, as many as held_out and as known */
+    struct links asked;            /* from: given; to: asked for */
+    uint32_t *order;               /* [known] an order of the training links */
+    uint32_t *wrong;               /* [asked x LINKS_AMONG] */
+    double *ranks;                 /* [asked] */
+    struct scoring scoring;
+    _Atomic uint64_t next; /* the first end that no worker has taken yet */
+};
+
+static const char *const score_names[LINK_SCORES] = {"dot", "cosine", "hadamard", "cross", "cross-cosine"};
+
+const char *link_score_name(enum link_score score) {
+    return score_names[score];
+}
+
+/* ---- links ---- */
+
+static int add_link(struct links *links, uint32_t from, uint32_t to) {
+    if (mem_grow(&links->link, &links->capacity, links->count + 1, sizeof *links->link, "links")) return -1;
+    links->link[links->count++] = (struct link){from, to};
+    return 0;
+}
+
+/* Returns a node's number, or -1 after fail(). */
+static int64_t number_of(struct links_job *job, const struct token *node) {
+    int64_t row = job->first_name ? vocab_find(&job->model->vocab, node->text, node->length) : -1;
+    if (row >= 0 && (uint64_t)row < job->first_name) return row;
+    int64_t number = names_add(&job->names, node->text, node->length);
+    if (number < 0) return -1;
+    if (job->first_name + (uint64_t)number < WORDS_MOST) return (int64_t)job->first_name + number;
+    return fail("links of more than %u nodes cannot be judged", WORDS_MOST);
+}
+
+static int is_comment(const struct token *token) {
+    return token->text[0] == '#' || token->text[0] == '%';
+}
+
+/* Reads lines of two nodes. Links from a node to itself, and lines that begin with # or %, are passed over. */
+static int read_links(struct links_job *job, struct links *links, const char *path) {
+    struct lines lines;
+    struct token from, to;
+    int result = 0;
+    char *text = lines_open(&lines, path);
+    while (text && !result && lines_next(&lines)) {
+        if (!lines_token(&lines, &from) || is_comment(&from) || !lines_token(&lines, &to)) continue;
+        if (from.length == to.length && !memcmp(from.text, to.text, to.length)) continue;
+        int64_t a = number_of(job, &from), b = a < 0 ? -1 : number_of(job, &to);
+        result = b < 0 ? -1 : add_link(links, (uint32_t)a, (uint32_t)b);
+    }
+    free(text);
+    if (!text || result) return -1;
+    return links->count ? 0 : fail("'%s' has no line of two nodes with blanks or tabs between", path);
+}
+
+/* Takes the links of the run's graph: the two arcs of an undirected one are one link. */
+static int take_arcs(struct links_job *job, const struct graph *graph) {
+    job->directed |= graph->directed;
+    for (uint32_t node = 0; node < graph->nodes; node++)
+        for (uint64_t arc = graph->starts[node]; arc < graph->starts[node + 1]; arc++)
+            if ((graph->directed || node < graph->neighbours[arc]) && add_link(&job->known, node, graph->neighbours[arc]))
+                return -1;
+    return 0;
+}
+
+static int take_graph(struct links_job *job, struct pool *pool) {
+    struct graph graph;
+    if (!run_has_graph(job->model)) return 0;
+    int result = run_graph_open(&graph, job->model, pool) || take_arcs(job, &graph) ? -1 : 0;
+    graph_close(&graph);
+    return result;
+}
+
+static int read_files(struct links_job *job, struct pool *pool) {
+    const char *known = job->request->known;
+    job->directed = job->request->directed;
+    job->first_name = known ? 0 : model_items(job->model);
+    if ((known ? read_links(job, &job->known, known) : take_graph(job, pool)) ||
+        read_links(job, &job->held_out, job->request->held_out))
+        return -1;
+    job->nodes = job->first_name + job->names.words.size;
+    return 0;
+}
+
+static void count_ends(struct links_job *job, const struct links *links) {
+    for (uint64_t i = 0; i < links->count; i++) {
+        job->starts[links->link[i].from + 2]++;
+        if (!job->directed) job->starts[links->link[i].to + 2]++;
+    }
+}
+
+/* Puts each neighbour at the end of its node's row, which starts[node + 1] says meanwhile. */
+static void put_ends(struct links_job *job, const struct links *links) {
+    for (uint64_t i = 0; i < links->count; i++) {
+        struct link link = links->link[i];
+        job->others[job->starts[link.from + 1]++] = link.to;
+        if (!job->directed) job->others[job->starts[link.to + 1]++] = link.from;
+    }
+}
+
+static int by_number(const void *a, const void *b) {
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* Gathers the neighbours of each node. */
+static int find_neighbours(struct links_job *job) {
+    job->starts = mem_zalloc(job->nodes + 2, sizeof *job->starts, "the neighbours of nodes");
+    job->others = mem_alloc(job->known.count + job->held_out.count, 2 * sizeof *job->others, "the neighbours of nodes");
+    if (!job->starts || !job->others) return -1;
+    count_ends(job, &job->known);
+    count_ends(job, &job->held_out);
+    for (uint64_t node = 0; node < job->nodes; node++) job->starts[node + 2] += job->starts[node + 1];
+    put_ends(job, &job->known);
+    put_ends(job, &job->held_out);
+    for (uint64_t node = 0; node < job->nodes; node++) {
+        uint64_t count = job->starts[node + 1] - job->starts[node];
+        if (count > 1) qsort(job->others + job->starts[node], count, sizeof *job->others, by_number);
+    }
+    return 0;
+}
+
+static int is_link(const struct links_job *job, uint32_t from, uint32_t to) {
+    uint64_t first = job->starts[from], end = job->starts[from + 1];
+    while (first < end) {
+        uint64_t middle = first + (end - first) / 2;
+        if (job->others[middle] < to)
+            first = middle + 1;
+        else
+            end = middle;
+    }
+    return first < job->starts[from + 1] && job->others[first] == to;
+}
+
+/* ---- draws ---- */
+
+static uint32_t draw_node(struct links_job *job) {
+    return numpy_draws_below(&job->draws, job->nodes);
+}
+
+/* Draws pairs that are no links, twice as many a round as are wanted. */
+static int draw_pairs(struct links_job *job, struct links *pairs, uint64_t wanted) {
+    for (int round = 0; pairs->count < wanted; round++) {
+        if (round == ROUNDS)
+            return fail("nearly all pairs of the %" PRIu64 " nodes are links: too few are left to compare '%s' with",
+                        job->nodes, job->request->held_out);
+        for (uint64_t i = 0; i < 2 * wanted; i++) {
+            uint32_t from = draw_node(job), to = draw_node(job);
+            if (pairs->count < wanted && from != to && !is_link(job, from, to) && add_link(pairs, from, to)) return -1;
+        }
+    }
+    return 0;
+}
+
+/* Chooses the ends that are asked for: first all heads, then, if links have no direction, all tails. */
+static int choose_asked(struct links_job *job) {
+    uint64_t all = job->held_out.count, count = all < LINKS_ASKED ? all : LINKS_ASKED;
+    uint32_t *chosen = mem_alloc(count, sizeof *chosen, "the links asked for");
+    int result = chosen ? 0 : -1;
+    for (uint64_t i = 0; !result && i < count; i++) chosen[i] = (uint32_t)i;
+    if (!result && count < all) result = numpy_draws_choice(&job->draws, chosen, count, all);
+    for (int back = 0; !result && back < 2 - job->directed; back++)
+        for (uint64_t i = 0; !result && i < count; i++) {
+            struct link link = job->held_out.link[chosen[i]];
+            result = back ? add_link(&job->asked, link.to, link.from) : add_link(&job->asked, link.from, link.to);
+        }
+    free(chosen);
+    return result;
+}
+
+static int is_wrong(const struct links_job *job, uint64_t place) {
+    struct link asked = job->asked.link[place / LINKS_AMONG];
+    uint32_t node = job->wrong[place];
+    return node != asked.from && node != asked.to && !is_link(job, asked.from, node);
+}
+
+/* Draws the nodes that ends are ranked among. All are drawn, then again and again those that turned out to be
+ * neighbours. */
+static int draw_wrong(struct links_job *job) {
+    uint64_t count = job->asked.count * LINKS_AMONG, left = 0, capacity = 0;
+    uint64_t *again = NULL; /* the places that are drawn again, rising */
+    int result = 0;
+    job->wrong = mem_alloc(count, sizeof *job->wrong, "the nodes that ends are ranked among");
+    if (!job->wrong) return -1;
+    for (uint64_t place = 0; place < count; place++) job->wrong[place] = draw_node(job);
+    for (uint64_t place = 0; !result && place < count; place++) {
+        if (is_wrong(job, place)) continue;
+        result = mem_grow(&again, &capacity, left + 1, sizeof *again, "the nodes that ends are ranked among");
+        if (!result) again[left++] = place;
+    }
+    for (int round = 0; !result && left && round < ROUNDS; round++) {
+        uint64_t kept = 0;
+        for (uint64_t i = 0; i < left; i++) job->wrong[again[i]] = draw_node(job);
+        for (uint64_t i = 0; i < left; i++)
+            if (!is_wrong(job, again[i])) again[kept++] = again[i];
+        left = kept;
+    }
+    free(again);
+    return result;
+}
+
+static int draw_all(struct links_job *job) {
+    job->draws = numpy_draws_make(0);
+    job->order = mem_alloc(job->known.count, sizeof *job->order, "the training links");
+    job->ranks = NULL;
+    if (!job->order || draw_pairs(job, &job->none, job->held_out.count) ||
+        draw_pairs(job, &job->none_known, job->known.count) || choose_asked(job))
+        return -1;
+    numpy_draws_permutation(&job->draws, job->order, job->known.count);
+    job->ranks = mem_alloc(job->asked.count, sizeof *job->ranks, "the ranks of ends");
+    return job->ranks ? draw_wrong(job) : -1;
+}
+
+/* ---- vectors ---- */
+
+/* Returns the row of a node, or -1. */
+static int64_t row_of(const struct links_job *job, uint64_t node) {
+    if (node < job->first_name) return (int64_t)node;
+    return job->names.row[node - job->first_name];
+}
+
+/* Returns how many nodes have no vector. */
+static uint64_t find_rows(struct links_job *job) {
+    uint64_t unknown = 0, length;
+    for (uint64_t i = 0; i < job->names.words.size; i++) {
+        const char *name = words_get(&job->names.words, i, &length);
+        int64_t row = vocab_find(&job->model->vocab, name, length);
+        if (row >= (int64_t)model_items(job->model)) row = -1;
+        job->names.row[i] = row;
+        unknown += row < 0;
+    }
+    return unknown;
+}
+
+/* Returns the vectors of all nodes, for the caller to free; NULL after fail(). */
+static float *matrix_of(const struct links_job *job, enum model_view view) {
+    uint32_t dim = job->model->dim;
+    float *matrix = mem_zalloc(job->nodes, dim * sizeof *matrix, "the vectors of nodes");
+    for (uint64_t node = 0; matrix && node < job->nodes; node++)
+        if (row_of(job, node) >= 0 &&
+            model_row(job->model, view, (uint64_t)row_of(job, node), 0, matrix + node * dim)) {
+            free(matrix);
+            matrix = NULL;
+        }
+    return matrix;
+}
+
+static void make_units(const struct links_job *job, float *matrix) {
+    uint32_t dim = job->model->dim;
+    for (float *row = matrix, *end = matrix + job->nodes * dim; row < end; row += dim) {
+        double squares = 0;
+        for (uint32_t i = 0; i < dim; i++) squares += (double)row[i] * (double)row[i];
+        float length = (float)fmax(sqrt(squares), 1e-12);
+        for (uint32_t i = 0; i < dim; i++) row[i] /= length;
+    }
+}
+
+/* ---- scores of pairs ---- */
+
+/* A node that others are compared with: its row of x times the factors, and its row of y. */
+static void ask_node(const struct links_job *job, uint32_t node, float *query) {
+    const struct scoring *s = &job->scoring;
+    uint32_t dim = job->model->dim;
+    for (uint32_t i = 0; i < dim; i++) query[i] = s->x[(uint64_t)node * dim + i] * (s->factors ? s->factors[i] : 1);
+    if (s->both) memcpy(query + dim, s->y + (uint64_t)node * dim, dim * sizeof *query);
+}
+
+static float score_of(const struct links_job *job, const float *query, uint32_t other) {
+    const struct scoring *s = &job->scoring;
+    uint32_t dim = job->model->dim;
+    float score = dot(query, s->y + (uint64_t)other * dim, dim);
+    return s->both ? score + dot(query + dim, s->x + (uint64_t)other * dim, dim) : score;
+}
+
+static double rank_of(const struct links_job *job, uint64_t i, float *query) {
+    struct link asked = job->asked.link[i];
+    const uint32_t *wrong = job->wrong + i * LINKS_AMONG;
+    uint64_t before = 0, beside = 0;
+    if (row_of(job, asked.from) < 0 || row_of(job, asked.to) < 0) return LINKS_AMONG + 1;
+    ask_node(job, asked.from, query);
+    float truth = score_of(job, query, asked.to);
+    for (int j = 0; j < LINKS_AMONG; j++) {
+        float score = score_of(job, query, wrong[j]);
+        before += score > truth;
+        beside += score == truth;
+    }
+    return 1 + (double)before + (double)beside / 2;
+}
+
+static int rank_ends(void *context, unsigned worker) {
+    struct links_job *job = context;
+    float *query = mem_alloc(2, job->model->dim * sizeof *query, "a node's vector");
+    uint64_t first, end;
+    (void)worker;
+    while (query && pool_take(&job->next, job->asked.count, GRAIN, &first, &end))
+        for (uint64_t i = first; i < end; i++) job->ranks[i] = rank_of(job, i, query);
+    free(query);
+    return query ? 0 : -1;
+}
+
+/* ---- AUC ---- */
+
+struct scored {
+    float score;
+    int is_link;
+};
+
+static int by_score(const void *a, const void *b) {
+    float x = ((const struct scored *)a)->score, y = ((const struct scored *)b)->score;
+    return x < y ? -1 : x > y;
+}
+
+static void score_pairs(const struct links_job *job, const struct links *pairs, int is, float *query,
+                        struct scored *out) {
+    for (uint64_t i = 0; i < pairs->count; i++) {
+        ask_node(job, pairs->link[i].from, query);
+        out[i] = (struct scored){score_of(job, query, pairs->link[i].to), is};
+    }
+}
+
+/* Returns the share of (link, pair that is none) in which the link has the higher score. all[] is sorted. */
+static double share_above(const struct scored *all, uint64_t count) {
+    double links = 0, others = 0, above = 0;
+    for (uint64_t i = 0, j; i < count; i = j) {
+        double links_here = 0;
+        for (j = i; j < count && all[j].score == all[i].score; j++) links_here += all[j].is_link;
+        double others_here = (double)(j - i) - links_here;
+        above += links_here * (others + others_here / 2);
+        links += links_here, others += others_here;
+    }
+    return above / (links * others);
+}
+
+static int find_auc(struct links_job *job, double *auc) {
+    uint64_t links = job->held_out.count, count = links + job->none.count;
+    struct scored *all = mem_alloc(count, sizeof *all, "scores of links");
+    float *query = mem_alloc(2, job->model->dim * sizeof *query, "a node's vector");
+    int result = all && query ? 0 : -1;
+    if (!result) {
+        score_pairs(job, &job->held_out, 1, query, all);
+        score_pairs(job, &job->none, 0, query, all + links);
+        qsort(all, count, sizeof *all, by_score);
+        *auc = share_above(all, count);
+    }
+    free(all);
+    free(query);
+    return result;
+}
+
+static int judge(struct links_job *job, struct links_score *score, struct pool *pool) {
+    job->next = 0;
+    if (find_auc(job, &score->auc) || pool_run(pool, rank_ends, job)) return -1;
+    score->mrr = score->hits = 0;
+    for (uint64_t i = 0; i < job->asked.count; i++) {
+        score->mrr += 1 / job->ranks[i] / (double)job->asked.count;
+        score->hits += (job->ranks[i] <= HITS) / (double)job->asked.count;
+    }
+    return 0;
+}
+
+/* ---- Hadamard features ---- */
+
+static void multiply(const float *x, struct link link, uint32_t dim, float *out) {
+    for (uint32_t i = 0; i < dim; i++) out[i] = x[(uint64_t)link.from * dim + i] * x[(uint64_t)link.to * dim + i];
+}
+
+/* Divides each column by its standard deviation, which goes to spread[dim]. */
+static void scale_columns(float *products, uint64_t count, uint32_t dim, double *spread) {
+    double *mean = spread + dim;
+    memset(spread, 0, 2 * dim * sizeof *spread);
+    for (uint64_t i = 0; i < count; i++)
+        for (uint32_t j = 0; j < dim; j++) mean[j] += (double)products[i * dim + j] / (double)count;
+    for (uint64_t i = 0; i < count; i++)
+        for (uint32_t j = 0; j < dim; j++) {
+            double far = (double)products[i * dim + j] - mean[j];
+            spread[j] += far * far / (double)count;
+        }
+    for (uint32_t j = 0; j < dim; j++) spread[j] = fmax(sqrt(spread[j]), 1e-12);
+    for (uint64_t i = 0; i < count; i++)
+        for (uint32_t j = 0; j < dim; j++) products[i * dim + j] = (float)((double)products[i * dim + j] / spread[j]);
+}
+
+/* Fits the factors of products of columns that tell training links from other pairs. factors: [1 + dim], of which the
+ * first, the intercept, changes no order. */
+static int fit_factors(struct links_job *job, const float *x, float *factors) {
+    uint32_t dim = job->model->dim;
+    uint64_t each = job->known.count < LINKS_FITTED ? job->known.count : LINKS_FITTED;
+    float *products = mem_alloc(2 * each, dim * sizeof *products, "products of columns");
+    uint8_t *of_class = mem_alloc(2 * each, sizeof *of_class, "products of columns");
+    double *spread = mem_alloc(2, dim * sizeof *spread, "products of columns");
+    int result = products && of_class && spread ? 0 : -1;
+    if (result) goto out;
+    for (uint64_t i = 0; i < each; i++) {
+        multiply(x, job->known.link[job->order[i]], dim, products + i * dim);
+        multiply(x, job->none_known.link[i], dim, products + (each + i) * dim);
+        of_class[i] = 1, of_class[each + i] = 0;
+    }
+    scale_columns(products, 2 * each, dim, spread);
+    struct logistic_samples samples = {products, NULL, of_class, 2 * each, dim};
+    result = logistic_fit(factors, &samples);
+    for (uint32_t i = 0; i < dim; i++) factors[i + 1] = (float)((double)factors[i + 1] / spread[i]);
+out:
+    free(products);
+    free(of_class);
+    free(spread);
+    return result;
+}
+
+static int judge_hadamard(struct links_job *job, struct links_score *score, struct pool *pool) {
+    float *factors = mem_alloc((uint64_t)job->model->dim + 1, sizeof *factors, "products of columns");
+    int result = factors && !fit_factors(job, job->scoring.x, factors) ? 0 : -1;
+    job->scoring.factors = factors ? factors + 1 : NULL;
+    if (!result) result = judge(job, score, pool);
+    job->scoring.factors = NULL;
+    free(factors);
+    return result;
+}
+
+/* ---- all scores ---- */
+
+static int judge_view(struct links_job *job, struct links_score *scores, enum model_view view, struct pool *pool) {
+    float *x = matrix_of(job, view);
+    job->scoring = (struct scoring){.x = x, .y = x};
+    int result = x ? judge(job, &scores[LINK_DOT], pool) : -1;
+    scores[LINK_HADAMARD] = (struct links_score){NAN, NAN, NAN};
+    if (!result && job->known.count) result = judge_hadamard(job, &scores[LINK_HADAMARD], pool);
+    if (!result) {
+        make_units(job, x);
+        result = judge(job, &scores[LINK_COSINE], pool);
+    }
+    free(x);
+    return result;
+}
+
+static int judge_cross(struct links_job *job, struct links_score *scores, struct pool *pool) {
+    float *x = matrix_of(job, VIEW_TARGET), *y = x ? matrix_of(job, VIEW_CONTEXT) : NULL;
+    job->scoring = (struct scoring){.x = x, .y = y, .both = !job->directed};
+    int result = y ? judge(job, &scores[LINK_CROSS], pool) : -1;
+    if (!result) {
+        make_units(job, x);
+        make_units(job, y);
+        result = judge(job, &scores[LINK_CROSS_COSINE], pool);
+    }
+    free(x);
+    free(y);
+    return result;
+}
+
+static void links_release(struct links_job *job) {
+    struct links *links[] = {&job->known, &job->held_out, &job->none, &job->none_known, &job->asked};
+    for (size_t i = 0; i < sizeof links / sizeof *links; i++) free(links[i]->link);
+    names_release(&job->names);
+    free(job->starts);
+    free(job->others);
+    free(job->order);
+    free(job->wrong);
+    free(job->ranks);
+}
+
+/* Reads the files and draws everything. */
+static int prepare(struct links_job *job, struct links_counts *counts, struct pool *pool) {
+    if (read_files(job, pool)) return -1;
+    *counts = (struct links_counts){.links = job->held_out.count, .nodes = job->nodes, .unknown = find_rows(job)};
+    if (counts->unknown == counts->nodes)
+        return fail("none of the %" PRIu64 " nodes of '%s' is in the vocabulary of '%s'", counts->nodes,
+                    job->request->held_out, job->model->directory);
+    if (find_neighbours(job) || draw_all(job)) return -1;
+    counts->asked = job->asked.count;
+    return 0;
+}
+
+int evaluate_links(struct links_score *scores, struct links_counts *counts, const struct model *model,
+                   enum model_view view, const struct links_request *request, const struct config *config) {
+    struct links_job job = {.model = model, .request = request};
+    struct pool *pool = pool_open(config ? (unsigned)config->device_threads : 0);
+    int result = pool ? prepare(&job, counts, pool) : -1;
+    if (!result) result = judge_view(&job, scores, view, pool) || judge_cross(&job, scores, pool) ? -1 : 0;
+    if (pool) pool_close(pool);
+    links_release(&job);
+    return result;
+}

@@ -1,0 +1,57 @@
+#include "run_graph.h"
+
+#include "base/file.h"
+#include "base/report.h"
+#include "config/config.h"
+#include "corpus/graph_file.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int run_has_graph(const struct model *model) {
+    return model->mode == MODE_WALK;
+}
+
+/* Returns the path of the run's graph, for the caller to free; NULL after fail(). */
+static char *path_of(const struct model *model) {
+    struct config config = {.name = NULL};
+    char *keys = file_join(model->directory, "config.ini"), *path = NULL;
+    if (keys && !config_init(&config) && !config_read(&config, keys))
+        path = file_join(*config.corpus_cache ? config.corpus_cache : model->directory, "corpus.graph");
+    config_release(&config);
+    free(keys);
+    return path;
+}
+
+/* Reads the fingerprint that the file itself has. It tells of the corpus' files, which may be gone by now. */
+static int read_fingerprint(const char *path, uint64_t *fingerprint) {
+    struct graph_header header = {.fingerprint = 0};
+    struct file_map map;
+    if (file_map_open(&map, path)) return -1;
+    if (map.size >= sizeof header) memcpy(&header, map.data, sizeof header);
+    file_map_close(&map);
+    *fingerprint = header.fingerprint;
+    return 0;
+}
+
+/* Opens the file, and compares it with what the checkpoint knows of the corpus. */
+static int open_path(struct graph *graph, const struct model *model, const char *path, struct pool *pool) {
+    uint64_t fingerprint, trained = model->state.corpus.stream;
+    int there = file_exists(path);
+    if (there < 0) return -1;
+    if (!there) return fail("'%s' is not there: it is the graph that '%s' was trained on", path, model->directory);
+    if (read_fingerprint(path, &fingerprint) || graph_open(graph, path, fingerprint, model->rows, pool)) return -1;
+    if (!trained || graph->checksum == trained) return 0;
+    graph_close(graph);
+    return fail("'%s' is not the graph that '%s' was trained on", path, model->directory);
+}
+
+int run_graph_open(struct graph *graph, const struct model *model, struct pool *pool) {
+    *graph = (struct graph){0};
+    if (!run_has_graph(model))
+        return fail("'%s' was not trained on a graph (corpus.format = graph), and has none", model->directory);
+    char *path = path_of(model);
+    int result = path ? open_path(graph, model, path, pool) : -1;
+    free(path);
+    return result;
+}

@@ -1,0 +1,15 @@
+/* run_graph: the graph that a finished run was trained on. */
+#ifndef SPTX_RUN_GRAPH_H
+#define SPTX_RUN_GRAPH_H
+
+#include "corpus/graph.h"
+#include "run/model_files.h"
+
+/* Returns 1 where the run was trained on a graph (corpus.format = graph). */
+int run_has_graph(const struct model *model);
+
+/* Maps the graph, which lies in the run directory or in corpus.cache, and checks that it is the one that was trained
+ * on. Its nodes are the model's rows. Returns 0, or -1 after fail(). */
+int run_graph_open(struct graph *graph, const struct model *model, struct pool *pool);
+
+#endif

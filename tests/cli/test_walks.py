@@ -1,0 +1,109 @@
+"""Walks over a graph: what they learn, and that threads, kills, places and standing still change no byte."""
+import json
+import random
+import signal
+
+import numpy
+import pytest
+
+from conftest import checkpoints, end, lines_of_metrics, wait_for
+
+GROUPS, SIZE = 6, 12
+WALKS = {"corpus": {"path": "edges.tsv", "format": "graph"}, "walks": {"length": "20", "per_node": "5"}, "train": {"epochs": "6"}}
+
+
+def group_edges(seed=1):
+    """Edges within groups of nodes, and few between them."""
+    draw = random.Random(seed)
+    nodes = [[f"g{group}n{node}" for node in range(SIZE)] for group in range(GROUPS)]
+    edges = [(a, b) for group in nodes for i, a in enumerate(group) for b in group[:i] if draw.random() < 0.5]
+    edges += [tuple(draw.choice(draw.choice(nodes)) for _ in range(2)) for _ in range(GROUPS * 2)]
+    return edges
+
+
+@pytest.fixture
+def graph(sptx):
+    sptx.path("edges.tsv").write_text("# a b\n" + "".join(f"{a}\t{b}\n" for a, b in group_edges()))
+    return sptx
+
+
+def walking(program, **sections):
+    keys = {section: {**WALKS.get(section, {}), **sections.get(section, {})} for section in {**WALKS, **sections}}
+    return program.config(**keys)
+
+
+def test_nodes_of_a_group_are_near(graph):
+    said = graph("train", walking(graph, train={"update": "auto", "epochs": "20"}), "--overwrite").stderr
+    assert "arcs of" in said and "walks of 20 an epoch" in said
+    right = 0
+    for group in range(GROUPS):
+        lines = graph("nearest", "run", f"g{group}n3", "--k=5").stdout.splitlines()
+        right += sum(line.startswith(f"g{group}n") for line in lines)
+    assert right >= 0.8 * 5 * GROUPS
+
+
+def test_threads_and_batches_of_another_depth_change_no_byte(graph):
+    graph("train", walking(graph, walks={"p": "0.5", "q": "2"}, train={"held_out": "0.05"}))
+    wanted = graph.tables()
+    for options in (["--device.threads=1"], ["--device.threads=5", "--memory.depth=1"]):
+        graph("train", "run/config.ini", "--run.dir=other", "--overwrite", *options)
+        assert graph.tables("other") == wanted
+    graph("train", "run/config.ini", "--run.dir=other", "--overwrite", "--walks.q=1")
+    assert graph.tables("other") != wanted
+
+
+def test_a_stopped_run_goes_on_to_the_same_bytes(graph):
+    config = walking(graph, train={"epochs": "400"}, walks={"q": "0.5"})
+    graph("train", config)
+    wanted = graph.tables()
+    process = graph.start("train", config, "--run.dir=stopped")
+    assert wait_for(lambda: lines_of_metrics(graph, "stopped") > 2, process)
+    process.send_signal(signal.SIGINT)
+    end(process)
+    assert checkpoints(graph, "stopped")
+    graph("train", config, "--run.dir=stopped", "--resume")
+    assert graph.tables("stopped") == wanted
+
+
+def test_held_out_positions_have_a_loss(graph):
+    graph("train", walking(graph, train={"held_out": "0.1", "epochs": "30"}))
+    losses = [json.loads(line) for line in graph.path("run", "metrics.jsonl").read_text().splitlines()]
+    held_out = [line["held_out_loss_pair"] for line in losses if "held_out_loss_pair" in line]
+    assert held_out and held_out[-1] < held_out[0]
+
+
+def test_arcs_with_directions_are_not_walked_back(graph):
+    """A chain of nodes ends its walks, so its last node is the target of none that follow."""
+    graph.path("edges.tsv").write_text("".join(f"n{i} n{i + 1}\n" for i in range(40)))
+    one_way = json.loads(graph("plan", walking(graph, graph={"directed": "yes"}), "--json").stdout)
+    both = json.loads(graph("plan", walking(graph), "--json").stdout)
+    assert one_way["rows"] == both["rows"] == 41 and both["stream_bytes"] - one_way["stream_bytes"] == 4 * 40
+    graph("train", walking(graph, graph={"directed": "yes"}))
+    assert numpy.isfinite(numpy.load(graph.checkpoint() / "target.npy")["weights"]).all()
+
+
+def test_new_nodes_join_an_older_run(graph):
+    graph("train", walking(graph))
+    old = numpy.load(graph.checkpoint() / "target.npy")["weights"]
+    words = [line.split("\t")[0] for line in graph.path("run", "vocab.tsv").read_text().splitlines()]
+    with graph.path("edges.tsv").open("a") as file:
+        file.write("new g0n1\nnew g0n2\n")
+    graph("train", walking(graph, train={"from": "run", "freeze": "known", "update": "batch"}), "--run.dir=grown")
+    grown = numpy.load(graph.checkpoint("grown") / "target.npy")["weights"]
+    after = [line.split("\t")[0] for line in graph.path("grown", "vocab.tsv").read_text().splitlines()]
+    assert set(after) == {*words, "new"}
+    for row, word in enumerate(words):
+        assert numpy.array_equal(grown[after.index(word)], old[row])
+
+
+@pytest.mark.parametrize("sections, said", [
+    ({"examples": {"mode": "window"}}, "a graph is walked"),
+    ({"examples": {"mode": "walk", "shuffle": "yes"}}, "walks begin in a drawn order"),
+    ({"examples": {"shuffle_items": "yes"}}, "walks begin in a drawn order"),
+    ({"corpus": {"format": "text"}, "examples": {"mode": "walk"}}, "a graph is walked"),
+    ({"walks": {"length": "1"}}, "walks.length"), ({"walks": {"p": "0"}}, "walks.p"), ({"walks": {"q": "nan"}}, "walks.q"),
+    ({"corpus": {"min_count": "1000"}}, "min_count"),
+])
+def test_what_cannot_be_walked_is_said(graph, sections, said):
+    assert said in graph.refuses("train", walking(graph, **sections))
+    assert not checkpoints(graph)

@@ -1,0 +1,155 @@
+"""fit: a graph in memory gives the graph and the vectors that a file of the same edges gives, to the byte."""
+
+import numpy
+import pytest
+
+import sptx
+
+DRAW = numpy.random.default_rng(1)
+ENDS = DRAW.integers(0, 60, (2, 500))  # doubles and self-loops are among them
+WEIGHTS = DRAW.integers(0, 5, 500) / 4  # some are 0
+KEYS = {"train.update": "batch", "train.batch": 64, "device.threads": 2, "negatives.count": 2, "walks.length": 8, "walks.per_node": 2}
+HEADER = 128  # bytes of a graph's file that tell what it was made of
+
+
+def fit(data, path, **more):
+    """Returns the graph's bytes, and what was learned from it."""
+    keys = {**KEYS, **more.pop("keys", {})}
+    with sptx.fit(data, path, dim=4, epochs=1, keys=keys, device="cpu", **more) as run:
+        arcs = (path / "corpus.graph").read_bytes()[HEADER:]
+        return [list(run.words), arcs, run.target.tobytes(), run.context.tobytes()]
+
+
+@pytest.fixture
+def as_file(tmp_path):
+    """Trains on a file of these edges."""
+    def train(edges, **more):
+        (tmp_path / "edges.txt").write_text("".join(" ".join(map(str, edge)) + "\n" for edge in edges))
+        return fit(tmp_path / "edges.txt", tmp_path / "of-file", format="graph", overwrite=True, **more)
+    return train
+
+
+@pytest.mark.parametrize("keys", [{}, {"graph.directed": "yes"}, {"corpus.min_count": 15}, {"corpus.max_vocab": 30},
+                                  {"corpus.order": "given"}])
+def test_arrays(as_file, tmp_path, keys):
+    file = as_file(zip(*ENDS), keys=keys)
+    assert fit(ENDS, tmp_path / "array", format="graph", keys=keys) == file
+    assert fit(ENDS.T, tmp_path / "turned", keys={**keys, "corpus.format": "graph"}) == file
+    assert fit((ENDS[0].astype("i4"), ENDS[1]), tmp_path / "pair", format="graph", keys=keys) == file
+    assert fit(zip(*ENDS.tolist()), tmp_path / "iterable", format="graph", keys=keys) == file
+
+
+def test_weights(as_file, tmp_path):
+    file = as_file(zip(*ENDS, WEIGHTS))
+    assert fit(ENDS, tmp_path / "array", weights=WEIGHTS) == file
+    assert fit(zip(*ENDS.tolist(), WEIGHTS.tolist()), tmp_path / "iterable", format="graph") == file
+    none = as_file(zip(*ENDS, WEIGHTS), keys={"graph.weights": "no"})
+    assert fit(ENDS, tmp_path / "no", weights=WEIGHTS, keys={"graph.weights": "no"}) == none
+    assert none[1] != file[1]
+
+
+def test_names_of_any_kind(as_file, tmp_path):
+    names = ["Zoë", "b", "#c", "1.5", "\N{GREEK SMALL LETTER PI}"]
+    edges = [(names[a % 5], names[b % 5]) for a, b in ENDS.T if a % 5 != 2]  # a line of a file that begins with # is a comment
+    assert fit(edges, tmp_path / "text", format="graph") == as_file(edges)
+    assert fit([(a.encode(), b) for a, b in edges], tmp_path / "bytes", format="graph") == as_file(edges)
+
+
+def test_tables(as_file, tmp_path):
+    pyarrow = pytest.importorskip("pyarrow")
+    names = [["n%d" % node for node in ends] for ends in ENDS.tolist()]
+    file, none = as_file(zip(*names, WEIGHTS)), as_file(zip(*names))
+    table = pyarrow.table({"weight": WEIGHTS, "at": WEIGHTS, "dst": names[1], "src": names[0]})
+    halves = pyarrow.concat_tables([table.slice(0, 100), table.slice(100)])
+    assert fit(table, tmp_path / "text", format="graph") == file
+    assert fit(halves, tmp_path / "batches", format="graph") == file
+    assert fit(table, tmp_path / "two", format="graph", columns=("src", "dst")) == none
+    kind = pyarrow.dictionary(pyarrow.int8(), pyarrow.string())
+    for column, name in ((2, "dst"), (3, "src")):
+        halves = halves.set_column(column, name, pyarrow.chunked_array([part.cast(kind) for part in halves[name].chunks]))
+    assert fit(halves, tmp_path / "dictionaries", format="graph") == file
+    assert fit(pyarrow.table({"a": ENDS[0], "b": ENDS[1]}), tmp_path / "numbers", format="graph") == as_file(zip(*ENDS))
+
+
+def test_a_sparse_matrix(as_file, tmp_path):
+    scipy = pytest.importorskip("scipy.sparse")
+    matrix = scipy.coo_matrix((WEIGHTS + 1, ENDS), (60, 60)).tocsr().tocoo()
+    assert fit(matrix, tmp_path / "weighted", format="graph") == as_file(zip(matrix.row, matrix.col, matrix.data))
+    matrix.data[:] = 2
+    assert fit(matrix.tocsc().tocsr(), tmp_path / "alike", format="graph") == as_file(zip(matrix.row, matrix.col))
+
+
+@pytest.mark.torch
+def test_tensors(tmp_path):
+    """torch_geometric's edge_index and edge_weight."""
+    torch = pytest.importorskip("torch")
+    wanted = fit(ENDS, tmp_path / "arrays", weights=WEIGHTS)
+    assert fit(torch.tensor(ENDS), tmp_path / "index", weights=torch.tensor(WEIGHTS)) == wanted
+    assert fit(tuple(torch.tensor(ENDS)), tmp_path / "pair", weights=torch.tensor(WEIGHTS)) == wanted
+
+
+class Networkx:
+    """What is asked of a graph of networkx'."""
+
+    def __init__(self, edges, directed):
+        self._edges, self._directed = edges, directed
+
+    def adjacency(self):
+        raise AssertionError("edges are asked for")
+
+    def is_directed(self):
+        return self._directed
+
+    def edges(self, data):
+        return [(a, b, facts.get(data)) for a, b, facts in self._edges]
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_what_networkx_has(as_file, tmp_path, directed):
+    yes = {"graph.directed": "yes" if directed else "no"}
+    plain = Networkx([(a, b, {}) for a, b in ENDS.T.tolist()], directed)
+    weighted = Networkx([(a, b, {"weight": w, "cost": 1 + a}) for a, b, w in zip(*ENDS.tolist(), WEIGHTS.tolist())], directed)
+    assert fit(plain, tmp_path / "plain", format="graph") == as_file(zip(*ENDS), keys=yes)
+    assert fit(weighted, tmp_path / "weighted", format="graph") == as_file(zip(*ENDS, WEIGHTS), keys=yes)
+    assert fit(weighted, tmp_path / "cost", weights="cost") == as_file(zip(*ENDS, 1 + ENDS[0]), keys=yes)
+    told = {"graph.directed": "no" if directed else "yes"}
+    assert fit(plain, tmp_path / "told", format="graph", keys=told) == as_file(zip(*ENDS), keys=told)
+
+
+@pytest.mark.parametrize("kind", ["Graph", "DiGraph", "MultiGraph", "MultiDiGraph"])
+def test_networkx(as_file, tmp_path, kind):
+    networkx = pytest.importorskip("networkx")
+    graph = getattr(networkx, kind)()
+    graph.add_weighted_edges_from(zip(*ENDS.tolist(), (WEIGHTS + 1).tolist()))
+    keys = {"graph.directed": "yes" if graph.is_directed() else "no"}
+    networkx.write_weighted_edgelist(graph, tmp_path / "networkx.txt")
+    file = fit(tmp_path / "networkx.txt", tmp_path / "of-networkx", format="graph", keys=keys)
+    assert fit(graph, tmp_path / "graph", format="graph") == file
+
+
+def test_what_is_no_graph(tmp_path):
+    def refused(error, text, data, **more):
+        with pytest.raises(error, match=text):
+            fit(data, tmp_path / "run", **{"format": "graph", **more})
+        assert not (tmp_path / "run").exists()
+
+    refused(ValueError, "shape of", numpy.zeros((3, 3), int))
+    refused(ValueError, "two arrays of integers", ENDS.astype(float))
+    refused(ValueError, "wanted 500 numbers", ENDS, weights=WEIGHTS[1:])
+    refused(ValueError, "weights= are those of edges", ENDS, weights=WEIGHTS, format="adjacency")
+    refused(ValueError, "third column", str(tmp_path / "edges.txt"), weights=WEIGHTS)
+    refused(ValueError, "third parts", [("a", "b")], weights=[1])
+    refused(ValueError, "columns= names parts", ENDS, columns=("a", "b"))
+    refused(ValueError, "wanted nodes x nodes", pytest.importorskip("scipy.sparse").eye(3, 4))
+    table = pytest.importorskip("pyarrow").table({"a": [1], "b": [2], "c": [3]})
+    refused(ValueError, "which of the columns a, b, c are source and target", table)
+    refused(ValueError, "weights= of a table are a column", table, weights=[1])
+    refused(ValueError, "two columns of a table", table, columns=["a"])
+    refused(TypeError, "edge 1 is", [("a", "b"), "c"])
+    refused(ValueError, "edge 1 is .* the first one has no weight", [("a", "b"), ("b", "c", 2)])
+    refused(TypeError, "is no graph", 7)
+    refused(ValueError, "has no attribute 'weight'", Networkx([(1, 2, {"weight": 1}), (2, 3, {})], False))
+    refused(TypeError, "name of its edges' attribute", Networkx([], False), weights=[1])
+    refused(sptx.Error, "weight -1 of edge 1", [(1, 2, 1), (2, 3, -1)])
+    refused(sptx.Error, "weight nan of edge 0", [(1, 2, float("nan"))])
+    refused(sptx.Error, "the edges have none", [(1, 2)], keys={"graph.weights": "yes"})

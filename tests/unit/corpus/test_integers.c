@@ -1,0 +1,112 @@
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+
+#include "corpus/integers.h"
+#include "tests/unit/plain_options.h"
+#include "tests/unit/scratch.h"
+
+#include <cmocka.h>
+
+static void a_number_has_one_spelling(void **state) {
+    static const struct {
+        const char *word;
+        uint32_t integer;
+    } words[] = {{"0", 0},
+                 {"7", 7},
+                 {"10", 10},
+                 {"67108863", 67108863},
+                 {"67108864", NO_INTEGER},
+                 {"99999999", NO_INTEGER},
+                 {"123456789", NO_INTEGER},
+                 {"00", NO_INTEGER},
+                 {"07", NO_INTEGER},
+                 {"-1", NO_INTEGER},
+                 {"1a", NO_INTEGER},
+                 {"1.0", NO_INTEGER},
+                 {"\xB2", NO_INTEGER}};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        assert_int_equal(integer_of(words[i].word, strlen(words[i].word)), words[i].integer);
+}
+
+static void rows_are_found_at_their_places(void **state) {
+    struct vocab vocab = {0};
+    struct integer_rows rows;
+    assert_int_equal(vocab_read(&vocab, scratch_text("words", "30\t9\nten\t8\n0\t7\n030\t6\n2\t5\n")), 0);
+    assert_int_equal(integer_rows_make(&rows, &vocab), 0);
+    assert_int_equal(rows.size, 31);
+    for (uint32_t i = 0; i < 31; i++)
+        assert_int_equal(rows.rows[i], i == 30 ? 0 : i == 0 ? 2 : i == 2 ? 4 : WORDS_ABSENT);
+    integer_rows_release(&rows);
+    vocab_release(&vocab);
+    assert_int_equal(vocab_read(&vocab, scratch_text("words", "30000\t9\nten\t8\n")), 0);
+    assert_int_equal(integer_rows_make(&rows, &vocab), 0);
+    assert_int_equal(rows.size, 0); /* a table would be nearly empty */
+    integer_rows_release(&rows);
+    vocab_release(&vocab);
+}
+
+enum { TOKENS = 60000, NUMBERS = 9000 };
+
+/* How often each number comes among the ends of edges, and where first. */
+struct seen {
+    uint64_t count, first;
+};
+
+/* Some numbers are in the table of integers, others are beyond what the file's size lets it hold, and some are no
+ * integers. */
+static void write_text(struct seen *seen) {
+    char *text = malloc(16 * TOKENS), *at = text;
+    uint32_t before = 0;
+    for (uint64_t i = 0; i < TOKENS; i++) {
+        uint32_t number = scratch_random(1 + scratch_random(NUMBERS - 1));
+        if (i % 2 && number == before) number++; /* a self-loop would not be counted */
+        before = number;
+        if (!seen[number].count++) seen[number].first = i;
+        at += sprintf(at, number % 7 ? "%u" : "0%u", number * (number % 5 ? 1 : 1000));
+        *at++ = i % 2 ? '\n' : ' ';
+    }
+    scratch_file("text", text, (uint64_t)(at - text));
+    free(text);
+}
+
+static void counts_are_those_of_a_plain_count(void **state) {
+    struct seen *seen = calloc(NUMBERS, sizeof *seen);
+    struct corpus_options options = plain_options(FORMAT_GRAPH);
+    write_text(seen);
+    for (unsigned threads = 1; threads < 4; threads++) {
+        struct pool *pool = pool_open(threads);
+        struct corpus *corpus = scratch_corpus(in_scratch("text"), 5000 * threads);
+        struct vocab vocab;
+        options.order = threads % 2 ? ORDER_FREQUENCY : ORDER_FIRST_SEEN;
+        assert_int_equal(vocab_build(&vocab, corpus, &options, pool), 0);
+        assert_int_equal(vocab.tokens, TOKENS);
+        struct seen before = {UINT64_MAX, 0};
+        for (uint64_t row = 0; row < vocab.size; row++) {
+            uint64_t number = strtoul(vocab_word(&vocab, row, NULL), NULL, 10);
+            if (number >= NUMBERS)
+                number /= 1000;
+            else if (number % 5 == 0)
+                number /= 1000; /* of 0 .. 8 times 1000 */
+            assert_int_equal(vocab.counts[row], seen[number].count);
+            int falls = before.count > seen[number].count, later = !row || before.first < seen[number].first;
+            assert_true(options.order == ORDER_FIRST_SEEN ? later
+                                                          : falls || (before.count == seen[number].count && later));
+            before = seen[number];
+        }
+        vocab_release(&vocab);
+        corpus_close(corpus);
+        pool_close(pool);
+    }
+    free(seen);
+}
+
+int main(void) {
+#define IN_SCRATCH(test) cmocka_unit_test_setup_teardown(test, scratch_make, scratch_remove)
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_number_has_one_spelling),
+        IN_SCRATCH(rows_are_found_at_their_places),
+        IN_SCRATCH(counts_are_those_of_a_plain_count),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

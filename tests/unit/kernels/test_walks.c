@@ -1,0 +1,203 @@
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+
+#include "base/report.h"
+#include "kernels/walks.h"
+#include "tests/unit/plausible.h"
+#include "train/examples.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h> /* last: its macro fail() would take report.h's function apart */
+
+/* ---- a graph ---- */
+
+enum { NODES = 14, MOST_ARCS = NODES * NODES, SEED = 5 };
+
+/* A graph as a matrix, and as walks see it. */
+struct small {
+    double weight[NODES][NODES]; /* 0: there is no arc */
+    uint64_t starts[NODES + 1];
+    uint32_t neighbours[MOST_ARCS];
+    struct alias alias[MOST_ARCS];
+    struct walks walks;
+    int directed;
+    double p, q;
+};
+
+/* About a third of the pairs are joined, the first nodes more often; the last node has no way out where arcs have directions. */
+static void join_nodes(struct small *g, int weighted) {
+    for (uint32_t a = 0; a < NODES; a++)
+        for (uint32_t b = 0; b < NODES; b++) {
+            struct draw4 drawn = draw_at(SEED, DRAW_GENERATE, a * NODES + b, 0, (uint32_t)g->directed);
+            int joined = a != b && drawn.word[0] % 100 < (a < 3 || b < 3 ? 60u : 25u) && (!g->directed || a + 1 < NODES);
+            if (joined && (g->directed || a < b)) g->weight[a][b] = weighted ? 0.25 + drawn.word[1] % 32 / 4.0 : 1;
+            if (joined && !g->directed && a < b) g->weight[b][a] = g->weight[a][b];
+        }
+}
+
+static void make_alias(struct small *g, uint32_t node, const double *weights) {
+    uint64_t first = g->starts[node], count = g->starts[node + 1] - first;
+    if (count) assert_int_equal(0, examples_alias(g->alias + first, weights, count));
+}
+
+static void lay_out(struct small *g) {
+    uint64_t arcs = 0;
+    for (uint32_t a = 0; a < NODES; a++) {
+        double weights[NODES];
+        g->starts[a] = arcs;
+        for (uint32_t b = 0; b < NODES; b++)
+            if (g->weight[a][b] > 0) weights[arcs - g->starts[a]] = g->weight[a][b], g->neighbours[arcs++] = b;
+        g->starts[a + 1] = arcs;
+        make_alias(g, a, weights);
+    }
+}
+
+static struct small *small_graph(int weighted, int directed, double p, double q, uint32_t length) {
+    struct small *g = calloc(1, sizeof *g);
+    assert_non_null(g);
+    g->directed = directed, g->p = p, g->q = q;
+    join_nodes(g, weighted);
+    lay_out(g);
+    g->walks = (struct walks){.starts = g->starts,
+                              .neighbours = g->neighbours,
+                              .alias = weighted ? g->alias : NULL,
+                              .nodes = NODES,
+                              .arcs = g->starts[NODES],
+                              .length = length,
+                              .per_node = 100000};
+    walks_set_biases(&g->walks, p, q, directed);
+    return g;
+}
+
+/* ---- laws ---- */
+
+/* The chances of the step from `at`, to which the walk came from `before` (NODES: it begins there), by definition. */
+static void law_of_step(const struct small *g, uint32_t before, uint32_t at, double share[NODES]) {
+    double sum = 0;
+    for (uint32_t x = 0; x < NODES; x++) {
+        double bias = before == NODES || (g->p == 1 && g->q == 1) ? 1
+                      : x == before                               ? 1 / g->p
+                      : g->weight[before][x] > 0                  ? 1
+                                                                  : 1 / g->q;
+        share[x] = g->weight[at][x] * bias;
+        sum += share[x];
+    }
+    for (uint32_t x = 0; x < NODES && sum > 0; x++) share[x] /= sum;
+}
+
+static int step_is_plausible(const struct small *g, uint32_t before, uint32_t at, const uint64_t seen[NODES]) {
+    double share[NODES];
+    uint64_t n = 0;
+    for (uint32_t x = 0; x < NODES; x++) n += seen[x];
+    law_of_step(g, before, at, share);
+    for (uint32_t x = 0; x < NODES; x++)
+        if (share[x] == 0 && seen[x]) return 0; /* that is no arc */
+    return n == 0 || plausible(seen, share, NODES, n);
+}
+
+/* Counts the steps of many walks by where they came from; walks end where nothing leads on, and nowhere else. */
+static void count_steps(const struct small *g, uint64_t walks, uint64_t (*seen)[NODES][NODES]) {
+    uint32_t length = g->walks.length, *ids = calloc(length, sizeof *ids);
+    assert_non_null(ids);
+    for (uint64_t w = 0; w < walks; w++) {
+        walk_draw(&g->walks, SEED, w, 3, ids);
+        for (uint32_t i = 1; i < length; i++) {
+            if (ids[i] == DRAW_NONE) {
+                assert_true(ids[i - 1] == DRAW_NONE || g->starts[ids[i - 1]] == g->starts[ids[i - 1] + 1]);
+                continue;
+            }
+            assert_true(ids[i] < NODES && ids[i - 1] < NODES);
+            seen[i > 1 ? ids[i - 2] : NODES][ids[i - 1]][ids[i]]++;
+        }
+    }
+    free(ids);
+}
+
+static void check_law(int weighted, int directed, double p, double q) {
+    struct small *g = small_graph(weighted, directed, p, q, 9);
+    uint64_t(*seen)[NODES][NODES] = calloc(NODES + 1, sizeof *seen);
+    assert_non_null(seen);
+    count_steps(g, 40000, seen);
+    for (uint32_t before = 0; before <= NODES; before++)
+        for (uint32_t at = 0; at < NODES; at++)
+            if (!step_is_plausible(g, before, at, seen[before][at]))
+                fail_msg("weighted %d, directed %d, p %g, q %g: steps from %u by way of %u", weighted, directed, p, q, before, at);
+    free(seen);
+    free(g);
+}
+
+static void test_steps_follow_their_law(void **state) {
+    const double biases[][2] = {{1, 1}, {0.5, 2}, {0.25, 0.25}, {0.25, 4}, {4, 0.25}, {4, 4}, {2, 0.5}, {1, 3}, {0.1, 1}, {5, 1}};
+    for (size_t i = 0; i < sizeof biases / sizeof *biases; i++)
+        for (int kind = 0; kind < 4; kind++) check_law(kind & 1, kind >> 1, biases[i][0], biases[i][1]);
+}
+
+/* A law that is not the graph's is seen to be wrong, so that the test above can fail. */
+static void test_a_wrong_law_is_seen(void **state) {
+    struct small *g = small_graph(0, 0, 0.5, 2, 9);
+    uint64_t(*seen)[NODES][NODES] = calloc(NODES + 1, sizeof *seen);
+    int wrong = 0;
+    assert_non_null(seen);
+    count_steps(g, 40000, seen);
+    g->q = 1.5;
+    for (uint32_t before = 0; before < NODES; before++)
+        for (uint32_t at = 0; at < NODES; at++) wrong += !step_is_plausible(g, before, at, seen[before][at]);
+    assert_true(wrong > 10);
+    free(seen);
+    free(g);
+}
+
+/* ---- walks ---- */
+
+static void test_every_node_begins_a_walk_in_each_pass(void **state) {
+    struct small *g = small_graph(0, 0, 1, 1, 3);
+    int moved = 0;
+    for (uint64_t pass = 0; pass < 50; pass++) {
+        unsigned seen = 0;
+        for (uint64_t i = 0; i < NODES; i++) {
+            uint32_t start = walk_start(&g->walks, SEED, pass * NODES + i, 1);
+            seen |= 1u << start;
+            moved += start != walk_start(&g->walks, SEED, i, 0);
+        }
+        assert_int_equal((1u << NODES) - 1, seen);
+    }
+    assert_true(moved > 40 * NODES); /* in an order of its own */
+    free(g);
+}
+
+static void test_walks_differ(void **state) {
+    struct small *g = small_graph(0, 0, 2, 0.5, 40);
+    uint32_t a[40], b[40];
+    uint64_t other = 1;
+    while (walk_start(&g->walks, SEED, other, 0) != walk_start(&g->walks, SEED, 0, 0) || other < NODES) other++;
+    walk_draw(&g->walks, SEED, 0, 0, a);
+    walk_draw(&g->walks, SEED, 0, 0, b);
+    assert_memory_equal(a, b, sizeof a);
+    walk_draw(&g->walks, SEED, other, 0, b);
+    assert_int_equal(a[0], b[0]);
+    assert_memory_not_equal(a, b, sizeof a);
+    free(g);
+}
+
+static void test_positions_are_those_of_walks(void **state) {
+    struct walks w = {.nodes = (uint64_t)1 << 32, .per_node = 10, .length = 80};
+    assert_true(walks_count(&w) == (uint64_t)10 << 32 && walks_positions(&w) == (uint64_t)800 << 32);
+    struct walk_range range = walks_of(&w, ((uint64_t)1 << 40) * 80 + 79, 2);
+    assert_true(range.first == (uint64_t)1 << 40 && range.end == ((uint64_t)1 << 40) + 2);
+    range = walks_of(&w, 160, 80);
+    assert_true(range.first == 2 && range.end == 3);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_steps_follow_their_law),
+        cmocka_unit_test(test_a_wrong_law_is_seen),
+        cmocka_unit_test(test_every_node_begins_a_walk_in_each_pass),
+        cmocka_unit_test(test_walks_differ),
+        cmocka_unit_test(test_positions_are_those_of_walks),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,64 @@
+#include "vectors/clusters.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+
+enum { COUNT = 90, DIM = 5 };
+
+/* Makes rows of unit length around five directions, which take turns. */
+static void make_rows(float *rows) {
+    uint32_t noise = 3;
+    for (int row = 0; row < COUNT; row++) {
+        double squares = 0;
+        for (int i = 0; i < DIM; i++) {
+            noise = noise * 1664525u + 1013904223u;
+            double value = (i == row * 2 % DIM) + 0.3 * ((double)noise / 4294967296 - 0.5);
+            rows[row * DIM + i] = (float)value;
+            squares += value * value;
+        }
+        for (int i = 0; i < DIM; i++) rows[row * DIM + i] /= (float)sqrt(squares);
+    }
+}
+
+static void directions_are_found(void **state) {
+    float rows[COUNT * DIM];
+    uint8_t cluster[COUNT], again[COUNT];
+    uint32_t found;
+    make_rows(rows);
+    assert_int_equal(clusters_find(cluster, &found, rows, COUNT, DIM, DIM), 0);
+    assert_int_equal(found, DIM);
+    for (int row = 0; row < COUNT; row++) assert_int_equal(cluster[row], row % DIM); /* by their first rows */
+    assert_int_equal(clusters_find(again, &found, rows, COUNT, DIM, DIM), 0);
+    assert_memory_equal(cluster, again, COUNT);
+}
+
+/* Rows that are all the same, or zeros, and fewer rows than clusters. */
+static void rows_without_directions(void **state) {
+    float rows[COUNT * DIM] = {0};
+    uint8_t cluster[COUNT];
+    uint32_t found;
+    assert_int_equal(clusters_find(cluster, &found, rows, COUNT, DIM, 4), 0);
+    assert_int_equal(found, 1);
+    for (int row = 0; row < COUNT; row++) rows[row * DIM + 1] = 1;
+    assert_int_equal(clusters_find(cluster, &found, rows, COUNT, DIM, 4), 0);
+    assert_int_equal(found, 1);
+    make_rows(rows);
+    assert_int_equal(clusters_find(cluster, &found, rows, 2, DIM, 4), 0);
+    assert_int_equal(found, 2);
+    assert_int_equal(cluster[1], 1);
+    assert_int_equal(clusters_find(cluster, &found, rows, 1, DIM, 1), 0);
+    assert_int_equal(found, 1);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(directions_are_found),
+        cmocka_unit_test(rows_without_directions),
+    };
+    return cmocka_run_group_tests_name("clusters", tests, NULL, NULL);
+}

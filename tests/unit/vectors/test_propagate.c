@@ -1,0 +1,139 @@
+#include "vectors/eigen.h"
+#include "vectors/propagate.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+/* A triangle and a chain that leads to another one; the last node has no edge. */
+enum { NODES = 7, DIM = 3, ARCS = 14 };
+static const uint64_t starts[NODES + 1] = {0, 2, 4, 7, 10, 12, 14, 14};
+static const uint32_t neighbours[ARCS] = {1, 2, 0, 2, 0, 1, 3, 2, 4, 5, 3, 5, 3, 4};
+static const float weights[ARCS] = {1, 2, 1, .5f, 2, .5f, 1, 1, 3, 1.5f, 3, 1, 1.5f, 1};
+static const float rows[NODES * DIM] = {1,  .5f, -.25f, .5f, -1,   .75f, -.5f,  .25f, 1,   1,  1,
+                                        -1, -1,  .75f,  .5f, .25f, -.5f, -.75f, .6f,  .1f, .2f};
+
+/* Products of the rows that come out, by ProNE's own chebyshev_gaussian() and dense SVD in NumPy's float64, times 4:
+ * without weights and with them */
+static const double products[2][NODES * NODES] = {
+    {4,           4,           3.10616658, -0.57497752, -1.8992923, -1.8992923, 2.43899708,
+     4,           4,           3.10616658, -0.57497752, -1.8992923, -1.8992923, 2.43899708,
+     3.10616658,  3.10616658,  4,          0.78559897,  0.61673848, 0.61673848, 3.64802972,
+     -0.57497752, -0.57497752, 0.78559897, 4,           2.90391122, 2.90391122, -0.29483799,
+     -1.8992923,  -1.8992923,  0.61673848, 2.90391122,  4,          4,          0.70805581,
+     -1.8992923,  -1.8992923,  0.61673848, 2.90391122,  4,          4,          0.70805581,
+     2.43899708,  2.43899708,  3.64802972, -0.29483799, 0.70805581, 0.70805581, 4},
+    {4,           3.26655746,  3.3812233,  -0.18841077, -0.90317303, -1.28661521, 2.35116445,
+     3.26655746,  4,           3.04618293, -1.69120951, -0.88032029, -1.07445725, 3.50871521,
+     3.3812233,   3.04618293,  4,          1.06008496,  1.22755322,  0.87604145,  3.21170368,
+     -0.18841077, -1.69120951, 1.06008496, 4,           3.10262055,  2.90770879,  -0.67693115,
+     -0.90317303, -0.88032029, 1.22755322, 3.10262055,  4,           3.97501642,  0.95315412,
+     -1.28661521, -1.07445725, 0.87604145, 2.90770879,  3.97501642,  4,           0.82641938,
+     2.35116445,  3.50871521,  3.21170368, -0.67693115, 0.95315412,  0.82641938,  4}};
+
+static double product(const float *a, const float *b, uint32_t dim) {
+    double sum = 0;
+    for (uint32_t i = 0; i < dim; i++) sum += (double)a[i] * (double)b[i];
+    return sum;
+}
+
+static void rows_are_those_of_numpy(void **state) {
+    struct pool *pool = pool_open(2);
+    for (int weighted = 0; weighted < 2; weighted++) {
+        struct graph graph = {.starts = starts, .neighbours = neighbours, .nodes = NODES, .arcs = ARCS};
+        float x[NODES * DIM];
+        if (weighted) graph.weights = weights;
+        memcpy(x, rows, sizeof x);
+        assert_int_equal(propagate(x, DIM, &graph, pool), 0);
+        for (int i = 0; i < NODES * NODES; i++)
+            assert_true(fabs(product(x + i / NODES * DIM, x + i % NODES * DIM, DIM) - products[weighted][i]) < 1e-4);
+    }
+    pool_close(pool);
+}
+
+/* A ring of many nodes: more columns than pass at once, and more rows than a worker takes, which some threads share
+ * out. */
+static void threads_change_nothing(void **state) {
+    enum { MANY = 5000, WIDE = 37 };
+    uint64_t *at = malloc((MANY + 1) * sizeof *at);
+    uint32_t *others = malloc(2 * MANY * sizeof *others), noise = 5;
+    float *x[2];
+    for (uint32_t i = 0; i <= MANY; i++) at[i] = 2 * i;
+    for (uint32_t i = 0; i < MANY; i++) {
+        uint32_t before = (i + MANY - 1) % MANY, after = (i + 1) % MANY;
+        others[2 * i] = before < after ? before : after;
+        others[2 * i + 1] = before < after ? after : before;
+    }
+    struct graph graph = {.starts = at, .neighbours = others, .nodes = MANY, .arcs = 2 * MANY};
+    for (int threads = 1; threads <= 3; threads += 2) {
+        struct pool *pool = pool_open((unsigned)threads);
+        float *own = x[threads / 2] = malloc(MANY * WIDE * sizeof *own);
+        noise = 5;
+        for (uint32_t i = 0; i < MANY * WIDE; i++) {
+            noise = noise * 1664525u + 1013904223u;
+            own[i] = (float)((double)noise / 4294967296 - 0.5);
+        }
+        assert_int_equal(propagate(own, WIDE, &graph, pool), 0);
+        pool_close(pool);
+    }
+    assert_memory_equal(x[0], x[1], MANY * WIDE * sizeof **x);
+    for (uint32_t i = 0; i < MANY; i++) assert_true(fabs(product(x[0] + i * WIDE, x[0] + i * WIDE, WIDE) - 4) < 1e-5);
+    free(at);
+    free(others);
+    free(x[0]);
+    free(x[1]);
+}
+
+/* Rows that all lie in one direction have one singular value; what rounding makes of the others is left out. */
+static void fewer_directions_than_columns(void **state) {
+    struct graph graph = {.starts = starts, .neighbours = neighbours, .nodes = NODES, .arcs = ARCS};
+    struct pool *pool = pool_open(1);
+    float x[NODES * DIM];
+    for (int i = 0; i < NODES * DIM; i++) x[i] = (float)((1 + i / DIM) * (1 + i % DIM));
+    assert_int_equal(propagate(x, DIM, &graph, pool), 0);
+    for (int i = 0; i < NODES; i++) {
+        assert_true(fabs(fabs((double)x[i * DIM]) - 2) < 1e-5);
+        assert_true(x[i * DIM + 1] == 0 && x[i * DIM + 2] == 0);
+    }
+    pool_close(pool);
+}
+
+/* A matrix that is made of known values and vectors. */
+static void values_and_vectors_are_found(void **state) {
+    enum { N = 9 };
+    double matrix[N * N], values[N], vectors[N * N], wanted[N];
+    for (int k = 0; k < N; k++) wanted[k] = k == 3 ? 0 : k == 4 ? -2.5 : pow(2, 8 - k);
+    memset(matrix, 0, sizeof matrix);
+    for (int k = 0; k < N; k++) /* vectors of the discrete cosine transform are at right angles */
+        for (int i = 0; i < N; i++)
+            for (int j = 0; j < N; j++)
+                matrix[i * N + j] += wanted[k] * (k ? 2.0 : 1.0) / N * cos(M_PI * k * (2 * i + 1) / (2 * N)) *
+                                     cos(M_PI * k * (2 * j + 1) / (2 * N));
+    eigen_symmetric(matrix, N, values, vectors);
+    const int order[N] = {0, 1, 2, 5, 6, 7, 8, 3, 4};
+    for (int k = 0; k < N; k++) {
+        double along = 0, largest = 0;
+        assert_true(fabs(values[k] - wanted[order[k]]) < 1e-11);
+        for (int i = 0; i < N; i++) {
+            along +=
+                vectors[k * N + i] * sqrt((order[k] ? 2.0 : 1.0) / N) * cos(M_PI * order[k] * (2 * i + 1) / (2 * N));
+            if (fabs(vectors[k * N + i]) > fabs(largest)) largest = vectors[k * N + i];
+        }
+        assert_true(fabs(fabs(along) - 1) < 1e-11 && largest > 0);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_are_those_of_numpy),
+        cmocka_unit_test(threads_change_nothing),
+        cmocka_unit_test(fewer_directions_than_columns),
+        cmocka_unit_test(values_and_vectors_are_found),
+    };
+    return cmocka_run_group_tests_name("propagate", tests, NULL, NULL);
+}
