@@ -1,5 +1,6 @@
 """The program that lies in the package: the command sptx-w2v, and python -m sptx; and which of two builds is taken."""
 
+import glob
 import importlib.metadata
 import os
 import subprocess
@@ -34,6 +35,8 @@ def test_the_package_has_the_licences_of_what_is_linked_in():
     assert "LICENSE" in names
     if os.path.exists("/usr/share/doc/libzstd-dev/copyright"):
         assert {name + "-dev.txt" for name in ("libinih", "librandom123", "zlib1g", "libzstd", "liblzma", "libxxhash")} <= names
+    if glob.glob(os.path.join(_build.PACKAGE, "cuda[0-9]*")):  # the package holds the builds of two CUDA Toolkits
+        assert len([name for name in names if name.startswith("CUDA-")]) == 2
 
 
 def test_the_newest_build_that_the_driver_knows_is_taken(tmp_path, monkeypatch):
