@@ -156,7 +156,8 @@ static uint64_t walk_arrays(const struct example_source *s, uint64_t positions) 
 }
 
 static uint64_t builder_arrays(const struct example_source *s, const struct example_sizes *n) {
-    uint64_t bytes = walk_arrays(s, s->batch) + 2 * array(need_bytes(s->batch)) + array(scan_bytes(s->batch)) + array(kept_bytes(s, s->batch));
+    uint64_t bytes = walk_arrays(s, s->batch) + 2 * array(need_bytes(s->batch)) + array(scan_bytes(s->batch)) +
+                     array(kept_bytes(s, s->batch));
     const uint64_t sides[SIDES] = {n->targets, n->contexts};
     bytes += array(sorted_bytes(sides[0] > sides[1] ? sides[0] : sides[1]));
     for (int side = 0; side < SIDES; side++)

@@ -95,8 +95,8 @@ static void resolve_optimizer(struct config *c) {
 
 enum { CLIP_OF_TEXT = 30 }; /* for sgd in batches of text: by experiment, configs/README.md */
 
-/* Text and walks are trained lock-free by sgd where that can be. Several ranks train them in batches, where plain sgd diverges without a
- * bound. */
+/* Text and walks are trained lock-free by sgd where that can be. Several ranks train them in batches, where plain sgd
+ * diverges without a bound. */
 static void resolve_update(struct config *c) {
     char why[HOGWILD_WHY];
     int many = config_ranks(c) > 1, automatic = c->train_update == UPDATE_AUTO, no_clip = isnan(c->optimizer_clip);
@@ -159,8 +159,8 @@ static int check_format(const struct config *c) {
     if ((c->graph_directed || c->graph_weights != WEIGHTS_AUTO) && !format->edges)
         return fail("graph.%s = %s needs corpus.format = %s, whose lines are edges, and it is %s",
                     c->graph_directed ? "directed" : "weights",
-                    c->graph_directed ? "yes" : config_choice_name("graph", "weights", c->graph_weights), formats_with(EDGES, others),
-                    format->name);
+                    c->graph_directed ? "yes" : config_choice_name("graph", "weights", c->graph_weights),
+                    formats_with(EDGES, others), format->name);
     if (c->examples_mode == MODE_USER && !format->names)
         return fail("examples.mode = user needs lists with names (corpus.format = %s), and corpus.format is %s",
                     formats_with(NAMES, others), format->name);
@@ -169,9 +169,10 @@ static int check_format(const struct config *c) {
                     "set corpus.format = %s, or examples.mode = window",
                     format->name, formats_with(TARGETS, others));
     if (format->edges != (c->examples_mode == MODE_WALK))
-        return fail("examples.mode = %s with corpus.format = %s: a graph is walked (corpus.format = %s with examples.mode = walk), and "
-                    "nothing else is",
-                    config_choice_name("examples", "mode", c->examples_mode), format->name, formats_with(EDGES, others));
+        return fail("examples.mode = %s with corpus.format = %s: a graph is walked (corpus.format = %s with examples.mode = walk), "
+                    "and nothing else is",
+                    config_choice_name("examples", "mode", c->examples_mode), format->name,
+                    formats_with(EDGES, others));
     return 0;
 }
 

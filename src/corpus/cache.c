@@ -52,8 +52,8 @@ static int find(struct cache *c) {
 }
 
 static int is_leftover(const char *name) {
-    return file_is_partial(name, kinds[IDS].name) || file_is_partial(name, kinds[GRAPH].name) || file_is_partial(name, words_name) ||
-           encode_is_leftover(name, kinds[IDS].name);
+    return file_is_partial(name, kinds[IDS].name) || file_is_partial(name, kinds[GRAPH].name) ||
+           file_is_partial(name, words_name) || encode_is_leftover(name, kinds[IDS].name);
 }
 
 int cache_owns(const char *name) {
@@ -182,7 +182,9 @@ int cache_open(const char *directory, struct corpus *corpus, const struct corpus
     *vocab = (struct vocab){0};
     *stream = (struct idstream){0};
     *graph = (struct graph){0};
-    if (given && edges) return fail("'%s' is an id stream, and corpus.format = %s wants edges", given, corpus_formats[options->format].name);
+    if (given && edges)
+        return fail("'%s' is an id stream, and corpus.format = %s wants edges", given,
+                    corpus_formats[options->format].name);
     if (given) return open_given(&c, given);
     return edges && graph_settle(&settled, corpus) ? -1 : open_in(&c, directory, reused);
 }

@@ -291,7 +291,8 @@ int gathered_take_pairs(struct gathered *gathered, const struct tokens *lists, c
 static int weight_at(const struct gathered *gathered, const double *weights, uint64_t i, float *weight) {
     *weight = 1;
     if (!weights || gathered->options->weights == WEIGHTS_NO || !edges_weight(weights[i], weight)) return 0;
-    return fail("the weight %g of edge %" PRIu64 " of a block is not a positive finite number that 32 bits hold (1.2e-38 to 3.4e38)",
+    return fail("the weight %g of edge %" PRIu64
+                " of a block is not a positive finite number that 32 bits hold (1.2e-38 to 3.4e38)",
                 weights[i], i);
 }
 
@@ -309,8 +310,8 @@ static int keep_edge(struct gathered *gathered, uint32_t from, uint32_t to, floa
 /* Makes room for the weights of `count` more edges. */
 static int grow_weights(struct gathered *gathered, const double *weights, uint64_t count) {
     if (gathered->tokens && !weights != !gathered->weights) return fail_usage("some edges have weights, and others have none");
-    return weights ? mem_grow(&gathered->weights, &gathered->weights_capacity, gathered->tokens / 2 + count, sizeof *gathered->weights,
-                              "the weights of edges")
+    return weights ? mem_grow(&gathered->weights, &gathered->weights_capacity, gathered->tokens / 2 + count,
+                              sizeof *gathered->weights, "the weights of edges")
                    : 0;
 }
 
@@ -320,7 +321,8 @@ int gathered_take_edges(struct gathered *gathered, const struct tokens *from, co
     if (!count) return 0;
     if (interrupt_check() || grow_weights(gathered, weights, count) || grow_ids(gathered, 3 * count)) return -1;
     uint32_t *ends = gathered->ids + gathered->tokens + count, *others = ends + count; /* behind what is kept of them */
-    if (numbers_of(gathered, &gathered->items, from, 0, count, ends) || numbers_of(gathered, &gathered->items, to, 0, count, others))
+    if (numbers_of(gathered, &gathered->items, from, 0, count, ends) ||
+        numbers_of(gathered, &gathered->items, to, 0, count, others))
         return -1;
     for (uint64_t i = 0; i < count; i++) {
         float weight;

@@ -102,7 +102,8 @@ static void draw_groups(const struct line_source *source, uint64_t number, uint3
 enum { SECOND_BIT = 37356, FIRST_BIT = 49807, BOTH_BITS = 62259, BITS_A_DRAW = 8 };
 
 /* Draws an edge among all numbers of `bits` bits. */
-static void draw_quadrants(const struct generate_options *options, uint64_t number, uint32_t attempt, unsigned bits, uint64_t ends[2]) {
+static void draw_quadrants(const struct generate_options *options, uint64_t number, uint32_t attempt, unsigned bits,
+                           uint64_t ends[2]) {
     struct draw4 drawn = {{0}};
     ends[0] = ends[1] = 0;
     for (unsigned bit = 0; bit < bits; bit++) {

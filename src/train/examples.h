@@ -17,8 +17,8 @@ struct examples {
     uint64_t too_short;  /* how many have fewer: they are never trained */
 };
 
-/* Takes the corpus, which outlives the examples: the ids of a stream, or the graph that is walked with examples.mode = walk. 0, or -1
- * after fail(). */
+/* Takes the corpus, which outlives the examples: the ids of a stream, or the graph that is walked with examples.mode =
+ * walk. 0, or -1 after fail(). */
 int examples_init(struct examples *examples, const struct config *config, const struct vocab *vocab,
                   const struct idstream *stream);
 int examples_init_walks(struct examples *examples, const struct config *config, const struct vocab *vocab,

@@ -3,8 +3,9 @@
  *   least over w of   |w|^2 / 2  +  C sum over samples i of log(1 + exp(-s_i z_i)),   C = 1
  *   z_i = w_0 + w_1.. x_i;   s_i = 1 where the sample is of the class, -1 where not
  *
- * The intercept w_0 is penalised, too. The problem is convex, so every solver that goes on long enough finds the same w. This one is
- * Newton's method with conjugate gradients (Lin, Weng and Keerthi 2008), until the gradient is a thousandth of the first one.
+ * The intercept w_0 is penalised, too. The problem is convex, so every solver that goes on long enough finds the same
+ * w. This one is Newton's method with conjugate gradients (Lin, Weng and Keerthi 2008), until the gradient is a
+ * thousandth of the first one.
  */
 #ifndef SPTX_LOGISTIC_H
 #define SPTX_LOGISTIC_H

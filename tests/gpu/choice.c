@@ -362,20 +362,23 @@ void choice_describe(const struct choice *c, char *text, size_t capacity) {
     snprintf(
         text, capacity,
         "SPTX_RANDOM_SEED=%llu (%s: %s%s%s, window %u%s, positives %u%s%s, negatives %u by %s%s%s, law %d%s%s%s%s; "
-        "rows %llu, targets from %llu on, sentences %llu to %llu; %s, dim %u, %s; batch %llu of %llu, %u epochs; threads %u, "
+        "rows %llu, targets from %llu on, sentences %llu to %llu; %s, dim %u, %s; batch %llu of %llu, %u epochs; "
+        "threads %u, "
         "depth %u, "
-        "targets %s/%s hot %llu, contexts %s/%s hot %llu; loss only %u, arrays %u, apart %u, touched %u%s; loss %d of %s%s, "
+        "targets %s/%s hot %llu, contexts %s/%s hot %llu; loss only %u, arrays %u, apart %u, touched %u%s; loss %d of "
+        "%s%s, "
         "frozen %u and %u)",
-        (unsigned long long)c->seed, c->aim, c->walks ? "walk" : modes[s->mode], s->mode == EXAMPLE_LIST && s->targets_all ? " all" : "",
-        s->shuffle ? " shuffled" : "", s->window, s->shrink ? " shrinking" : "", s->positives,
-        s->replacement ? " with replacement" : "", s->short_repeat ? " repeating" : "", s->negatives,
-        s->per_pair ? "pair" : "example", s->exclude ? ", excluding" : "", s->distinct ? ", distinct" : "", s->noise,
+        (unsigned long long)c->seed, c->aim, c->walks ? "walk" : modes[s->mode],
+        s->mode == EXAMPLE_LIST && s->targets_all ? " all" : "", s->shuffle ? " shuffled" : "", s->window,
+        s->shrink ? " shrinking" : "", s->positives, s->replacement ? " with replacement" : "",
+        s->short_repeat ? " repeating" : "", s->negatives, s->per_pair ? "pair" : "example",
+        s->exclude ? ", excluding" : "", s->distinct ? ", distinct" : "", s->noise,
         s->shuffle_items ? ", items shuffled" : "", c->subsample ? ", subsampled" : "", s->held_out ? ", held out" : "",
         s->stream_on_host ? ", far" : "", (unsigned long long)c->rows, (unsigned long long)c->first_row,
-        (unsigned long long)c->sentences, (unsigned long long)c->longest, c->rule.name, c->dim, c->mean ? "mean" : "sum",
-        (unsigned long long)c->batch,
-        (unsigned long long)s->batch, c->epochs, c->machine.threads, c->machine.depth, name_of(t->weights),
-        name_of(t->state), (unsigned long long)t->hot_rows, name_of(o->weights), name_of(o->state),
-        (unsigned long long)o->hot_rows, c->loss_only, c->arrays, c->apart, c->touched, c->flowing ? ", flowing" : "",
-        (int)c->loss.kind, c->loss.score ? "cosines" : "dots", s->pool.on ? ", pooled" : "", c->frozen[0], c->frozen[1]);
+        (unsigned long long)c->sentences, (unsigned long long)c->longest, c->rule.name, c->dim,
+        c->mean ? "mean" : "sum", (unsigned long long)c->batch, (unsigned long long)s->batch, c->epochs,
+        c->machine.threads, c->machine.depth, name_of(t->weights), name_of(t->state), (unsigned long long)t->hot_rows,
+        name_of(o->weights), name_of(o->state), (unsigned long long)o->hot_rows, c->loss_only, c->arrays, c->apart,
+        c->touched, c->flowing ? ", flowing" : "", (int)c->loss.kind, c->loss.score ? "cosines" : "dots",
+        s->pool.on ? ", pooled" : "", c->frozen[0], c->frozen[1]);
 }

@@ -59,9 +59,9 @@ void corpus_make_sloped(struct corpus *c, uint64_t rows, uint64_t sentences, uin
 uint64_t corpus_longest(const struct corpus *c); /* sentence, in ids */
 void corpus_free(struct corpus *c);
 struct example_source source_of(const struct corpus *c, enum example_mode mode);
-/* Makes the examples of a source windows over walks: of as many nodes as the corpus has rows, joined where the corpus has them side by
- * side. The source has as many walks as the corpus has sentences. By the bits of `kind`: 1 with weights, 2 and 4 with biases, 8
- * directed. */
+/* Makes the examples of a source windows over walks: of as many nodes as the corpus has rows, joined where the corpus
+ * has them side by side. The source has as many walks as the corpus has sentences. By the bits of `kind`: 1 with
+ * weights, 2 and 4 with biases, 8 directed. */
 void source_walks(struct example_source *s, struct corpus *c, uint32_t length, unsigned kind);
 
 /* ---- backends and tables ---- */

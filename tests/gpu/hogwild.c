@@ -184,15 +184,15 @@ static void choose_rule(struct trial *t) {
 
 static void name_trial(struct trial *t) {
     const struct example_source *s = &t->source;
-    snprintf(
-        t->name, sizeof t->name,
-        "mode %d%s, window %u%s%s%s, positives %u, negatives %u%s%s%s, shuffle %d %d, rows %llu, dim %u, rule %d, decay %g, "
-        "lr_decay %g by %s, %s/%s",
-        (int)s->mode, s->walks.length ? " over walks" : "", s->window, s->pool.on ? " pooled" : "", s->pool.own > 0 ? " by weight" : "",
-        s->pool.whole ? " whole" : "", s->positives, s->negatives, s->per_pair ? " a pair" : "",
-        s->exclude ? " excluded" : "", s->distinct ? " distinct" : "", s->shuffle, s->shuffle_items,
-        (unsigned long long)s->rows, t->layout.dim, t->rule.rule, t->rule.weight_decay, t->rule.lr_decay,
-        t->rule.count_rows ? "row" : "example", t->placing[0].name, t->placing[1].name);
+    snprintf(t->name, sizeof t->name,
+             "mode %d%s, window %u%s%s%s, positives %u, negatives %u%s%s%s, shuffle %d %d, rows %llu, dim %u, rule %d, "
+             "decay %g, "
+             "lr_decay %g by %s, %s/%s",
+             (int)s->mode, s->walks.length ? " over walks" : "", s->window, s->pool.on ? " pooled" : "",
+             s->pool.own > 0 ? " by weight" : "", s->pool.whole ? " whole" : "", s->positives, s->negatives,
+             s->per_pair ? " a pair" : "", s->exclude ? " excluded" : "", s->distinct ? " distinct" : "", s->shuffle,
+             s->shuffle_items, (unsigned long long)s->rows, t->layout.dim, t->rule.rule, t->rule.weight_decay,
+             t->rule.lr_decay, t->rule.count_rows ? "row" : "example", t->placing[0].name, t->placing[1].name);
 }
 
 /* Updates that add up in any order may be made in parts, from rows that earlier parts have moved: small rates keep that

@@ -206,7 +206,9 @@ static void wrong_calls_are_told(void **state) {
     REFUSED(sptx_corpus_edges(graph, &good, &two, NULL), "3 nodes and 2 nodes are no edges");
     REFUSED(sptx_corpus_edges(graph, NULL, &good, NULL), "from are NULL");
     assert_int_equal(sptx_corpus_edges(graph, &good, &(struct sptx_tokens){SPTX_NUMBERS, 32, ids + 1, NULL, 2}, NULL), SPTX_USAGE);
-    assert_int_equal(sptx_corpus_edges(graph, &good, &(struct sptx_tokens){SPTX_NUMBERS, 32, (const int32_t[]){1, 2, 0}, NULL, 3}, NULL),
+    assert_int_equal(sptx_corpus_edges(graph, &good,
+                                       &(struct sptx_tokens){SPTX_NUMBERS, 32, (const int32_t[]){1, 2, 0}, NULL, 3},
+                                       NULL),
                      SPTX_OK);
     REFUSED(sptx_corpus_edges(graph, &good, &good, weights), "some edges have weights, and others have none");
     sptx_corpus_close(graph);

@@ -1,5 +1,5 @@
-/* Examples over walks are the examples over the same walks stored as a corpus: id for id in batches of any size, whatever the threads,
- * and lock-free to the byte with one worker. */
+/* Examples over walks are the examples over the same walks stored as a corpus: id for id in batches of any size,
+ * whatever the threads, and lock-free to the byte with one worker. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -147,7 +147,8 @@ static void open_model(struct model *m, const struct example_source *source) {
     m->backend = open_cpu(1);
     assert_int_equal(backend_cpu.source(m->backend, source), 0);
     for (int side = 0; side < 2; side++) {
-        struct table_spec spec = {.name = "test", .rows = NODES, .layout = record_layout_make(&m->rule, DIM), .weights = PLACE_PINNED};
+        struct table_spec spec = {
+            .name = "test", .rows = NODES, .layout = record_layout_make(&m->rule, DIM), .weights = PLACE_PINNED};
         for (uint32_t i = 0; i < NODES * DIM; i++) rows[i] = (float)drawn(i, 90 + (uint32_t)side, 1000) / 1000 - 0.5f;
         assert_int_equal(backend_cpu.table_open(m->backend, &spec, &m->table[side]), 0);
         assert_int_equal(backend_cpu.table_write(m->backend, m->table[side], 0, NODES, rows), 0);

@@ -17,8 +17,8 @@ static int tiny_by_value(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-/* Joins `nodes` nodes in pairs, the first ones more often, by about `degree` edges each; then each node to the next, so that every one
- * has a neighbour. */
+/* Joins `nodes` nodes in pairs, the first ones more often, by about `degree` edges each; then each node to the next, so
+ * that every one has a neighbour. */
 static void tiny_graph_make(struct tiny_graph *g, uint64_t nodes, uint64_t degree, int weighted) {
     uint64_t most = nodes * degree + 2 * nodes, *arcs = calloc(most, sizeof *arcs), count = 0, kept = 0;
     for (uint64_t i = 0; i < nodes * (degree + 2) / 2; i++) {

@@ -156,12 +156,17 @@ static void other_files_of_its_names_are_refused(void **state) {
 }
 
 static void leftovers_go_and_other_files_stay(void **state) {
-    static const char *const names[] = {"corpus.ids.7-0123456789abcdef.partial", "corpus.vocab.tsv.8-0123456789abcdef.partial",
-                                        "corpus.ids.9.pairs", "corpus.graph.9-0123456789abcdef.partial", "corpus.ids.notes", "other.7-0123456789abcdef.partial"};
+    static const char *const names[] = {"corpus.ids.7-0123456789abcdef.partial",
+                                        "corpus.vocab.tsv.8-0123456789abcdef.partial",
+                                        "corpus.ids.9.pairs",
+                                        "corpus.graph.9-0123456789abcdef.partial",
+                                        "corpus.ids.notes",
+                                        "other.7-0123456789abcdef.partial"};
     char *path = scratch_text("corpus", "a b\n"), name[64];
     assert_int_equal(directory_make(in_scratch("cache")), 0);
     for (int i = 0; i < 6; i++) assert_int_equal(cache_owns(names[i]), i < 4);
-    assert_true(cache_owns("corpus.ids") && cache_owns("corpus.graph") && cache_owns("corpus.vocab.tsv") && cache_owns("corpus.lock"));
+    assert_true(cache_owns("corpus.ids") && cache_owns("corpus.graph") && cache_owns("corpus.vocab.tsv") &&
+                cache_owns("corpus.lock"));
     for (int i = 0; i < 6; i++) {
         snprintf(name, sizeof name, "cache/%s", names[i]);
         scratch_text(name, "x");

@@ -223,7 +223,8 @@ static void groups_say_what_was_planted(void **state) {
  * a graph of another size are drawn anew. */
 static void graphs_are_drawn_as_r_mat(void **state) {
     enum { BITS = 10, LINES = 40000 };
-    static const double wanted[4] = {37356, 49807 - 37356, 62259 - 49807, 65536 - 62259}; /* neither bit, the second, the first, both */
+    static const double wanted[4] = {37356, 49807 - 37356, 62259 - 49807,
+                                     65536 - 62259}; /* neither bit, the second, the first, both */
     struct lines *lines = read_lines_of_numbers(generated("graph", options(GENERATE_GRAPH, 1 << BITS, LINES, 3)));
     double counts[4] = {0}, chi = 0;
     assert_int_equal(lines->size, LINES);
@@ -254,7 +255,8 @@ static void a_packed_corpus_is_the_text(void **state) {
         char *plain = file_read(text, &n), *frames = file_read(packed, &m), *unpacked = malloc(n + 1);
         uint64_t used = 0, at = 0;
         while (at < m) {
-            size_t frame = ZSTD_findFrameCompressedSize(frames + at, m - at), made = ZSTD_decompress(unpacked + used, n + 1 - used, frames + at, frame);
+            size_t frame = ZSTD_findFrameCompressedSize(frames + at, m - at),
+                   made = ZSTD_decompress(unpacked + used, n + 1 - used, frames + at, frame);
             assert_false(ZSTD_isError(frame) || ZSTD_isError(made));
             at += frame;
             used += made;

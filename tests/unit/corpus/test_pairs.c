@@ -67,8 +67,20 @@ static void pairs_come_apart_at_blanks_tabs_and_commas(void **state) {
 
 /* Plain digits are read without strtod(), to the same double. */
 static void ratings_are_the_nearest_doubles(void **state) {
-    static const char *const words[] = {"0", "7", "5.", ".5", "0.1", "4.35", "123456789012345", "0.00000000000001", "9007199254740993",
-                                        "99999999999.9999", "1e3", "-2.5", "+1", "0.30000000000000004"};
+    static const char *const words[] = {"0",
+                                        "7",
+                                        "5.",
+                                        ".5",
+                                        "0.1",
+                                        "4.35",
+                                        "123456789012345",
+                                        "0.00000000000001",
+                                        "9007199254740993",
+                                        "99999999999.9999",
+                                        "1e3",
+                                        "-2.5",
+                                        "+1",
+                                        "0.30000000000000004"};
     static const char *const none[] = {"", ".", "1.2.3", "..", "1a", "-", "1,5", "nan", "inf", "1 2"};
     double value;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {

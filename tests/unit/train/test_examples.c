@@ -193,7 +193,8 @@ static void test_shuffle_is_uniform(void **state) {
 }
 
 static void test_epochs_differ(void **state) {
-    struct shuffle a = shuffle_make(1000, draw_at(1, DRAW_SHUFFLE, 0, 0, 0)), b = shuffle_make(1000, draw_at(1, DRAW_SHUFFLE, 0, 1, 0));
+    struct shuffle a = shuffle_make(1000, draw_at(1, DRAW_SHUFFLE, 0, 0, 0)),
+                   b = shuffle_make(1000, draw_at(1, DRAW_SHUFFLE, 0, 1, 0));
     int same = 0;
     for (uint64_t i = 0; i < 1000; i++) same += shuffle_at(&a, i) == shuffle_at(&b, i);
     assert_true(same < 12); /* one is expected */

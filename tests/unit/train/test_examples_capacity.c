@@ -38,7 +38,8 @@ static void check_examples(const char *name, struct config config, const struct 
     for (uint32_t epoch = 0; epoch < 2; epoch++)
         for (uint64_t first = 0; first < count; first += batch) {
             cpu_blocks_clear(&blocks);
-            assert_int_equal(0, cpu_build(source, &piece, &blocks, epoch, first, count - first < batch ? count - first : batch, held_out));
+            assert_int_equal(0, cpu_build(source, &piece, &blocks, epoch, first,
+                                          count - first < batch ? count - first : batch, held_out));
             if (blocks.count > most.blocks) most.blocks = blocks.count;
             if (blocks.targets > most.targets) most.targets = blocks.targets;
             if (blocks.contexts > most.contexts) most.contexts = blocks.contexts;
