@@ -33,11 +33,11 @@ uint64_t answers_rows(const struct model *model, int lists) {
     return check_rows(model, lists) ? 0 : lists ? model->rows : model_items(model);
 }
 
-/* Spreads the rows of the run's own table over its graph. */
+/* Spreads the sum of both rows of each node, of unit length, over the graph. */
 static int make_propagated(struct model *model, struct pool *pool) {
     struct graph graph;
     if (run_graph_open(&graph, model, pool)) return -1;
-    float *rows = model_matrix(model, answers_view(model), 0, 0);
+    float *rows = model_matrix(model, VIEW_NORMSUM, 0, 0);
     int result = rows ? propagate(rows, model->dim, &graph, pool) : -1;
     graph_close(&graph);
     if (result)

@@ -211,7 +211,7 @@ def test_rows_of_a_graph_are_propagated(of_graph, program, tmp_path):
         assert (numpy.load(tmp_path / "rows.npy") == rows).all() and numpy.allclose(numpy.linalg.norm(rows, axis=1), 2, atol=1e-5)
         near, new = run.nearest(node, k=5, table="propagated"), run.recommend([node], k=5, score="propagated")
         judged = run.evaluate(labels=of_graph / "labels", table="propagated")["labels"]
-        assert run.vectors().tolist() == run.vectors(table="normsum").tolist() != rows.tolist()
+        assert run.vectors().tolist() == run.vectors(table="target").tolist() != rows.tolist()
         assert run.recommend([node], k=5) == run.recommend([node], k=5, score="context")
     asked = said(program, "nearest", of_graph / "run", node, "--k=5", "--query=propagated", "--among=propagated")
     assert printed(near) == asked

@@ -69,8 +69,10 @@ def test_edges(as_file, tmp_path):
     sources, targets = edges = numpy.random.default_rng(1).integers(0, 50, (2, 400))
     nodes = {node: [str(node), *map(str, targets[sources == node])] for node in sorted(set(sources.tolist()))}
     file = as_file(lines(nodes.values()), format="adjacency")
-    assert fit(edges, tmp_path / "array") == file
-    assert fit((sources.astype("i4"), targets), tmp_path / "pair") == file
+    assert fit(edges, tmp_path / "array", format="adjacency") == file
+    assert fit((sources.astype("i4"), targets), tmp_path / "pair", format="adjacency") == file
+    graph = as_file("".join("%d %d\n" % tuple(edge) for edge in edges.T), format="graph", keys={"graph.weights": "no"})
+    assert fit(edges, tmp_path / "graph", keys={"graph.weights": "no"}) == graph
 
 
 @pytest.mark.parametrize("mode", ["list", "user"])
@@ -143,7 +145,10 @@ def test_a_graph_of_networkx(as_file, tmp_path, kind):
     networkx = pytest.importorskip("networkx")
     graph = getattr(networkx, kind)(numpy.random.default_rng(1).integers(0, 50, (400, 2)).tolist())
     file = as_file(lines([str(node), *map(str, others)] for node, others in graph.adjacency() if others), format="adjacency")
-    assert fit(graph, tmp_path / "graph") == file
+    assert fit(graph, tmp_path / "graph", format="adjacency") == file
+    keys = {"graph.directed": "yes" if graph.is_directed() else "no"}
+    walked = as_file(lines([str(a), str(b)] for a, b in graph.edges()), format="graph", keys=keys)
+    assert fit(graph, tmp_path / "walked") == walked
 
 
 def test_tokens_may_have_spaces(as_file, tmp_path):

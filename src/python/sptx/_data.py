@@ -161,8 +161,8 @@ def _learn(corpus: Corpus, labels: List[Any], lists: bool) -> Any:
 class Edges(Source):
     """Two arrays of integers: edges from the nodes of one to those of the other."""
 
-    format = "adjacency"
-    formats = ("adjacency", "lists", "graph")
+    format = "graph"
+    formats = ("graph", "adjacency", "lists")
 
     def __init__(self, sources: Any, targets: Any, weights: Any = None) -> None:
         super().__init__()
@@ -338,10 +338,10 @@ def source_of(data: Any, columns: Optional[Sequence[str]], users: Any, items: An
     if columns is not None:
         raise ValueError("columns= names those of a table, and the data is a %s; the first line of a file may name its own"
                          % type(data).__name__)
-    return _without_columns(data)
+    return _without_columns(data, format)
 
 
-def _without_columns(data: Any) -> Source:
+def _without_columns(data: Any, format: Optional[str]) -> Source:
     if isinstance(data, (str, os.PathLike)):
         return Paths([os.fspath(data)])
     if isinstance(data, Mapping):
@@ -349,7 +349,7 @@ def _without_columns(data: Any) -> Source:
     if _is_edges(data):
         return Edges(data[0], data[1])
     if callable(getattr(data, "adjacency", None)):
-        return _of_networkx(data)
+        return _of_networkx(data) if format == "adjacency" else _edges_of_networkx(data, None)
     if isinstance(data, Iterable) and not isinstance(data, bytes):
         return _of_iterable(data)
     raise TypeError("a %s is no data for fit(): wanted paths, iterables of tokens, named lists, a sparse matrix, an Arrow table or "

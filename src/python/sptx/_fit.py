@@ -28,8 +28,8 @@ def fit(data: Any, path: Union[str, "os.PathLike[str]"], *, dim: Optional[int] =
     a sparse matrix of SciPy's, users x items          lists; users= and items= name its rows and columns
     anything with __arrow_c_stream__                   pairs: columns=("user", "item"), or with a third, the rating; a table of
                                                        pyarrow's, a frame of pandas' or polars'. One column of lists: sentences
-    a pair of integer arrays, or an array [2, edges]   edges from the first node to the second
-    a graph of networkx'                               its edges
+    a pair of integer arrays, or an array [2, edges]   edges of a graph, which is walked (format="adjacency": lines of them)
+    a graph of networkx'                               its edges, likewise
     an iterable of (node, node) or with a weight       edges, with format="graph"; so are an array [edges, 2], a table with columns=
                                                        ("source", "target") or with a third, the weight, and a sparse matrix
 

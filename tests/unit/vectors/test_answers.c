@@ -50,7 +50,7 @@ static void tables_and_scores(void **state) {
                 {words, "[examples]\nmode = list\n", VIEW_TARGET, LIST_SCORE_TARGET, LIST_SCORE_CONTEXT_COSINE},
                 {words, "", VIEW_TARGET, LIST_SCORE_TARGET, LIST_SCORE_CONTEXT_COSINE},
                 {words, "[examples]\nmode = adjacency\n", VIEW_SUM, LIST_SCORE_SUM, LIST_SCORE_SUM},
-                {words, "[examples]\nmode = walk\n", VIEW_NORMSUM, LIST_SCORE_CONTEXT, LIST_SCORE_CONTEXT},
+                {words, "[examples]\nmode = walk\n", VIEW_TARGET, LIST_SCORE_CONTEXT, LIST_SCORE_CONTEXT},
                 {readers, "[examples]\nmode = user\n", VIEW_CONTEXT, LIST_SCORE_USER, LIST_SCORE_USER_COSINE}};
     for (size_t i = 0; i < sizeof runs / sizeof *runs; i++)
         for (int cosine = 0; cosine < 2; cosine++) {
@@ -61,7 +61,7 @@ static void tables_and_scores(void **state) {
             assert_int_equal(answers_view_named(&model, NULL, 1), runs[i].view);
             assert_int_equal(answers_view_named(&model, "normsum", 1), VIEW_NORMSUM);
             assert_int_equal(answers_score(&model, 0), cosine ? runs[i].cosine : runs[i].dot);
-            int own = runs[i].view == VIEW_SUM || runs[i].view == VIEW_NORMSUM; /* lines are named by rows */
+            int own = runs[i].view == VIEW_SUM || model.mode == MODE_WALK; /* lines are named by rows */
             assert_int_equal(answers_score(&model, 1), own ? LIST_SCORE_USER : answers_score(&model, 0));
             tear_down(state);
         }
