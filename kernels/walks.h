@@ -13,7 +13,8 @@
  *
  * A candidate is drawn by weight and taken with the chance bias / largest bias, or else the next one is tried: nothing is
  * precomputed for pairs of nodes. Where the way back weighs most of all, only the largest other bias bounds the candidates, and
- * what the way back has beyond it is laid aside and drawn first: otherwise nearly all candidates would be refused.
+ * what the way back has beyond it is laid aside and drawn first: otherwise nearly all candidates would be refused. The only arc
+ * of a node is taken whatever its bias, since a leaf's way back could be refused a million times (p = 1000, q = 0.001).
  *
  * Where a node has no arcs the walk ends; its other places are DRAW_NONE, as if subsampling had dropped them.
  *
@@ -115,7 +116,7 @@ FN uint32_t walk_try(const struct walks *w, uint32_t seed, uint64_t number, uint
     if (before->id != DRAW_NONE && w->aside > 0 && draw_unit(drawn.word[3]) * ((float)at->degree + w->aside) < w->aside)
         return before->id;
     x = walk_neighbour(w, at, drawn.word[0], drawn.word[1]);
-    return before->id == DRAW_NONE || walk_takes(w, before, x, drawn.word[2]) ? x : DRAW_NONE;
+    return before->id == DRAW_NONE || at->degree == 1 || walk_takes(w, before, x, drawn.word[2]) ? x : DRAW_NONE;
 }
 
 /* A walk that is being drawn. */

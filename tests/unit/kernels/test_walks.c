@@ -182,6 +182,29 @@ static void test_walks_differ(void **state) {
     free(g);
 }
 
+/* Nodes 1 .. hang on node 0 alone, so that every second step goes back, however little that weighs. */
+static void test_the_only_arc_is_taken_at_once(void **state) {
+    enum { LEAVES = 9, LENGTH = 21 };
+    uint64_t starts[LEAVES + 2] = {0};
+    uint32_t neighbours[2 * LEAVES], ids[LENGTH];
+    for (uint32_t leaf = 1; leaf <= LEAVES; leaf++) {
+        neighbours[leaf - 1] = leaf;
+        neighbours[LEAVES + leaf - 1] = 0;
+        starts[leaf] = LEAVES + leaf - 1;
+    }
+    starts[LEAVES + 1] = 2 * LEAVES;
+    struct walks w = {.starts = starts, .neighbours = neighbours, .nodes = LEAVES + 1, .arcs = 2 * LEAVES, .length = LENGTH};
+    w.per_node = 1;
+    walks_set_biases(&w, 1000, 0.001, 0);
+    for (uint64_t number = 0; number < 20; number++) {
+        struct walk walk = walk_begin(&w, SEED, number, 0, ids);
+        unsigned tries = 0;
+        while (walk_go(&w, SEED, 0, &walk) && tries < 1000) tries++;
+        assert_true(tries < 1000);
+        for (uint32_t i = 1; i < LENGTH; i++) assert_true((ids[i] == 0) != (ids[i - 1] == 0));
+    }
+}
+
 static void test_positions_are_those_of_walks(void **state) {
     struct walks w = {.nodes = (uint64_t)1 << 32, .per_node = 10, .length = 80};
     assert_true(walks_count(&w) == (uint64_t)10 << 32 && walks_positions(&w) == (uint64_t)800 << 32);
@@ -197,6 +220,7 @@ int main(void) {
         cmocka_unit_test(test_a_wrong_law_is_seen),
         cmocka_unit_test(test_every_node_begins_a_walk_in_each_pass),
         cmocka_unit_test(test_walks_differ),
+        cmocka_unit_test(test_the_only_arc_is_taken_at_once),
         cmocka_unit_test(test_positions_are_those_of_walks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
