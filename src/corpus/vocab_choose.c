@@ -98,9 +98,9 @@ static void add_up(const struct word_counts *counts, struct vocab *vocab, uint64
 
 /* Fails where tokens that a program gave, and that have no file's name, are none. */
 static int nothing_given(const struct corpus_options *options) {
-    return fail("the corpus that was given is empty: %s", corpus_formats[options->format].edges
-                                                         ? "no edge (from a node to itself, or of weight 0, is none)"
-                                                         : "not one word");
+    return fail("the corpus that was given is empty: %s",
+                corpus_formats[options->format].edges ? "no edge (from a node to itself, or of weight 0, is none)"
+                                                      : "not one word");
 }
 
 static int no_word(const struct word_counts *counts, const struct vocab *vocab, const struct corpus_options *options,
