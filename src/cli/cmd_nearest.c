@@ -96,13 +96,16 @@ static int choose_tables(struct asking *asking, const char *query, const char *a
     return 0;
 }
 
-/* sptx-w2v nearest RUN WORD... [--k=10] [--metric=cosine|dot] [--query=TABLE] [--among=TABLE] [--lists] [--titles=FILE] */
+/* sptx-w2v nearest RUN WORD... [--k=10] [--metric=cosine|dot] [--table=TABLE] [--query=TABLE] [--among=TABLE] [--lists]
+ * [--titles=FILE] */
 int cmd_nearest(int argc, char **argv) {
-    const char *k_text = NULL, *metric_name = "cosine", *query = NULL, *among = NULL, *titles = NULL;
+    const char *k_text = NULL, *metric_name = "cosine", *table = NULL, *query = NULL, *among = NULL;
+    const char *titles = NULL;
     int lists = 0;
-    const struct option options[] = {{.name = "k", .text = &k_text},      {.name = "metric", .text = &metric_name},
+    const struct option options[] = {{.name = "k", .text = &k_text},      {.name = "table", .text = &table},
+                                     {.name = "metric", .text = &metric_name}, {.name = "lists", .flag = &lists},
                                      {.name = "query", .text = &query},   {.name = "among", .text = &among},
-                                     {.name = "titles", .text = &titles}, {.name = "lists", .flag = &lists}, {0}};
+                                     {.name = "titles", .text = &titles}, {0}};
     struct arguments arguments;
     struct asking asking = {.k = 0};
     struct config config = {.name = NULL};
@@ -114,6 +117,8 @@ int cmd_nearest(int argc, char **argv) {
         fail_usage("nearest wants a run directory and at least one word; see 'sptx-w2v help nearest'");
         goto out;
     }
+    if (!query) query = table;
+    if (!among) among = table;
     int metric = search_metric_named(metric_name);
     if (metric < 0 || (query && model_view_named(query) < 0) || (among && model_view_named(among) < 0)) goto out;
     if (arguments_config(&config, 0, NULL, &arguments) || model_open(&asking.model, arguments.given[0])) goto out;

@@ -99,7 +99,7 @@ const struct command commands[] = {
      "  --lists       the rows of lists, too, behind those of items\n"
      "\n" TABLES_HELP},
     {"nearest", cmd_nearest,
-     "nearest RUN WORD... [--k=10] [--metric=cosine|dot] [--query=TABLE] [--among=TABLE] "
+     "nearest RUN WORD... [--k=10] [--metric=cosine|dot] [--table=TABLE] [--query=TABLE] [--among=TABLE] "
      "[--lists] [--titles=FILE]",
      "the words nearest to words: lines of word <TAB> score",
      RUN_HELP
@@ -107,6 +107,7 @@ const struct command commands[] = {
      "\n"
      "  --k=10              how many\n"
      "  --metric=cosine     or dot\n"
+     "  --table=TABLE       both of the following\n"
      "  --query=TABLE       which table the word's vector comes from: target, context, their sum, normsum (each of unit\n"
      "                      length first), or propagated\n"
      "  --among=TABLE       which table is searched, likewise; where one of the two is given, the other is target\n"

@@ -67,7 +67,7 @@ static int read_weight(const struct table_line *columns, const struct columns_fo
     if (weights == WEIGHTS_AUTO && !is_number) return 0;
     if (weights == WEIGHTS_AUTO)
         return fail("'%s' line %" PRIu64
-                    ": the edge has a weight, '%.*s', and the first edges of the corpus have none; set "
+                    ": the edge has a weight, '%.*s', and not all of the first edges have one; set "
                     "graph.weights to yes or no",
                     path, line, text_shown(length), word);
     if (is_number && !edges_weight(value, weight)) return 0;

@@ -182,8 +182,8 @@ static int sort_group(struct writing *w, struct group *group, struct graph_sort 
     for (uint64_t i = 0; i < rows; i++) sort->ends[i] = w->at[group->first + i] - group->begin;
     if (graph_sort(sort, w->neighbours + group->begin, w->weights ? w->weights + group->begin : NULL, rows,
                    w->wanted->nodes))
-        return fail("the weights of an edge of node %" PRIu64 " to %" PRIu32
-                    " add up to more than 32 bits hold (3.4e38)",
+        return fail("the weights of the edge from row %" PRIu64 " to row %" PRIu32
+                    " of the vocabulary add up to more than 32 bits hold (3.4e38)",
                     group->first + sort->wrong_row, sort->wrong_neighbour);
     for (uint64_t i = 0; i < rows; i++) w->at[group->first + i] = sort->ends[i] - (i ? sort->ends[i - 1] : 0);
     group->kept = sort->ends[rows - 1];

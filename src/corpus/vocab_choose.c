@@ -96,6 +96,13 @@ static void add_up(const struct word_counts *counts, struct vocab *vocab, uint64
     }
 }
 
+/* Fails where tokens that a program gave, and that have no file's name, are none. */
+static int nothing_given(const struct corpus_options *options) {
+    return fail("the corpus that was given is empty: %s",
+                corpus_formats[options->format].edges ? "no edge (from a node to itself, or of weight 0, is none)"
+                                                      : "not one word");
+}
+
 static int no_word(const struct word_counts *counts, const struct vocab *vocab, const struct corpus_options *options,
                    uint64_t corpus_bytes, const struct candidate *top) {
     const char *format = corpus_formats[options->format].name;
@@ -104,6 +111,7 @@ static int no_word(const struct word_counts *counts, const struct vocab *vocab, 
         return fail("the corpus '%s' has no pair with a rating of at least %g (corpus.min_rating) in its %" PRIu64
                     " bytes",
                     options->path, options->min_rating, corpus_bytes);
+    if (!vocab->tokens && !*options->path) return nothing_given(options);
     if (!vocab->tokens && corpus_formats[options->format].edges)
         return fail("the corpus '%s' has no edge in its %" PRIu64 " bytes (from a node to itself, or of weight 0, is none)",
                     options->path, corpus_bytes);

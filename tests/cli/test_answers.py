@@ -32,7 +32,9 @@ def test_a_paper_without_a_line_has_neighbours(sptx, papers):
     found = near(sptx, "290", "--k=10")
     assert sum(int(paper) % 6 == 290 % 6 for paper in found) >= 9
     assert found == near(sptx, "290", "--k=10", "--query=sum", "--among=sum")
+    assert found == near(sptx, "290", "--k=10", "--table=sum")
     assert near(sptx, "290", "--query=context", "--among=context") != found
+    assert near(sptx, "290", "--query=context") == near(sptx, "290", "--table=target", "--query=context")
     said = sptx.refuses("nearest", "run", "290", "--query=target")
     assert said == ("'290' was never trained as a target in 'run': its row there is what it began as; ask the table context, "
                     "or sum")

@@ -150,6 +150,7 @@ def test_what_is_no_graph(tmp_path):
     refused(TypeError, "is no graph", 7)
     refused(ValueError, "has no attribute 'weight'", Networkx([(1, 2, {"weight": 1}), (2, 3, {})], False))
     refused(TypeError, "name of its edges' attribute", Networkx([], False), weights=[1])
+    refused(sptx.Error, "the corpus that was given is empty: no edge", [(1, 1)])
     refused(sptx.Error, "weight -1 of edge 1", [(1, 2, 1), (2, 3, -1)])
     refused(sptx.Error, "weight nan of edge 0", [(1, 2, float("nan"))])
     refused(sptx.Error, "the edges have none", [(1, 2)], keys={"graph.weights": "yes"})

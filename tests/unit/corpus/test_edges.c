@@ -120,7 +120,7 @@ static void bad_edges_name_their_line(void **state) {
     for (size_t i = 0; i < sizeof weights / sizeof *weights; i++)
         assert_edges(weights[i][0], WEIGHTS_YES, weights[i][1]);
     assert_edges("1 2\n2 3 .5\n", WEIGHTS_AUTO,
-                 "line 2: the edge has a weight, '.5', and the first edges of the corpus have none; set graph.weights "
+                 "line 2: the edge has a weight, '.5', and not all of the first edges have one; set graph.weights "
                  "to yes or no");
 }
 
