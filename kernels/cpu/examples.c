@@ -39,6 +39,7 @@ struct build {
     uint32_t epoch;
     int held_out;
     uint64_t before; /* an example's own number less its place in this build */
+    uint64_t count;  /* of examples */
 };
 
 /* Opens a block of an example that may take up to t targets and c contexts. */
@@ -126,10 +127,10 @@ static int fill_piece(const struct build *build, const struct strip *strip, uint
     struct cpu_piece *p = build->piece;
     struct strip_draws draws = strip_draws();
     struct strip_walk back = {first, -1}, on = {first - 1, 1};
-    uint64_t most = end - first + 2 * (uint64_t)s->window, behind = 0;
+    uint64_t most = build->count + 2 * (uint64_t)s->window, behind = 0;
     uint32_t id;
-    if (mem_grow(&p->id, &p->capacity, most, sizeof *p->id, "a sentence") ||
-        mem_grow(&p->at, &p->at_capacity, most, sizeof *p->at, "a sentence"))
+    if (mem_reserve(&p->id, &p->capacity, most, sizeof *p->id, "a sentence") ||
+        mem_reserve(&p->at, &p->at_capacity, most, sizeof *p->at, "a sentence"))
         return -1;
     p->count = 0;
     while (p->count < s->window && (id = strip_next(s, strip, &back, build->epoch, &draws)) != DRAW_NONE)
@@ -255,7 +256,7 @@ static int build_of_walks(struct build *build, uint64_t first, uint64_t count) {
 
 int cpu_build(const struct example_source *s, struct cpu_piece *p, struct cpu_blocks *b, uint32_t epoch, uint64_t first,
               uint64_t count, int held_out) {
-    struct build build = {s, p, b, epoch, held_out, first};
+    struct build build = {s, p, b, epoch, held_out, first, count};
     if (!count) return 0;
     if (s->walks.length) return build_of_walks(&build, first, count);
     if (!s->shuffle) return build_in_order(&build, first, count);
