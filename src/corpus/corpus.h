@@ -88,6 +88,7 @@ void corpus_read_as(struct corpus *corpus, const struct corpus_options *options)
 /* Bytes of a word: the default of max_word, and the most that it allows. */
 enum { CORPUS_WORD = 1 << 20, CORPUS_WORD_MOST = 64 << 20 };
 
+enum { CORPUS_LOOK_FILES = 16 }; /* so many files tell what a corpus of many holds */
 /* Gives `take` the first bytes of the first files, in whole lines, one block a file, as corpus_next() would give them.
  * `take` returns 0, or -1 after fail(). It serves a look at the data before all of it is read. */
 int corpus_look(const struct corpus *corpus, const struct corpus_options *options, uint64_t files,

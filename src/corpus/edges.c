@@ -109,8 +109,6 @@ int edges_next(struct corpus_cursor *cursor, const struct corpus_block *block, e
 
 /* ---- are there weights? ---- */
 
-enum { FILES_MOST = 16 }; /* files that are looked at */
-
 struct looks {
     uint64_t edges, weighted;
 };
@@ -132,6 +130,6 @@ static int take(void *user, const struct corpus_block *block) {
 
 int edges_look_weighted(const struct corpus *corpus, const struct corpus_options *options) {
     struct looks looks = {0};
-    if (corpus_look(corpus, options, FILES_MOST, take, &looks)) return -1;
+    if (corpus_look(corpus, options, CORPUS_LOOK_FILES, take, &looks)) return -1;
     return looks.edges && looks.weighted == looks.edges;
 }

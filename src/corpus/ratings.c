@@ -9,9 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Files of a corpus that are looked at, at most. */
-enum { FILES_MOST = 16 };
-
 /* A lowest rating is proposed only where no rating is above RATING_MOST, and where KEPT_LEAST in a hundred are kept.
  * Counts of plays and times have far higher values, of which hardly any are in the upper part. */
 enum { RATING_MOST = 1000, KEPT_LEAST = 5 };
@@ -63,7 +60,7 @@ static void say(const struct ratings *ratings) {
 int ratings_note(const struct corpus *corpus, const struct corpus_options *options) {
     struct ratings ratings = {.least = INFINITY, .most = -INFINITY};
     if (!corpus_formats[options->format].ratings || !isinf(options->min_rating) || corpus_stream(corpus)) return 0;
-    int result = corpus_look(corpus, options, FILES_MOST, take, &ratings);
+    int result = corpus_look(corpus, options, CORPUS_LOOK_FILES, take, &ratings);
     if (!result && ratings.count && ratings.least < ratings.most) say(&ratings);
     free(ratings.values);
     return result;

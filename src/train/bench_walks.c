@@ -10,12 +10,11 @@ enum { WALKS_FIRST = 4096 };
 static int draw(struct bench_walks *out, const struct session *s, double seconds) {
     const struct walks *w = &s->examples.source.walks;
     uint64_t all = walks_count(w), count = WALKS_FIRST < all ? WALKS_FIRST : all, at = 0, calls = 0;
-    double took = 0;
     while (out->seconds < seconds) {
         if (at + count > all) at = 0;
         double began = progress_now();
         if (s->ops->draw_walks(s->backend, 0, at, count, NULL)) return -1;
-        took = progress_now() - began;
+        double took = progress_now() - began;
         at += count;
         if (took < seconds / 20 && 2 * count <= all && !out->walks) {
             count *= 2;
