@@ -11,6 +11,7 @@ void walks_set_biases(struct walks *walks, double p, double q, int directed) {
     int apart = !directed && !walks->alias && back > others;
     double most = apart || back < others ? others : back;
     walks->biased = p != 1 || q != 1;
+    walks->mutual = !directed;
     walks->aside = apart ? (float)((back - others) / others) : 0;
     walks->back = threshold(apart ? 1 : back / most);
     walks->near_ = threshold(1 / most);

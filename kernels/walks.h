@@ -41,6 +41,7 @@ struct walks {
     uint32_t length;            /* nodes of a walk; 0: there is no graph, examples come from a corpus */
     uint32_t per_node;          /* walks that begin at each node, an epoch */
     int biased;                 /* 0: first order */
+    int mutual;                 /* 1: undirected, every arc has one back */
     uint32_t back, near_, away; /* thresholds of 2^32 by which a candidate is taken: the way back, one beside `before`, any other */
     float aside;                /* what the way back weighs beyond the largest other bias, in units of that */
 };
@@ -99,13 +100,21 @@ FN uint32_t walk_step(const struct walks *w, uint32_t seed, uint64_t number, uin
     return walk_neighbour(w, at, step & 1 ? drawn->word[2] : drawn->word[0], step & 1 ? drawn->word[3] : drawn->word[1]);
 }
 
+/* Returns 1 where an arc leads from a node to the node `to`. Where arcs are mutual the one with fewer of them is searched. */
+FN int walk_are_linked(const struct walks *w, const struct walk_node *from, uint32_t to) {
+    struct walk_node other;
+    if (!w->mutual) return walk_has_arc(w, from, to);
+    other = walk_node(w, to);
+    return other.degree < from->degree ? walk_has_arc(w, &other, from->id) : walk_has_arc(w, from, to);
+}
+
 /* Returns 1 where a candidate is taken. */
 FN int walk_takes(const struct walks *w, const struct walk_node *before, uint32_t x, uint32_t drawn) {
     uint32_t least = w->near_ < w->away ? w->near_ : w->away;
     if (x == before->id) return drawn <= w->back;
     if (drawn <= least) return 1;
     if (w->near_ == w->away) return 0;
-    return drawn <= (walk_has_arc(w, before, x) ? w->near_ : w->away);
+    return drawn <= (walk_are_linked(w, before, x) ? w->near_ : w->away);
 }
 
 /* Returns the next node of a biased walk, or DRAW_NONE where the try failed. */
@@ -119,48 +128,49 @@ FN uint32_t walk_try(const struct walks *w, uint32_t seed, uint64_t number, uint
     return before->id == DRAW_NONE || at->degree == 1 || walk_takes(w, before, x, drawn.word[2]) ? x : DRAW_NONE;
 }
 
-/* A walk that is being drawn. */
+/* A walk that is being drawn: its node number `step` is `at`. */
 struct walk {
     uint64_t number;
     struct walk_node at, before; /* before.id: DRAW_NONE at the first step */
     struct draw4 drawn;
     uint32_t step, tries;
-    uint32_t *ids; /* [length] */
 };
 
-FN struct walk walk_begin(const struct walks *w, uint32_t seed, uint64_t number, uint32_t epoch, uint32_t *ids) {
+FN struct walk walk_begin(const struct walks *w, uint32_t seed, uint64_t number, uint32_t epoch) {
     struct walk walk;
     walk.number = number;
     walk.at = walk.before = walk_node(w, walk_start(w, seed, number, epoch));
     walk.before.id = DRAW_NONE;
     for (int i = 0; i < 4; i++) walk.drawn.word[i] = 0;
     walk.step = walk.tries = 0;
-    walk.ids = ids;
-    ids[0] = walk.at.id;
     return walk;
 }
 
-/* Tries to go a step on. Returns 0 where the walk has ended and all its places are written. */
+/* Tries to go a step on, which biases may refuse. Returns 0 where the walk has ended. */
 FN int walk_go(const struct walks *w, uint32_t seed, uint32_t epoch, struct walk *walk) {
     uint32_t next;
-    if (walk->step + 1 >= w->length || !walk->at.degree) {
-        while (++walk->step < w->length) walk->ids[walk->step] = DRAW_NONE;
-        return 0;
-    }
+    if (walk->step + 1 >= w->length || !walk->at.degree) return 0;
     next = w->biased ? walk_try(w, seed, walk->number, epoch, walk->tries, &walk->at, &walk->before)
                      : walk_step(w, seed, walk->number, epoch, walk->step, &walk->at, &walk->drawn);
     walk->tries++;
     if (next == DRAW_NONE) return 1;
-    walk->ids[++walk->step] = next;
+    walk->step++;
     walk->before = walk->at;
     walk->at = walk_node(w, next);
     return 1;
 }
 
+/* Writes what a walk that ended at its node number `last` leaves empty of its places, [length]. */
+FN void walk_end(const struct walks *w, uint32_t last, uint32_t *ids) {
+    for (uint32_t step = last + 1; step < w->length; step++) ids[step] = DRAW_NONE;
+}
+
 /* Writes the nodes of a walk, [length]. */
 FN void walk_draw(const struct walks *w, uint32_t seed, uint64_t number, uint32_t epoch, uint32_t *ids) {
-    struct walk walk = walk_begin(w, seed, number, epoch, ids);
-    while (walk_go(w, seed, epoch, &walk)) continue;
+    struct walk walk = walk_begin(w, seed, number, epoch);
+    do ids[walk.step] = walk.at.id;
+    while (walk_go(w, seed, epoch, &walk));
+    walk_end(w, walk.step, ids);
 }
 
 /* ---- as a corpus ----

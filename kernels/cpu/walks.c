@@ -11,13 +11,26 @@ enum {
 
 /* Draws at most SIDE_BY_SIDE walks. */
 static void draw_together(const struct example_source *s, uint64_t first, uint64_t count, uint32_t epoch, uint32_t *ids) {
-    struct walk walk[SIDE_BY_SIDE];
-    uint64_t going = count;
-    for (uint64_t i = 0; i < count; i++) walk[i] = walk_begin(&s->walks, s->seed, first + i, epoch, ids + i * s->walks.length);
-    while (going)
-        for (uint64_t i = 0; i < going;)
-            if (walk_go(&s->walks, s->seed, epoch, &walk[i])) i++;
-            else walk[i] = walk[--going];
+    struct {
+        struct walk walk;
+        uint32_t *ids;
+    } going[SIDE_BY_SIDE];
+    uint64_t left = count;
+    for (uint64_t i = 0; i < count; i++) {
+        going[i].walk = walk_begin(&s->walks, s->seed, first + i, epoch);
+        going[i].ids = ids + i * s->walks.length;
+        going[i].ids[0] = going[i].walk.at.id;
+    }
+    while (left)
+        for (uint64_t i = 0; i < left;) {
+            struct walk *walk = &going[i].walk;
+            if (walk_go(&s->walks, s->seed, epoch, walk)) {
+                going[i++].ids[walk->step] = walk->at.id;
+            } else {
+                walk_end(&s->walks, walk->step, going[i].ids);
+                going[i] = going[--left];
+            }
+        }
 }
 
 void cpu_draw(const struct example_source *s, uint64_t first, uint64_t count, uint32_t epoch, uint32_t *ids) {

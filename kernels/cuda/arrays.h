@@ -185,8 +185,8 @@ static inline struct walks_bytes walks_bytes(const struct walks *w, uint64_t pos
     bytes.starts = (walks_at_most(w, positions) + 1) * sizeof(uint64_t);
     return bytes;
 }
-/* Positions of lock-free training whose walks are drawn at once: enough that the launches cost nothing. */
-enum { WALKED_AT_ONCE = 1 << 24 };
+/* Positions of lock-free training whose walks are drawn at once: enough to fill a GPU several times over. */
+enum { WALKED_AT_ONCE = 1 << 25 };
 
 /* Returns how many batches are made at once, each by a builder with scratch of its own. Making a batch is a chain of
  * short kernels, which takes longer than the step of a small batch: each stage then has a builder. Large batches keep

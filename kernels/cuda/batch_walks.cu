@@ -8,6 +8,47 @@ namespace {
 
 enum { THREADS = 128 };
 
+/* The newest eight places of a walk, held back until all can be written at once: 32 bytes, the least that memory writes. Written
+ * one by one, each for itself would leave the cache before the next came, since every step of every walk reads from anywhere. */
+struct held_places {
+    enum { MOST = 8 };
+    uint32_t *ids; /* the walk's places */
+    uint32_t held[MOST] = {};
+
+    __device__ explicit held_places(uint32_t *places) : ids(places) {}
+    __device__ void write(uint32_t step, uint32_t id) {
+#pragma unroll
+        for (int i = 0; i < MOST - 1; i++) held[i] = held[i + 1];
+        held[MOST - 1] = id;
+        if (step % MOST == MOST - 1) write_whole(ids + step - (MOST - 1));
+    }
+    __device__ void write_whole(uint32_t *to) const {
+        if ((uintptr_t)to % sizeof(uint4) == 0) {
+            ((uint4 *)to)[0] = make_uint4(held[0], held[1], held[2], held[3]);
+            ((uint4 *)to)[1] = make_uint4(held[4], held[5], held[6], held[7]);
+            return;
+        }
+#pragma unroll
+        for (int i = 0; i < MOST; i++) to[i] = held[i];
+    }
+    /* Writes the places that do not make eight. */
+    __device__ void end(uint32_t length) const {
+#pragma unroll
+        for (uint32_t i = 1; i < MOST; i++)
+            if (i <= length % MOST) ids[length - i] = held[MOST - i];
+    }
+};
+
+__device__ void draw_walk(const struct walks &w, uint32_t seed, uint64_t number, uint32_t epoch, uint32_t *ids) {
+    struct walk walk = walk_begin(&w, seed, number, epoch);
+    struct held_places places(ids);
+    places.write(0, walk.at.id);
+    for (uint32_t step = 0; walk_go(&w, seed, epoch, &walk);)
+        if (walk.step != step) places.write(step = walk.step, walk.at.id);
+    for (uint32_t step = walk.step + 1; step < w.length; step++) places.write(step, DRAW_NONE);
+    places.end(w.length);
+}
+
 /* Draws the walks that a source has at hand, where its ids and starts are. */
 __device__ void draw_walks(const struct example_source &s, uint32_t epoch) {
     uint64_t number = s.first_sentence + (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
@@ -15,7 +56,7 @@ __device__ void draw_walks(const struct example_source &s, uint32_t epoch) {
     uint64_t *starts = (uint64_t *)(uintptr_t)s.starts;
     if (number > s.sentences) return;
     starts[number] = number * s.walks.length;
-    if (number < s.sentences) walk_draw(&s.walks, s.seed, number, epoch, ids + number * s.walks.length);
+    if (number < s.sentences) draw_walk(s.walks, s.seed, number, epoch, ids + number * s.walks.length);
 }
 
 /* A batch's source is read from memory, as a captured graph needs it, and once: what walks write might otherwise be it. */

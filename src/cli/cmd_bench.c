@@ -28,7 +28,6 @@ int bench_run_arguments(struct arguments *arguments, struct bench_call *call, st
                                      {0}};
     *length = (struct bench_length){.seconds = 10};
     if (bench_arguments(arguments, call, options, ANY_SECTION)) return -1;
-    if (!call->config_path) return fail_usage("%s wants a CONFIG.ini", call->name);
     if (arguments_number("bench", "steps", steps, 1, (uint64_t)1 << 48, &length->steps)) return -1;
     if (seconds && (text_time(seconds, &length->seconds) || !(length->seconds > 0)))
         return fail_usage("bench: --seconds = '%s' is not a time", seconds);

@@ -101,7 +101,6 @@ def test_transfer_wants_a_gpu(sptx):
 @pytest.mark.parametrize("arguments, said", [
     ([], "bench wants transfer, train, ranks, walks or memory"),
     (["speed"], "bench has no 'speed'"),
-    (["train"], "bench train wants a CONFIG.ini"),
     (["train", "run.ini", "--seconds=soon"], "--seconds = 'soon' is not a time"),
     (["train", "run.ini", "--steps=0"], "steps"),
     (["memory", "--rows=many"], "rows"),
@@ -110,11 +109,20 @@ def test_transfer_wants_a_gpu(sptx):
     (["train", "run.ini", "--rows=5"], "bench train has no option '--rows'"),
     (["--steps=5", "transfer"], "bench transfer has no option '--steps'"),
     (["train", "run.ini", "other.ini"], "bench train wants one configuration file, 2 given"),
-    (["ranks"], "bench ranks wants a CONFIG.ini"),
 ])
 def test_wrong_calls(sptx, arguments, said):
     sptx.config()
     assert said in sptx.refuses("bench", *arguments, code=2)
+
+
+@pytest.mark.parametrize("kind", ["train", "ranks", "walks"])
+def test_without_a_configuration_file(sptx, kind):
+    """Keys on the command line are enough, and a corpus is asked for where none of them names one."""
+    assert "corpus.path is empty" in sptx.refuses("bench", kind)
+    edges = sptx.path("edges.tsv")
+    edges.write_text("".join(f"{i}\t{(i * 7 + 1) % 50}\n" for i in range(50)))
+    told = sptx("bench", kind, f"--corpus.path={edges}", "--corpus.format=graph", "--seconds=0.05", "--device.backend=cpu").stdout
+    assert "words/s" in told or "steps/s" in told
 
 
 def test_the_simulation_of_ranks_begins_where_one_gpu_was_measured():

@@ -197,9 +197,10 @@ static void test_the_only_arc_is_taken_at_once(void **state) {
     w.per_node = 1;
     walks_set_biases(&w, 1000, 0.001, 0);
     for (uint64_t number = 0; number < 20; number++) {
-        struct walk walk = walk_begin(&w, SEED, number, 0, ids);
+        struct walk walk = walk_begin(&w, SEED, number, 0);
         unsigned tries = 0;
-        while (walk_go(&w, SEED, 0, &walk) && tries < 1000) tries++;
+        do ids[walk.step] = walk.at.id;
+        while (walk_go(&w, SEED, 0, &walk) && ++tries < 1000);
         assert_true(tries < 1000);
         for (uint32_t i = 1; i < LENGTH; i++) assert_true((ids[i] == 0) != (ids[i - 1] == 0));
     }
