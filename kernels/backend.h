@@ -16,6 +16,7 @@
 
 #include "draws.h"
 #include "examples.h"
+#include "filter.h"
 #include "losses.h"
 #include "optimizers.h"
 #include "record.h"
@@ -273,6 +274,8 @@ struct backend_ops {
 
     int (*hogwild)(struct backend *backend, const struct hogwild_request *request, struct hogwild_result *result);
     int (*topk)(struct backend *backend, const struct topk_request *request);
+    /* Spreads rows over a graph (filter.h). Returns 1, with nothing changed, where the GPU has not the memory for it. */
+    int (*filter)(struct backend *backend, const struct filter_request *request);
 
     /* Measuring (bench.h); NULL without a GPU. */
     int (*bench_transfer)(struct backend *backend, const struct bench_request *request, struct bench_times *times);

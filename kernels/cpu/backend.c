@@ -219,4 +219,5 @@ const struct backend_ops backend_cpu = {
     .draw_walks = cpu_draw_walks,
     .hogwild = cpu_hogwild,
     .topk = topk,
+    .filter = cpu_filter,
 };

@@ -189,8 +189,10 @@ void cpu_estimate(const struct estimate_request *request, struct estimate *estim
 /* walks.c. cpu_draw() draws walks into ids [count x length], in the caller's thread. */
 void cpu_draw(const struct example_source *source, uint64_t first, uint64_t count, uint32_t epoch, uint32_t *ids);
 int cpu_draw_walks(struct backend *backend, uint32_t epoch, uint64_t first, uint64_t count, uint32_t *ids);
+
 int cpu_step(struct backend *backend, unsigned stage, const struct step_request *request);
 int cpu_hogwild(struct backend *backend, const struct hogwild_request *request, struct hogwild_result *result);
+int cpu_filter(struct backend *backend, const struct filter_request *request);
 
 /* ---- updates of rows (update.c) ---- */
 

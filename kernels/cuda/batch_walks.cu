@@ -1,6 +1,6 @@
-/* batch_walks: where the corpus is a graph, draws the walks that hold a batch's positions, or those of a part of lock-free
- * training, just before they are used. Kernels then read them as they read sentences. kernels/walks.h says what is drawn; here each
- * thread draws a walk.
+/* batch_walks: where the corpus is a graph, draws the walks that hold a batch's positions, or those of a part of
+ * lock-free training, just before they are used. Kernels then read them as they read sentences. kernels/walks.h says
+ * what is drawn; here each thread draws a walk.
  */
 #include "cuda.cuh"
 
@@ -8,14 +8,16 @@ namespace {
 
 enum { THREADS = 128 };
 
-/* The newest eight places of a walk, held back until all can be written at once: 32 bytes, the least that memory writes. Written
- * one by one, each for itself would leave the cache before the next came, since every step of every walk reads from anywhere. */
+/* The newest eight places of a walk, held back until all can be written at once: 32 bytes, the least that memory
+ * writes. Written one by one, each for itself would leave the cache before the next came, since every step of every
+ * walk reads from anywhere. */
 struct held_places {
     enum { MOST = 8 };
     uint32_t *ids; /* the walk's places */
     uint32_t held[MOST] = {};
 
-    __device__ explicit held_places(uint32_t *places) : ids(places) {}
+    __device__ explicit held_places(uint32_t *places) : ids(places) {
+    }
     __device__ void write(uint32_t step, uint32_t id) {
 #pragma unroll
         for (int i = 0; i < MOST - 1; i++) held[i] = held[i + 1];
@@ -59,7 +61,8 @@ __device__ void draw_walks(const struct example_source &s, uint32_t epoch) {
     if (number < s.sentences) draw_walk(s.walks, s.seed, number, epoch, ids + number * s.walks.length);
 }
 
-/* A batch's source is read from memory, as a captured graph needs it, and once: what walks write might otherwise be it. */
+/* A batch's source is read from memory, as a captured graph needs it, and once: what walks write might otherwise be it.
+ */
 __global__ void __launch_bounds__(THREADS) draw_for_batch(const struct example_request *request) {
     const struct example_source source = request->source;
     draw_walks(source, request->epoch);
@@ -86,13 +89,15 @@ void cuda_walks_drop(struct backend *b, struct drawn_walks *drawn) {
     gpu_drop(b, &drawn->starts);
 }
 
-struct example_source cuda_walks_source(const struct backend *b, const struct drawn_walks *drawn, uint64_t first, uint64_t count) {
+struct example_source cuda_walks_source(const struct backend *b, const struct drawn_walks *drawn, uint64_t first,
+                                        uint64_t count) {
     const struct example_source *s = &b->source.view;
     return example_of_walks(s, walks_of(&s->walks, first, count), (const uint32_t *)drawn->ids.data,
                             (const uint64_t *)drawn->starts.data);
 }
 
-int cuda_walks_draw_batch(const struct example_request *request, const struct example_request *on_host, cudaStream_t stream) {
+int cuda_walks_draw_batch(const struct example_request *request, const struct example_request *on_host,
+                          cudaStream_t stream) {
     draw_for_batch<<<blocks_of(&on_host->source, on_host->count), THREADS, 0, stream>>>(request);
     CK_LAUNCH("draw_for_batch");
     return 0;
@@ -114,7 +119,8 @@ int cuda_draw_walks(struct backend *b, uint32_t epoch, uint64_t first, uint64_t 
         struct example_source source = cuda_walks_source(b, drawn, (first + at) * length, walks * length);
         if (cuda_walks_draw_part(&source, epoch, walks * length, b->compute)) return -1;
         if (!ids) continue;
-        CK(cudaMemcpyAsync(ids + at * length, drawn->ids.data, walks * length * sizeof *ids, cudaMemcpyDeviceToHost, b->compute));
+        CK(cudaMemcpyAsync(ids + at * length, drawn->ids.data, walks * length * sizeof *ids, cudaMemcpyDeviceToHost,
+                           b->compute));
         CK(cudaStreamSynchronize(b->compute)); /* the next walks are drawn in the same place */
     }
     CK(cudaStreamSynchronize(b->compute));

@@ -12,8 +12,9 @@
  *   by_id_*     by_id has the story of rows by id
  *   ranks_*     ranks_exchange, ranks_nccl, ranks_heartbeat: several processes
  *   search_*    search_topk, with search_blas
+ *   filter      rows of nodes, spread over a finished run's graph
  *   for all     values: how a column is stored; warp, older_cards; arrays and estimate: sizes; bench; absent, where there is no
- *   nvcc
+ *               nvcc
  *
  * A row of a batch is worked on where it lies on the GPU: in its table (gpu place, hot rows) or in a slot of the stage
  * (cold rows). Distinct rows of a batch are sorted, so cold ones are the end of the list and slot = place in it - cold_first.

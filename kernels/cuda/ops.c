@@ -32,6 +32,7 @@ const struct backend_ops backend_cuda = {
     .draw_walks = cuda_draw_walks,
     .hogwild = cuda_hogwild,
     .topk = cuda_topk,
+    .filter = cuda_filter,
     .bench_transfer = cuda_bench_transfer,
     .bench_limits = cuda_bench_limits,
 };

@@ -46,9 +46,10 @@ struct rows_view cuda_by_id_view(struct backend *backend, const struct backend_t
 /* batch_walks.cu */
 int cuda_draw_walks(struct backend *backend, uint32_t epoch, uint64_t first, uint64_t count, uint32_t *ids);
 
-/* hogwild.cu, search_topk.cu, bench.cu */
+/* hogwild.cu, search_topk.cu, filter.cu, bench.cu */
 int cuda_hogwild(struct backend *backend, const struct hogwild_request *request, struct hogwild_result *result);
 int cuda_topk(struct backend *backend, const struct topk_request *request);
+int cuda_filter(struct backend *backend, const struct filter_request *request);
 int cuda_bench_transfer(struct backend *backend, const struct bench_request *request, struct bench_times *times);
 int cuda_bench_limits(struct backend *backend, struct bench_limits *limits);
 

@@ -38,7 +38,7 @@ static int make_propagated(struct model *model, struct pool *pool) {
     struct graph graph;
     if (run_graph_open(&graph, model, pool)) return -1;
     float *rows = model_matrix(model, VIEW_NORMSUM, 0, 0);
-    int result = rows ? propagate(rows, model->dim, &graph, pool) : -1;
+    int result = rows ? propagate(rows, model->dim, &graph, run_graph_backend(model), pool) : -1;
     graph_close(&graph);
     if (result)
         free(rows);

@@ -12,14 +12,22 @@ int run_has_graph(const struct model *model) {
     return model->mode == MODE_WALK;
 }
 
+/* Reads the keys that the run was trained with. The caller releases them in any case. */
+static int read_keys(struct config *config, const struct model *model) {
+    *config = (struct config){.name = NULL};
+    char *keys = file_join(model->directory, "config.ini");
+    int result = keys && !config_init(config) && !config_read(config, keys) ? 0 : -1;
+    free(keys);
+    return result;
+}
+
 /* Returns the path of the run's graph, for the caller to free; NULL after fail(). */
 static char *path_of(const struct model *model) {
-    struct config config = {.name = NULL};
-    char *keys = file_join(model->directory, "config.ini"), *path = NULL;
-    if (keys && !config_init(&config) && !config_read(&config, keys))
+    struct config config;
+    char *path = NULL;
+    if (!read_keys(&config, model))
         path = file_join(*config.corpus_cache ? config.corpus_cache : model->directory, "corpus.graph");
     config_release(&config);
-    free(keys);
     return path;
 }
 
@@ -54,4 +62,15 @@ int run_graph_open(struct graph *graph, const struct model *model, struct pool *
     int result = path ? open_path(graph, model, path, pool) : -1;
     free(path);
     return result;
+}
+
+const struct backend_ops *run_graph_backend(const struct model *model) {
+    struct config config;
+    const struct backend_ops *ops = backend_without_gpu(), *named = NULL;
+    if (!read_keys(&config, model)) {
+        named = config_named_backend(&config);
+        if (!named) named = backend_best();
+    }
+    config_release(&config);
+    return named && named->present(NULL, 0) ? named : ops;
 }

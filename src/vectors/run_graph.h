@@ -3,6 +3,7 @@
 #define SPTX_RUN_GRAPH_H
 
 #include "corpus/graph.h"
+#include "kernels/backend.h"
 #include "run/model_files.h"
 
 /* Returns 1 where the run was trained on a graph (corpus.format = graph). */
@@ -11,5 +12,8 @@ int run_has_graph(const struct model *model);
 /* Maps the graph, which lies in the run directory or in corpus.cache, and checks that it is the one that was trained
  * on. Its nodes are the model's rows. Returns 0, or -1 after fail(). */
 int run_graph_open(struct graph *graph, const struct model *model, struct pool *pool);
+
+/* Returns the backend that the run was trained by, or the processor where that is not here. */
+const struct backend_ops *run_graph_backend(const struct model *model);
 
 #endif

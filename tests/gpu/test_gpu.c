@@ -31,6 +31,7 @@
  *   managed rows, or pinned (SPTX_PIN_ROWS)    tests/cli/test_backends, tests/python/test_gpu, scripts/check_gpu: gpu/pinned
  *   CPU_GRAIN, more threads than rows          random: batches of 127 to 129, 1 to 16 threads
  *   of hogwild.cu and search_topk.cu                  hogwild, topk
+ *   COLUMNS and HUB_ARCS of filter.cu                 filter
  *   of lists by id (by_id.cuh)                 tests/python/test_gpu: FEW, NEAR_BYTES, DENSE_BYTES, CLAIMED_MOST, GIVEN
  *
  * Prints a line a failed case and ends with "N passed, N failed"; 2 where there is no GPU.
@@ -82,6 +83,7 @@ int main(int argc, char **argv) {
                  {"hogwild", test_hogwild},
                  {"hogwild-worker", test_hogwild_worker},
                  {"topk", test_topk},
+                 {"filter", test_filter},
                  {"runs", test_runs},
                  {"first", first_rows_on_gpu},
                  {"ids", test_by_id}};

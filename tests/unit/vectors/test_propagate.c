@@ -49,7 +49,7 @@ static void rows_are_those_of_numpy(void **state) {
         float x[NODES * DIM];
         if (weighted) graph.weights = weights;
         memcpy(x, rows, sizeof x);
-        assert_int_equal(propagate(x, DIM, &graph, pool), 0);
+        assert_int_equal(propagate(x, DIM, &graph, &backend_cpu, pool), 0);
         for (int i = 0; i < NODES * NODES; i++)
             assert_true(fabs(product(x + i / NODES * DIM, x + i % NODES * DIM, DIM) - products[weighted][i]) < 1e-4);
     }
@@ -78,7 +78,7 @@ static void threads_change_nothing(void **state) {
             noise = noise * 1664525u + 1013904223u;
             own[i] = (float)((double)noise / 4294967296 - 0.5);
         }
-        assert_int_equal(propagate(own, WIDE, &graph, pool), 0);
+        assert_int_equal(propagate(own, WIDE, &graph, &backend_cpu, pool), 0);
         pool_close(pool);
     }
     assert_memory_equal(x[0], x[1], MANY * WIDE * sizeof **x);
@@ -95,7 +95,7 @@ static void fewer_directions_than_columns(void **state) {
     struct pool *pool = pool_open(1);
     float x[NODES * DIM];
     for (int i = 0; i < NODES * DIM; i++) x[i] = (float)((1 + i / DIM) * (1 + i % DIM));
-    assert_int_equal(propagate(x, DIM, &graph, pool), 0);
+    assert_int_equal(propagate(x, DIM, &graph, &backend_cpu, pool), 0);
     for (int i = 0; i < NODES; i++) {
         assert_true(fabs(fabs((double)x[i * DIM]) - 2) < 1e-5);
         assert_true(x[i * DIM + 1] == 0 && x[i * DIM + 2] == 0);

@@ -1,0 +1,229 @@
+/* filter: spreads rows over a graph on the GPU (kernels/filter.h), as the processor does it in kernels/cpu/filter.c:
+ * the graph, the rows and four arrays of 32 columns lie in the GPU's memory. A warp has a node, and each lane one
+ * column of its neighbours' rows, which are 128 bytes then, wherever they lie. A node with very many arcs is shared out
+ * among the warps of a thread block.
+ *
+ * A library for sparse matrices (cuSPARSE) takes 64-bit numbers of nodes where there are more than 2^31 arcs, twice the
+ * memory of the graph as it is.
+ */
+#include "cuda.cuh"
+
+#include "warp.cuh"
+
+#include <vector>
+
+namespace {
+
+enum {
+    COLUMNS = 32,  /* of one pass: a lane a column */
+    THREADS = 256, /* of a block whose warps have a node each */
+    HUB_THREADS = 1024,
+    HUB_ARCS = 1 << 13 /* arcs from which on a node has a thread block */
+};
+constexpr uint64_t LEFT_FREE = 256 << 20; /* bytes for the driver */
+
+/* What a node's row becomes, from its product with the arcs. */
+enum step { HALVE_FIRST, FIND_FIRST, HALVE_NEXT, FIND_NEXT, GIVE };
+
+struct filter {
+    const uint64_t *starts;
+    const uint32_t *neighbours;
+    const float *weights; /* NULL: all are 1 */
+    uint64_t nodes;
+    float *x;                          /* [nodes x dim] */
+    uint32_t dim, first;               /* first: the column of lane 0 */
+    float *older, *newer, *half, *sum; /* [nodes x COLUMNS] T_i-2 and T_i-1; M T_i-1; the sum of the series */
+    float factor;                      /* of the term */
+};
+
+struct spread_row {
+    float sum, all; /* of the lane's column; of the arcs' weights */
+};
+
+/* Adds the rows of arcs [at, end) in their order. */
+__device__ void add_arcs(const filter &f, const float *in, uint64_t at, uint64_t end, spread_row *row) {
+    for (; at < end; at += 32) {
+        uint32_t count = (uint32_t)min(end - at, (uint64_t)32), neighbour = 0;
+        float weight = 1;
+        if (lane_number() < count) {
+            neighbour = f.neighbours[at + lane_number()];
+            if (f.weights) weight = f.weights[at + lane_number()];
+        }
+#pragma unroll 8
+        for (uint32_t i = 0; i < count; i++) {
+            float own = __shfl_sync(ALL_LANES, weight, i);
+            uint64_t from = __shfl_sync(ALL_LANES, neighbour, i);
+            row->sum += own * __ldg(in + from * COLUMNS + lane_number());
+            row->all += own;
+        }
+    }
+}
+
+__device__ void finish(const filter &f, step what, uint64_t node, spread_row row) {
+    uint64_t i = node * COLUMNS + lane_number();
+    switch (what) {
+    case HALVE_FIRST:
+        f.half[i] = filter_product(f.older[i], row.sum, row.all);
+        break;
+    case HALVE_NEXT:
+        f.half[i] = filter_product(f.newer[i], row.sum, row.all);
+        break;
+    case FIND_FIRST: {
+        float next = filter_product(f.half[i], row.sum, row.all) / 2 - f.older[i];
+        f.newer[i] = next;
+        f.sum[i] += f.factor * next;
+        break;
+    }
+    case FIND_NEXT: {
+        float next = filter_product(f.half[i], row.sum, row.all) - 2 * f.newer[i] - f.older[i];
+        f.older[i] = next;
+        f.sum[i] += f.factor * next;
+        break;
+    }
+    case GIVE:
+        if (f.first + lane_number() < f.dim) f.x[node * f.dim + f.first + lane_number()] = row.sum;
+    }
+}
+
+__device__ const float *input_of(const filter &f, step what) {
+    return what == HALVE_FIRST ? f.older : what == HALVE_NEXT ? f.newer : f.half;
+}
+
+__global__ void __launch_bounds__(THREADS) spread(const filter f, step what) {
+    uint64_t node = ((uint64_t)blockIdx.x * THREADS + threadIdx.x) / 32;
+    const float *in = input_of(f, what);
+    if (node >= f.nodes || f.starts[node + 1] - f.starts[node] >= HUB_ARCS) return;
+    spread_row row = {in[node * COLUMNS + lane_number()], 1};
+    add_arcs(f, in, f.starts[node], f.starts[node + 1], &row);
+    finish(f, what, node, row);
+}
+
+/* The warps take equal shares of a hub's arcs. */
+__global__ void __launch_bounds__(HUB_THREADS) spread_hubs(const filter f, step what, const uint32_t *hubs) {
+    __shared__ spread_row part[HUB_THREADS / 32][COLUMNS];
+    const float *in = input_of(f, what);
+    uint64_t node = hubs[blockIdx.x], start = f.starts[node], warps = HUB_THREADS / 32, warp = threadIdx.x / 32;
+    uint64_t arcs = f.starts[node + 1] - start;
+    spread_row row = {0, 0};
+    add_arcs(f, in, start + arcs * warp / warps, start + arcs * (warp + 1) / warps, &row);
+    part[warp][lane_number()] = row;
+    __syncthreads();
+    if (warp) return;
+    row.sum = in[node * COLUMNS + lane_number()], row.all = 1;
+    for (uint64_t i = 0; i < warps; i++) row.sum += part[i][lane_number()].sum, row.all += part[i][lane_number()].all;
+    finish(f, what, node, row);
+}
+
+/* The first term is the rows themselves; columns behind the last are zeros. */
+__global__ void __launch_bounds__(THREADS) take_columns(const filter f) {
+    uint64_t i = (uint64_t)blockIdx.x * THREADS + threadIdx.x;
+    if (i >= f.nodes * COLUMNS) return;
+    uint32_t column = f.first + (uint32_t)(i % COLUMNS);
+    f.older[i] = column < f.dim ? f.x[i / COLUMNS * f.dim + column] : 0;
+    f.sum[i] = f.factor * f.older[i];
+}
+
+__global__ void __launch_bounds__(THREADS) find_rest(const filter f) {
+    uint64_t i = (uint64_t)blockIdx.x * THREADS + threadIdx.x;
+    if (i >= f.nodes * COLUMNS) return;
+    uint32_t column = f.first + (uint32_t)(i % COLUMNS);
+    f.half[i] = column < f.dim ? f.x[i / COLUMNS * f.dim + column] - f.sum[i] : 0;
+}
+
+struct hub_list {
+    uint32_t *ids; /* on the GPU */
+    unsigned count;
+};
+
+int each_node(const filter &f, const hub_list &hubs, step what, int term) {
+    filter now = f;
+    now.factor = (float)filter_coefficient(term);
+    spread<<<blocks_for(f.nodes * 32, THREADS), THREADS>>>(now, what);
+    CK_LAUNCH("spread");
+    if (hubs.count) spread_hubs<<<hubs.count, HUB_THREADS>>>(now, what, hubs.ids);
+    CK_LAUNCH("spread_hubs");
+    return 0;
+}
+
+int pass_columns(filter f, const hub_list &hubs) {
+    f.factor = (float)filter_coefficient(0);
+    take_columns<<<blocks_for(f.nodes * COLUMNS, THREADS), THREADS>>>(f);
+    CK_LAUNCH("take_columns");
+    if (each_node(f, hubs, HALVE_FIRST, 1) || each_node(f, hubs, FIND_FIRST, 1)) return -1;
+    for (int term = 2; term < FILTER_TERMS; term++) {
+        if (each_node(f, hubs, HALVE_NEXT, term) || each_node(f, hubs, FIND_NEXT, term)) return -1;
+        std::swap(f.older, f.newer);
+    }
+    find_rest<<<blocks_for(f.nodes * COLUMNS, THREADS), THREADS>>>(f);
+    CK_LAUNCH("find_rest");
+    return each_node(f, hubs, GIVE, 0);
+}
+
+/* An array that the GPU has while a call lasts. */
+struct lent_array {
+    void *data;
+    uint64_t bytes;
+    const void *from; /* what fills it; NULL: nothing does */
+};
+
+enum { X, STARTS, NEIGHBOURS, WEIGHTS, HUBS, WORK, ARRAYS };
+
+/* Returns 1 where all fit into the GPU's memory. */
+int have_room(const backend *b, const lent_array *arrays, int *fits) {
+    size_t free_bytes, all;
+    uint64_t wanted = LEFT_FREE;
+    CK(cudaMemGetInfo(&free_bytes, &all));
+    for (int i = 0; i < ARRAYS; i++) wanted += arrays[i].bytes;
+    *fits = wanted <= free_bytes && wanted <= b->gpu_budget - b->gpu_used;
+    return 0;
+}
+
+int lend(backend *b, lent_array *arrays) {
+    for (int i = 0; i < ARRAYS; i++) {
+        if (arrays[i].bytes && gpu_take(b, &arrays[i].data, arrays[i].bytes, "the rows that are spread over a graph"))
+            return -1;
+        if (arrays[i].from && arrays[i].bytes)
+            CK(cudaMemcpy(arrays[i].data, arrays[i].from, arrays[i].bytes, cudaMemcpyHostToDevice));
+    }
+    return 0;
+}
+
+int spread_all(const filter_request *r, const lent_array *arrays, unsigned hub_count) {
+    uint64_t size = r->nodes * COLUMNS;
+    hub_list hubs = {(uint32_t *)arrays[HUBS].data, hub_count};
+    filter f = {(const uint64_t *)arrays[STARTS].data,
+                (const uint32_t *)arrays[NEIGHBOURS].data,
+                (const float *)arrays[WEIGHTS].data,
+                r->nodes,
+                (float *)arrays[X].data,
+                r->dim};
+    f.older = (float *)arrays[WORK].data;
+    f.newer = f.older + size, f.half = f.newer + size, f.sum = f.half + size;
+    for (; f.first < r->dim; f.first += COLUMNS)
+        if (pass_columns(f, hubs)) return -1;
+    CK(cudaMemcpy(r->x, f.x, arrays[X].bytes, cudaMemcpyDeviceToHost));
+    return 0;
+}
+
+} // namespace
+
+int cuda_filter(struct backend *b, const struct filter_request *r) {
+    std::vector<uint32_t> hubs;
+    for (uint64_t node = 0; node < r->nodes; node++)
+        if (r->starts[node + 1] - r->starts[node] >= HUB_ARCS) hubs.push_back((uint32_t)node);
+    lent_array arrays[ARRAYS] = {};
+    arrays[X] = {NULL, r->nodes * r->dim * sizeof(float), r->x};
+    arrays[STARTS] = {NULL, (r->nodes + 1) * sizeof(uint64_t), r->starts};
+    arrays[NEIGHBOURS] = {NULL, r->arcs * sizeof(uint32_t), r->neighbours};
+    arrays[WEIGHTS] = {NULL, r->weights ? r->arcs * sizeof(float) : 0, r->weights};
+    arrays[HUBS] = {NULL, hubs.size() * sizeof(uint32_t), hubs.data()};
+    arrays[WORK] = {NULL, 4 * r->nodes * COLUMNS * sizeof(float), NULL};
+    int fits;
+    CK(cudaSetDevice(b->device));
+    if (have_room(b, arrays, &fits)) return -1;
+    if (!fits) return 1;
+    int result = lend(b, arrays) || spread_all(r, arrays, (unsigned)hubs.size()) ? -1 : 0;
+    for (lent_array &array : arrays)
+        if (array.data) gpu_give(b, array.data, array.bytes);
+    return result;
+}
