@@ -334,6 +334,23 @@ enum sptx_status sptx_corpus_edges(struct sptx_corpus *corpus, const struct sptx
 enum sptx_status sptx_corpus_train(struct sptx_corpus *corpus, enum sptx_beginning beginning,
                                    sptx_progress_fn *progress, void *user);
 
+/* ---- words of text, numbered ----
+ *
+ * A dictionary gives each different word of text a number, by first appearance from 0, for programs that count words or choose
+ * among them before they give a corpus its sentences (as SPTX_NUMBERS). Calls on one dictionary come one after the other. */
+struct sptx_words;
+
+enum sptx_status sptx_words_open(struct sptx_context *context, struct sptx_words **words);
+void sptx_words_close(struct sptx_words *words); /* harmless on NULL; before its context is closed */
+
+/* Numbers the words of text [bytes]: blanks part them, line feeds end sentences, and the end of the text ends the last. grow: 1: a new
+ * word gets the next number; 0: its number is -1. numbers: [bytes / 2 + 1], filled as far as there are words. starts: [line feeds
+ * of the text + 2], filled with where each sentence begins and the last one ends. A call that fails may have added words. */
+enum sptx_status sptx_words_number(struct sptx_words *words, uint32_t grow, const char *text, uint64_t bytes, int32_t *numbers,
+                                   uint64_t *starts, uint64_t *sentences);
+/* Shows the words from number `first` on as text, each followed by one NUL that its offsets count; valid until the next call. */
+enum sptx_status sptx_words_from(struct sptx_words *words, uint64_t first, struct sptx_tokens *tokens);
+
 /* Opens a finished run, or one checkpoint of it, for reading; its files are mapped. */
 enum sptx_status sptx_run_open(struct sptx_context *context, const char *path, struct sptx_run **run);
 void sptx_run_close(struct sptx_run *run); /* harmless on NULL */

@@ -233,8 +233,44 @@ static void wrong_calls_are_told(void **state) {
     sptx_close(context);
 }
 
+/* More words than are looked up at once, of which many are new together. */
+static void words_of_text_are_numbered(void **state) {
+    struct sptx_context *context = open_cpu(1);
+    struct sptx_words *words;
+    struct sptx_tokens seen;
+    int32_t numbers[512];
+    uint64_t starts[8], sentences;
+    char many[1024] = "";
+    REFUSED(sptx_words_open(context, NULL), "into a pointer");
+    assert_int_equal(sptx_words_open(context, &words), SPTX_OK);
+    assert_int_equal(sptx_words_number(words, 1, " the cat\tsat\n\n the  dog\r\nthe", 28, numbers, starts, &sentences), SPTX_OK);
+    const int32_t wanted[] = {0, 1, 2, 0, 3, 0};
+    assert_true(sentences == 4 && starts[0] == 0 && starts[1] == 3 && starts[2] == 3 && starts[3] == 5 && starts[4] == 6);
+    assert_memory_equal(numbers, wanted, sizeof wanted);
+    for (int i = 0; i < 200; i++) sprintf(many + strlen(many), "%d ", i % 100);
+    assert_int_equal(sptx_words_number(words, 1, many, strlen(many), numbers, starts, &sentences), SPTX_OK);
+    assert_true(sentences == 1 && starts[1] == 200);
+    for (int i = 0; i < 200; i++) assert_int_equal(numbers[i], 4 + i % 100);
+    assert_int_equal(sptx_words_number(words, 0, "cat mouse", 9, numbers, starts, &sentences), SPTX_OK);
+    assert_true(numbers[0] == 1 && numbers[1] == -1);
+    assert_int_equal(sptx_words_from(words, 2, &seen), SPTX_OK);
+    assert_true(seen.count == 102 && seen.kind == SPTX_TEXT && seen.bits == 64);
+    const uint64_t *at = seen.offsets;
+    assert_memory_equal((const char *)seen.data + at[0], "sat\0dog\0000\0001\0", 12);
+    assert_int_equal(sptx_words_from(words, 104, &seen), SPTX_OK);
+    assert_int_equal(seen.count, 0);
+    REFUSED(sptx_words_from(words, 105, &seen), "there are 104");
+    REFUSED(sptx_words_number(words, 1, NULL, 3, numbers, starts, &sentences), "NULL");
+    assert_int_equal(sptx_words_number(words, 1, NULL, 0, NULL, starts, &sentences), SPTX_OK);
+    assert_int_equal(sentences, 0);
+    sptx_words_close(words);
+    sptx_words_close(NULL);
+    sptx_close(context);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(words_of_text_are_numbered),
         cmocka_unit_test_setup_teardown(edges_are_the_file, make_directory, remove_directory),
         cmocka_unit_test_setup_teardown(every_kind_of_tokens_is_the_file, make_directory, remove_directory),
         cmocka_unit_test_setup_teardown(wrong_calls_are_told, make_directory, remove_directory),

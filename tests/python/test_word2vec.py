@@ -8,6 +8,7 @@ import numpy
 import pytest
 
 import sptx
+from sptx import _word2vec as word2vec
 
 DRAW = random.Random(1)
 TOPICS = [["t%dw%d" % (topic, word) for word in range(12)] for topic in range(8)]
@@ -78,6 +79,32 @@ def test_the_same_sentences_give_the_same_vectors(model, tmp_path):
     steps.build_vocab(SENTENCES)
     assert len(steps.wv) == 96 and steps.train(SENTENCES, total_examples=steps.corpus_count, epochs=steps.epochs) == (150000, 150000)
     assert numpy.array_equal(steps.wv.vectors, model.wv.vectors)
+
+
+@pytest.mark.parametrize("read", [1, 7, 1 << 26])
+@pytest.mark.parametrize("before", [[], ["known", "two words", "b", "\udcff", "", "c\nd"]])
+def test_a_file_is_numbered_as_its_lines_are(tmp_path, monkeypatch, read, before):
+    """Whatever the blocks that are read, and whatever words have numbers already; those that no line can have keep them."""
+    monkeypatch.setattr(word2vec, "_READ", read)
+    draw = random.Random(5)
+    words = ["a", "b", "known", "café", "\u65e5\u672c", "x" * 300, "n\0l"]
+    text = "".join(draw.choice(words) + draw.choice([" ", "\t", "  ", "\n", "\n\n", "\r\n"]) for _ in range(500)) + "last"
+    (tmp_path / "text").write_bytes(text.encode() + b" \xff")
+    lines = [line.split() for line in (text + " \ufffd").replace("\r\n", "\n").split("\n")]
+    for kind in (word2vec._Learning, word2vec._Known):
+        numbers = [kind((word, 3 * place + 1 if kind is word2vec._Known else place) for place, word in enumerate(before)) for _ in "ab"]
+        ours, wanted = word2vec._Filed(tmp_path / "text", numbers[0]), word2vec._Numbered(lines, numbers[1])
+        assert numbers[0] == numbers[1] and list(numbers[0]) == list(numbers[1])
+        assert (ours.sentences, ours.words, ours.kept) == (wanted.sentences, wanted.words, wanted.kept)
+        assert numpy.array_equal(flat(ours), flat(wanted)) and lengths(ours) == lengths(wanted)
+
+
+def flat(numbered):
+    return numpy.concatenate([ids for ids, _ in numbered._blocks])
+
+
+def lengths(numbered):
+    return numpy.concatenate([numpy.diff(starts.astype(numpy.int64)) for _, starts in numbered._blocks]).tolist()
 
 
 def test_gensims_own_examples(tmp_path):

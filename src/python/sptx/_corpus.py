@@ -1,7 +1,7 @@
 """Corpus: data on its way into the library, block by block (sptx_corpus_* of sptx.h)."""
 
 import ctypes
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import numpy
 
@@ -88,6 +88,38 @@ class Dictionary(dict):
         """Gives the library the words that came since the last call."""
         self._corpus.words(text(self._new), self._lists)
         self._new.clear()
+
+
+class Words:
+    """Numbers of the words of text, by first appearance (sptx_words_* of sptx.h)."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._handle = Handle(context, library.sptx_words_close)
+        context.call(library.sptx_words_open, context._handle, ctypes.byref(self._handle.pointer))
+
+    def number(self, text: bytes, grows: bool) -> Tuple[Any, Any]:
+        """Returns the numbers of the words, int32 [words], and where sentences begin and the last one ends, uint64 [sentences + 1]."""
+        numbers = numpy.empty(len(text) // 2 + 1, numpy.int32)
+        starts = numpy.empty(text.count(b"\n") + 2, numpy.uint64)
+        sentences = ctypes.c_uint64()
+        self._context.call(library.sptx_words_number, self._handle.pointer, int(grows), text, len(text), numbers.ctypes.data,
+                           starts.ctypes.data, ctypes.byref(sentences))
+        starts = starts[:sentences.value + 1]
+        return numbers[:int(starts[-1])].copy(), starts
+
+    def since(self, first: int) -> List[str]:
+        """Returns the words from this number on."""
+        tokens = _library.Tokens()
+        self._context.call(library.sptx_words_from, self._handle.pointer, first, ctypes.byref(tokens))
+        if not tokens.count:
+            return []
+        offsets = (ctypes.c_uint64 * (tokens.count + 1)).from_address(tokens.offsets)
+        text = ctypes.string_at(tokens.data + offsets[0], offsets[tokens.count] - offsets[0])
+        if text.count(b"\0") == tokens.count:
+            return text[:-1].decode("utf8").split("\0")
+        begin = offsets[0]
+        return [text[a - begin:b - 1 - begin].decode("utf8") for a, b in zip(offsets, offsets[1:])]
 
 
 class Corpus:
