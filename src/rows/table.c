@@ -48,6 +48,19 @@ static int name_working_file(struct table *table, const char *directory) {
     return table->file_path ? 0 : -1;
 }
 
+/* Refuses bfloat16 fields where the backend has none, or where ranks would share the eight columns of one draw. */
+static int check_halves(const struct table *table) {
+    if (!table->whole.halves) return 0;
+    if (!table->ops->halves)
+        return fail("the %s backend has rows of float32 alone, and the %s table is to have bfloat16; set model.precision and "
+                    "model.state_precision to float32, or take another backend",
+                    table->ops->name, table->spec.name);
+    if (table->own.first % ROUND_GROUP == 0 && ranks_count(table->ranks) <= (table->whole.dim + ROUND_GROUP - 1) / ROUND_GROUP)
+        return 0;
+    return fail("%u columns with bfloat16 are %u groups of eight, too few for %u ranks; take fewer ranks, or float32", table->whole.dim,
+                (table->whole.dim + ROUND_GROUP - 1) / ROUND_GROUP, ranks_count(table->ranks));
+}
+
 int table_init(struct table *table, enum table_side side, const struct table_options *options,
                const struct backend_ops *ops, struct backend *backend) {
     *table = (struct table){
@@ -56,14 +69,16 @@ int table_init(struct table *table, enum table_side side, const struct table_opt
     table->spec.rows = options->rows;
     table->spec.first_row = options->first_row;
     table->ranks = options->ranks;
-    table->own = ranks_columns(options->dim, ranks_count(table->ranks), table->ranks ? table->ranks->number : 0);
     table->whole = record_layout_make(&table->rule, options->dim);
+    table->own = ranks_columns(options->dim, record_grain(&table->whole), ranks_count(table->ranks),
+                               table->ranks ? table->ranks->number : 0);
+    table->spec.rounding = (struct rounding){table->seed, side == TABLE_CONTEXT, table->own.first};
     table->spec.layout = record_layout_make(&table->rule, table->own.count);
     table->spec.hot_rows = options->hot_rows < options->rows ? options->hot_rows : options->rows;
     table->spec.weights = options->weights;
     table->spec.state = options->state;
     table->spec.frozen = options->frozen;
-    if (name_working_file(table, options->directory) || ops->table_open(backend, &table->spec, &table->store)) {
+    if (check_halves(table) || name_working_file(table, options->directory) || ops->table_open(backend, &table->spec, &table->store)) {
         table->store = NULL;
         table_release(table);
         return -1;

@@ -251,7 +251,8 @@ static void measure_tables(struct planning *p) {
 static void settle_columns(struct planning *p, uint32_t dim) {
     struct plan *plan = p->plan;
     plan->dim = dim;
-    plan->columns = ranks_columns(dim, plan->ranks, 0).count;
+    struct record_layout whole = record_layout_make(&p->rule, dim);
+    plan->columns = ranks_columns(dim, record_grain(&whole), plan->ranks, 0).count;
     plan->layout = record_layout_make(&p->rule, plan->columns);
 }
 
