@@ -106,6 +106,14 @@ struct store {
     int fd;                 /* file: open; else -1 */
 };
 
+/* What a record has of bfloat16: its weights; its slots. */
+static inline bool has_halves(const struct record_layout *layout) {
+    return layout->field[RECORD_WEIGHTS].type == VALUE_BFLOAT16;
+}
+static inline bool state_halves(const struct record_layout *layout) {
+    return layout->slots && record_slot(layout, 0)->type == VALUE_BFLOAT16;
+}
+
 struct backend_table {
     struct table_spec spec;  /* name is a copy */
     char *name;

@@ -29,7 +29,7 @@ static int launch(struct backend *b, const struct stage *stage, struct step_view
 
 /* Parts, then what their sums lead to. */
 static int launch_passes(struct backend *b, const struct stage *stage, const struct step_view *v) {
-    struct dot_kernels post = dot_kernels_post(v->quads), collect = dot_kernels_collect(v->quads, v->rule.roles);
+    struct dot_kernels post = dot_kernels_post(v), collect = dot_kernels_collect(v);
     if (launch(b, stage, *v, &post)) return -1;
     if (!exchange_is_near(b->exchange) && exchange_sum(b, 0, stage->sizes.terms)) return -1;
     return launch(b, stage, *v, &collect);
@@ -72,8 +72,8 @@ static int launch_held(struct backend *b, const struct stage *stage, struct step
 }
 
 static int launch_with_ranks(struct backend *b, const struct stage *stage, const struct step_view *v) {
-    struct held_kernels held = dot_kernels_held(v->quads, v->rule.roles);
-    struct dot_kernels near = dot_kernels_near(v->quads);
+    struct held_kernels held = dot_kernels_held(v);
+    struct dot_kernels near = dot_kernels_near(v);
     if (stage->one_target && held.near) return launch_held(b, stage, *v, &held);
     if (!stage->one_target && near.many && exchange_is_near(b->exchange)) return launch(b, stage, *v, &near);
     return launch_passes(b, stage, v);
@@ -81,6 +81,6 @@ static int launch_with_ranks(struct backend *b, const struct stage *stage, const
 
 int cuda_launch_dots(struct backend *b, const struct stage *stage, const struct step_view *v) {
     if (has_parts(v)) return launch_with_ranks(b, stage, v);
-    struct dot_kernels k = dot_kernels_alone(v->quads, v->rule.roles);
+    struct dot_kernels k = dot_kernels_alone(v);
     return launch(b, stage, *v, &k);
 }
