@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "kernels/stores.h"
 #include "normal.h"
+#include "values.h"
 #include "whole_rows.h"
 #include "base/report.h"
 #include "base/text.h"
@@ -176,13 +177,14 @@ struct filling {
 /* Makes `count` records with first state and weights of zero. */
 static void first_records(const struct table *table, char *records, uint64_t count) {
     const struct record_layout *layout = &table->spec.layout;
+    float initial[COLUMNS_MOST];
     memset(records, 0, count * layout->packed);
-    for (uint64_t row = 0; row < count; row++)
-        for (uint32_t s = 0; s < layout->slots; s++) {
-            const struct record_field *slot = record_slot(layout, s);
-            float *values = (float *)(void *)(records + row * layout->packed + slot->packed);
-            for (uint32_t i = 0; i < slot->columns; i++) values[i] = slot->initial;
-        }
+    for (uint32_t s = 0; s < layout->slots; s++) {
+        const struct record_field *slot = record_slot(layout, s);
+        for (uint32_t i = 0; i < slot->columns; i++) initial[i] = slot->initial;
+        for (uint64_t row = 0; row < count; row++)
+            values_write(slot->type, records + row * layout->packed + slot->packed, initial, slot->columns);
+    }
 }
 
 /* Sets a row's first weights, or what it has from elsewhere. */
@@ -190,10 +192,12 @@ static int begin_row(const struct filling *filling, uint64_t row, char *record) 
     const struct table *table = filling->table;
     const struct table_origin *origin = filling->origin;
     int taken = origin ? origin->take(origin->user, table, row, record) : 0;
-    if (!taken && table->init.kind != INIT_ZEROS)
-        table_first_weights(&table->init, table->seed, table->side, row, table->own,
-                            (float *)(void *)(record + table->spec.layout.field[RECORD_WEIGHTS].packed));
-    return taken < 0 ? -1 : 0;
+    if (taken || table->init.kind == INIT_ZEROS) return taken < 0 ? -1 : 0;
+    const struct record_field *weights = &table->spec.layout.field[RECORD_WEIGHTS];
+    float first[COLUMNS_MOST];
+    table_first_weights(&table->init, table->seed, table->side, row, table->own, first);
+    values_write(weights->type, record + weights->packed, first, weights->columns);
+    return 0;
 }
 
 static int begin_rows(void *context, unsigned worker) {
