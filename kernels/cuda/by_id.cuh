@@ -132,8 +132,8 @@ static __device__ __forceinline__ float4 take_quad(const struct value_view &from
     return value;
 }
 
-/* A chunk of a row's weights, given to the caller as it was read, or taken from the caller's values. F: the form of the table's rows
- * (values.cuh), in all kernels of rows by id. */
+/* Gives a chunk of a row's weights, as it was read, to the caller. F is the form of the table's rows (values.cuh), here and in all
+ * kernels of rows by id. */
 template <class F>
 static __device__ __forceinline__ void give_chunk(const struct value_view &to, uint32_t row, uint32_t chunk, float4 stored) {
     float4 x[F::QUADS];
@@ -142,6 +142,7 @@ static __device__ __forceinline__ void give_chunk(const struct value_view &to, u
     for (int k = 0; k < F::QUADS; k++)
         if (4 * (chunk * F::QUADS + k) < to.dim) give_quad(to, row, chunk * F::QUADS + k, x[k]);
 }
+/* Takes the columns of a chunk from the caller's values. */
 template <class F>
 static __device__ __forceinline__ void take_chunk_of(const struct value_view &from, uint32_t row, uint32_t chunk,
                                                      float4 (&x)[F::QUADS]) {

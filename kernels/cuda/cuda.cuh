@@ -106,7 +106,7 @@ struct store {
     int fd;                 /* file: open; else -1 */
 };
 
-/* What a record has of bfloat16: its weights; its slots. */
+/* These return true where the weights of a record are bfloat16, and where its slots are. */
 static inline bool has_halves(const struct record_layout *layout) {
     return layout->field[RECORD_WEIGHTS].type == VALUE_BFLOAT16;
 }

@@ -72,7 +72,7 @@ bool is_partly_on_host(const table_view &t, int with_state) {
     return t.weights.hot_rows < t.rows || (with_state && t.state.hot_rows < t.rows);
 }
 
-/* What the bits that round are mixed from: another key for each part of a request. */
+/* Makes what the bits that round are mixed from, anew for each part of a request. */
 void make_keys(const hogwild_request *r, hogwild_job *job) {
     job->target_key = round_step_key(&r->target->spec.rounding, DRAW_ROUND_WEIGHTS, job->global_step);
     job->context_key = round_step_key(&r->context->spec.rounding, DRAW_ROUND_WEIGHTS, job->global_step);

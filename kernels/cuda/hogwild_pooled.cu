@@ -132,7 +132,7 @@ struct own_logit {
     bool on, sampled; /* on: there is such a window, and it has words */
 };
 
-/* What bfloat16 rows that a group moves are rounded by. */
+/* The keys of the bits that round the bfloat16 rows which a group moves. */
 struct group_keys {
     uint32_t target, context;
 };
@@ -219,7 +219,8 @@ __device__ __forceinline__ void train_windows(const hogwild_job &job, const piec
     }
     sums.sampled_examples += sampled;
     group_keys keys = {};
-    if (F::QUADS > 1) keys = {place_key(job.target_key, number + (p.own[i] >> 8)), place_key(job.context_key, number + (p.own[i] >> 8))};
+    const uint64_t place = number + (p.own[i] >> 8);
+    if (F::QUADS > 1) keys = {place_key(job.target_key, place), place_key(job.context_key, place)};
     train_group<F, VEC, ON_HOST>(job, of, w, at, sampled != 0, drawn_ahead, keys, sums);
 }
 

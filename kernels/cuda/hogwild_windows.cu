@@ -121,7 +121,8 @@ __device__ __forceinline__ void train_pairs(const hogwild_job &job, const positi
                     uint32_t other = __shfl_sync(ALL_LANES, drawn, j * NT + k);
                     if (other == DRAW_NONE) continue;
                     fma_row(moved[j], negative, n[j][k]);
-                    add_to_row<F, VEC, ON_HOST>(scale_row(negative, t[j]), n[j][k], job.context, other, quads, at.context_key, sums);
+                    add_to_row<F, VEC, ON_HOST>(scale_row(negative, t[j]), n[j][k], job.context, other, quads, at.context_key,
+                                                sums);
                 }
             }
             n0 += NT;

@@ -79,7 +79,8 @@ static __device__ __noinline__ void add_two_halves_by_comparing(uint32_t *p, uin
 }
 
 static __device__ __forceinline__ void add_two_halves(uint32_t *p, uint32_t step) {
-    NV_IF_TARGET(NV_PROVIDES_SM_90, (asm volatile("red.relaxed.gpu.global.add.noftz.bf16x2 [%0], %1;" ::"l"(p), "r"(step) : "memory");),
+    NV_IF_TARGET(NV_PROVIDES_SM_90,
+                 (asm volatile("red.relaxed.gpu.global.add.noftz.bf16x2 [%0], %1;" ::"l"(p), "r"(step) : "memory");),
                  (add_two_halves_by_comparing(p, step);))
 }
 

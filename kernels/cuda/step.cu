@@ -101,6 +101,8 @@ template <bool LEARNED> struct plain_sums {
     };
 };
 
+/* Chooses kernels for records of any rule and width. There are few for bfloat16: those with LEARNED, which take records without
+ * state as well. */
 template <class F, bool LEARNED> static struct sums sums_of_any(uint32_t chunks) {
     constexpr int Q = F::QUADS;
     if (chunks <= 8) return {sum_kernels_any<F, 8, Q, LEARNED>(), 8};
@@ -115,7 +117,7 @@ template <class F, bool LEARNED> static struct sums sums_of_any(uint32_t chunks)
 /* Records without state have kernels of their own: sums of windows' words were 12% slower in those of any record. */
 template <bool LEARNED> static struct sums sums_for(const struct record_layout *layout) {
     uint32_t quads = record_quads(layout);
-    if (has_halves(layout)) return sums_of_any<bfloat16_rows, LEARNED>(quads / bfloat16_rows::QUADS);
+    if (has_halves(layout)) return sums_of_any<bfloat16_rows, true>(quads / bfloat16_rows::QUADS);
     if (!layout->slots) return kernels_for_narrow<plain_sums<LEARNED>::template family>(quads, 0);
     return sums_of_any<float32_rows, LEARNED>(quads);
 }

@@ -122,7 +122,7 @@ template <int G> static constexpr __host__ __device__ int lanes_of() {
     return G < 32 ? G : 32;
 }
 
-/* Which chunk of a row a thread's quad v lies in, and which quad of the row it is. */
+/* Returns the chunk of a row that a thread's quad v lies in, and which quad of the row that is. */
 template <class F, int G> static __device__ __forceinline__ uint32_t chunk_of(int v, uint32_t tid) {
     return v / F::QUADS * G + tid;
 }
@@ -160,7 +160,8 @@ static __device__ __forceinline__ void put_chunk(float4 (&x)[VEC], const float4 
     for (int k = 0; k < F::QUADS; k++) x[i * F::QUADS + k] = some[k];
 }
 
-template <class F, int VEC> static __device__ __forceinline__ void open_row(float4 (&x)[VEC], const struct stored_row<F, VEC> &row) {
+template <class F, int VEC>
+static __device__ __forceinline__ void open_row(float4 (&x)[VEC], const struct stored_row<F, VEC> &row) {
 #pragma unroll
     for (int i = 0; i < VEC / F::QUADS; i++) {
         float4 some[F::QUADS];
@@ -245,8 +246,8 @@ template <int VEC> static __device__ __forceinline__ void scale_row(float4 (&x)[
     for (int v = 0; v < VEC; v++) x[v].x *= factor, x[v].y *= factor, x[v].z *= factor, x[v].w *= factor;
 }
 
-/* sum += factor x row for rows i to i + U of the `here` that `found` has, and `factor`, a lane of the group each. Row: char, rows of
- * a table, or float, working memory. */
+/* sum += factor x row for rows i to i + U of the `here` that `found` has, and `factor`, a lane of the group each. Row is char for
+ * rows of a table, and float for working memory. */
 template <class F, int G, int VEC, int U, typename Row>
 static __device__ __forceinline__ void add_found(float4 (&sum)[VEC], unsigned long long found, float factor, uint32_t i,
                                                  uint32_t here, uint32_t tid, uint32_t quads) {

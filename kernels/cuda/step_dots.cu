@@ -1,4 +1,5 @@
-/* step_dots: which kernels a batch's blocks take (step_dots.cuh, step_dots_windows.cuh and step_dots_held.cuh have them), and their launch. */
+/* step_dots: chooses the kernels that a batch's blocks take (step_dots.cuh, step_dots_windows.cuh and step_dots_held.cuh have them),
+ * and launches them. */
 #include "step_dots_held.cuh"
 #include "step_dots_windows.cuh"
 
@@ -58,7 +59,7 @@ static int launch_runs(struct backend *b, dot_kernel *kernel, uint32_t wanted, s
     return 0;
 }
 
-/* The same in one, where ranks reach each other; in two, the same sums in the same order. */
+/* Does the same in one kernel where ranks reach each other. Elsewhere it takes two, with the same sums in the same order. */
 static int launch_held(struct backend *b, const struct stage *stage, struct step_view v, const struct held_kernels *k) {
     const struct batch_sizes *sizes = &stage->sizes;
     uint32_t contexts = blocks_for(sizes->contexts, sizes->blocks); /* of a block, about */

@@ -85,6 +85,24 @@ static __device__ __forceinline__ void read_contexts(struct stored_row<F, VEC> (
     }
 }
 
+/* Asks for the records of contexts i to i + U x rows_beside, before they are read into registers. Of bfloat16 with state a thread's
+ * registers hold too few bytes to keep the memory busy. */
+template <class F, int G, int ROLES, int U>
+static __device__ __forceinline__ void ask_for_contexts(const struct found_row &found, uint32_t i, uint32_t here,
+                                                        const struct step_view &v) {
+    if constexpr (F::QUADS > 1 && ROLES > 0)
+#pragma unroll
+        for (int u = 0; u < U; u++) {
+            uint32_t own = i + u * rows_beside<G>() + own_beside<G>(), from = own & 31;
+            auto weights = (const char *)__shfl_sync(ALL_LANES, found.weights, from);
+            auto state = (const char *)__shfl_sync(ALL_LANES, found.state, from);
+            bool single = __shfl_sync(ALL_LANES, found.single, from);
+            if (own >= here || !weights) continue;
+            ask_for_lines<G>(weights, v.weights_bytes);
+            if (single) ask_for_lines<G>(state, v.state_bytes);
+        }
+}
+
 /* A context that stands once in the batch: its whole gradient is known, and its record is in registers. */
 template <class F, int G, int VEC, int ROLES>
 static __device__ __forceinline__ void update_single(const struct context_row &row, struct held_state<VEC, ROLES> &held,
@@ -182,6 +200,7 @@ static __device__ __forceinline__ double meet_contexts(const struct step_view &v
             struct context_row rows[U];
             float logit[U];
             read_contexts<F, G, VEC, ROLES, U>(w, held, rows, found, i, here, tid, v);
+            ask_for_contexts<F, G, ROLES, U>(found, i + U * R, here, v);
 #pragma unroll
             for (int u = 0; u < U; u++) logit[u] = dot_stored<F, VEC>(target, w[u]);
             group_sum<G, U>(logit);

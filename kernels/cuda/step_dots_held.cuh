@@ -23,7 +23,7 @@ enum {
     HELD_PAUSE = 600       /* ns before words are asked for: few come sooner, and warps that ask take from those that work */
 };
 
-/* What is known of a block before it is worked on: of its target, and of a context a lane. */
+/* This much is known of a block before it is worked on: of its target, and of a context a lane. */
 struct ahead {
     uint32_t start, end, positives;
     uint32_t target, target_id, context, context_id; /* places among distinct rows, and ids */

@@ -21,8 +21,16 @@ template <class F> struct of_form {
     };
 };
 
+/* There are few kernels for bfloat16. */
+static struct held_kernels held_of_halves(uint32_t quads, uint32_t roles) {
+    typedef of_form<bfloat16_rows> form;
+    if (quads <= 32) return kernels_by_state<form::held, 8, 4>(roles);
+    if (quads <= HELD_QUADS) return kernels_by_state<form::held, 16, 4>(roles);
+    return {};
+}
+
 struct held_kernels dot_kernels_held(const struct step_view *v) {
-    if (v->halves) return kernels_for_narrow_halves<of_form<bfloat16_rows>::held>(v->quads, v->rule.roles);
+    if (v->halves) return held_of_halves(v->quads, v->rule.roles);
     return kernels_for_narrow<of_form<float32_rows>::held>(v->quads, v->rule.roles);
 }
 

@@ -215,7 +215,8 @@ template <class F, int MODE> struct of_mode {
             if constexpr (MODE != DOTS_ALONE && G * VEC <= HELD_QUADS) return {}; /* step_dots_held.cuh has them */
             else if constexpr (G > 32) return {dot_one<F, G, VEC, READS, CTA, MODE>, NULL, G, NULL, 0};
             else if constexpr (MODE == DOTS_ALONE && F::QUADS == 1)
-                return {dot_one<F, G, VEC, READS, CTA, MODE>, dot_one<F, G, VEC, ROLES ? ANY_ROLES : 0, WIDE_CTA, MODE>, 32, NULL, 0};
+                return {dot_one<F, G, VEC, READS, CTA, MODE>, dot_one<F, G, VEC, ROLES ? ANY_ROLES : 0, WIDE_CTA, MODE>, 32,
+                        NULL, 0};
             else return {dot_one<F, G, VEC, READS, CTA, MODE>, NULL, 32, NULL, 0};
         }
     };

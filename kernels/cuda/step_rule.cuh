@@ -227,8 +227,8 @@ static __device__ __forceinline__ void update_held(struct held_state<VEC, ROLES>
     }
 }
 
-/* The rule on a record of any width, B quads of a thread at a time: gradient(chunk, g) gives those of chunks chunk, chunk + G .. All
- * threads of the group call it together, for chunks past the row too. */
+/* Applies the rule to a record of any width, B quads of a thread at a time. gradient(chunk, g) gives those of chunks chunk,
+ * chunk + G and so on. All threads of the group call it together, for chunks past the row too. */
 template <class F, int G, int B, typename Gradient>
 static __device__ __forceinline__ void update_state(char *weights, char *state, uint32_t updates, uint32_t tid,
                                                     const struct step_view &v, const struct named_row &row, Gradient gradient) {
@@ -313,7 +313,7 @@ static __device__ __forceinline__ float end_piece(bool real, const struct item &
     uint32_t tid = threadIdx.x % G;
     bool bounded = v.rule.constants.clip > 0, updated = real && !to.kept && item.partial == DRAW_NONE;
     uint32_t updates = updated ? read_updates(v, state) : 0;
-    float4 whole[B]; /* holds the sums of rows side by side in a warp, since not all of them may go the same way below */
+    float4 whole[B]; /* the sums of rows side by side in a warp, which may not all go the same way below */
     float squares[1] = {0};
     __syncwarp(); /* all have read the row's update count */
     for (uint32_t chunk = tid; (G < 32 || bounded) && chunk - tid < chunks; chunk += STEP) {
@@ -353,14 +353,14 @@ template <template <int, int, int> class Family, int G, int VEC> auto kernels_by
 template <template <int, int, int> class Family> auto kernels_for_halves(uint32_t quads, uint32_t roles) {
     return quads <= 128 ? kernels_by_state<Family, 32, 4>(roles) : kernels_by_state<Family, 128, 8>(roles);
 }
-/* As kernels_for_short has them. */
+/* Chooses as kernels_for_short() does. */
 template <template <int, int, int> class Family> auto kernels_for_short_halves(uint32_t quads, uint32_t roles) {
     if (quads <= 16) return kernels_by_state<Family, 8, 2>(roles);
     if (quads <= 32) return kernels_by_state<Family, 16, 2>(roles);
     if (quads <= 64) return kernels_by_state<Family, 32, 2>(roles);
     return kernels_for_halves<Family>(quads, roles);
 }
-/* As kernels_for_narrow has them. The state of six quads would not fit a thread's registers beside a row. */
+/* Chooses as kernels_for_narrow() does. The state of six quads would not fit a thread's registers beside a row. */
 template <template <int, int, int> class Family> auto kernels_for_narrow_halves(uint32_t quads, uint32_t roles) {
     if (quads <= 16) return kernels_by_state<Family, 8, 2>(roles);
     if (quads <= 32) return kernels_by_state<Family, 8, 4>(roles);

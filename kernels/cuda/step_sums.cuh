@@ -154,8 +154,8 @@ static __device__ __forceinline__ uint64_t squares_of(const struct live_side &si
 }
 
 /* Gives the own columns' squares of a row to the other ranks, and keeps them for finish_rows. */
-static __device__ __forceinline__ void post_squares(const struct step_view &v, const struct live_side &side, const struct work &work,
-                                                    uint32_t row, float squares) {
+static __device__ __forceinline__ void post_squares(const struct step_view &v, const struct live_side &side,
+                                                    const struct work &work, uint32_t row, float squares) {
     uint64_t slot = squares_of(side, work, row);
     exchange_post(v.exchange, slot, squares);
     exchange_keep(v.exchange, slot, squares);
@@ -364,7 +364,8 @@ template <class F, int G, int VEC, bool LEARNED> static struct sum_kernels sum_k
     return {{accumulate<F, G, VEC, LEARNED, SUM_TARGETS>, accumulate<F, G, VEC, LEARNED, SUM_BUFFER>}, add_partials<F, G, VEC>};
 }
 template <class F, int G, int B, bool LEARNED> static struct sum_kernels sum_kernels_any(void) {
-    return {{accumulate_any<F, G, B, LEARNED, SUM_TARGETS>, accumulate_any<F, G, B, LEARNED, SUM_BUFFER>}, add_partials_any<F, G, B>};
+    return {{accumulate_any<F, G, B, LEARNED, SUM_TARGETS>, accumulate_any<F, G, B, LEARNED, SUM_BUFFER>},
+            add_partials_any<F, G, B>};
 }
 
 #endif

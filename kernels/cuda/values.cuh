@@ -122,7 +122,7 @@ static __device__ __forceinline__ void store_chunk(char *weights, uint32_t chunk
 
 /* ---- a slot's columns of a chunk ---- */
 
-/* Where a slot's columns of a chunk begin: beside float32 weights, and beside bfloat16 ones. */
+/* Returns where a slot's columns of a chunk begin, beside weights of form F. */
 template <class F> static __device__ __forceinline__ const float4 *state_at(const char *slot, uint32_t chunk, bool halves) {
     return (const float4 *)(slot + (uint64_t)chunk * (F::QUADS == 1 || halves ? CHUNK_BYTES : 2 * CHUNK_BYTES));
 }
@@ -131,8 +131,8 @@ template <class F> static __device__ __forceinline__ void prefetch_state_chunk(c
     asm volatile("prefetch.L2 [%0];" ::"l"(state_at<F>(slot, chunk, halves)));
 }
 
-/* As it is stored: two chunks where the state is float32 and the weights are not. open_state_chunk() is called when the columns are
- * needed, so that many chunks can be on their way at once. */
+/* Reads them as they are stored: two chunks where the state is float32 and the weights are not. open_state_chunk() is called when
+ * the columns are needed, so that many chunks can be on their way at once. */
 static __device__ __forceinline__ void read_state_chunk(float4 (&x)[1], const char *slot, uint32_t chunk, bool) {
     x[0] = read_chunk(slot, chunk);
 }
@@ -166,8 +166,8 @@ static __device__ __forceinline__ void store_state_chunk(char *slot, uint32_t ch
 /* Quads of rows whose form a lock-free kernel is compiled for: 16 bytes of float32, 8 of bfloat16. */
 template <class F> static __device__ __forceinline__ float4 read_quad_past_cache(const char *field, uint32_t quad, bool on);
 
-/* Returns zeros where `on` is false. Results are written before all operands are read, and yet need no mark for that
- * ("=&f"), which older Toolkits refuse: PTX keeps floats and integers in different registers. */
+/* Returns zeros where `on` is false. Results are written before the address is read, and yet need no mark for that
+ * ("=&f"), which older Toolkits refuse: PTX keeps floats, integers and addresses in different registers. */
 template <>
 __device__ __forceinline__ float4 read_quad_past_cache<float32_rows>(const char *field, uint32_t quad, bool on) {
     float4 v;
@@ -186,14 +186,14 @@ __device__ __forceinline__ float4 read_quad_past_cache<bfloat16_rows>(const char
     asm volatile("{\n .reg .pred on;\n setp.ne.s32 on, %3, 0;\n"
                  " mov.b32 %0, 0;\n mov.b32 %1, 0;\n"
                  " @on ld.global.cg.v2.u32 {%0, %1}, [%2];\n}"
-                 : "=&r"(v.x), "=&r"(v.y)
+                 : "=r"(v.x), "=r"(v.y)
                  : "l"((const uint2 *)field + quad), "r"((int)on)
                  : "memory");
     return values_of(v);
 }
 
-/* What a quad of bfloat16 changes by in a whole step: `old` and what it gains are rounded to a value that bfloat16 has, and the
- * difference is what is added. Adding the gain itself would round to nearest, and lose all that is small beside the value. */
+/* Returns what to add to a quad of bfloat16 for a whole step: `old` and what it gains are rounded together to a value that bfloat16
+ * has, and this is the difference. Adding the gain itself would round to nearest, and lose all that is small beside the value. */
 static __device__ __forceinline__ uint2 whole_step(float4 old, float4 gain, uint32_t first, uint32_t second) {
     float4 sum = make_float4(old.x + gain.x, old.y + gain.y, old.z + gain.z, old.w + gain.w);
     float4 now = values_of(round_quad(sum, first, second));

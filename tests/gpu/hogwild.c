@@ -51,7 +51,7 @@ static float *weights_of(const struct record_layout *layout, const char *records
  * meets its negatives in two turns, and once for two pooled windows that are trained together. */
 static int plausible_link(const struct placing *placing, const struct hogwild_result *result, uint32_t dim,
                           uint64_t places, int pooled) {
-    uint64_t row = halves ? (dim + 7) / 8 * 8 * 2 : (dim + 3) / 4 * 4 * 4, once = 2 * places * row, least = pooled ? once / 2 : once;
+    uint64_t row = halves ? (dim + 7) / 8 * 16 : (dim + 3) / 4 * 16, once = 2 * places * row, least = pooled ? once / 2 : once;
     if (placing[0].weights == PLACE_GPU) return result->link_bytes == 0;
     if (halves) return result->link_bytes >= least; /* pooled words are read again before they move */
     if (placing[1].weights == PLACE_GPU) return result->link_bytes >= least && result->link_bytes <= 2 * once;
@@ -377,6 +377,9 @@ static void test_races(struct backend *gpu) {
 void test_hogwild(void) {
     struct backend *gpu = open_or_stop(&backend_cuda, 1);
     test_passes(gpu);
+    halves = 1;
+    test_passes(gpu);
+    halves = 0;
     test_races(gpu);
     backend_cuda.close(gpu);
 }

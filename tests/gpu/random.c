@@ -289,7 +289,8 @@ static void check_near(const struct choice *c, const struct outcome *cpu, const 
               got->words == cpu->words,
           "%s: pairs %llu, the CPU's %llu; terms %llu, the CPU's %llu", text, (unsigned long long)got->pairs,
           (unsigned long long)cpu->pairs, (unsigned long long)got->terms, (unsigned long long)cpu->terms);
-    CHECK(off <= (layout.halves ? 1e-4 : 1e-5) * loss + 20 * nudged->loss, "%s: loss %.9g, the CPU's %.9g", text, got->loss, cpu->loss);
+    CHECK(off <= (layout.halves ? 1e-4 : 1e-5) * loss + 20 * nudged->loss, "%s: loss %.9g, the CPU's %.9g", text, got->loss,
+          cpu->loss);
     for (int side = 0; side < 2; side++)
         for (uint32_t part = 0; part <= layout.slots; part++) {
             struct distance n = nudged->most[side][part];
@@ -359,7 +360,7 @@ static void check_choice(const struct backend_ops *tested, uint64_t seed) {
         outcome_free(&got);
     }
     for (int side = 0; side < 2; side++) alike.placing[side] = machines[2].placing[side];
-    if (ok && (!layout.halves || backend_cpu.halves)) {
+    if (ok) {
         ok = !train(&cpu, &c, &s, &backend_cpu, &alike, first) && !train_nudged(&nudged, &c, &s, &alike, first, &cpu);
         CHECK(ok, "%s: on the CPU", text);
         if (ok) check_near(&c, &cpu, &nudged, &want, first, text);
