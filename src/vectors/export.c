@@ -21,7 +21,9 @@ static const struct type {
     const char *name, *safetensors;
     char npy; /* npy.h */
     uint64_t bytes;
-} types[] = {[EXPORT_F32] = {"f32", "F32", 'f', 4}, [EXPORT_BF16] = {"bf16", "BF16", 'h', 2}, [EXPORT_F16] = {"f16", "F16", 'e', 2}};
+} types[] = {[EXPORT_F32] = {"f32", "F32", 'f', 4},
+             [EXPORT_BF16] = {"bf16", "BF16", 'h', 2},
+             [EXPORT_F16] = {"f16", "F16", 'e', 2}};
 enum { TYPES = sizeof types / sizeof *types };
 
 int export_type_named(const char *name) {
@@ -49,7 +51,8 @@ static int words_head(const struct export *export, struct file_writer *writer) {
 static int npy_head(const struct export *export, struct file_writer *writer) {
     struct npy npy = {.rows = export->rows, .fields = 1};
     npy.field[0] = (struct npy_field){.columns = export->model->dim, .kind = types[export->type].npy};
-    if (export->type == EXPORT_BF16) snprintf(npy.field[0].name, sizeof npy.field[0].name, "weights"); /* NumPy has no bfloat16 */
+    if (export->type == EXPORT_BF16)
+        snprintf(npy.field[0].name, sizeof npy.field[0].name, "weights"); /* NumPy has no bfloat16 */
     return npy_write_header(&npy, writer);
 }
 
@@ -207,7 +210,8 @@ static int check_words(const struct export *export, const struct format *format)
 /* Formats whose rows are written by type hold any. */
 static int check_type(const struct export *export, const struct format *format) {
     if (export->type == EXPORT_F32 || format->parts[0].row == typed_row) return 0;
-    return fail_usage("%s holds float32 alone; --type=%s is for npy, fbin and safetensors", format->name, types[export->type].name);
+    return fail_usage("%s holds float32 alone; --type=%s is for npy, fbin and safetensors", format->name,
+                      types[export->type].name);
 }
 
 /* ---- writing ---- */
