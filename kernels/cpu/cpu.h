@@ -54,8 +54,10 @@ FN const float *cpu_read_row(const struct cpu_rows *rows, const struct backend_t
 /* sum[dim] += factors[i x stride] x the weights of rows[i], i in order. */
 FN void cpu_combine_rows(const struct cpu_rows *rows, int halves, float *sum, const float *factors, uint64_t stride,
                          const void *const *weights, uint64_t count, uint32_t dim) {
-    if (halves) rows->combine_kept(sum, factors, stride, (const uint16_t *const *)weights, count, dim);
-    else rows->combine(sum, factors, stride, (const float *const *)weights, count, dim);
+    if (halves)
+        rows->combine_kept(sum, factors, stride, (const uint16_t *const *)weights, count, dim);
+    else
+        rows->combine(sum, factors, stride, (const float *const *)weights, count, dim);
 }
 /* Returns the row's own update count. Only where layout.counted. */
 FN uint32_t *cpu_updates(const struct backend_table *t, uint32_t row) {
@@ -144,13 +146,14 @@ struct cpu_scratch {
     struct cpu_blocks blocks;   /* hogwild */
     float *gradient;            /* [span] and more: hogwild's sums */
     uint64_t gradient_capacity;
-    float *unused_slot;         /* [span]: for slot arguments that a rule does not use; then [4 x span]: a row's bfloat16 fields */
+    float *
+        unused_slot; /* [span]: for slot arguments that a rule does not use; then [4 x span]: a row's bfloat16 fields */
     uint64_t unused_capacity;
-    float *wide;                /* [rows of a block x span] where weights are bfloat16: the rows; hogwild's: then their gains */
+    float *wide; /* [rows of a block x span] where weights are bfloat16: the rows; hogwild's: then their gains */
     uint64_t wide_capacity;
     float *logits; /* hogwild's; in exact steps what a loss beside word2vec's needs: cosines [logits of a block], spare [2 x C] */
     uint64_t logit_capacity;
-    void **rows;                /* pointers for cpu_rows */
+    void **rows; /* pointers for cpu_rows */
     uint64_t row_capacity;
     struct hogwild_result part;
 };
@@ -217,7 +220,8 @@ int cpu_hogwild(struct backend *backend, const struct hogwild_request *request, 
 
 enum { CPU_FIELDS = 2 + RULE_SLOTS }; /* of unused_slot: the unused one, the weights, the slots */
 
-/* Applies the rule to one row, unless it is frozen; bfloat16 fields are rounded by the draws of the global step. `memo` keeps prepared constants by update count within a step. */
+/* Applies the rule to one row, unless it is frozen; bfloat16 fields are rounded by the draws of the global step. `memo`
+ * keeps prepared constants by update count within a step. */
 struct cpu_memo {
     uint64_t updates[64]; /* the update count + 1; 0: this place is empty */
     struct rule_step step[64];

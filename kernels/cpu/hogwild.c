@@ -4,8 +4,9 @@
  * Dot products and coefficients of a block are computed first, then each of its rows moves. The rows of a few blocks
  * ahead are prefetched: the tables are larger than the caches, and a negative's row is nearly always a miss.
  *
- * Rows of bfloat16 are copied to floats first. Their gains are summed up beside the copies, and then each row is read again,
- * gets its gain, is rounded and stored in one pass: as with float32, only a race with another worker can lose a change.
+ * Rows of bfloat16 are copied to floats first. Their gains are summed up beside the copies, and then each row is read
+ * again, gets its gain, is rounded and stored in one pass: as with float32, only a race with another worker can lose a
+ * change.
  */
 #include "cpu.h"
 
@@ -44,7 +45,8 @@ struct piece {
     float rate;
 };
 
-/* A block's rows. Where the tables are of bfloat16 these are copies, and the gains of all of them lie behind the copies. */
+/* A block's rows. Where the tables are of bfloat16 these are copies, and the gains of all of them lie behind the
+ * copies. */
 struct rows {
     float **targets, **contexts;
     float *gain; /* [T x span] of the targets, then [C x span] of the contexts; NULL: floats are changed in place */
@@ -54,20 +56,21 @@ struct rows {
 
 static void prefetch_row(const struct backend_table *table, uint32_t row) {
     const char *weights = cpu_weights(table, row);
-    for (uint64_t at = 0; at < record_weights_bytes(&table->spec.layout); at += 64) __builtin_prefetch(weights + at, 1, 3);
+    for (uint64_t at = 0; at < record_weights_bytes(&table->spec.layout); at += 64)
+        __builtin_prefetch(weights + at, 1, 3);
 }
 
 static void prefetch_block(const struct hogwild *run, const struct cpu_blocks *blocks, uint64_t number) {
     if (number >= blocks->count) return;
     const struct cpu_block *block = &blocks->block[number];
     if (block->t <= AHEAD_TARGETS)
-        for (uint32_t t = 0; t < block->t; t++)
-            prefetch_row(run->request->target, blocks->target[block->targets + t]);
+        for (uint32_t t = 0; t < block->t; t++) prefetch_row(run->request->target, blocks->target[block->targets + t]);
     for (uint32_t c = 0; c < block->c && c < AHEAD_CONTEXTS; c++)
         prefetch_row(run->request->context, blocks->context[block->contexts + c]);
 }
 
-static int grow_scratch(struct cpu_scratch *scratch, const struct cpu_block *block, uint64_t vectors, uint64_t span, int halves) {
+static int grow_scratch(struct cpu_scratch *scratch, const struct cpu_block *block, uint64_t vectors, uint64_t span,
+                        int halves) {
     uint64_t wide = halves ? 2 * ((uint64_t)block->t + block->c) * span : 0;
     return mem_grow(&scratch->rows, &scratch->row_capacity, 2 * (uint64_t)block->t + block->c, sizeof *scratch->rows,
                     "row pointers") ||
@@ -112,9 +115,10 @@ static void move_wide(const struct hogwild *run, struct cpu_scratch *scratch, co
 
 /* ---- rows of bfloat16 ---- */
 
-/* Sums up what the rows of a block gain from one another: eight contexts and BAND vectors at a time, all as they were. */
-static void gain_all(const struct hogwild *run, const struct cpu_block *block, const float *const *vectors, uint32_t count,
-                     const struct rows *of, float *vector_gain, const float *factors) {
+/* Sums up what the rows of a block gain from one another: eight contexts and BAND vectors at a time, all as they were.
+ */
+static void gain_all(const struct hogwild *run, const struct cpu_block *block, const float *const *vectors,
+                     uint32_t count, const struct rows *of, float *vector_gain, const float *factors) {
     const float *const *contexts = (const float *const *)of->contexts;
     float *moved[BAND], *gained[CPU_ROWS_CONTEXTS], some[BAND * CPU_ROWS_CONTEXTS];
     for (uint32_t c = 0; c < block->c; c += CPU_ROWS_CONTEXTS) {
@@ -132,7 +136,8 @@ static void gain_all(const struct hogwild *run, const struct cpu_block *block, c
 }
 
 /* Adds a row's gain to it, rounded. */
-static void add_gain(const struct hogwild *run, const struct backend_table *table, uint32_t row, const float *gain, uint32_t key) {
+static void add_gain(const struct hogwild *run, const struct backend_table *table, uint32_t row, const float *gain,
+                     uint32_t key) {
     run->backend->rows->add(cpu_weights(table, row), gain, run->span, round_row_key(key, row));
 }
 
@@ -142,15 +147,16 @@ static void add_gains(const struct hogwild *run, const struct backend_table *tab
     for (uint32_t i = 0; i < count; i++) add_gain(run, table, ids[i], gains + i * run->span, key);
 }
 
-static void move_halves(const struct hogwild *run, const struct piece *piece, const struct cpu_block *block, const struct rows *of,
-                        float *logits, float lr) {
+static void move_halves(const struct hogwild *run, const struct piece *piece, const struct cpu_block *block,
+                        const struct rows *of, float *logits, float lr) {
     const struct hogwild_request *request = run->request;
     const struct cpu_blocks *blocks = piece->blocks;
     uint64_t global_step = request->global_step + piece->first + block->example;
     run->backend->rows->coefficients(logits, block->t, block->c, block->positives, -lr);
     memset(of->gain, 0, ((uint64_t)block->t + block->c) * run->span * sizeof *of->gain);
     gain_all(run, block, (const float *const *)of->targets, block->t, of, of->gain, logits);
-    add_gains(run, request->context, blocks->context + block->contexts, block->c, of->gain + block->t * run->span, global_step);
+    add_gains(run, request->context, blocks->context + block->contexts, block->c, of->gain + block->t * run->span,
+              global_step);
     add_gains(run, request->target, blocks->target + block->targets, block->t, of->gain, global_step);
 }
 
@@ -192,7 +198,8 @@ struct pooled {
     float *vector, *gradient, *row;
 };
 
-static struct pooled pool_targets(const struct hogwild *run, struct cpu_scratch *scratch, void *const *targets, uint32_t count) {
+static struct pooled pool_targets(const struct hogwild *run, struct cpu_scratch *scratch, void *const *targets,
+                                  uint32_t count) {
     const struct example_pool *pool = &run->backend->source.pool;
     const struct cpu_rows *rows = run->backend->rows;
     const void *const *of = (const void *const *)targets;
@@ -287,14 +294,16 @@ static void count_block(const struct hogwild *run, const struct piece *piece, co
 static struct rows list_rows(const struct hogwild *run, struct cpu_scratch *scratch, const struct cpu_blocks *blocks,
                              const struct cpu_block *block) {
     void **rows = scratch->rows;
-    for (uint32_t t = 0; t < block->t; t++) rows[t] = cpu_weights(run->request->target, blocks->target[block->targets + t]);
+    for (uint32_t t = 0; t < block->t; t++)
+        rows[t] = cpu_weights(run->request->target, blocks->target[block->targets + t]);
     for (uint32_t c = 0; c < block->c; c++)
         rows[block->t + c] = cpu_weights(run->request->context, blocks->context[block->contexts + c]);
     return (struct rows){(float **)rows, (float **)rows + block->t, NULL};
 }
 
 /* Copies rows of bfloat16 to floats, and lists the copies instead; of pooled targets only their vector is needed. */
-static void copy_rows(const struct hogwild *run, struct cpu_scratch *scratch, const struct cpu_block *block, struct rows *of, int pool) {
+static void copy_rows(const struct hogwild *run, struct cpu_scratch *scratch, const struct cpu_block *block,
+                      struct rows *of, int pool) {
     uint64_t places = (uint64_t)block->t + block->c;
     of->gain = scratch->wide + places * run->span;
     for (uint64_t i = pool ? block->t : 0; i < places; i++) {

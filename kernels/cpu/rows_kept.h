@@ -1,6 +1,7 @@
-/* rows_kept: fields of bfloat16 (kernels/rounding.h). It is a part of rows.c, which is compiled once a level, and the only
- * place of the CPU backend that knows how such a field is read and written. Loops are plain C, for the compiler to make vectors
- * of; bits of a draw lie in memory in the order of its columns, on processors that store the lower byte first.
+/* rows_kept: fields of bfloat16 (kernels/rounding.h). It is a part of rows.c, which is compiled once a level, and the
+ * only place of the CPU backend that knows how such a field is read and written. Loops are plain C, for the compiler to
+ * make vectors of; bits of a draw lie in memory in the order of its columns, on processors that store the lower byte
+ * first.
  */
 #ifndef SPTX_CPU_ROWS_KEPT_H
 #define SPTX_CPU_ROWS_KEPT_H
@@ -19,15 +20,17 @@ INLINE uint32_t high_of(uint32_t a, uint32_t b) {
     return (uint32_t)((uint64_t)a * b >> 32);
 }
 
-/* Philox4x32-10 of DRAWN counters that differ in their last word: the same as draw_at(). The loops over counters must not be
- * unrolled before the compiler looks for vectors in them. */
+/* Philox4x32-10 of DRAWN counters that differ in their last word: the same as draw_at(). The loops over counters must
+ * not be unrolled before the compiler looks for vectors in them. */
 INLINE void philox(const struct cpu_draws *of, uint32_t index, uint32_t *restrict words) {
     uint32_t a[DRAWN], b[DRAWN], c[DRAWN], d[DRAWN], key0 = of->of->seed, key1 = of->purpose;
     uint32_t low = (uint32_t)of->global_step, high = (uint32_t)(of->global_step >> 32);
-    _Pragma("GCC unroll 1") for (uint32_t i = 0; i < DRAWN; i++) a[i] = low, b[i] = high, c[i] = of->row, d[i] = index + i;
+    _Pragma("GCC unroll 1") for (uint32_t i = 0; i < DRAWN; i++) a[i] = low, b[i] = high, c[i] = of->row,
+                                                                 d[i] = index + i;
     for (int round = 0; round < 10; round++, key0 += PHILOX_W32_0, key1 += PHILOX_W32_1) {
         _Pragma("GCC unroll 1") for (uint32_t i = 0; i < DRAWN; i++) {
-            uint32_t next_a = high_of(c[i], PHILOX_M4x32_1) ^ b[i] ^ key0, next_c = high_of(a[i], PHILOX_M4x32_0) ^ d[i] ^ key1;
+            uint32_t next_a = high_of(c[i], PHILOX_M4x32_1) ^ b[i] ^ key0,
+                     next_c = high_of(a[i], PHILOX_M4x32_0) ^ d[i] ^ key1;
             b[i] = c[i] * PHILOX_M4x32_1, d[i] = a[i] * PHILOX_M4x32_0;
             a[i] = next_a, c[i] = next_c;
         }
@@ -76,15 +79,16 @@ static void add_kept(uint16_t *kept, const float *gain, uint32_t columns, uint32
     for (uint32_t at = 0; at < columns; at += DRAWN_COLUMNS) {
         uint32_t end = columns - at < DRAWN_COLUMNS ? columns : at + DRAWN_COLUMNS, j = at;
         for (uint32_t i = 0; i < (end - at + 1) / 2; i++) bits.word[i] = round_pair(row_key, at / 2 + i);
-        for (; j + LANES <= end; j += LANES) round_vector(kept + j, load_kept(kept + j) + load(gain + j), bits.column + (j - at));
+        for (; j + LANES <= end; j += LANES)
+            round_vector(kept + j, load_kept(kept + j) + load(gain + j), bits.column + (j - at));
         for (; j < end; j++) kept[j] = bfloat16_round(bfloat16_value(kept[j]) + gain[j], bits.column[j - at]);
     }
 }
 
 /* ---- sums ---- */
 
-INLINE void combine_some(float *restrict sum, const float *factors, uint64_t stride, const uint16_t *const *rows, const int count,
-                         uint32_t dim) {
+INLINE void combine_some(float *restrict sum, const float *factors, uint64_t stride, const uint16_t *const *rows,
+                         const int count, uint32_t dim) {
     const uint16_t *restrict row[4];
     float factor[4];
     for (int i = 0; i < count; i++) row[i] = rows[i], factor[i] = factors[(uint64_t)i * stride];
@@ -95,7 +99,8 @@ INLINE void combine_some(float *restrict sum, const float *factors, uint64_t str
     }
 }
 
-static void combine_kept(float *sum, const float *factors, uint64_t stride, const uint16_t *const *rows, uint64_t count, uint32_t dim) {
+static void combine_kept(float *sum, const float *factors, uint64_t stride, const uint16_t *const *rows, uint64_t count,
+                         uint32_t dim) {
     for (; count >= 4; count -= 4, rows += 4, factors += 4 * stride) combine_some(sum, factors, stride, rows, 4, dim);
     if (count == 3) combine_some(sum, factors, stride, rows, 3, dim);
     if (count == 2) combine_some(sum, factors, stride, rows, 2, dim);

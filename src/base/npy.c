@@ -147,7 +147,7 @@ static void lay_out(struct npy *npy) {
     npy->record = 0;
     for (uint32_t i = 0; i < npy->fields; i++) {
         npy->field[i].offset = npy->record;
-        npy->record += (uint64_t)npy->field[i].columns * (npy->field[i].kind == 'h' ? 2 : 4);
+        npy->record += (uint64_t)npy->field[i].columns * (npy->field[i].kind == 'h' || npy->field[i].kind == 'e' ? 2 : 4);
     }
 }
 
@@ -249,8 +249,8 @@ int npy_write_header(struct npy *npy, struct file_writer *writer) {
     size_t n = 0;
     lay_out(npy);
     if (npy->fields == 1 && !npy->field[0].name[0]) {
-        n = text_add(text, sizeof text, n, "{'descr': '<%c4', 'fortran_order': False, 'shape': (%" PRIu64 ", %u), }",
-                     npy->field[0].kind, npy->rows, npy->field[0].columns);
+        n = text_add(text, sizeof text, n, "{'descr': '<%s', 'fortran_order': False, 'shape': (%" PRIu64 ", %u), }",
+                     npy->field[0].kind == 'e' ? "f2" : npy->field[0].kind == 'u' ? "u4" : "f4", npy->rows, npy->field[0].columns);
     } else {
         n = text_add(text, sizeof text, n, "{'descr': [");
         for (uint32_t i = 0; i < npy->fields; i++) {

@@ -19,7 +19,7 @@ struct npy_field {
     char name[NPY_NAME]; /* "" for a plain array; without the ending that names bfloat16 */
     uint32_t columns;    /* 1 where the field has no shape */
     uint64_t offset;     /* bytes from the start of a record */
-    char kind;           /* 'f' is float32, 'u' is uint32, 'h' is bfloat16 */
+    char kind;           /* 'f' is float32, 'u' is uint32, 'h' is bfloat16; 'e' is float16, which is only written */
 };
 
 struct npy {

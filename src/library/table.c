@@ -72,8 +72,8 @@ static int read_rule(struct rule_options *rule, int *fixed, const struct sptx_ta
 
 static int read_precision(struct rule_options *rule, const struct sptx_table_options *o) {
     if (o->dtype > SPTX_BFLOAT16 || o->state_dtype > SPTX_AS_WEIGHTS)
-        return fail_usage("dtypes are 0 (float32) and 1 (bfloat16), and 2 for a state like the weights, not %u and %u", o->dtype,
-                          o->state_dtype);
+        return fail_usage("dtypes are 0 (float32) and 1 (bfloat16), and 2 for a state like the weights, not %u and %u",
+                          o->dtype, o->state_dtype);
     rule->precision = o->dtype == SPTX_BFLOAT16 ? PRECISION_BFLOAT16 : PRECISION_FLOAT32;
     rule->state_precision = o->state_dtype == SPTX_AS_WEIGHTS ? rule->precision
                             : o->state_dtype == SPTX_BFLOAT16 ? PRECISION_BFLOAT16
@@ -224,7 +224,8 @@ int check_view(const struct sptx_view *out) {
 int give_view(struct sptx_view *out, const struct sptx_view *view) {
     uint64_t size = out->size < sizeof *view ? offsetof(struct sptx_view, dtype) : sizeof *view;
     if (size < sizeof *view && view->dtype != SPTX_FLOAT32)
-        return fail_usage("these rows are bfloat16, which a view of %" PRIu64 " bytes cannot say: it wants %zu", out->size, sizeof *view);
+        return fail_usage("these rows are bfloat16, which a view of %" PRIu64 " bytes cannot say: it wants %zu",
+                          out->size, sizeof *view);
     memcpy(out, view, size);
     out->size = size;
     return 0;

@@ -53,13 +53,15 @@ static int name_working_file(struct table *table, const char *directory) {
 static int check_halves(const struct table *table) {
     if (!table->whole.halves) return 0;
     if (!table->ops->halves)
-        return fail("the %s backend has rows of float32 alone, and the %s table is to have bfloat16; set model.precision and "
-                    "model.state_precision to float32, or take another backend",
-                    table->ops->name, table->spec.name);
-    if (table->own.first % ROUND_GROUP == 0 && ranks_count(table->ranks) <= (table->whole.dim + ROUND_GROUP - 1) / ROUND_GROUP)
+        return fail(
+            "the %s backend has rows of float32 alone, and the %s table is to have bfloat16; set model.precision and "
+            "model.state_precision to float32, or take another backend",
+            table->ops->name, table->spec.name);
+    if (table->own.first % ROUND_GROUP == 0 &&
+        ranks_count(table->ranks) <= (table->whole.dim + ROUND_GROUP - 1) / ROUND_GROUP)
         return 0;
-    return fail("%u columns with bfloat16 are %u groups of eight, too few for %u ranks; take fewer ranks, or float32", table->whole.dim,
-                (table->whole.dim + ROUND_GROUP - 1) / ROUND_GROUP, ranks_count(table->ranks));
+    return fail("%u columns with bfloat16 are %u groups of eight, too few for %u ranks; take fewer ranks, or float32",
+                table->whole.dim, (table->whole.dim + ROUND_GROUP - 1) / ROUND_GROUP, ranks_count(table->ranks));
 }
 
 int table_init(struct table *table, enum table_side side, const struct table_options *options,
@@ -79,7 +81,8 @@ int table_init(struct table *table, enum table_side side, const struct table_opt
     table->spec.weights = options->weights;
     table->spec.state = options->state;
     table->spec.frozen = options->frozen;
-    if (check_halves(table) || name_working_file(table, options->directory) || ops->table_open(backend, &table->spec, &table->store)) {
+    if (check_halves(table) || name_working_file(table, options->directory) ||
+        ops->table_open(backend, &table->spec, &table->store)) {
         table->store = NULL;
         table_release(table);
         return -1;

@@ -280,6 +280,13 @@ int planning_fits_host(const struct planning *p, uint32_t dim) {
     return plan.host_needed <= plan.host_available;
 }
 
+int planning_fits_halved(const struct planning *p) {
+    struct planning tried = *p;
+    if (!p->machine->ops->halves || p->rule.precision == PRECISION_BFLOAT16) return 0;
+    tried.rule.precision = tried.rule.state_precision = PRECISION_BFLOAT16;
+    return planning_fits_host(&tried, p->plan->dim);
+}
+
 static void add_up(struct planning *p) {
     struct plan *plan = p->plan;
     measure_host(p);
