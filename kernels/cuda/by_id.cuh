@@ -206,14 +206,11 @@ static inline unsigned row_blocks(const struct backend *b, const struct backend_
     return wanted < most ? wanted : most;
 }
 
-static inline uint32_t row_quads(const struct by_id *own) {
-    return record_quads(&own->set.table->spec.layout);
-}
 static inline bool row_halves(const struct by_id *own) {
     return has_halves(&own->set.table->spec.layout);
 }
 static inline uint32_t row_chunks(const struct by_id *own) {
-    return row_quads(own) / (row_halves(own) ? bfloat16_rows::QUADS : float32_rows::QUADS);
+    return record_quads(&own->set.table->spec.layout) / (row_halves(own) ? bfloat16_rows::QUADS : float32_rows::QUADS);
 }
 static inline struct store_rounding rounding_of_store(const struct by_id *own) {
     return {own->set.table->spec.rounding, own->step};

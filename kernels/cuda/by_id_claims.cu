@@ -122,7 +122,7 @@ int by_id_fetch_claimed(struct backend *b, struct by_id *own, const struct rows_
     struct id_view ids = {v.ids, NULL, r->table->spec.first_row, r->table->spec.rows, v.count, id_view::TAKEN};
     if (by_id_fetch_plain(b, own, &ids, v.owners, NULL, out, stream)) return -1;
     unsigned blocks = std::min(blocks_for(v.count, THREADS), 8 * (unsigned)b->processors);
-    copy_claimed<<<blocks, THREADS, 0, stream>>>(v, row_quads(own), out);
+    copy_claimed<<<blocks, THREADS, 0, stream>>>(v, blocks_for(out.dim, 4), out);
     CK_LAUNCH("copy_claimed");
     return 0;
 }

@@ -11,7 +11,8 @@ static __global__ void pad_values(struct value_view from, uint32_t quads, uint64
     uint64_t all = count * quads, step = (uint64_t)gridDim.x * blockDim.x;
     for (uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; i < all; i += step) {
         uint32_t row = (uint32_t)(i / quads), quad = (uint32_t)(i % quads);
-        write_quad(to + (uint64_t)row * 4 * quads, quad, take_quad(from, row, quad));
+        float4 value = 4 * quad < from.dim ? take_quad(from, row, quad) : make_float4(0, 0, 0, 0);
+        write_quad(to + (uint64_t)row * 4 * quads, quad, value);
     }
 }
 
@@ -179,7 +180,7 @@ static int launch_updates(struct backend *b, struct by_id *own, const struct row
 int by_id_update_rows(struct backend *b, struct by_id *own, const struct rows_request *r, struct value_view given,
                       cudaStream_t stream) {
     const struct record_layout *layout = &r->table->spec.layout;
-    if (given.whole) return launch_updates(b, own, r, given.data, stream);
+    if (given.whole && layout->dim == layout->span) return launch_updates(b, own, r, given.data, stream);
     if (gpu_grow(b, &own->padded, r->count * layout->span * sizeof(float), "a call's values")) return -1;
     float *padded = (float *)own->padded.data;
     pad_values<<<8 * (unsigned)b->processors, THREADS, 0, stream>>>(given, record_quads(layout), r->count, padded);

@@ -317,6 +317,47 @@ static void compare_trials(const struct trial *first, const struct trial *want, 
           apart, (unsigned long long)counters);
 }
 
+/* Makes a trial's records bfloat16, in the state as well where state_halves says so. */
+static struct trial rounded_trial(const struct trial *of, int state_halves) {
+    struct trial rounded = *of;
+    rounded.rule.precision = PRECISION_BFLOAT16;
+    rounded.rule.state_precision = state_halves ? PRECISION_BFLOAT16 : PRECISION_FLOAT32;
+    rounded.layout = layout_of(&rounded.rule, of->layout.dim);
+    for (int side = 0; side < 2; side++) {
+        rounded.records[side] = need(of->source.rows * rounded.layout.packed);
+        for (uint64_t row = 0; row < of->source.rows; row++)
+            for (uint32_t part = 0; part <= of->layout.slots; part++)
+                for (uint32_t i = 0; i < of->layout.dim; i++)
+                    set_value(&rounded.layout, rounded.records[side] + row * rounded.layout.packed, part, i,
+                              (float)value_of(&of->layout, of->records[side] + row * of->layout.packed, part, i));
+    }
+    return rounded;
+}
+
+/* Rows of bfloat16 go as far as `want` does, all together: rounding scatters single values, by some times their move where that is
+ * small beside them. */
+static void check_rounded_trial(const struct trial *first, const struct trial *want, struct backend *gpu, int state_halves) {
+    struct trial got = rounded_trial(first, state_halves), before = copy_trial(&got);
+    double along = 0, size = 0, moved = 0;
+    got.request.rule = &got.rule;
+    int ok = run_trial(&got, &backend_cuda, gpu);
+    CHECK(ok, "%s, of bfloat16", first->name);
+    for (int side = 0; side < 2 && ok; side++)
+        for (uint64_t i = 0; i < first->source.rows * first->layout.dim; i++) {
+            uint64_t row = i / first->layout.dim, at = row * first->layout.packed, rounded_at = row * got.layout.packed;
+            uint32_t column = (uint32_t)(i % first->layout.dim);
+            double wanted = value_of(&first->layout, want->records[side] + at, 0, column) -
+                            value_of(&first->layout, first->records[side] + at, 0, column);
+            along += wanted * (value_of(&got.layout, got.records[side] + rounded_at, 0, column) -
+                               value_of(&got.layout, before.records[side] + rounded_at, 0, column));
+            size += wanted * wanted, moved += wanted != 0;
+        }
+    CHECK(!ok || fabs(along - size) <= (0.05 + 40 / sqrt(moved + 1)) * size, "%s, of bfloat16: went %.3g of the way", first->name,
+          along / size);
+    free_records(&got);
+    free_records(&before);
+}
+
 void test_hogwild_worker(void) {
     struct backend *cpu = open_or_stop(&backend_cpu, 1), *gpu = open_or_stop(&backend_cuda, 1);
     static const uint64_t vocabularies[] = {8, 20, 300, 3000};
@@ -332,6 +373,7 @@ void test_hogwild_worker(void) {
             int ok = run_trial(&want, &backend_cpu, cpu) && run_trial(&got, &backend_cuda, gpu);
             CHECK(ok, "%s", first.name);
             if (ok) compare_trials(&first, &want, &got, hogwild_is_linear(&first.rule) ? 1e-2 : 3e-4);
+            if (ok) check_rounded_trial(&first, &want, gpu, i % 2);
             free_records(&first);
             free_records(&want);
             free_records(&got);
