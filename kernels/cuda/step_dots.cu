@@ -1,5 +1,5 @@
-/* step_dots: chooses the kernels that a batch's blocks take (step_dots.cuh, step_dots_windows.cuh and step_dots_held.cuh have them),
- * and launches them. */
+/* step_dots: chooses the kernels that a batch's blocks take, and launches them. step_dots.cuh, step_dots_windows.cuh and
+ * step_dots_held.cuh have them. */
 #include "step_dots_held.cuh"
 #include "step_dots_windows.cuh"
 

@@ -313,7 +313,7 @@ static __device__ __forceinline__ float end_piece(bool real, const struct item &
     uint32_t tid = threadIdx.x % G;
     bool bounded = v.rule.constants.clip > 0, updated = real && !to.kept && item.partial == DRAW_NONE;
     uint32_t updates = updated ? read_updates(v, state) : 0;
-    float4 whole[B]; /* the sums of rows side by side in a warp, which may not all go the same way below */
+    float4 whole[B]; /* rows side by side in a warp may go different ways below: their sums are made here */
     float squares[1] = {0};
     __syncwarp(); /* all have read the row's update count */
     for (uint32_t chunk = tid; (G < 32 || bounded) && chunk - tid < chunks; chunk += STEP) {
