@@ -103,9 +103,11 @@ FN uint32_t round_row_key(uint32_t step_key, uint32_t row) {
     return round_mix(step_key ^ row);
 }
 
+#define ROUND_PAIR_STEP 0x9E3779B9u
+
 /* Returns the bits of columns 2 x pair (the lower half) and 2 x pair + 1 of a row with that key. */
 FN uint32_t round_pair(uint32_t row_key, uint32_t pair) {
-    uint32_t x = row_key + pair * 0x9E3779B9u;
+    uint32_t x = row_key + pair * ROUND_PAIR_STEP;
     x ^= x >> 15;
     x *= 0x2C1B3C6Du;
     x ^= x >> 12;

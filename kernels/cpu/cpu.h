@@ -206,6 +206,10 @@ struct cpu_step_needs {
 };
 int cpu_reserve_step(struct backend *backend, const struct cpu_step_needs *needs);
 int cpu_reserve_hogwild(struct backend *backend, uint64_t span, int halves);
+/* Returns the floats of a row's copy, or of its gradient, in lock-free training. */
+FN uint64_t cpu_lock_free_span(const struct record_layout *layout) {
+    return layout->halves ? (layout->span + CPU_APART - 1) / CPU_APART * CPU_APART : layout->span;
+}
 uint64_t cpu_allocated(struct backend *backend); /* bytes of everything but tables */
 void cpu_release_arrays(struct backend *backend);
 void cpu_estimate(const struct estimate_request *request, struct estimate *estimate);
@@ -259,6 +263,11 @@ void cpu_sum_places(const struct cpu_named_row *row, const float *gradients, uin
 
 /* Makes scratch->gradient hold `span` floats, and ->unused_slot CPU_FIELDS x span. */
 int cpu_grow_gradient(struct cpu_scratch *scratch, uint64_t span);
+
+/* Makes scratch->wide hold `rows` copies of `span` floats, and returns where they begin: at a whole cache line, which a vector
+ * may fill. NULL after fail(); where rows is 0 nothing is looked at. */
+enum { CPU_WIDE_SPARE = 16 }; /* floats for that */
+float *cpu_grow_wide(struct cpu_scratch *scratch, uint64_t rows, uint64_t span);
 
 /* ---- rows by id (by_id.c) ---- */
 

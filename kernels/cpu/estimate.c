@@ -95,7 +95,7 @@ static struct list worker_arrays(struct cpu_scratch *s, const struct cpu_sizes *
     put(&list, &s->rows, &s->row_capacity, sizeof *s->rows, t * (lock_free ? 2 : 1) + c);
     put(&list, &s->gradient, &s->gradient_capacity, sizeof *s->gradient, (lock_free ? vectors + 2 : 1) * span);
     put(&list, &s->unused_slot, &s->unused_capacity, sizeof *s->unused_slot, CPU_FIELDS * span);
-    put(&list, &s->wide, &s->wide_capacity, sizeof *s->wide, halves ? (t + c) * (lock_free ? 2 : 1) * span : 0);
+    put(&list, &s->wide, &s->wide_capacity, sizeof *s->wide, halves ? (t + c) * (lock_free ? 2 : 1) * span + CPU_WIDE_SPARE : 0);
     put(&list, &s->logits, &s->logit_capacity, sizeof *s->logits, lock_free ? scores : learn ? scores + 2 * c : 0);
     put_blocks(&list, &s->blocks, examples * each->blocks, examples * each->targets, examples * each->contexts);
     return list;
@@ -230,7 +230,7 @@ void cpu_estimate(const struct estimate_request *request, struct estimate *estim
                                          .loss_only = request->hogwild,
                                          .norms = request->ranks > 1 && request->rule->clip > 0,
                                          .halves = request->target.layout.field[RECORD_WEIGHTS].type == VALUE_BFLOAT16};
-    uint64_t span = needs.span, work = 0;
+    uint64_t span = request->hogwild ? cpu_lock_free_span(&request->target.layout) : needs.span, work = 0;
     *estimate = (struct estimate){.fixed.host = sizeof(struct backend) + request->threads * (sizeof scratch + POOL_THREAD_BYTES)};
     if (request->ranks > 1) estimate->fixed.host += RANKS_BYTES;
     add_table(&request->target, &estimate->tables);

@@ -27,7 +27,8 @@ enum {
 struct hogwild {
     struct backend *backend;
     const struct hogwild_request *request;
-    uint32_t dim;
+    uint32_t dim;     /* columns of what dot products and sums go over: of copies (cpu_rows.widen_apart) with their zeros */
+    uint32_t columns; /* of a bfloat16 row with its filling */
     uint64_t span;
     int halves; /* 1: the tables' weights are bfloat16 */
     int linear; /* 1: rows move by the coefficients at once, and none of them is frozen */
@@ -69,17 +70,14 @@ static void prefetch_block(const struct hogwild *run, const struct cpu_blocks *b
         prefetch_row(run->request->context, blocks->context[block->contexts + c]);
 }
 
-static int grow_scratch(struct cpu_scratch *scratch, const struct cpu_block *block, uint64_t vectors, uint64_t span,
-                        int halves) {
-    uint64_t wide = halves ? 2 * ((uint64_t)block->t + block->c) * span : 0;
+static int grow_scratch(struct cpu_scratch *scratch, const struct cpu_block *block, uint64_t vectors, uint64_t span) {
     return mem_grow(&scratch->rows, &scratch->row_capacity, 2 * (uint64_t)block->t + block->c, sizeof *scratch->rows,
                     "row pointers") ||
                    mem_grow(&scratch->logits, &scratch->logit_capacity, vectors * block->c, sizeof(float), "logits") ||
                    mem_grow(&scratch->gradient, &scratch->gradient_capacity, (vectors + 2) * span, sizeof(float),
                             "gradients") ||
                    mem_grow(&scratch->unused_slot, &scratch->unused_capacity, CPU_FIELDS * span, sizeof(float),
-                            "gradients") ||
-                   mem_grow(&scratch->wide, &scratch->wide_capacity, wide, sizeof(float), "a block's rows")
+                            "gradients")
                ? -1
                : 0;
 }
@@ -138,7 +136,7 @@ static void gain_all(const struct hogwild *run, const struct cpu_block *block, c
 /* Adds a row's gain to it, rounded. */
 static void add_gain(const struct hogwild *run, const struct backend_table *table, uint32_t row, const float *gain,
                      uint32_t key) {
-    run->backend->rows->add(cpu_weights(table, row), gain, run->span, round_row_key(key, row));
+    run->backend->rows->add_apart(cpu_weights(table, row), gain, run->columns, round_row_key(key, row));
 }
 
 static void add_gains(const struct hogwild *run, const struct backend_table *table, const uint32_t *ids, uint32_t count,
@@ -198,17 +196,17 @@ struct pooled {
     float *vector, *gradient, *row;
 };
 
-static struct pooled pool_targets(const struct hogwild *run, struct cpu_scratch *scratch, void *const *targets,
+static struct pooled pool_targets(const struct hogwild *run, struct cpu_scratch *scratch, float *const *targets,
                                   uint32_t count) {
     const struct example_pool *pool = &run->backend->source.pool;
     const struct cpu_rows *rows = run->backend->rows;
-    const void *const *of = (const void *const *)targets;
+    const float *const *of = (const float *const *)targets;
     const float first = example_pool_weight(pool, count, 0), others = example_pool_weight(pool, count, 1);
     struct pooled p = {scratch->gradient, scratch->gradient + run->span, scratch->gradient + 2 * run->span};
     uint32_t apart = pool->own > 0; /* rows with a weight of their own; the others weigh the same and are summed in one pass */
     memset(scratch->gradient, 0, 2 * run->span * sizeof(float));
-    if (apart) cpu_combine_rows(rows, run->halves, p.vector, &first, 0, of, 1, run->dim);
-    cpu_combine_rows(rows, run->halves, p.vector, &others, 0, of + apart, count - apart, run->dim);
+    if (apart) rows->combine(p.vector, &first, 0, of, 1, run->dim);
+    rows->combine(p.vector, &others, 0, of + apart, count - apart, run->dim);
     return p;
 }
 
@@ -301,16 +299,20 @@ static struct rows list_rows(const struct hogwild *run, struct cpu_scratch *scra
     return (struct rows){(float **)rows, (float **)rows + block->t, NULL};
 }
 
-/* Copies rows of bfloat16 to floats, and lists the copies instead; of pooled targets only their vector is needed. */
-static void copy_rows(const struct hogwild *run, struct cpu_scratch *scratch, const struct cpu_block *block,
-                      struct rows *of, int pool) {
+/* Copies rows of bfloat16 to floats, and lists the copies instead. A rule takes columns in their order; sums alone do not ask
+ * for it. */
+static int copy_rows(const struct hogwild *run, struct cpu_scratch *scratch, const struct cpu_block *block, struct rows *of) {
+    const struct cpu_rows *rows = run->backend->rows;
     uint64_t places = (uint64_t)block->t + block->c;
-    of->gain = scratch->wide + places * run->span;
-    for (uint64_t i = pool ? block->t : 0; i < places; i++) {
-        float *copy = scratch->wide + i * run->span;
-        run->backend->rows->widen(scratch->rows[i], (uint32_t)run->span, copy);
+    float *wide = cpu_grow_wide(scratch, 2 * places, run->span);
+    if (!wide) return -1;
+    of->gain = wide + places * run->span;
+    for (uint64_t i = 0; i < places; i++) {
+        float *copy = wide + i * run->span;
+        (run->linear ? rows->widen_apart : rows->widen)(scratch->rows[i], run->columns, copy);
         scratch->rows[i] = copy;
     }
+    return 0;
 }
 
 static int train_block(const struct hogwild *run, struct piece *piece, const struct cpu_block *block) {
@@ -320,12 +322,12 @@ static int train_block(const struct hogwild *run, struct piece *piece, const str
     float lr = hogwild_rate(run->lr_first, run->slope, piece->first + block->example);
     int pool = run->backend->source.pool.on;
     uint32_t vectors = example_vectors(&run->backend->source.pool, block->t);
-    if (grow_scratch(scratch, block, vectors, run->span, run->halves)) return -1;
+    if (grow_scratch(scratch, block, vectors, run->span)) return -1;
     struct rows of = list_rows(run, scratch, blocks, block);
     float **targets = of.targets, **contexts = of.contexts, *logits = scratch->logits;
     struct pooled pooled = {NULL, NULL, NULL};
-    if (pool) pooled = pool_targets(run, scratch, scratch->rows, block->t);
-    if (run->halves) copy_rows(run, scratch, block, &of, pool);
+    if (run->halves && copy_rows(run, scratch, block, &of)) return -1;
+    if (pool) pooled = pool_targets(run, scratch, targets, block->t);
     const float *vector = pooled.vector, *const *of_targets = pool ? &vector : (const float *const *)targets;
     rows->dots(of_targets, vectors, (const float *const *)contexts, block->c, run->dim, logits, block->c);
     count_block(run, piece, block, vectors, logits);
@@ -383,13 +385,15 @@ int cpu_hogwild(struct backend *backend, const struct hogwild_request *request, 
     struct hogwild run = {.backend = backend,
                           .request = request,
                           .dim = layout->dim,
-                          .span = layout->span,
+                          .columns = layout->span,
+                          .span = cpu_lock_free_span(layout),
                           .halves = cpu_halves(request->target),
                           .linear = hogwild_is_linear(request->rule) && !request->target->spec.frozen &&
                                     !request->context->spec.frozen,
                           .lr_first = (float)request->lr_first,
                           .slope = hogwild_slope(request),
                           .loss_mask = hogwild_loss_mask(request->count)};
+    if (run.halves && run.linear) run.dim = (uint32_t)run.span;
     *result = (struct hogwild_result){0};
     if (hogwild_refuses(&(struct hogwild_asked){.rule = *request->rule}, why)) return fail("%s", why);
     if (cpu_reserve_hogwild(backend, run.span, run.halves)) return -1;

@@ -324,7 +324,8 @@ const struct cpu_rows JOIN(cpu_rows_, CPU_LEVEL) = {
     .gain = gain,
     .widen = widen,
     .write = write_kept,
-    .add = add_kept,
+    .widen_apart = widen_apart,
+    .add_apart = add_apart,
     .combine_kept = combine_kept,
     .rule = {RULES(RULE_ENTRY)},
 };

@@ -45,10 +45,6 @@ typedef uint32_t vec_bits __attribute__((vector_size(4 * LANES)));
 typedef int32_t vec_signed __attribute__((vector_size(4 * LANES)));
 typedef uint16_t vec_kept __attribute__((vector_size(2 * LANES), aligned(2), may_alias));
 
-INLINE vec load_kept(const uint16_t *from) {
-    return (vec)(__builtin_convertvector(*(const vec_kept *)from, vec_bits) << 16);
-}
-
 /* bfloat16_round() of a vector. */
 INLINE void round_vector(uint16_t *kept, vec values, const uint16_t *random) {
     vec_bits bits = (vec_bits)values;
@@ -74,15 +70,95 @@ static void write_kept(uint16_t *kept, const float *values, uint32_t columns, co
     }
 }
 
-static void add_kept(uint16_t *kept, const float *gain, uint32_t columns, uint32_t row_key) {
-    union tile_bits bits;
-    for (uint32_t at = 0; at < columns; at += DRAWN_COLUMNS) {
-        uint32_t end = columns - at < DRAWN_COLUMNS ? columns : at + DRAWN_COLUMNS, j = at;
-        for (uint32_t i = 0; i < (end - at + 1) / 2; i++) bits.word[i] = round_pair(row_key, at / 2 + i);
-        for (; j + LANES <= end; j += LANES)
-            round_vector(kept + j, load_kept(kept + j) + load(gain + j), bits.column + (j - at));
-        for (; j < end; j++) kept[j] = bfloat16_round(bfloat16_value(kept[j]) + gain[j], bits.column[j - at]);
+/* ---- lock-free ---- */
+
+enum { PAIRS = LANES, PAIRED = 2 * LANES }; /* pairs and columns that are read, or rounded and stored, at once */
+typedef uint32_t vec_pairs __attribute__((vector_size(4 * LANES), aligned(2), may_alias));
+
+/* Reads PAIRED columns: the even ones, then the odd ones. A pair is a word, so nothing has to change its lane. */
+INLINE void read_pairs(const uint16_t *kept, vec_bits *even, vec_bits *odd) {
+    vec_bits pairs = *(const vec_pairs *)kept;
+    *even = pairs << 16;
+    *odd = pairs & 0xFFFF0000u;
+}
+
+INLINE void store_pairs(uint16_t *kept, vec_bits even, vec_bits odd) {
+    *(vec_pairs *)kept = even >> 16 | (odd & 0xFFFF0000u);
+}
+
+INLINE int any_lane(vec_signed lanes) {
+    union {
+        vec_signed all;
+        uint64_t part[LANES / 2];
+    } of = {lanes};
+    uint64_t some = 0;
+#pragma GCC unroll 8
+    for (int i = 0; i < LANES / 2; i++) some |= of.part[i];
+    return some != 0;
+}
+
+/* Adds the random bits, without a look at each lane where no number is near the end of the numbers: there are hardly any. */
+INLINE void round_pairs(vec_bits *even, vec_bits *odd, vec_bits random) {
+    vec_bits low = random & 0xFFFFu, high = random >> 16;
+    vec_signed one = (vec_signed)(*even & 0x7FFFFFFFu), other = (vec_signed)(*odd & 0x7FFFFFFFu);
+    vec_signed far = (one >= (int32_t)BFLOAT16_LARGEST) | (other >= (int32_t)BFLOAT16_LARGEST);
+    if (__builtin_expect(any_lane(far), 0)) {
+        low &= (vec_bits)(one < (int32_t)BFLOAT16_LARGEST), high &= (vec_bits)(other < (int32_t)BFLOAT16_LARGEST);
+        *even |= BFLOAT16_NAN & (vec_bits)(one > 0x7F800000), *odd |= BFLOAT16_NAN & (vec_bits)(other > 0x7F800000);
     }
+    *even += low, *odd += high;
+}
+
+/* round_pair() of pairs from `first` on. */
+INLINE vec_bits draw_pairs(uint32_t row_key, uint32_t first) {
+    vec_bits x;
+#pragma GCC unroll 16
+    for (uint32_t i = 0; i < PAIRS; i++) x[i] = i * ROUND_PAIR_STEP;
+    x += row_key + first * ROUND_PAIR_STEP;
+    x ^= x >> 15;
+    x *= 0x2C1B3C6Du;
+    x ^= x >> 12;
+    x *= 0x297A2D39u;
+    return x ^ x >> 15;
+}
+
+INLINE void read_apart(const uint16_t *kept, float *out) {
+    vec_bits even, odd;
+    for (uint32_t j = 0; j < CPU_APART; j += PAIRED) {
+        read_pairs(kept + j, &even, &odd);
+        store(out + j, (vec)even);
+        store(out + j + PAIRS, (vec)odd);
+    }
+}
+
+INLINE void add_some(uint16_t *kept, const float *gain, uint32_t row_key, uint32_t pair) {
+    vec_bits even, odd;
+    for (uint32_t j = 0; j < CPU_APART; j += PAIRED) {
+        read_pairs(kept + j, &even, &odd);
+        even = (vec_bits)((vec)even + load(gain + j)), odd = (vec_bits)((vec)odd + load(gain + j + PAIRS));
+        round_pairs(&even, &odd, draw_pairs(row_key, pair + j / 2));
+        store_pairs(kept + j, even, odd);
+    }
+}
+
+/* The last columns of a row may be fewer than CPU_APART: they go by way of a copy with zeros behind them. */
+static void widen_apart(const uint16_t *kept, uint32_t columns, float *out) {
+    uint16_t last[CPU_APART] = {0};
+    uint32_t j = 0;
+    for (; j + CPU_APART <= columns; j += CPU_APART) read_apart(kept + j, out + j);
+    if (j == columns) return;
+    memcpy(last, kept + j, (columns - j) * sizeof *last);
+    read_apart(last, out + j);
+}
+
+static void add_apart(uint16_t *kept, const float *gain, uint32_t columns, uint32_t row_key) {
+    uint16_t last[CPU_APART] = {0};
+    uint32_t j = 0;
+    for (; j + CPU_APART <= columns; j += CPU_APART) add_some(kept + j, gain + j, row_key, j / 2);
+    if (j == columns) return;
+    memcpy(last, kept + j, (columns - j) * sizeof *last);
+    add_some(last, gain + j, row_key, j / 2);
+    memcpy(kept + j, last, (columns - j) * sizeof *last);
 }
 
 /* ---- sums ---- */

@@ -20,18 +20,19 @@ static int find_rows(const struct step *step, uint64_t number, struct cpu_scratc
     const struct cpu_block *block = &step->stage->all.block[number];
     const uint32_t *targets = step->stage->all.target + block->targets, *contexts = step->stage->all.context + block->contexts;
     uint64_t places = (uint64_t)block->t + block->c;
+    float *wide = NULL;
     if (mem_grow(&scratch->rows, &scratch->row_capacity, places, sizeof *scratch->rows, "row pointers") ||
-        mem_grow(&scratch->wide, &scratch->wide_capacity, step->halves ? places * step->span : 0, sizeof(float), "a block's rows"))
+        (step->halves && !(wide = cpu_grow_wide(scratch, places, step->span))))
         return -1;
     out->vector = (const float **)scratch->rows;
     out->context = out->vector + block->t;
     out->vectors = example_vectors(&step->stage->pool, block->t);
     cpu_block_vectors(step, number, (const void **)scratch->rows);
     for (uint32_t t = 0; t < out->vectors && cpu_kept_vectors(step); t++)
-        out->vector[t] = cpu_read_row(step->backend->rows, step->request->target, targets[t], scratch->wide + t * step->span);
+        out->vector[t] = cpu_read_row(step->backend->rows, step->request->target, targets[t], wide + t * step->span);
     for (uint32_t c = 0; c < block->c; c++)
         out->context[c] = cpu_read_row(step->backend->rows, step->request->context, contexts[c],
-                                       scratch->wide + (block->t + (uint64_t)c) * step->span);
+                                       wide + (block->t + (uint64_t)c) * step->span);
     return 0;
 }
 

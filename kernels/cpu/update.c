@@ -117,6 +117,12 @@ void cpu_sum_places(const struct cpu_named_row *row, const float *gradients, uin
     }
 }
 
+float *cpu_grow_wide(struct cpu_scratch *scratch, uint64_t rows, uint64_t span) {
+    const uintptr_t line = CPU_WIDE_SPARE * sizeof(float);
+    if (mem_grow(&scratch->wide, &scratch->wide_capacity, rows * span + CPU_WIDE_SPARE, sizeof(float), "a block's rows")) return NULL;
+    return (float *)(((uintptr_t)scratch->wide + line - 1) / line * line);
+}
+
 int cpu_grow_gradient(struct cpu_scratch *scratch, uint64_t span) {
     return mem_grow(&scratch->gradient, &scratch->gradient_capacity, span, sizeof(float), "a gradient") ||
                    mem_grow(&scratch->unused_slot, &scratch->unused_capacity, CPU_FIELDS * span, sizeof(float),
