@@ -20,6 +20,7 @@
 #include "losses.h"
 #include "optimizers.h"
 #include "record.h"
+#include "rounding.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -81,6 +82,7 @@ struct table_spec {
     uint64_t rows;      /* ids are below this number */
     uint64_t first_row; /* and not below this one: the table has rows [first_row, rows); 0: all */
     struct record_layout layout;
+    struct rounding rounding; /* where layout.halves */
     enum place weights, state;
     const char *file_path; /* PLACE_FILE: the working file, which has no name, goes into this file's directory */
     uint64_t hot_rows;     /* rows first_row..hot_rows-1 of a pinned or file store lie on the GPU instead; the CPU ignores this */
@@ -173,7 +175,7 @@ struct rows_request {
     void *stream;      /* a cudaStream_t; NULL: the default one. The CPU has no streams */
     const struct rule_options *rule; /* this and the fields below: for an update */
     double lr;
-    uint64_t global_step; /* updates of the table before this one */
+    uint64_t global_step; /* updates of the table before this one; for a store, updates and stores (DRAW_ROUND_STORE) */
 };
 
 /* One field of a table's records, for the rows that lie on the host. */
@@ -230,6 +232,7 @@ struct backend_ops {
     const char *name; /* as device.backend names it: "cpu", "cuda" */
     int has_gpu;      /* 1: rows and batches can lie on a GPU, whose memory has a budget, and so can ids and values of a
                        * rows_request, with a stream; 0: all memory is the processor's */
+    int halves;       /* 1: it has tables with bfloat16 fields; 0: their opening is refused before it is asked */
     /* Returns 1 where this machine can open it; otherwise 0, with the reason as a sentence in `why`. With `why` NULL the
      * sentence is kept as after fail(). */
     int (*present)(char *why, size_t capacity);

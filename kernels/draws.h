@@ -14,6 +14,7 @@
  *   HELD_OUT        example / 4                 0; epoch 0 always, so that an example stays held out
  *   INIT_*          row                         column / 4
  *   WALK            walk                        a running number (walks.h)
+ *   ROUND_*         global step                 which eight columns (rounding.h); in the place of the epoch stands the row
  */
 #ifndef SPTX_DRAWS_H
 #define SPTX_DRAWS_H
@@ -32,7 +33,10 @@ enum draw_purpose {
     DRAW_INIT_TARGET,
     DRAW_INIT_CONTEXT,
     DRAW_GENERATE, /* synthetic corpora */
-    DRAW_WALK
+    DRAW_WALK,
+    DRAW_ROUND_WEIGHTS, /* of a step, or of an update by id */
+    DRAW_ROUND_STATE,
+    DRAW_ROUND_STORE    /* of rows that a caller stores by id */
 };
 
 enum { DRAW_ATTEMPTS = 256 }; /* tries for a negative that is allowed; then its slot stays empty */

@@ -30,8 +30,12 @@ enum rule { RULES(RULE_ENUMERATOR) RULE_COUNT };
 /* Bits of rules, for optimizers.def. */
 enum { RULES_ALL_ADAMS = 1 << RULE_ADAM | 1 << RULE_ADAMW | 1 << RULE_SPARSE_ADAM | 1 << RULE_ADAMAX };
 
+/* How a table keeps weights, or slots. A rule computes in float32 whatever it is. */
+enum precision { PRECISION_FLOAT32, PRECISION_BFLOAT16 };
+
 struct rule_options {
     int rule;
+    int precision, state_precision; /* enum precision, of the weights and of all slots */
     double lr;   /* the configured one: rprop's first step size */
     double clip; /* longest gradient of a row that stands in a batch more than once; 0: no bound (rule_share) */
 #define NUMBER(name, fallback, lowest, highest, rules, help)  double name;

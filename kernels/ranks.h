@@ -4,7 +4,7 @@
  * batches; each computes its part of every dot product, and the parts are summed:
  *
  *              rank 0        rank 1       rank 2
- *   row     | 0 .. 19     | 20 .. 35   | 36 .. 49 |        ranks_columns(50, 3, number)
+ *   row     | 0 .. 19     | 20 .. 35   | 36 .. 49 |        ranks_columns(50, 4, 3, number)
  *   dot        part 0   +    part 1   +   part 2           ranks_sum(): in this order on every rank, the same bits
  *
  * A process that no mpirun began is a single rank. So is a NULL: for both, every call here is done at once. Calls that all ranks
@@ -63,9 +63,9 @@ struct columns {
     uint32_t first, count;
 };
 
-/* Returns the columns of rank `number` of `count`, in whole groups of four where there are as many; dim >= count. No
- * rank has more than rank 0. */
-struct columns ranks_columns(uint32_t dim, unsigned count, unsigned number);
+/* Returns the columns of rank `number` of `count`, in whole groups of `grain` (record_grain()) where there are as many;
+ * dim >= count. No rank has more than rank 0. */
+struct columns ranks_columns(uint32_t dim, uint32_t grain, unsigned count, unsigned number);
 
 /* ---- together ---- */
 

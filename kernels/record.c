@@ -4,12 +4,14 @@
 
 #include <string.h>
 
-enum { GRAIN = 4 }; /* columns */
-
-static uint64_t bytes_in_memory(enum value_type type, uint32_t columns) {
-    if (type != VALUE_FLOAT32) return columns * value_bytes(type);
-    uint64_t filled = (columns + GRAIN - 1) / GRAIN * GRAIN * value_bytes(type);
+static uint64_t bytes_in_memory(const struct record_layout *layout, enum value_type type, uint32_t columns) {
+    if (!value_is_number(type)) return columns * value_bytes(type);
+    uint64_t filled = layout->span * value_bytes(type);
     return (filled + RECORD_ALIGN - 1) / RECORD_ALIGN * RECORD_ALIGN + RECORD_SPARE;
+}
+
+static enum value_type type_of(int precision) {
+    return precision == PRECISION_BFLOAT16 ? VALUE_BFLOAT16 : VALUE_FLOAT32;
 }
 
 /* Adds a field. Each begins where the field before it in its part ends. */
@@ -20,7 +22,7 @@ static void add(struct record_layout *layout, const char *name, enum value_type 
                                    .columns = columns,
                                    .initial = initial,
                                    .offset = record_state_bytes(layout),
-                                   .bytes = bytes_in_memory(type, columns),
+                                   .bytes = bytes_in_memory(layout, type, columns),
                                    .packed = layout->packed};
     layout->packed += columns * value_bytes(type);
     layout->fields++;
@@ -28,11 +30,13 @@ static void add(struct record_layout *layout, const char *name, enum value_type 
 
 struct record_layout record_layout_make(const struct rule_options *rule, uint32_t dim) {
     struct rule_slot slots[RULE_SLOTS];
-    struct record_layout layout = {
-        .dim = dim, .span = (dim + GRAIN - 1) / GRAIN * GRAIN, .counted = rule->count_rows != 0};
+    enum value_type weights = type_of(rule->precision), state = type_of(rule->state_precision);
+    struct record_layout layout = {.dim = dim, .counted = rule->count_rows != 0};
     layout.slots = (uint32_t)rule_slots(rule, slots);
-    add(&layout, "weights", VALUE_FLOAT32, dim, 0);
-    for (uint32_t i = 0; i < layout.slots; i++) add(&layout, slots[i].name, VALUE_FLOAT32, dim, slots[i].initial);
+    layout.halves = weights == VALUE_BFLOAT16 || (layout.slots && state == VALUE_BFLOAT16);
+    layout.span = (dim + record_grain(&layout) - 1) / record_grain(&layout) * record_grain(&layout);
+    add(&layout, "weights", weights, dim, 0);
+    for (uint32_t i = 0; i < layout.slots; i++) add(&layout, slots[i].name, state, dim, slots[i].initial);
     if (layout.counted) add(&layout, "updates", VALUE_UINT32, 1, 0);
     return layout;
 }
@@ -45,7 +49,7 @@ const struct record_field *record_field(const struct record_layout *layout, cons
 
 /* Returns where a part's columns begin in the field of a whole record. */
 static uint64_t place_of(const struct record_field *field, uint32_t first) {
-    return field->packed + (field->type == VALUE_FLOAT32 ? first * value_bytes(field->type) : 0);
+    return field->packed + (value_is_number(field->type) ? first * value_bytes(field->type) : 0);
 }
 
 void record_join(const struct record_layout *whole, const struct record_layout *part, uint32_t first, uint64_t count,

@@ -2,13 +2,14 @@
  * where it lies in the two forms that a record has:
  *
  *   in memory   two parts: the weights, and the state (everything else). They are one store's or two (stores.h). Columns
- *               are filled up with zeros to whole groups of four, the grain that kernels read; only a field's offset and
- *               bytes say where it begins and how many bytes it takes
+ *               are filled up with zeros to whole groups, the grain that kernels read: of four, or of eight in all fields
+ *               where one of them is bfloat16, so that a group takes 16 bytes or 32; only a field's offset and bytes say
+ *               where it begins and how many bytes it takes
  *   packed      all fields end to end, nothing filled up: what read() and write() take, and a checkpoint holds
  *
  *   field    0        1 .. slots                              last, where rows keep a count
  *   name     weights  the rule's slots, by PyTorch's names    updates
- *   type     float32  float32                                 uint32
+ *   type     by rule_options, float32 or bfloat16             uint32
  */
 #ifndef SPTX_RECORD_H
 #define SPTX_RECORD_H
@@ -20,7 +21,7 @@
 
 enum { COLUMNS_MOST = 4096 }; /* of a table */
 
-enum value_type { VALUE_FLOAT32, VALUE_UINT32 };
+enum value_type { VALUE_FLOAT32, VALUE_UINT32, VALUE_BFLOAT16 };
 
 FN uint64_t value_bytes(enum value_type type) {
     switch (type) {
@@ -28,8 +29,15 @@ FN uint64_t value_bytes(enum value_type type) {
         return 4;
     case VALUE_UINT32:
         return 4;
+    case VALUE_BFLOAT16:
+        return 2;
     }
     return 0;
+}
+
+/* Returns 1 for a field with a value a column; 0 for the row's count. */
+FN int value_is_number(enum value_type type) {
+    return type == VALUE_FLOAT32 || type == VALUE_BFLOAT16;
 }
 
 struct record_field {
@@ -48,11 +56,17 @@ struct record_layout {
     struct record_field field[RECORD_FIELDS];
     uint32_t fields;
     uint32_t dim;     /* columns of the weights, and of every slot, without the filling */
-    uint32_t span;    /* columns with the filling */
+    uint32_t span;    /* columns with the filling, the same in all fields */
     uint32_t slots;   /* 0..3 */
     uint32_t counted; /* 1: the last field is `updates`, the row's own count of them */
+    uint32_t halves;  /* 1: some field is bfloat16 */
     uint64_t packed;  /* bytes of a packed record */
 };
+
+/* Returns the columns of a group: those that are read and written together, and that one rank has. */
+FN uint32_t record_grain(const struct record_layout *layout) {
+    return layout->halves ? 8 : 4;
+}
 
 struct record_layout record_layout_make(const struct rule_options *rule, uint32_t dim);
 

@@ -132,6 +132,11 @@ enum sptx_place {
  * NaN stands for the rule's default. The two rules without weight_decay (sparse_adam, rprop) refuse it. Where lr
  * changes, two rules differ from PyTorch's: asgd uses the new rate at once, and PyTorch's an update later; rprop's step
  * sizes begin with the lr that the table is opened with. */
+/* How a table keeps numbers. Arithmetic is float32. A bfloat16 is the upper half of a float32; what an update or a store writes
+ * is rounded up or down at random, with the chances that make the mean right. The draws are of the seed, the row and the calls
+ * before, so that the same calls give the same bytes. */
+enum sptx_dtype { SPTX_FLOAT32 = 0, SPTX_BFLOAT16 = 1, SPTX_AS_WEIGHTS = 2 };
+
 struct sptx_table_options {
     uint64_t size;          /* sizeof (struct sptx_table_options) */
     uint64_t rows;          /* 1 .. SPTX_ROWS_MOST */
@@ -148,6 +153,8 @@ struct sptx_table_options {
     double clip;            /* longest gradient of a row that comes more than once in an update; 0: no bound */
     uint32_t nesterov, centered, amsgrad; /* 0 or 1 */
     uint32_t count_rows;    /* 1: bias corrections count a row's own updates; 0: the table's, as PyTorch does */
+    uint32_t dtype;         /* enum sptx_dtype, of the weights as they are kept; values that go in and out are float32 */
+    uint32_t state_dtype;   /* the same of the optimizer's state; SPTX_AS_WEIGHTS by default */
 };
 /* Sets every field to its default (rows and dim to 0: these are yours to set). size: sizeof *options. */
 void sptx_table_defaults(struct sptx_table_options *options, uint64_t size);
@@ -209,7 +216,8 @@ enum sptx_status sptx_prefetch(struct sptx_table *table, const struct sptx_ids *
 enum sptx_status sptx_update(struct sptx_table *table, const struct sptx_ids *ids, const float *gradients,
                              enum sptx_memory memory, void *stream);
 
-/* Stores row ids[i] = values[i], [count x dim]. Of ids that repeat, the last one stays. */
+/* Stores row ids[i] = values[i], [count x dim]. Of ids that repeat, the last one stays. Values that a bfloat16 table has already
+ * stay what they are. */
 enum sptx_status sptx_store(struct sptx_table *table, const struct sptx_ids *ids, const float *values,
                             enum sptx_memory memory, void *stream);
 
@@ -220,12 +228,14 @@ enum sptx_status sptx_store(struct sptx_table *table, const struct sptx_ids *ids
  * the calls were waited for (sptx_wait). */
 struct sptx_view {
     uint64_t size;   /* sizeof (struct sptx_view), set by the caller */
-    float *data;     /* NULL where no row lies on the host */
+    float *data;     /* NULL where no row lies on the host; points to bfloat16 where dtype says so */
     uint64_t first;  /* rows below this one are hot: they lie on the GPU. A run's table does not have them */
     uint64_t rows;   /* rows of the view */
     uint64_t stride; /* bytes between two rows */
     uint32_t dim;
     uint32_t cuda;   /* 1: the GPU reaches `data` at the same address */
+    uint32_t dtype;  /* SPTX_FLOAT32 or SPTX_BFLOAT16 */
+    uint32_t reserved;
 };
 /* Fills a view of a field: "weights", or a slot by PyTorch's name ("exp_avg"). */
 enum sptx_status sptx_table_view(struct sptx_table *table, const char *field, struct sptx_view *view);

@@ -60,11 +60,15 @@ enum { AHEAD = 8 }; /* rows that are prefetched before they are copied, since ea
 
 static int fetch_rows(void *context, unsigned worker) {
     const struct by_id *call = context;
+    const struct backend_table *table = call->request->table;
+    int halves = cpu_halves(table);
     uint64_t first, end, bytes = call->dim * sizeof(float);
     pool_share(call->request->count, worker, call->workers, &first, &end);
     for (uint64_t i = first; i < end; i++) {
-        if (i + AHEAD < end) __builtin_prefetch(cpu_weights(call->request->table, call->ids[i + AHEAD]));
-        memcpy(call->request->values + i * call->dim, cpu_weights(call->request->table, call->ids[i]), bytes);
+        float *to = call->request->values + i * call->dim;
+        if (i + AHEAD < end) __builtin_prefetch(cpu_weights(table, call->ids[i + AHEAD]));
+        if (halves) call->backend->rows->widen(cpu_weights(table, call->ids[i]), call->dim, to);
+        else memcpy(to, cpu_weights(table, call->ids[i]), bytes);
     }
     return 0;
 }
@@ -80,14 +84,20 @@ static struct cpu_row_set own_rows(const struct by_id *call, unsigned worker) {
                        call->request->table->spec.rows);
 }
 
+static void store_row(const struct by_id *call, uint32_t row, const float *values) {
+    const struct backend_table *table = call->request->table;
+    const struct cpu_draws draws = {&table->spec.rounding, DRAW_ROUND_STORE, call->request->global_step, row, 0};
+    if (cpu_halves(table)) call->backend->rows->write(cpu_weights(table, row), values, call->dim, &draws);
+    else memcpy(cpu_weights(table, row), values, call->dim * sizeof *values);
+}
+
 static int store_rows(void *context, unsigned worker) {
     const struct by_id *call = context;
     struct cpu_row_set set = own_rows(call, worker);
     struct cpu_named_row row;
     for (uint64_t at = 0; cpu_next_row(&set, &at, &row);) {
         uint64_t last = (uint32_t)row.key[row.places - 1];
-        memcpy(cpu_weights(call->request->table, row.row), call->request->values + last * call->dim,
-               call->dim * sizeof(float));
+        store_row(call, row.row, call->request->values + last * call->dim);
     }
     return 0;
 }

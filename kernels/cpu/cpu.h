@@ -33,11 +33,31 @@ struct backend_table {
     struct backend_table *next;
 };
 
-FN float *cpu_weights(const struct backend_table *t, uint32_t row) {
-    return (float *)(t->weights.base + row * t->weights.stride);
+/* A row's weights and slots: floats, or where the field is bfloat16 what only cpu_read_row(), cpu_combine_rows(),
+ * cpu_apply_rule() and the calls of by_id look into. */
+FN void *cpu_weights(const struct backend_table *t, uint32_t row) {
+    return (void *)(t->weights.base + row * t->weights.stride);
 }
-FN float *cpu_slot(const struct backend_table *t, uint32_t row, uint32_t slot) {
-    return (float *)(t->state_base + row * t->state_stride + record_slot(&t->spec.layout, slot)->offset);
+FN void *cpu_slot(const struct backend_table *t, uint32_t row, uint32_t slot) {
+    return (void *)(t->state_base + row * t->state_stride + record_slot(&t->spec.layout, slot)->offset);
+}
+/* Returns 1 where weights are bfloat16. */
+FN int cpu_halves(const struct backend_table *t) {
+    return t->spec.layout.field[RECORD_WEIGHTS].type == VALUE_BFLOAT16;
+}
+/* Returns a row's weights as floats: the row itself, or its copy in spare[span]. */
+FN const float *cpu_read_row(const struct cpu_rows *rows, const struct backend_table *t, uint32_t row, float *spare) {
+    if (!cpu_halves(t)) return (const float *)cpu_weights(t, row);
+    rows->widen((const uint16_t *)cpu_weights(t, row), t->spec.layout.span, spare);
+    return spare;
+}
+/* sum[dim] += factors[i x stride] x the weights of rows[i], i in order. */
+FN void cpu_combine_rows(const struct cpu_rows *rows, int halves, float *sum, const float *factors, uint64_t stride,
+                         const void *const *weights, uint64_t count, uint32_t dim) {
+    if (halves)
+        rows->combine_kept(sum, factors, stride, (const uint16_t *const *)weights, count, dim);
+    else
+        rows->combine(sum, factors, stride, (const float *const *)weights, count, dim);
 }
 /* Returns the row's own update count. Only where layout.counted. */
 FN uint32_t *cpu_updates(const struct backend_table *t, uint32_t row) {
@@ -126,11 +146,14 @@ struct cpu_scratch {
     struct cpu_blocks blocks;   /* hogwild */
     float *gradient;            /* [span] and more: hogwild's sums */
     uint64_t gradient_capacity;
-    float *unused_slot;         /* [span]: for slot arguments that a rule does not use */
+    float *
+        unused_slot; /* [span]: for slot arguments that a rule does not use; then [4 x span]: a row's bfloat16 fields */
     uint64_t unused_capacity;
+    float *wide; /* [rows of a block x span] where weights are bfloat16: the rows; hogwild's: then their gains */
+    uint64_t wide_capacity;
     float *logits; /* hogwild's; in exact steps what a loss beside word2vec's needs: cosines [logits of a block], spare [2 x C] */
     uint64_t logit_capacity;
-    float **rows;               /* pointers for cpu_rows */
+    void **rows; /* pointers for cpu_rows */
     uint64_t row_capacity;
     struct hogwild_result part;
 };
@@ -178,10 +201,15 @@ struct cpu_step_needs {
     struct loss_options loss;
     struct example_pool pool;
     int loss_only;
-    int norms; /* 1: norms of rows are summed over ranks */
+    int norms;  /* 1: norms of rows are summed over ranks */
+    int halves; /* 1: weights are bfloat16 */
 };
 int cpu_reserve_step(struct backend *backend, const struct cpu_step_needs *needs);
-int cpu_reserve_hogwild(struct backend *backend, uint64_t span);
+int cpu_reserve_hogwild(struct backend *backend, uint64_t span, int halves);
+/* Returns the floats of a row's copy, or of its gradient, in lock-free training. */
+FN uint64_t cpu_lock_free_span(const struct record_layout *layout) {
+    return layout->halves ? (layout->span + CPU_APART - 1) / CPU_APART * CPU_APART : layout->span;
+}
 uint64_t cpu_allocated(struct backend *backend); /* bytes of everything but tables */
 void cpu_release_arrays(struct backend *backend);
 void cpu_estimate(const struct estimate_request *request, struct estimate *estimate);
@@ -196,12 +224,15 @@ int cpu_filter(struct backend *backend, const struct filter_request *request);
 
 /* ---- updates of rows (update.c) ---- */
 
-/* Applies the rule to one row, unless it is frozen; `memo` keeps prepared constants by update count within a step. */
+enum { CPU_FIELDS = 2 + RULE_SLOTS }; /* of unused_slot: the unused one, the weights, the slots */
+
+/* Applies the rule to one row, unless it is frozen; bfloat16 fields are rounded by the draws of the global step. `memo`
+ * keeps prepared constants by update count within a step. */
 struct cpu_memo {
     uint64_t updates[64]; /* the update count + 1; 0: this place is empty */
     struct rule_step step[64];
 };
-void cpu_apply_rule(const struct cpu_rows *rows, const struct rule_options *rule, double lr, uint64_t updates,
+void cpu_apply_rule(const struct cpu_rows *rows, const struct rule_options *rule, double lr, uint64_t global_step,
                     struct backend_table *table, uint32_t row, const float *gradient, float *unused_slot,
                     struct cpu_memo *memo);
 
@@ -232,8 +263,13 @@ int cpu_next_row(const struct cpu_row_set *set, uint64_t *at, struct cpu_named_r
  * x stride. */
 void cpu_sum_places(const struct cpu_named_row *row, const float *gradients, uint64_t stride, uint32_t dim, float *sum);
 
-/* Makes scratch->gradient and ->unused_slot hold `span` floats. */
+/* Makes scratch->gradient hold `span` floats, and ->unused_slot CPU_FIELDS x span. */
 int cpu_grow_gradient(struct cpu_scratch *scratch, uint64_t span);
+
+/* Makes scratch->wide hold `rows` copies of `span` floats, and returns where they begin: at a whole cache line, which a vector
+ * may fill. NULL after fail(); where rows is 0 nothing is looked at. */
+enum { CPU_WIDE_SPARE = 16 }; /* floats for that */
+float *cpu_grow_wide(struct cpu_scratch *scratch, uint64_t rows, uint64_t span);
 
 /* ---- rows by id (by_id.c) ---- */
 

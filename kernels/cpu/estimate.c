@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 enum {
-    ARRAYS = 12, /* of a list, at most */
+    ARRAYS = 13, /* of a list, at most */
     /* How mem_grow() makes an array whose size is not known: with so many items at least, and so many times the
      * need. */
     GROWN_LEAST = 64,
@@ -78,7 +78,8 @@ static struct list step_arrays(struct cpu_shared *s, const struct cpu_sizes *siz
 }
 
 /* `learn`: 1 for exact steps of a loss other than word2vec's. */
-static struct list worker_arrays(struct cpu_scratch *s, const struct cpu_sizes *sizes, uint64_t span, int lock_free, int learn) {
+static struct list worker_arrays(struct cpu_scratch *s, const struct cpu_sizes *sizes, uint64_t span, int lock_free, int learn,
+                                 int halves) {
     struct list list = {.count = 0};
     const struct example_sizes *each = &sizes->example;
     uint64_t blocks = each->blocks ? each->blocks : 1; /* 0: there is no source yet */
@@ -93,7 +94,8 @@ static struct list worker_arrays(struct cpu_scratch *s, const struct cpu_sizes *
     put(&list, &s->piece.start, &s->piece.start_capacity, sizeof *s->piece.start, walks ? walks + 1 : 0);
     put(&list, &s->rows, &s->row_capacity, sizeof *s->rows, t * (lock_free ? 2 : 1) + c);
     put(&list, &s->gradient, &s->gradient_capacity, sizeof *s->gradient, (lock_free ? vectors + 2 : 1) * span);
-    put(&list, &s->unused_slot, &s->unused_capacity, sizeof *s->unused_slot, span);
+    put(&list, &s->unused_slot, &s->unused_capacity, sizeof *s->unused_slot, CPU_FIELDS * span);
+    put(&list, &s->wide, &s->wide_capacity, sizeof *s->wide, halves ? (t + c) * (lock_free ? 2 : 1) * span + CPU_WIDE_SPARE : 0);
     put(&list, &s->logits, &s->logit_capacity, sizeof *s->logits, lock_free ? scores : learn ? scores + 2 * c : 0);
     put_blocks(&list, &s->blocks, examples * each->blocks, examples * each->targets, examples * each->contexts);
     return list;
@@ -154,19 +156,19 @@ int cpu_reserve_batch(struct backend *backend, struct cpu_stage *stage) {
     return 0;
 }
 
-static int reserve_workers(struct backend *backend, uint64_t span, int lock_free, int learn) {
+static int reserve_workers(struct backend *backend, uint64_t span, int lock_free, int learn, int halves) {
     for (unsigned i = 0; i < pool_threads(backend->pool); i++)
-        if (reserve(worker_arrays(&backend->scratch[i], &backend->sizes, span, lock_free, learn))) return -1;
+        if (reserve(worker_arrays(&backend->scratch[i], &backend->sizes, span, lock_free, learn, halves))) return -1;
     return 0;
 }
 
 int cpu_reserve_step(struct backend *backend, const struct cpu_step_needs *needs) {
     if (reserve(step_arrays(&backend->shared, &backend->sizes, needs))) return -1;
-    return reserve_workers(backend, needs->span, 0, !loss_is_plain(&needs->loss));
+    return reserve_workers(backend, needs->span, 0, !loss_is_plain(&needs->loss), needs->halves);
 }
 
-int cpu_reserve_hogwild(struct backend *backend, uint64_t span) {
-    return reserve_workers(backend, span, 1, 0);
+int cpu_reserve_hogwild(struct backend *backend, uint64_t span, int halves) {
+    return reserve_workers(backend, span, 1, 0, halves);
 }
 
 uint64_t cpu_allocated(struct backend *backend) {
@@ -179,7 +181,7 @@ uint64_t cpu_allocated(struct backend *backend) {
     for (unsigned i = 0; i < BACKEND_STAGES; i++) bytes += held(stage_arrays(&backend->stage[i], sizes));
     for (uint64_t i = 0; i < shared->chunk_capacity; i++) bytes += held(chunk_arrays(&shared->chunk[i], sizes));
     for (unsigned i = 0; i < pool_threads(backend->pool); i++)
-        bytes += held(worker_arrays(&backend->scratch[i], sizes, 0, 0, 0));
+        bytes += held(worker_arrays(&backend->scratch[i], sizes, 0, 0, 0, 0));
     return bytes;
 }
 
@@ -190,7 +192,7 @@ void cpu_release_arrays(struct backend *backend) {
     for (unsigned i = 0; i < BACKEND_STAGES; i++) drop(stage_arrays(&backend->stage[i], sizes));
     for (uint64_t i = 0; i < shared->chunk_capacity; i++) drop(chunk_arrays(&shared->chunk[i], sizes));
     for (unsigned i = 0; backend->scratch && i < pool_threads(backend->pool); i++)
-        drop(worker_arrays(&backend->scratch[i], sizes, 0, 0, 0));
+        drop(worker_arrays(&backend->scratch[i], sizes, 0, 0, 0, 0));
     drop(step_arrays(shared, sizes, &none));
     free(shared->chunk);
     free(backend->scratch);
@@ -226,8 +228,9 @@ void cpu_estimate(const struct estimate_request *request, struct estimate *estim
                                          .loss = request->loss,
                                          .pool = source->pool,
                                          .loss_only = request->hogwild,
-                                         .norms = request->ranks > 1 && request->rule->clip > 0};
-    uint64_t span = needs.span, work = 0;
+                                         .norms = request->ranks > 1 && request->rule->clip > 0,
+                                         .halves = request->target.layout.field[RECORD_WEIGHTS].type == VALUE_BFLOAT16};
+    uint64_t span = request->hogwild ? cpu_lock_free_span(&request->target.layout) : needs.span, work = 0;
     *estimate = (struct estimate){.fixed.host = sizeof(struct backend) + request->threads * (sizeof scratch + POOL_THREAD_BYTES)};
     if (request->ranks > 1) estimate->fixed.host += RANKS_BYTES;
     add_table(&request->target, &estimate->tables);
@@ -235,6 +238,7 @@ void cpu_estimate(const struct estimate_request *request, struct estimate *estim
     if (!request->hogwild || source->held_out)
         work = (request->hogwild ? 1 : request->depth) * needed(stage_arrays(&stage, &sizes)) + chunk_bytes(&sizes) +
                needed(step_arrays(&shared, &sizes, &needs));
-    work += request->threads * needed(worker_arrays(&scratch, &sizes, span, request->hogwild, !loss_is_plain(&needs.loss)));
+    work += request->threads * needed(worker_arrays(&scratch, &sizes, span, request->hogwild, !loss_is_plain(&needs.loss),
+                                                        needs.halves));
     estimate->work.host = work;
 }

@@ -3,6 +3,10 @@
  *
  * Dot products and coefficients of a block are computed first, then each of its rows moves. The rows of a few blocks
  * ahead are prefetched: the tables are larger than the caches, and a negative's row is nearly always a miss.
+ *
+ * Rows of bfloat16 are copied to floats first. Their gains are summed up beside the copies, and then each row is read
+ * again, gets its gain, is rounded and stored in one pass: as with float32, only a race with another worker can lose a
+ * change.
  */
 #include "cpu.h"
 
@@ -23,8 +27,10 @@ enum {
 struct hogwild {
     struct backend *backend;
     const struct hogwild_request *request;
-    uint32_t dim;
+    uint32_t dim;     /* columns of what dot products and sums go over: of copies (cpu_rows.widen_apart) with their zeros */
+    uint32_t columns; /* of a bfloat16 row with its filling */
     uint64_t span;
+    int halves; /* 1: the tables' weights are bfloat16 */
     int linear; /* 1: rows move by the coefficients at once, and none of them is frozen */
     float lr_first, slope;
     uint32_t loss_mask;
@@ -40,20 +46,28 @@ struct piece {
     float rate;
 };
 
+/* A block's rows. Where the tables are of bfloat16 these are copies, and the gains of all of them lie behind the
+ * copies. */
+struct rows {
+    float **targets, **contexts;
+    float *gain; /* [T x span] of the targets, then [C x span] of the contexts; NULL: floats are changed in place */
+};
+
 /* ---- one block ---- */
 
-static void prefetch_row(const float *row, uint32_t dim) {
-    for (uint32_t j = 0; j < dim; j += 16) __builtin_prefetch(row + j, 1, 3);
+static void prefetch_row(const struct backend_table *table, uint32_t row) {
+    const char *weights = cpu_weights(table, row);
+    for (uint64_t at = 0; at < record_weights_bytes(&table->spec.layout); at += 64)
+        __builtin_prefetch(weights + at, 1, 3);
 }
 
 static void prefetch_block(const struct hogwild *run, const struct cpu_blocks *blocks, uint64_t number) {
     if (number >= blocks->count) return;
     const struct cpu_block *block = &blocks->block[number];
     if (block->t <= AHEAD_TARGETS)
-        for (uint32_t t = 0; t < block->t; t++)
-            prefetch_row(cpu_weights(run->request->target, blocks->target[block->targets + t]), run->dim);
+        for (uint32_t t = 0; t < block->t; t++) prefetch_row(run->request->target, blocks->target[block->targets + t]);
     for (uint32_t c = 0; c < block->c && c < AHEAD_CONTEXTS; c++)
-        prefetch_row(cpu_weights(run->request->context, blocks->context[block->contexts + c]), run->dim);
+        prefetch_row(run->request->context, blocks->context[block->contexts + c]);
 }
 
 static int grow_scratch(struct cpu_scratch *scratch, const struct cpu_block *block, uint64_t vectors, uint64_t span) {
@@ -62,7 +76,8 @@ static int grow_scratch(struct cpu_scratch *scratch, const struct cpu_block *blo
                    mem_grow(&scratch->logits, &scratch->logit_capacity, vectors * block->c, sizeof(float), "logits") ||
                    mem_grow(&scratch->gradient, &scratch->gradient_capacity, (vectors + 2) * span, sizeof(float),
                             "gradients") ||
-                   mem_grow(&scratch->unused_slot, &scratch->unused_capacity, span, sizeof(float), "gradients")
+                   mem_grow(&scratch->unused_slot, &scratch->unused_capacity, CPU_FIELDS * span, sizeof(float),
+                            "gradients")
                ? -1
                : 0;
 }
@@ -94,6 +109,53 @@ static void move_wide(const struct hogwild *run, struct cpu_scratch *scratch, co
     }
     for (uint32_t t = 0; t < block->t; t++)
         for (uint32_t j = 0; j < run->dim; j++) targets[t][j] += moves[t][j];
+}
+
+/* ---- rows of bfloat16 ---- */
+
+/* Sums up what the rows of a block gain from one another: eight contexts and BAND vectors at a time, all as they were.
+ */
+static void gain_all(const struct hogwild *run, const struct cpu_block *block, const float *const *vectors,
+                     uint32_t count, const struct rows *of, float *vector_gain, const float *factors) {
+    const float *const *contexts = (const float *const *)of->contexts;
+    float *moved[BAND], *gained[CPU_ROWS_CONTEXTS], some[BAND * CPU_ROWS_CONTEXTS];
+    for (uint32_t c = 0; c < block->c; c += CPU_ROWS_CONTEXTS) {
+        uint32_t few = block->c - c < CPU_ROWS_CONTEXTS ? block->c - c : CPU_ROWS_CONTEXTS;
+        for (uint32_t k = 0; k < few; k++) gained[k] = of->gain + (block->t + (uint64_t)c + k) * run->span;
+        for (uint32_t t = 0; t < count; t += BAND) {
+            uint32_t band = count - t < BAND ? count - t : BAND;
+            for (uint32_t i = 0; i < band; i++) {
+                moved[i] = vector_gain + (uint64_t)(t + i) * run->span;
+                memcpy(some + i * few, factors + (uint64_t)(t + i) * block->c + c, few * sizeof *some);
+            }
+            run->backend->rows->gain(vectors + t, moved, band, contexts + c, gained, few, run->dim, some);
+        }
+    }
+}
+
+/* Adds a row's gain to it, rounded. */
+static void add_gain(const struct hogwild *run, const struct backend_table *table, uint32_t row, const float *gain,
+                     uint32_t key) {
+    run->backend->rows->add_apart(cpu_weights(table, row), gain, run->columns, round_row_key(key, row));
+}
+
+static void add_gains(const struct hogwild *run, const struct backend_table *table, const uint32_t *ids, uint32_t count,
+                      const float *gains, uint64_t global_step) {
+    uint32_t key = round_step_key(&table->spec.rounding, DRAW_ROUND_WEIGHTS, global_step);
+    for (uint32_t i = 0; i < count; i++) add_gain(run, table, ids[i], gains + i * run->span, key);
+}
+
+static void move_halves(const struct hogwild *run, const struct piece *piece, const struct cpu_block *block,
+                        const struct rows *of, float *logits, float lr) {
+    const struct hogwild_request *request = run->request;
+    const struct cpu_blocks *blocks = piece->blocks;
+    uint64_t global_step = request->global_step + piece->first + block->example;
+    run->backend->rows->coefficients(logits, block->t, block->c, block->positives, -lr);
+    memset(of->gain, 0, ((uint64_t)block->t + block->c) * run->span * sizeof *of->gain);
+    gain_all(run, block, (const float *const *)of->targets, block->t, of, of->gain, logits);
+    add_gains(run, request->context, blocks->context + block->contexts, block->c, of->gain + block->t * run->span,
+              global_step);
+    add_gains(run, request->target, blocks->target + block->targets, block->t, of->gain, global_step);
 }
 
 static int is_frozen(const struct backend_table *table, const uint32_t *ids, uint64_t at) {
@@ -134,11 +196,12 @@ struct pooled {
     float *vector, *gradient, *row;
 };
 
-static struct pooled pool_targets(const struct hogwild *run, struct cpu_scratch *scratch, float *const *targets, uint32_t count) {
+static struct pooled pool_targets(const struct hogwild *run, struct cpu_scratch *scratch, float *const *targets,
+                                  uint32_t count) {
     const struct example_pool *pool = &run->backend->source.pool;
     const struct cpu_rows *rows = run->backend->rows;
-    const float *const *of = (const float *const *)targets, first = example_pool_weight(pool, count, 0),
-                             others = example_pool_weight(pool, count, 1);
+    const float *const *of = (const float *const *)targets;
+    const float first = example_pool_weight(pool, count, 0), others = example_pool_weight(pool, count, 1);
     struct pooled p = {scratch->gradient, scratch->gradient + run->span, scratch->gradient + 2 * run->span};
     uint32_t apart = pool->own > 0; /* rows with a weight of their own; the others weigh the same and are summed in one pass */
     memset(scratch->gradient, 0, 2 * run->span * sizeof(float));
@@ -162,6 +225,26 @@ static void move_pooled(const struct hogwild *run, const struct cpu_block *block
         float shares[BAND];
         for (uint32_t i = 0; i < band; i++) shares[i] = example_pool_share(&run->backend->source.pool, block->t, t + i);
         rows->spread(move, shares, targets + t, band, run->dim);
+    }
+}
+
+/* The gain of a row is its part of the vector's move. */
+static void move_pooled_halves(const struct hogwild *run, const struct piece *piece, const struct cpu_block *block,
+                               const struct pooled *pooled, const struct rows *of, float *logits, float lr) {
+    const struct hogwild_request *request = run->request;
+    const float *vector = pooled->vector, *move = pooled->gradient;
+    const uint32_t *targets = piece->blocks->target + block->targets;
+    uint64_t global_step = request->global_step + piece->first + block->example;
+    uint32_t key = round_step_key(&request->target->spec.rounding, DRAW_ROUND_WEIGHTS, global_step);
+    float *gains = of->gain + block->t * run->span;
+    run->backend->rows->coefficients(logits, 1, block->c, block->positives, -lr);
+    memset(gains, 0, block->c * run->span * sizeof *gains);
+    gain_all(run, block, &vector, 1, of, pooled->gradient, logits);
+    add_gains(run, request->context, piece->blocks->context + block->contexts, block->c, gains, global_step);
+    for (uint32_t t = 0; t < block->t; t++) {
+        float share = example_pool_share(&run->backend->source.pool, block->t, t);
+        for (uint32_t j = 0; j < run->span; j++) pooled->row[j] = share * move[j];
+        add_gain(run, request->target, targets[t], pooled->row, key);
     }
 }
 
@@ -205,6 +288,33 @@ static void count_block(const struct hogwild *run, const struct piece *piece, co
     part->sampled_terms += (uint64_t)vectors * block->c;
 }
 
+/* Lists a block's rows as they lie in the tables. */
+static struct rows list_rows(const struct hogwild *run, struct cpu_scratch *scratch, const struct cpu_blocks *blocks,
+                             const struct cpu_block *block) {
+    void **rows = scratch->rows;
+    for (uint32_t t = 0; t < block->t; t++)
+        rows[t] = cpu_weights(run->request->target, blocks->target[block->targets + t]);
+    for (uint32_t c = 0; c < block->c; c++)
+        rows[block->t + c] = cpu_weights(run->request->context, blocks->context[block->contexts + c]);
+    return (struct rows){(float **)rows, (float **)rows + block->t, NULL};
+}
+
+/* Copies rows of bfloat16 to floats, and lists the copies instead. A rule takes columns in their order; sums alone do not ask
+ * for it. */
+static int copy_rows(const struct hogwild *run, struct cpu_scratch *scratch, const struct cpu_block *block, struct rows *of) {
+    const struct cpu_rows *rows = run->backend->rows;
+    uint64_t places = (uint64_t)block->t + block->c;
+    float *wide = cpu_grow_wide(scratch, 2 * places, run->span);
+    if (!wide) return -1;
+    of->gain = wide + places * run->span;
+    for (uint64_t i = 0; i < places; i++) {
+        float *copy = wide + i * run->span;
+        (run->linear ? rows->widen_apart : rows->widen)(scratch->rows[i], run->columns, copy);
+        scratch->rows[i] = copy;
+    }
+    return 0;
+}
+
 static int train_block(const struct hogwild *run, struct piece *piece, const struct cpu_block *block) {
     const struct cpu_rows *rows = run->backend->rows;
     const struct cpu_blocks *blocks = piece->blocks;
@@ -213,17 +323,19 @@ static int train_block(const struct hogwild *run, struct piece *piece, const str
     int pool = run->backend->source.pool.on;
     uint32_t vectors = example_vectors(&run->backend->source.pool, block->t);
     if (grow_scratch(scratch, block, vectors, run->span)) return -1;
-    float **targets = scratch->rows, **contexts = targets + block->t, *logits = scratch->logits;
-    for (uint32_t t = 0; t < block->t; t++)
-        targets[t] = cpu_weights(run->request->target, blocks->target[block->targets + t]);
-    for (uint32_t c = 0; c < block->c; c++)
-        contexts[c] = cpu_weights(run->request->context, blocks->context[block->contexts + c]);
+    struct rows of = list_rows(run, scratch, blocks, block);
+    float **targets = of.targets, **contexts = of.contexts, *logits = scratch->logits;
     struct pooled pooled = {NULL, NULL, NULL};
+    if (run->halves && copy_rows(run, scratch, block, &of)) return -1;
     if (pool) pooled = pool_targets(run, scratch, targets, block->t);
     const float *vector = pooled.vector, *const *of_targets = pool ? &vector : (const float *const *)targets;
     rows->dots(of_targets, vectors, (const float *const *)contexts, block->c, run->dim, logits, block->c);
     count_block(run, piece, block, vectors, logits);
-    if (pool && run->linear)
+    if (run->halves && run->linear && pool)
+        move_pooled_halves(run, piece, block, &pooled, &of, logits, lr);
+    else if (run->halves && run->linear)
+        move_halves(run, piece, block, &of, logits, lr);
+    else if (pool && run->linear)
         move_pooled(run, block, &pooled, targets, contexts, logits, lr);
     else if (pool)
         move_pooled_by_rule(run, piece, block, &pooled, contexts, logits, lr);
@@ -273,15 +385,18 @@ int cpu_hogwild(struct backend *backend, const struct hogwild_request *request, 
     struct hogwild run = {.backend = backend,
                           .request = request,
                           .dim = layout->dim,
-                          .span = layout->span,
+                          .columns = layout->span,
+                          .span = cpu_lock_free_span(layout),
+                          .halves = cpu_halves(request->target),
                           .linear = hogwild_is_linear(request->rule) && !request->target->spec.frozen &&
                                     !request->context->spec.frozen,
                           .lr_first = (float)request->lr_first,
                           .slope = hogwild_slope(request),
                           .loss_mask = hogwild_loss_mask(request->count)};
+    if (run.halves && run.linear) run.dim = (uint32_t)run.span;
     *result = (struct hogwild_result){0};
     if (hogwild_refuses(&(struct hogwild_asked){.rule = *request->rule}, why)) return fail("%s", why);
-    if (cpu_reserve_hogwild(backend, run.span)) return -1;
+    if (cpu_reserve_hogwild(backend, run.span, run.halves)) return -1;
     if (pool_run(backend->pool, train_stretches, &run)) return -1;
     for (unsigned i = 0; i < pool_threads(backend->pool); i++) hogwild_add(result, &backend->scratch[i].part);
     result->words = backend->source.mode == EXAMPLE_WINDOW ? request->count : 0;

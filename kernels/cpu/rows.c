@@ -168,10 +168,11 @@ static void scale_scores(float *values, const float *t_factors, uint32_t t_count
         return j;                                                                                                      \
     }                                                                                                                  \
     INLINE uint32_t update_##name(uint32_t j, uint32_t dim, const float *const *targets, float *const *moved,          \
-                                  uint32_t nt, float *const *contexts, const int nc, const float *factors) {           \
+                                  uint32_t nt, const float *const *contexts, float *const *to, const int nc,           \
+                                  const float *factors) {                                                              \
         for (; j + sizeof(type) / 4 <= dim; j += sizeof(type) / 4) {                                                   \
             type old[CPU_ROWS_CONTEXTS], gained[CPU_ROWS_CONTEXTS];                                                    \
-            _Pragma("GCC unroll 8") for (int k = 0; k < nc; k++) old[k] = *(type *)(contexts[k] + j),                  \
+            _Pragma("GCC unroll 8") for (int k = 0; k < nc; k++) old[k] = *(const type *)(contexts[k] + j),            \
                                                                  gained[k] = (type){0};                                \
             for (uint32_t t = 0; t < nt; t++) {                                                                        \
                 const float *f = factors + t * (uint32_t)nc;                                                           \
@@ -182,7 +183,7 @@ static void scale_scores(float *values, const float *t_factors, uint32_t t_count
                 }                                                                                                      \
                 *(type *)(moved[t] + j) = sum;                                                                         \
             }                                                                                                          \
-            _Pragma("GCC unroll 8") for (int k = 0; k < nc; k++) * (type *)(contexts[k] + j) += gained[k];             \
+            _Pragma("GCC unroll 8") for (int k = 0; k < nc; k++) * (type *)(to[k] + j) += gained[k];                   \
         }                                                                                                              \
         return j;                                                                                                      \
     }
@@ -228,9 +229,10 @@ INLINE void update_columns(const float *const *targets, float *const *moved, uin
                            const int nc, uint32_t dim, const float *factors) {
     float *context[CPU_ROWS_CONTEXTS];
     for (int k = 0; k < nc; k++) context[k] = contexts[k];
-    uint32_t j = update_wide(0, dim, targets, moved, nt, context, nc, factors);
-    j = update_four(j, dim, targets, moved, nt, context, nc, factors);
-    update_one(j, dim, targets, moved, nt, context, nc, factors);
+    const float *const *from = (const float *const *)context;
+    uint32_t j = update_wide(0, dim, targets, moved, nt, from, context, nc, factors);
+    j = update_four(j, dim, targets, moved, nt, from, context, nc, factors);
+    update_one(j, dim, targets, moved, nt, from, context, nc, factors);
 }
 
 static void update(const float *const *targets, float *const *moved, uint32_t nt, float *const *contexts, uint32_t nc,
@@ -265,6 +267,32 @@ static void update(const float *const *targets, float *const *moved, uint32_t nt
     }
 }
 
+INLINE void gain_columns(const float *const *targets, float *const *moved, uint32_t nt, const float *const *contexts,
+                         float *const *gained, const int nc, uint32_t dim, const float *factors) {
+    const float *context[CPU_ROWS_CONTEXTS];
+    float *to[CPU_ROWS_CONTEXTS];
+    for (int k = 0; k < nc; k++) context[k] = contexts[k], to[k] = gained[k];
+    uint32_t j = update_wide(0, dim, targets, moved, nt, context, to, nc, factors);
+    j = update_four(j, dim, targets, moved, nt, context, to, nc, factors);
+    update_one(j, dim, targets, moved, nt, context, to, nc, factors);
+}
+
+static void gain(const float *const *targets, float *const *moved, uint32_t nt, const float *const *contexts, float *const *gained,
+                 uint32_t nc, uint32_t dim, const float *factors) {
+    switch (nc) {
+#define CASE(n)                                                                                                        \
+    case n:                                                                                                            \
+        gain_columns(targets, moved, nt, contexts, gained, n, dim, factors);                                           \
+        break;
+        CASE(1) CASE(2) CASE(3) CASE(4) CASE(5) CASE(6) CASE(7) CASE(8)
+#undef CASE
+    default:
+        break;
+    }
+}
+
+#include "rows_kept.h"
+
 #define RULE_LOOP(name, enumerator)                                                                                    \
     static void row_##name(const struct rule_step *step, uint32_t dim, const float *restrict g, float *restrict w,     \
                            float *restrict s0, float *restrict s1, float *restrict s2) {                               \
@@ -293,5 +321,11 @@ const struct cpu_rows JOIN(cpu_rows_, CPU_LEVEL) = {
     .combine = combine,
     .spread = spread,
     .update = update,
+    .gain = gain,
+    .widen = widen,
+    .write = write_kept,
+    .widen_apart = widen_apart,
+    .add_apart = add_apart,
+    .combine_kept = combine_kept,
     .rule = {RULES(RULE_ENTRY)},
 };

@@ -7,14 +7,26 @@
 
 #include "kernels/losses.h"
 #include "kernels/optimizers.h"
+#include "kernels/rounding.h"
 
 #include <stdint.h>
 
 /* Contexts of one call to update(), at most. */
 enum { CPU_ROWS_CONTEXTS = 8 };
 
+/* Columns of a copy's grain in lock-free training of bfloat16 rows. */
+enum { CPU_APART = 32 };
+
 /* Rows that lie side by side in a panel: panel[column x CPU_PANEL + row]. */
 enum { CPU_PANEL = 32 };
+
+/* The draws that round one field of one row. */
+struct cpu_draws {
+    const struct rounding *of;
+    enum draw_purpose purpose;
+    uint64_t global_step;
+    uint32_t row, slot;
+};
 
 struct cpu_rows {
     const char *name;
@@ -56,6 +68,24 @@ struct cpu_rows {
      * CPU_ROWS_CONTEXTS. */
     void (*update)(const float *const *targets, float *const *moved, uint32_t t_count, float *const *contexts,
                    uint32_t c_count, uint32_t dim, const float *factors);
+
+    /* Does what update() does, but for where the sums of contexts go: to gained[c], which are no contexts. */
+    void (*gain)(const float *const *targets, float *const *moved, uint32_t t_count, const float *const *contexts,
+                 float *const *gained, uint32_t c_count, uint32_t dim, const float *factors);
+
+    /* Fields of bfloat16: `kept` is one, of `columns` columns from the first on. widen() reads it; write() rounds values by the
+     * draws. combine_kept() is combine() over such fields. */
+    void (*widen)(const uint16_t *kept, uint32_t columns, float *out);
+    void (*write)(uint16_t *kept, const float *values, uint32_t columns, const struct cpu_draws *draws);
+    void (*combine_kept)(float *sum, const float *factors, uint64_t stride, const uint16_t *const *rows, uint64_t count,
+                         uint32_t dim);
+
+    /* Lock-free training copies rows in the order in which that is fastest: of every CPU_APART columns the even ones first, or of
+     * half as many. Dot products and sums of such copies do not see it. A copy is filled up with zeros to whole CPU_APART.
+     * add_apart() takes a gain in that order, rounds what is kept + gain by a row's cheap bits (round_row_key()) and stores it:
+     * of two workers on a column one may lose its change, as with float32. */
+    void (*widen_apart)(const uint16_t *kept, uint32_t columns, float *out);
+    void (*add_apart)(uint16_t *kept, const float *gain, uint32_t columns, uint32_t row_key);
 
     /* Applies one rule to a row's columns. */
     void (*rule[RULE_COUNT])(const struct rule_step *step, uint32_t dim, const float *gradient, float *w, float *s0, float *s1,

@@ -24,13 +24,14 @@
 /* Vectors with a factor each that are added to a row's gradient, in their order. Many are added in one call. */
 enum { TERMS = 64 };
 struct terms {
-    const float *vector[TERMS];
+    const void *vector[TERMS];
     float factor[TERMS];
     uint32_t count;
 };
 
 static void add_terms(const struct step *step, struct terms *terms, float *gradient) {
-    step->backend->rows->combine(gradient, terms->factor, 1, terms->vector, terms->count, step->dim);
+    cpu_combine_rows(step->backend->rows, cpu_kept_vectors(step), gradient, terms->factor, 1, terms->vector, terms->count,
+                     step->dim);
     terms->count = 0;
 }
 
@@ -38,7 +39,7 @@ static void add_context_occurrence(struct step *step, struct cpu_scratch *scratc
     struct cpu_stage *stage = step->stage;
     uint64_t number = stage->context_block[occurrence];
     const struct cpu_block *block = &stage->all.block[number];
-    const float **vectors = (const float **)scratch->rows;
+    const void **vectors = (const void **)scratch->rows;
     const float *factors = cpu_block_logits(step, number) + (occurrence - block->contexts);
     uint32_t count = example_vectors(&stage->pool, block->t);
     cpu_block_vectors(step, number, vectors);
@@ -51,10 +52,12 @@ static void add_context_occurrence(struct step *step, struct cpu_scratch *scratc
 
 /* Adds the part of the gradient that lies along the row itself, where scores are cosines. */
 static void add_own(struct step *step, const struct cpu_named_row *row, float *gradient) {
-    const float *own = cpu_context_lengths(step), *weights = cpu_weights(step->request->context, row->row);
+    const struct backend_table *table = step->request->context;
+    const float *own = cpu_context_lengths(step);
+    const void *weights = cpu_weights(table, row->row);
     float sum = 0;
     for (uint64_t i = 0; i < row->places; i++) sum += own[(uint32_t)row->key[i]];
-    step->backend->rows->combine(gradient, &sum, 1, &weights, 1, step->dim);
+    cpu_combine_rows(step->backend->rows, cpu_halves(table), gradient, &sum, 1, &weights, 1, step->dim);
 }
 
 static const float *context_gradient(struct step *step, const struct cpu_named_row *row, struct cpu_scratch *scratch) {
@@ -150,7 +153,8 @@ static int grow_arrays(const struct step *step) {
                                          .loss = step->request->loss,
                                          .pool = step->stage->pool,
                                          .loss_only = step->request->loss_only,
-                                         .norms = step->parted && step->request->rule->clip > 0};
+                                         .norms = step->parted && step->request->rule->clip > 0,
+                                         .halves = step->halves};
     uint64_t pooled = step->stage->pool.on ? all->count * step->span : 0;
     if (cpu_reserve_step(step->backend, &needs) ||
         mem_grow(&s->coefficients, &s->coefficient_capacity, cpu_batch_logits(step), sizeof *s->coefficients,
@@ -187,6 +191,7 @@ int cpu_step(struct backend *backend, unsigned number, const struct step_request
                         .request = request,
                         .parted = ranks_count(backend->ranks) > 1 && !request->apart,
                         .plain = loss_is_plain(&request->loss),
+                        .halves = cpu_halves(request->target) || cpu_halves(request->context),
                         .dim = request->target->spec.layout.dim,
                         .span = request->target->spec.layout.span};
     if (!request->loss_only && cpu_leave_out_frozen(stage, request)) return -1;

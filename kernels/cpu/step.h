@@ -23,6 +23,7 @@ struct step {
     struct rule_step constants; /* for the global step count */
     int parted; /* 1: ranks share out the columns */
     int plain;  /* 1: word2vec's loss of dot products */
+    int halves; /* 1: weights of either table are bfloat16 */
     const struct side *side; /* the side whose rows are being passed over */
     float *squares; /* [side's places], or NULL: the squares of the gradient of a row with several places, at the first of them */
     float scale;
@@ -30,6 +31,11 @@ struct step {
     uint64_t span;
     _Atomic uint64_t taken;
 };
+
+/* Returns 1 where the vectors of blocks are rows of bfloat16. */
+FN int cpu_kept_vectors(const struct step *step) {
+    return cpu_halves(step->request->target) && !step->stage->pool.on;
+}
 
 /* Pass 1: computes every block's loss, its coefficients in the place of its logits, and the gradients of its
  * targets. */
@@ -53,8 +59,8 @@ FN uint64_t cpu_batch_logits(const struct step *step) {
     return all->logits + (step->request->loss.score == SCORE_COSINE ? all->targets + all->contexts : 0);
 }
 
-/* Lists the vectors that a block sets against its contexts: its targets' rows, or the pooled one. */
-FN void cpu_block_vectors(const struct step *step, uint64_t number, const float **out) {
+/* Lists the vectors that a block sets against its contexts: its targets' rows as they lie in the table, or the pooled one. */
+FN void cpu_block_vectors(const struct step *step, uint64_t number, const void **out) {
     const struct cpu_block *block = &step->stage->all.block[number];
     const uint32_t *targets = step->stage->all.target + block->targets;
     if (step->stage->pool.on)

@@ -18,15 +18,21 @@ struct block_rows {
 
 static int find_rows(const struct step *step, uint64_t number, struct cpu_scratch *scratch, struct block_rows *out) {
     const struct cpu_block *block = &step->stage->all.block[number];
-    const uint32_t *contexts = step->stage->all.context + block->contexts;
-    if (mem_grow(&scratch->rows, &scratch->row_capacity, (uint64_t)block->t + block->c, sizeof *scratch->rows,
-                 "row pointers"))
+    const uint32_t *targets = step->stage->all.target + block->targets, *contexts = step->stage->all.context + block->contexts;
+    uint64_t places = (uint64_t)block->t + block->c;
+    float *wide = NULL;
+    if (mem_grow(&scratch->rows, &scratch->row_capacity, places, sizeof *scratch->rows, "row pointers") ||
+        (step->halves && !(wide = cpu_grow_wide(scratch, places, step->span))))
         return -1;
     out->vector = (const float **)scratch->rows;
     out->context = out->vector + block->t;
     out->vectors = example_vectors(&step->stage->pool, block->t);
-    cpu_block_vectors(step, number, out->vector);
-    for (uint32_t c = 0; c < block->c; c++) out->context[c] = cpu_weights(step->request->context, contexts[c]);
+    cpu_block_vectors(step, number, (const void **)scratch->rows);
+    for (uint32_t t = 0; t < out->vectors && cpu_kept_vectors(step); t++)
+        out->vector[t] = cpu_read_row(step->backend->rows, step->request->target, targets[t], wide + t * step->span);
+    for (uint32_t c = 0; c < block->c; c++)
+        out->context[c] = cpu_read_row(step->backend->rows, step->request->context, contexts[c],
+                                       wide + (block->t + (uint64_t)c) * step->span);
     return 0;
 }
 
@@ -38,9 +44,9 @@ static void pool_block(const struct step *step, uint64_t number) {
     float *pooled = step->backend->shared.pooled + number * step->span;
     memset(pooled, 0, step->span * sizeof(float));
     for (uint32_t t = 0; t < block->t; t++) {
-        const float *row = cpu_weights(step->request->target, targets[t]);
+        const void *row = cpu_weights(step->request->target, targets[t]);
         float weight = example_pool_weight(&step->stage->pool, block->t, t);
-        step->backend->rows->combine(pooled, &weight, 1, &row, 1, step->dim);
+        cpu_combine_rows(step->backend->rows, cpu_halves(step->request->target), pooled, &weight, 1, &row, 1, step->dim);
     }
 }
 

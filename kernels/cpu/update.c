@@ -6,22 +6,48 @@
 
 #include <string.h>
 
-void cpu_apply_rule(const struct cpu_rows *rows, const struct rule_options *rule, double lr, uint64_t updates,
+/* A field of a row while a rule changes it: in place, or as floats where it is bfloat16. */
+struct open_field {
+    float *values;
+    uint16_t *kept; /* NULL: in place */
+};
+
+static struct open_field open_field(const struct cpu_rows *rows, const struct record_layout *layout, uint32_t field, void *at,
+                                    float *spare) {
+    if (layout->field[field].type != VALUE_BFLOAT16) return (struct open_field){at, NULL};
+    spare += (1 + field) * (uint64_t)layout->span;
+    rows->widen(at, layout->span, spare);
+    return (struct open_field){spare, at};
+}
+
+static void close_field(const struct cpu_rows *rows, const struct table_spec *spec, uint32_t field, const struct open_field *open,
+                        uint64_t global_step, uint32_t row) {
+    const struct cpu_draws draws = {&spec->rounding, field ? DRAW_ROUND_STATE : DRAW_ROUND_WEIGHTS, global_step, row,
+                                    field ? field - RECORD_STATE : 0};
+    if (open->kept) rows->write(open->kept, open->values, spec->layout.span, &draws);
+}
+
+void cpu_apply_rule(const struct cpu_rows *rows, const struct rule_options *rule, double lr, uint64_t global_step,
                     struct backend_table *table, uint32_t row, const float *gradient, float *unused_slot,
                     struct cpu_memo *memo) {
     if (table_is_frozen(&table->spec, row)) return;
+    const struct record_layout *layout = &table->spec.layout;
     struct rule_slot slots[RULE_SLOTS];
     float *role[RULE_SLOTS] = {unused_slot, unused_slot, unused_slot};
-    int count = rule_slots(rule, slots);
-    for (int i = 0; i < count; i++) role[slots[i].role] = cpu_slot(table, row, (uint32_t)i);
-    if (table->spec.layout.counted) updates = (*cpu_updates(table, row))++;
+    struct open_field open[1 + RULE_SLOTS] = {open_field(rows, layout, RECORD_WEIGHTS, cpu_weights(table, row), unused_slot)};
+    uint32_t fields = RECORD_STATE + (uint32_t)rule_slots(rule, slots);
+    for (uint32_t f = RECORD_STATE; f < fields; f++) {
+        open[f] = open_field(rows, layout, f, cpu_slot(table, row, f - RECORD_STATE), unused_slot);
+        role[slots[f - RECORD_STATE].role] = open[f].values;
+    }
+    uint64_t updates = layout->counted ? (*cpu_updates(table, row))++ : global_step;
     unsigned entry = updates % 64;
     if (memo->updates[entry] != updates + 1) {
         memo->updates[entry] = updates + 1;
         memo->step[entry] = rule_prepare(rule, lr, updates);
     }
-    rows->rule[rule->rule](&memo->step[entry], table->spec.layout.dim, gradient, cpu_weights(table, row), role[0],
-                           role[1], role[2]);
+    rows->rule[rule->rule](&memo->step[entry], layout->dim, gradient, open[RECORD_WEIGHTS].values, role[0], role[1], role[2]);
+    for (uint32_t f = 0; layout->halves && f < fields; f++) close_field(rows, &table->spec, f, &open[f], global_step, row);
 }
 
 float cpu_squares(uint32_t dim, const float *gradient) {
@@ -91,9 +117,16 @@ void cpu_sum_places(const struct cpu_named_row *row, const float *gradients, uin
     }
 }
 
+float *cpu_grow_wide(struct cpu_scratch *scratch, uint64_t rows, uint64_t span) {
+    const uintptr_t line = CPU_WIDE_SPARE * sizeof(float);
+    if (mem_grow(&scratch->wide, &scratch->wide_capacity, rows * span + CPU_WIDE_SPARE, sizeof(float), "a block's rows")) return NULL;
+    return (float *)(((uintptr_t)scratch->wide + line - 1) / line * line);
+}
+
 int cpu_grow_gradient(struct cpu_scratch *scratch, uint64_t span) {
     return mem_grow(&scratch->gradient, &scratch->gradient_capacity, span, sizeof(float), "a gradient") ||
-                   mem_grow(&scratch->unused_slot, &scratch->unused_capacity, span, sizeof(float), "a gradient")
+                   mem_grow(&scratch->unused_slot, &scratch->unused_capacity, CPU_FIELDS * span, sizeof(float),
+                            "a gradient")
                ? -1
                : 0;
 }

@@ -55,6 +55,7 @@ static int begin(struct backend *b, const struct rows_request *r, struct by_id *
     }
     *own = (struct by_id *)b->by_id;
     (*own)->set.table = r->table;
+    (*own)->step = r->global_step;
     CK(cudaStreamWaitEvent(*stream, (*own)->set.ticket, 0)); /* scratch is one; calls may come on several streams */
     return 0;
 }

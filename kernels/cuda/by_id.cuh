@@ -52,6 +52,7 @@ struct by_id {
     struct gpu_array values, padded, partials, match;
     struct given given[GIVEN]; /* used in turn, so that the host does not wait for the call it has just made */
     unsigned turn;             /* the one in use */
+    uint64_t step;             /* of the call that runs: by which its rounding is drawn */
     struct bad_ids *bad;
     cudaStream_t ahead;
 };
@@ -131,37 +132,68 @@ static __device__ __forceinline__ float4 take_quad(const struct value_view &from
     return value;
 }
 
+/* Gives a chunk of a row's weights, as it was read, to the caller. F is the form of the table's rows (values.cuh), here and in all
+ * kernels of rows by id. */
+template <class F>
+static __device__ __forceinline__ void give_chunk(const struct value_view &to, uint32_t row, uint32_t chunk, float4 stored) {
+    float4 x[F::QUADS];
+    open_chunk(x, stored);
+#pragma unroll
+    for (int k = 0; k < F::QUADS; k++)
+        if (4 * (chunk * F::QUADS + k) < to.dim) give_quad(to, row, chunk * F::QUADS + k, x[k]);
+}
+/* Takes the columns of a chunk from the caller's values. */
+template <class F>
+static __device__ __forceinline__ void take_chunk_of(const struct value_view &from, uint32_t row, uint32_t chunk,
+                                                     float4 (&x)[F::QUADS]) {
+#pragma unroll
+    for (int k = 0; k < F::QUADS; k++) {
+        uint32_t quad = chunk * F::QUADS + k;
+        x[k] = 4 * quad < from.dim ? take_quad(from, row, quad) : make_float4(0, 0, 0, 0);
+    }
+}
+
+/* How the rows of a store are rounded, where they are bfloat16. */
+struct store_rounding {
+    struct rounding table;
+    uint64_t step;
+};
+
 /* The rows of two neighbours in a list, which a warp moves at once, each in two parts, so that the link always has
  * requests waiting. NULL: that row does not move. */
 struct row_pair {
     char *row[2];
+    uint32_t id[2];
 };
 
-static __device__ __forceinline__ void fetch_pair(const struct row_pair &pair, uint32_t first, uint32_t quads,
+template <class F>
+static __device__ __forceinline__ void fetch_pair(const struct row_pair &pair, uint32_t first, uint32_t chunks,
                                                   const struct value_view &out) {
-    for (uint32_t q = threadIdx.x & 31; q < quads; q += 64) {
+    for (uint32_t c = threadIdx.x & 31; c < chunks; c += 64) {
         float4 value[2][2];
 #pragma unroll
         for (int i = 0; i < 4; i++)
-            if (pair.row[i / 2] && q + i % 2 * 32 < quads) value[i / 2][i % 2] = read_quad(pair.row[i / 2], q + i % 2 * 32);
+            if (pair.row[i / 2] && c + i % 2 * 32 < chunks) value[i / 2][i % 2] = read_chunk(pair.row[i / 2], c + i % 2 * 32);
 #pragma unroll
         for (int i = 0; i < 4; i++)
-            if (pair.row[i / 2] && q + i % 2 * 32 < quads)
-                give_quad(out, first + i / 2, q + i % 2 * 32, value[i / 2][i % 2]);
+            if (pair.row[i / 2] && c + i % 2 * 32 < chunks)
+                give_chunk<F>(out, first + i / 2, c + i % 2 * 32, value[i / 2][i % 2]);
     }
 }
 
-static __device__ __forceinline__ void store_pair(const struct row_pair &pair, uint32_t first, uint32_t quads,
-                                                  const struct value_view &from) {
-    for (uint32_t q = threadIdx.x & 31; q < quads; q += 64) {
-        float4 value[2][2];
+template <class F>
+static __device__ __forceinline__ void store_pair(const struct row_pair &pair, uint32_t first, uint32_t chunks,
+                                                  const struct value_view &from, const struct store_rounding &rounding) {
+    for (uint32_t c = threadIdx.x & 31; c < chunks; c += 64) {
+        float4 value[4][F::QUADS];
 #pragma unroll
         for (int i = 0; i < 4; i++)
-            if (pair.row[i / 2] && q + i % 2 * 32 < quads)
-                value[i / 2][i % 2] = take_quad(from, first + i / 2, q + i % 2 * 32);
+            if (pair.row[i / 2] && c + i % 2 * 32 < chunks) take_chunk_of<F>(from, first + i / 2, c + i % 2 * 32, value[i]);
 #pragma unroll
         for (int i = 0; i < 4; i++)
-            if (pair.row[i / 2] && q + i % 2 * 32 < quads) write_quad(pair.row[i / 2], q + i % 2 * 32, value[i / 2][i % 2]);
+            if (pair.row[i / 2] && c + i % 2 * 32 < chunks)
+                store_chunk(pair.row[i / 2], c + i % 2 * 32, value[i], {rounding.table, rounding.step, pair.id[i / 2]},
+                            DRAW_ROUND_STORE);
     }
 }
 
@@ -174,8 +206,14 @@ static inline unsigned row_blocks(const struct backend *b, const struct backend_
     return wanted < most ? wanted : most;
 }
 
-static inline uint32_t row_quads(const struct by_id *own) {
-    return record_quads(&own->set.table->spec.layout);
+static inline bool row_halves(const struct by_id *own) {
+    return has_halves(&own->set.table->spec.layout);
+}
+static inline uint32_t row_chunks(const struct by_id *own) {
+    return record_quads(&own->set.table->spec.layout) / (row_halves(own) ? bfloat16_rows::QUADS : float32_rows::QUADS);
+}
+static inline struct store_rounding rounding_of_store(const struct by_id *own) {
+    return {own->set.table->spec.rounding, own->step};
 }
 
 /* ---- by_id_list.cu: all of it is enqueued, on `stream` where that is an argument ---- */

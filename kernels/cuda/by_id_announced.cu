@@ -24,8 +24,9 @@ static __global__ void set_match(uint32_t *match) {
     *match = 1;
 }
 
+template <class F>
 static __global__ void __launch_bounds__(THREADS)
-    fetch_announced(struct list_view v, const char *slots, uint32_t bytes, uint32_t quads, struct value_view out,
+    fetch_announced(struct list_view v, const char *slots, uint32_t bytes, uint32_t chunks, struct value_view out,
                     const uint32_t *match) {
     uint32_t lane = threadIdx.x & 31, warps = gridDim.x * WARPS;
     if (!*match) return;
@@ -33,7 +34,7 @@ static __global__ void __launch_bounds__(THREADS)
         uint32_t row = v.rows.distinct[i];
         if (row == DRAW_NONE) continue;
         const char *from = slots + (uint64_t)(row & ~SINGLE_BIT) * bytes;
-        for (uint32_t q = lane; q < quads; q += 32) give_quad(out, i, q, read_quad(from, q));
+        for (uint32_t c = lane; c < chunks; c += 32) give_chunk<F>(out, i, c, read_chunk(from, c));
     }
 }
 
@@ -97,9 +98,10 @@ int by_id_fetch_announced(struct backend *b, struct by_id *own, struct announced
     compare_ids<<<blocks_for(count, THREADS), THREADS, 0, stream>>>(asked, there, count, match);
     CK_LAUNCH("compare_ids");
     CK(cudaStreamWaitEvent(stream, a->set.ticket, 0));
-    fetch_announced<<<8 * (unsigned)b->processors, THREADS, 0, stream>>>(
+    auto kernel = row_halves(own) ? fetch_announced<bfloat16_rows> : fetch_announced<float32_rows>;
+    kernel<<<8 * (unsigned)b->processors, THREADS, 0, stream>>>(
         list_view(&a->set), (const char *)a->set.slots[0].data, (uint32_t)record_weights_bytes(&own->set.table->spec.layout),
-        row_quads(own), out, match);
+        row_chunks(own), out, match);
     CK_LAUNCH("fetch_announced");
     a->set.table = NULL;
     return 0;

@@ -69,8 +69,10 @@ static __global__ void __launch_bounds__(THREADS)
     }
 }
 
+template <class F>
 static __global__ void __launch_bounds__(THREADS)
-    store_claimed(struct claim_view v, struct row_part part, uint32_t quads, struct value_view from) {
+    store_claimed(struct claim_view v, struct row_part part, uint32_t chunks, struct value_view from,
+                  struct store_rounding rounding) {
     uint32_t warp = blockIdx.x * WARPS + threadIdx.x / 32, warps = gridDim.x * WARPS;
     for (uint32_t first = warp * 2; first < v.count; first += warps * 2) {
         struct row_pair pair;
@@ -78,8 +80,9 @@ static __global__ void __launch_bounds__(THREADS)
             uint32_t at = first + i, id = at < v.count ? v.ids[at] : DRAW_NONE;
             bool moves = id != DRAW_NONE && (uint32_t)v.slots[v.owners[at]] == at;
             pair.row[i] = moves ? row_at(part, id, 0, 0) : NULL;
+            pair.id[i] = id;
         }
-        store_pair(pair, first, quads, from);
+        store_pair<F>(pair, first, chunks, from, rounding);
     }
 }
 
@@ -119,7 +122,7 @@ int by_id_fetch_claimed(struct backend *b, struct by_id *own, const struct rows_
     struct id_view ids = {v.ids, NULL, r->table->spec.first_row, r->table->spec.rows, v.count, id_view::TAKEN};
     if (by_id_fetch_plain(b, own, &ids, v.owners, NULL, out, stream)) return -1;
     unsigned blocks = std::min(blocks_for(v.count, THREADS), 8 * (unsigned)b->processors);
-    copy_claimed<<<blocks, THREADS, 0, stream>>>(v, row_quads(own), out);
+    copy_claimed<<<blocks, THREADS, 0, stream>>>(v, blocks_for(out.dim, 4), out);
     CK_LAUNCH("copy_claimed");
     return 0;
 }
@@ -128,8 +131,9 @@ int by_id_store_claimed(struct backend *b, struct by_id *own, const struct rows_
                         cudaStream_t stream) {
     struct claim_view v;
     if (claim(b, own, r, 1, &v, stream)) return -1;
-    store_claimed<<<row_blocks(b, own->set.table, v.count), THREADS, 0, stream>>>(v, by_id_weights(&own->set),
-                                                                                  row_quads(own), from);
+    auto kernel = row_halves(own) ? store_claimed<bfloat16_rows> : store_claimed<float32_rows>;
+    kernel<<<row_blocks(b, own->set.table, v.count), THREADS, 0, stream>>>(v, by_id_weights(&own->set), row_chunks(own), from,
+                                                                           rounding_of_store(own));
     CK_LAUNCH("store_claimed");
     return 0;
 }

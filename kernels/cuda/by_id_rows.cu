@@ -24,8 +24,9 @@ static __device__ __forceinline__ char *sorted_row(const struct sorted_view &v, 
 
 /* ---- in the order of the ids ---- */
 
+template <class F>
 static __global__ void __launch_bounds__(THREADS)
-    fetch_plain(struct id_view ids, const uint32_t *owners, const uint32_t *skip, struct row_part part, uint32_t quads,
+    fetch_plain(struct id_view ids, const uint32_t *owners, const uint32_t *skip, struct row_part part, uint32_t chunks,
                 struct value_view out) {
     uint32_t warp = blockIdx.x * WARPS + threadIdx.x / 32, warps = gridDim.x * WARPS;
     if (skip && *skip) return;
@@ -36,14 +37,15 @@ static __global__ void __launch_bounds__(THREADS)
             bool moves = id != DRAW_NONE && (!owners || owners[at] == at);
             pair.row[i] = moves ? row_at(part, id, 0, 0) : NULL;
         }
-        fetch_pair(pair, (uint32_t)first, quads, out);
+        fetch_pair<F>(pair, (uint32_t)first, chunks, out);
     }
 }
 
 /* Each thread block has the whole list in shared memory, in which every place looks for a later place of the same
  * row. */
+template <class F>
 static __global__ void __launch_bounds__(THREADS)
-    store_few(struct id_view ids, struct row_part part, uint32_t quads, struct value_view from) {
+    store_few(struct id_view ids, struct row_part part, uint32_t chunks, struct value_view from, struct store_rounding rounding) {
     __shared__ uint32_t all[FEW];
     uint32_t lane = threadIdx.x & 31;
     for (uint32_t i = threadIdx.x; i < ids.count; i += THREADS) all[i] = read_id(ids, i);
@@ -57,8 +59,9 @@ static __global__ void __launch_bounds__(THREADS)
             for (uint32_t later = at + 1 + lane; later < ids.count; later += 32) again |= all[later] == id;
             bool moves = !__any_sync(ALL_LANES, again) && id != DRAW_NONE;
             pair.row[i] = moves ? row_at(part, id, 0, 0) : NULL;
+            pair.id[i] = id;
         }
-        store_pair(pair, first, quads, from);
+        store_pair<F>(pair, first, chunks, from, rounding);
     }
 }
 
@@ -67,8 +70,9 @@ static __global__ void __launch_bounds__(THREADS)
 /* A warp reads the rows of two neighbours in the sorted list, so that the link always has requests waiting, and writes
  * each to all its places. A row that comes often is read again every RUN places, so that the work is spread over
  * warps. */
+template <class F>
 static __global__ void __launch_bounds__(THREADS)
-    fetch_sorted(struct sorted_view v, struct row_part part, uint32_t quads, struct value_view out) {
+    fetch_sorted(struct sorted_view v, struct row_part part, uint32_t chunks, struct value_view out) {
     uint32_t lane = threadIdx.x & 31, warp = blockIdx.x * WARPS + threadIdx.x / 32, warps = gridDim.x * WARPS;
     for (uint64_t pair = (uint64_t)warp * 2; pair < v.list.count; pair += (uint64_t)warps * 2) {
         const char *row[2];
@@ -83,29 +87,35 @@ static __global__ void __launch_bounds__(THREADS)
             do end[i]++;
             while (end[i] < v.list.count && end[i] % RUN != 0 && v.keys[end[i]] == key);
         }
-        for (uint32_t q = lane; q < quads; q += 32) {
+        for (uint32_t c = lane; c < chunks; c += 32) {
             float4 value[2];
 #pragma unroll
             for (int i = 0; i < 2; i++)
-                if (row[i]) value[i] = read_quad(row[i], q);
+                if (row[i]) value[i] = read_chunk(row[i], c);
 #pragma unroll
             for (int i = 0; i < 2; i++)
                 if (row[i])
                     for (uint32_t at = (uint32_t)pair + i; at < end[i]; at++)
-                        give_quad(out, v.list.rows.order[at], q, value[i]);
+                        give_chunk<F>(out, v.list.rows.order[at], c, value[i]);
         }
     }
 }
 
+template <class F>
 static __global__ void __launch_bounds__(THREADS)
-    store_sorted(struct sorted_view v, struct row_part part, uint32_t quads, struct value_view from) {
+    store_sorted(struct sorted_view v, struct row_part part, uint32_t chunks, struct value_view from,
+                 struct store_rounding rounding) {
     uint32_t lane = threadIdx.x & 31, warps = gridDim.x * WARPS;
     for (uint32_t at = blockIdx.x * WARPS + threadIdx.x / 32; at < v.list.count; at += warps) {
         uint32_t key = v.keys[at];
         if (key == DRAW_NONE || (at + 1 < v.list.count && v.keys[at + 1] == key))
             continue; /* the last of a row's places */
         char *row = sorted_row(v, part, at);
-        for (uint32_t q = lane; q < quads; q += 32) write_quad(row, q, take_quad(from, v.list.rows.order[at], q));
+        for (uint32_t c = lane; c < chunks; c += 32) {
+            float4 value[F::QUADS];
+            take_chunk_of<F>(from, v.list.rows.order[at], c, value);
+            store_chunk(row, c, value, {rounding.table, rounding.step, key}, DRAW_ROUND_STORE);
+        }
     }
 }
 
@@ -113,29 +123,33 @@ static __global__ void __launch_bounds__(THREADS)
 
 int by_id_fetch_plain(struct backend *b, struct by_id *own, const struct id_view *ids, const uint32_t *owners,
                       const uint32_t *skip, struct value_view out, cudaStream_t stream) {
-    fetch_plain<<<row_blocks(b, own->set.table, ids->count), THREADS, 0, stream>>>(
-        *ids, owners, skip, by_id_weights(&own->set), row_quads(own), out);
+    auto kernel = row_halves(own) ? fetch_plain<bfloat16_rows> : fetch_plain<float32_rows>;
+    kernel<<<row_blocks(b, own->set.table, ids->count), THREADS, 0, stream>>>(*ids, owners, skip, by_id_weights(&own->set),
+                                                                              row_chunks(own), out);
     CK_LAUNCH("fetch_plain");
     return 0;
 }
 
 int by_id_store_few(struct backend *b, struct by_id *own, const struct id_view *ids, struct value_view from,
                     cudaStream_t stream) {
-    store_few<<<row_blocks(b, own->set.table, ids->count), THREADS, 0, stream>>>(*ids, by_id_weights(&own->set),
-                                                                                 row_quads(own), from);
+    auto kernel = row_halves(own) ? store_few<bfloat16_rows> : store_few<float32_rows>;
+    kernel<<<row_blocks(b, own->set.table, ids->count), THREADS, 0, stream>>>(*ids, by_id_weights(&own->set), row_chunks(own), from,
+                                                                              rounding_of_store(own));
     CK_LAUNCH("store_few");
     return 0;
 }
 
 int by_id_fetch_sorted(struct by_id *own, struct value_view out, cudaStream_t stream) {
-    fetch_sorted<<<LINK_BLOCKS, THREADS, 0, stream>>>(sorted_view(own), by_id_weights(&own->set), row_quads(own), out);
+    auto kernel = row_halves(own) ? fetch_sorted<bfloat16_rows> : fetch_sorted<float32_rows>;
+    kernel<<<LINK_BLOCKS, THREADS, 0, stream>>>(sorted_view(own), by_id_weights(&own->set), row_chunks(own), out);
     CK_LAUNCH("fetch_sorted");
     return 0;
 }
 
 int by_id_store_sorted(struct backend *b, struct by_id *own, struct value_view from, cudaStream_t stream) {
-    store_sorted<<<row_blocks(b, own->set.table, own->set.count), THREADS, 0, stream>>>(
-        sorted_view(own), by_id_weights(&own->set), row_quads(own), from);
+    auto kernel = row_halves(own) ? store_sorted<bfloat16_rows> : store_sorted<float32_rows>;
+    kernel<<<row_blocks(b, own->set.table, own->set.count), THREADS, 0, stream>>>(
+        sorted_view(own), by_id_weights(&own->set), row_chunks(own), from, rounding_of_store(own));
     CK_LAUNCH("store_sorted");
     return 0;
 }

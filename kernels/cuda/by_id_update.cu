@@ -11,7 +11,8 @@ static __global__ void pad_values(struct value_view from, uint32_t quads, uint64
     uint64_t all = count * quads, step = (uint64_t)gridDim.x * blockDim.x;
     for (uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; i < all; i += step) {
         uint32_t row = (uint32_t)(i / quads), quad = (uint32_t)(i % quads);
-        write_quad(to + (uint64_t)row * 4 * quads, quad, take_quad(from, row, quad));
+        float4 value = 4 * quad < from.dim ? take_quad(from, row, quad) : make_float4(0, 0, 0, 0);
+        write_quad(to + (uint64_t)row * 4 * quads, quad, value);
     }
 }
 
@@ -53,28 +54,28 @@ static __device__ __forceinline__ void send_part(const char *here, char *home, u
 enum update_of { OF_PLACES, OF_PARTIALS };
 
 /* B quads of a thread of a piece: the same sums in the same order as those of a step (step_sums.cuh). */
-template <int B, enum update_of OF>
+template <class F, int B, enum update_of OF>
 static __device__ __forceinline__ void sum_of_piece(float4 (&sum)[B], const struct step_view &v, const struct update &u,
-                                                    const struct item &item, uint32_t quad) {
+                                                    const struct item &item, uint32_t chunk) {
     float4 more[B];
     clear_row<B>(sum);
     for (uint32_t i = 0; OF == OF_PLACES && i < item.count; i++) {
-        read_row<32, B>(more, u.summands + u.places[item.first + i] * v.span, quad, v.quads);
+        read_row<F, 32, B>(more, u.summands + u.places[item.first + i] * v.span, chunk, v.quads);
         add_row<B>(sum, 1, more);
     }
     for (uint32_t share = 0; OF == OF_PARTIALS && share < PARTIAL_SHARES; share++) {
-        add_share<32, B>(more, u.summands + item.first * v.span, share, item.count, quad, v);
+        add_share<F, 32, B>(more, u.summands + item.first * v.span, share, item.count, chunk, v);
         add_row<B>(sum, 1, more);
     }
 }
 
 /* A warp a piece: its gradients summed; the rule, where the piece is all of its row. VISITS: the record comes to shared memory for
  * it. */
-template <bool VISITS, enum update_of OF>
+template <class F, bool VISITS, enum update_of OF>
 static __global__ void __launch_bounds__(CTA)
     update_rows(const __grid_constant__ struct step_view v, const __grid_constant__ struct update u) {
     constexpr uint32_t WARPS_HERE = CTA / 32;
-    constexpr int B = VISITS ? 1 : 4; /* what lies in shared memory is near */
+    constexpr int B = VISITS ? F::QUADS : 4; /* what lies in shared memory is near */
     extern __shared__ uint4 visited[];
     uint32_t count = *u.item_count, cold_first = u.ids.counts->cold_first[0];
     char *here = (char *)(visited + threadIdx.x / 32 * (u.chunks[0] + u.chunks[1]));
@@ -91,8 +92,8 @@ static __global__ void __launch_bounds__(CTA)
             __syncwarp();
         }
         struct piece_end to = {u.ids.rows.distinct_starts, u.partials, NULL};
-        end_piece<32, B>(true, item, weights, state, to, v,
-                         [&](uint32_t quad, float4(&sum)[B]) { sum_of_piece<B, OF>(sum, v, u, item, quad); });
+        end_piece<F, 32, B>(true, item, weights, state, {id, SIDE_TARGET}, to, v,
+                            [&](uint32_t chunk, float4(&sum)[B]) { sum_of_piece<F, B, OF>(sum, v, u, item, chunk); });
         if (visits) {
             __syncwarp();
             send_part(here, home[0], u.chunks[0]);
@@ -102,8 +103,8 @@ static __global__ void __launch_bounds__(CTA)
 }
 
 typedef void update_kernel(const struct step_view, const struct update);
-static update_kernel *const in_place[] = {update_rows<false, OF_PLACES>, update_rows<false, OF_PARTIALS>};
-static update_kernel *const visiting[] = {update_rows<true, OF_PLACES>, update_rows<true, OF_PARTIALS>};
+template <class F, bool VISITS>
+static update_kernel *const updates[] = {update_rows<F, VISITS, OF_PLACES>, update_rows<F, VISITS, OF_PARTIALS>};
 
 /* How the kernels of an update are launched. */
 struct launch {
@@ -121,8 +122,10 @@ static bool is_mostly_cold(const struct backend_table *table) {
 static struct launch launch_of(const struct backend *b, const struct backend_table *table, const struct update *u,
                                cudaStream_t stream) {
     uint32_t processors = (uint32_t)b->processors, bytes = CTA / 32 * (u->chunks[0] + u->chunks[1]) * CHUNK_BYTES;
-    if (table->spec.layout.span > VISITS_SPAN || !is_mostly_cold(table)) return {in_place, 16 * processors, 0, stream};
-    return {visiting, 4 * processors, bytes, stream};
+    bool halves = has_halves(&table->spec.layout);
+    if (table->spec.layout.span > VISITS_SPAN || !is_mostly_cold(table))
+        return {halves ? updates<bfloat16_rows, false> : updates<float32_rows, false>, 16 * processors, 0, stream};
+    return {halves ? updates<bfloat16_rows, true> : updates<float32_rows, true>, 4 * processors, bytes, stream};
 }
 
 static int launch_pieces(const struct launch *l, enum update_of of, uint64_t pieces, const struct step_view *v,
@@ -151,6 +154,8 @@ static int launch_updates(struct backend *b, struct by_id *own, const struct row
     v.quads = record_quads(layout);
     v.dim = layout->dim;
     v.span = layout->span;
+    v.rounding[SIDE_TARGET] = r->table->spec.rounding;
+    v.global_step = r->global_step;
     if (gpu_grow(b, &own->partials, pieces * layout->span * sizeof(float), "a call's partial sums") ||
         cuda_prepare_rule(b, r->rule, r->lr, r->global_step, layout, stream, &v.rule))
         return -1;
@@ -175,7 +180,7 @@ static int launch_updates(struct backend *b, struct by_id *own, const struct row
 int by_id_update_rows(struct backend *b, struct by_id *own, const struct rows_request *r, struct value_view given,
                       cudaStream_t stream) {
     const struct record_layout *layout = &r->table->spec.layout;
-    if (given.whole) return launch_updates(b, own, r, given.data, stream);
+    if (given.whole && layout->dim == layout->span) return launch_updates(b, own, r, given.data, stream);
     if (gpu_grow(b, &own->padded, r->count * layout->span * sizeof(float), "a call's values")) return -1;
     float *padded = (float *)own->padded.data;
     pad_values<<<8 * (unsigned)b->processors, THREADS, 0, stream>>>(given, record_quads(layout), r->count, padded);

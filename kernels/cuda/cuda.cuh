@@ -107,6 +107,14 @@ struct store {
     int fd;                 /* file: open; else -1 */
 };
 
+/* These return true where the weights of a record are bfloat16, and where its slots are. */
+static inline bool has_halves(const struct record_layout *layout) {
+    return layout->field[RECORD_WEIGHTS].type == VALUE_BFLOAT16;
+}
+static inline bool state_halves(const struct record_layout *layout) {
+    return layout->slots && record_slot(layout, 0)->type == VALUE_BFLOAT16;
+}
+
 struct backend_table {
     struct table_spec spec;  /* name is a copy */
     char *name;

@@ -72,6 +72,12 @@ bool is_partly_on_host(const table_view &t, int with_state) {
     return t.weights.hot_rows < t.rows || (with_state && t.state.hot_rows < t.rows);
 }
 
+/* Makes what the bits that round are mixed from, anew for each part of a request. */
+void make_keys(const hogwild_request *r, hogwild_job *job) {
+    job->target_key = round_step_key(&r->target->spec.rounding, DRAW_ROUND_WEIGHTS, job->global_step);
+    job->context_key = round_step_key(&r->context->spec.rounding, DRAW_ROUND_WEIGHTS, job->global_step);
+}
+
 void make_job(const backend *backend, const hogwild_request *r, const hogwild_memory *m, hogwild_job *job) {
     *job = {};
     job->target = r->target->view;
@@ -92,6 +98,9 @@ void make_job(const backend *backend, const hogwild_request *r, const hogwild_me
     job->on_host = is_partly_on_host(job->target, job->adagrad) || is_partly_on_host(job->context, job->adagrad);
     job->lr_decay = r->rule->lr_decay;
     job->global_step = r->global_step;
+    job->halves = has_halves(&r->target->spec.layout);
+    job->state_halves = state_halves(&r->target->spec.layout);
+    make_keys(r, job);
     job->loss_mask = hogwild_loss_mask(r->count);
     job->totals = m->device_totals;
 }
@@ -113,6 +122,7 @@ int launch_walks(backend *backend, hogwild_memory *m, const hogwild_request *r, 
         job.count = r->count - done < WALKED_AT_ONCE ? r->count - done : WALKED_AT_ONCE;
         job.lr_first = hogwild_rate(whole->lr_first, whole->lr_slope, done);
         job.global_step += done;
+        make_keys(r, &job);
         job.source = cuda_walks_source(backend, &m->walks, job.first, job.count);
         CK(cudaMemsetAsync(&m->device_totals->next, 0, sizeof m->device_totals->next, backend->compute));
         if (cuda_walks_draw_part(&job.source, job.epoch, job.count, backend->compute) || launch(backend, m, r, &job)) return -1;

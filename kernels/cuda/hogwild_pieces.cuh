@@ -96,7 +96,7 @@ static __device__ uint32_t fill_piece(const hogwild_job &job, piece &p, uint64_t
 
 template <int VEC> struct row { float4 v[VEC]; };
 
-template <int VEC, bool ON_HOST>
+template <class F, int VEC, bool ON_HOST>
 __device__ __forceinline__ void read_row(row<VEC> &r, const table_view &rows, uint32_t id, uint32_t quads, bool on,
                                          hogwild_sums &sums) {
     const char *weights = weights_of<ON_HOST>(rows, on ? id : 0);
@@ -104,23 +104,21 @@ __device__ __forceinline__ void read_row(row<VEC> &r, const table_view &rows, ui
 #pragma unroll
     for (int i = 0; i < VEC; i++) {
         uint32_t quad = i * 32 + lane_number();
-        r.v[i] = read_quad_past_cache(weights, quad, on && quad < quads);
+        r.v[i] = read_quad_past_cache<F>(weights, quad, on && quad < quads);
     }
 }
 
-template <int VEC, bool ON_HOST>
-__device__ __forceinline__ void add_to_row(const row<VEC> &r, const table_view &rows, uint32_t id, uint32_t quads,
-                                        hogwild_sums &sums) {
+/* Adds to a row; old: the row as it was read. key: that of the table and the position at hand, by which bfloat16 is rounded. */
+template <class F, int VEC, bool ON_HOST>
+__device__ __forceinline__ void add_to_row(const row<VEC> &r, const row<VEC> &old, const table_view &rows, uint32_t id,
+                                           uint32_t quads, uint32_t key, hogwild_sums &sums) {
     char *weights = weights_of<ON_HOST>(rows, id);
     if (ON_HOST) sums.host_rows += is_on_host(rows, id);
 #pragma unroll
     for (int i = 0; i < VEC; i++) {
         uint32_t quad = i * 32 + lane_number();
-        if (quad >= quads) continue;
-        if (ON_HOST && is_on_host(rows, id))
-            add_quad_over_link(weights, quad, r.v[i]);
-        else
-            add_quad(weights, quad, r.v[i]);
+        if (quad < quads)
+            gain_quad<F, ON_HOST>(weights, quad, old.v[i], r.v[i], ON_HOST && is_on_host(rows, id), round_row_key(key, id));
     }
 }
 

@@ -82,7 +82,7 @@ __device__ __forceinline__ group<GROUP> list_words(const piece &p, words &w, uin
 }
 
 /* Computes the vectors of a group's windows. */
-template <int VEC, int GROUP, int TT, bool ON_HOST>
+template <class F, int VEC, int GROUP, int TT, bool ON_HOST>
 __device__ __forceinline__ void pool_words(const hogwild_job &job, const group<GROUP> &of, const words &w,
                                            row<VEC> (&vector)[GROUP], hogwild_sums &sums) {
     const example_pool &pool = job.source.pool;
@@ -91,7 +91,7 @@ __device__ __forceinline__ void pool_words(const hogwild_job &job, const group<G
 #pragma unroll
         for (int j = 0; j < TT; j++) {
             bool there = j0 + j < of.words;
-            read_row<VEC, ON_HOST>(t[j], job.target, there ? w.id[j0 + j] : DRAW_NONE, job.quads, there, sums);
+            read_row<F, VEC, ON_HOST>(t[j], job.target, there ? w.id[j0 + j] : DRAW_NONE, job.quads, there, sums);
         }
 #pragma unroll
         for (int j = 0; j < TT; j++) {
@@ -105,9 +105,9 @@ __device__ __forceinline__ void pool_words(const hogwild_job &job, const group<G
 }
 
 /* Gives each word what its windows' vectors gained. */
-template <int VEC, int GROUP, bool ON_HOST>
+template <class F, int VEC, int GROUP, bool ON_HOST>
 __device__ __forceinline__ void move_words(const hogwild_job &job, const group<GROUP> &of, const words &w,
-                                           const row<VEC> (&moved)[GROUP], hogwild_sums &sums) {
+                                           const row<VEC> (&moved)[GROUP], uint32_t key, hogwild_sums &sums) {
     const example_pool &pool = job.source.pool;
     for (uint32_t j = 0; j < of.words; j++) {
         row<VEC> gained = zero_row<VEC>();
@@ -116,7 +116,9 @@ __device__ __forceinline__ void move_words(const hogwild_job &job, const group<G
         for (int g = 0; g < GROUP; g++)
             if (in >> g & 1)
                 fma_row(gained, example_pool_share(&pool, of.targets[g], in >> (16 + g) & 1 ? 0 : 1), moved[g]);
-        add_to_row<VEC, ON_HOST>(gained, job.target, w.id[j], job.quads, sums);
+        row<VEC> old = zero_row<VEC>();
+        if (F::QUADS > 1) read_row<F, VEC, ON_HOST>(old, job.target, w.id[j], job.quads, true, sums); /* again: none is kept */
+        add_to_row<F, VEC, ON_HOST>(gained, old, job.target, w.id[j], job.quads, key, sums);
     }
 }
 
@@ -128,6 +130,11 @@ struct own_logit {
     uint32_t middle, slot;
     float rate;
     bool on, sampled; /* on: there is such a window, and it has words */
+};
+
+/* The keys of the bits that round the bfloat16 rows which a group moves. */
+struct group_keys {
+    uint32_t target, context;
 };
 
 /* Returns this lane's coefficient, as rate x (y - sigmoid). any: 1 where a window of the group is sampled for the
@@ -145,10 +152,10 @@ __device__ __forceinline__ float coefficient(const own_logit &own, bool any, hog
 
 /* Trains a group of windows. The contexts' rows are asked for first, so that they come together with the words'. drawn:
  * what draw_ahead() has drawn for the first window. */
-template <int VEC, bool ON_HOST>
+template <class F, int VEC, bool ON_HOST>
 __device__ __forceinline__ void train_group(const hogwild_job &job, const group<tile<VEC>::group> &of, const words &w,
                                             const own_logit &own, bool any, const uint32_t *drawn_ahead,
-                                            hogwild_sums &sums) {
+                                            const group_keys &keys, hogwild_sums &sums) {
     constexpr int GROUP = tile<VEC>::group, NT = tile<VEC>::negatives, WIDTH = NT + 1, LOGITS = GROUP * WIDTH;
     const unsigned lane = lane_number(), quads = job.quads, negatives = job.source.negatives;
     row<VEC> vector[GROUP], moved[GROUP];
@@ -162,9 +169,9 @@ __device__ __forceinline__ void train_group(const hogwild_job &job, const group<
 #pragma unroll
         for (int k = 0; k < LOGITS; k++) {
             other[k] = __shfl_sync(ALL_LANES, drawn, k);
-            read_row<VEC, ON_HOST>(c[k], job.context, other[k], quads, other[k] != DRAW_NONE, sums);
+            read_row<F, VEC, ON_HOST>(c[k], job.context, other[k], quads, other[k] != DRAW_NONE, sums);
         }
-        if (n0 == 0) pool_words<VEC, GROUP, tile<VEC>::words, ON_HOST>(job, of, w, vector, sums);
+        if (n0 == 0) pool_words<F, VEC, GROUP, tile<VEC>::words, ON_HOST>(job, of, w, vector, sums);
 #pragma unroll
         for (int k = 0; k < LOGITS; k++) logits[k] = dot_row(vector[k / WIDTH], c[k]);
         float logit = sum_over_warp(logits);
@@ -174,18 +181,18 @@ __device__ __forceinline__ void train_group(const hogwild_job &job, const group<
             float f = __shfl_sync(ALL_LANES, factor, k);
             if (other[k] == DRAW_NONE) continue;
             fma_row(moved[k / WIDTH], f, c[k]);
-            add_to_row<VEC, ON_HOST>(scale_row(f, vector[k / WIDTH]), job.context, other[k], quads, sums);
+            add_to_row<F, VEC, ON_HOST>(scale_row(f, vector[k / WIDTH]), c[k], job.context, other[k], quads, keys.context, sums);
         }
         if (n0 + NT >= negatives) break;
         uint32_t slot = n0 + NT + own.slot - 1;
         drawn = draw_slot(job, own.number, own.middle, slot, own.on && own.slot > 0 && slot < negatives);
     }
-    move_words<VEC, GROUP, ON_HOST>(job, of, w, moved, sums);
+    move_words<F, VEC, GROUP, ON_HOST>(job, of, w, moved, keys.target, sums);
 }
 
 /* Trains the group of own words [i, i + GROUP) of a piece that begins at position `number` of the request, `first` of
  * the corpus. */
-template <int VEC, bool ON_HOST>
+template <class F, int VEC, bool ON_HOST>
 __device__ __forceinline__ void train_windows(const hogwild_job &job, const piece &p, words &w, uint64_t number,
                                               uint64_t first, uint32_t i, uint32_t own, uint32_t entry, uint32_t entries,
                                               const uint32_t *drawn_ahead, hogwild_sums &sums) {
@@ -211,10 +218,13 @@ __device__ __forceinline__ void train_windows(const hogwild_job &job, const piec
         at.sampled = ((number + offset) & job.loss_mask) == 0;
     }
     sums.sampled_examples += sampled;
-    train_group<VEC, ON_HOST>(job, of, w, at, sampled != 0, drawn_ahead, sums);
+    group_keys keys = {};
+    const uint64_t place = number + (p.own[i] >> 8);
+    if (F::QUADS > 1) keys = {place_key(job.target_key, place), place_key(job.context_key, place)};
+    train_group<F, VEC, ON_HOST>(job, of, w, at, sampled != 0, drawn_ahead, keys, sums);
 }
 
-template <int VEC, bool ON_HOST> __global__ void __launch_bounds__(WARPS * 32) pooled_kernel(const hogwild_job job) {
+template <class F, int VEC, bool ON_HOST> __global__ void __launch_bounds__(WARPS * 32) pooled_kernel(const hogwild_job job) {
     constexpr int GROUP = tile<VEC>::group, NT = tile<VEC>::negatives;
     __shared__ piece pieces[WARPS];
     __shared__ words listed[WARPS];
@@ -229,7 +239,7 @@ template <int VEC, bool ON_HOST> __global__ void __launch_bounds__(WARPS * 32) p
                       entries = found >> 16;
         draw_ahead<NT>(job, p, s.first, entry, own, ahead);
         for (uint32_t i = 0; i < own; i += GROUP)
-            train_windows<VEC, ON_HOST>(job, p, w, s.number, s.first, i, own, entry + i, entries, ahead + i * NT, sums);
+            train_windows<F, VEC, ON_HOST>(job, p, w, s.number, s.first, i, own, entry + i, entries, ahead + i * NT, sums);
         __syncwarp();
     }
     sums.pairs = sums.examples;
@@ -237,8 +247,14 @@ template <int VEC, bool ON_HOST> __global__ void __launch_bounds__(WARPS * 32) p
     give_sums(job.totals, &sums);
 }
 
-template <int VEC> window_function *kernel_of(bool on_host) {
-    return on_host ? pooled_kernel<VEC, true> : pooled_kernel<VEC, false>;
+template <class F, int VEC> window_function *kernel_of(bool on_host) {
+    constexpr bool FEW = F::QUADS > 1; /* fewer kernels: those for rows on the host do the others' work, too */
+    return FEW || on_host ? pooled_kernel<F, VEC, true> : pooled_kernel<F, VEC, FEW>;
+}
+template <class F> window_function *kernel_for(uint32_t quads, bool on_host) {
+    if (quads <= 32) return kernel_of<F, 1>(on_host);
+    if (quads <= 64) return kernel_of<F, 2>(on_host);
+    return kernel_of<F, 4>(on_host);
 }
 
 } // namespace
@@ -248,8 +264,6 @@ int hogwild_pooled_can(const struct hogwild_job *job) {
 }
 
 int hogwild_pooled_launch(struct hogwild_job *job, uint64_t warps, int processors, cudaStream_t stream) {
-    window_function *kernel = job->quads <= 32   ? kernel_of<1>(job->on_host)
-                              : job->quads <= 64 ? kernel_of<2>(job->on_host)
-                                                 : kernel_of<4>(job->on_host);
-    return launch_windows(kernel, job, warps, processors, stream);
+    auto choose = job->halves ? kernel_for<bfloat16_rows> : kernel_for<float32_rows>;
+    return launch_windows(choose(job->quads, job->on_host), job, warps, processors, stream);
 }

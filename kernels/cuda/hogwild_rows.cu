@@ -32,6 +32,7 @@ struct block {
     uint64_t example;                    /* its own number: what draws are counted by */
     uint32_t slot;                       /* of its first negative */
     float rate;
+    uint32_t target_key, context_key; /* of bfloat16 rows */
     bool sampled;
 };
 
@@ -84,20 +85,41 @@ __device__ float move_of(const hogwild_job &job, char *state, uint32_t column, f
     return -rule_adagrad_move(rate, job.eps, gradient, sum);
 }
 
-/* One update of a quad of a row; adagrad's sums take part in the same exchange. */
-__device__ void move_quad(const hogwild_job &job, const table_view &rows, uint32_t id, uint32_t quad, float rate,
-                             float4 gradient) {
-    char *state = job.adagrad ? table_slot(rows, id) : nullptr, *weights = weights_of<true>(rows, id);
-    if (job.decay != 0) gradient = fma4(job.decay, read_quad_past_cache(weights, quad, true), gradient);
+__device__ float4 move_quad_of(const hogwild_job &job, char *state, uint32_t quad, float rate, float4 gradient) {
     float4 move;
     move.x = move_of(job, state, 4 * quad, rate, gradient.x);
     move.y = move_of(job, state, 4 * quad + 1, rate, gradient.y);
     move.z = move_of(job, state, 4 * quad + 2, rate, gradient.z);
     move.w = move_of(job, state, 4 * quad + 3, rate, gradient.w);
-    if (is_on_host(rows, id))
-        add_quad_over_link(weights, quad, move);
+    return move;
+}
+
+/* Does the same where adagrad's sums are bfloat16, which grow in whole steps. */
+__device__ float4 move_quad_of_halves(const hogwild_job &job, char *state, uint32_t quad, float rate, float4 gradient, bool on_host,
+                                      uint32_t key) {
+    float4 sum = read_quad_past_cache<bfloat16_rows>(state, quad, true);
+    float4 square = make_float4(gradient.x * gradient.x, gradient.y * gradient.y, gradient.z * gradient.z, gradient.w * gradient.w);
+    gain_quad<bfloat16_rows, true>(state, quad, sum, square, on_host, round_mix(key));
+    return make_float4(-rule_adagrad_move(rate, job.eps, gradient.x, sum.x + square.x),
+                       -rule_adagrad_move(rate, job.eps, gradient.y, sum.y + square.y),
+                       -rule_adagrad_move(rate, job.eps, gradient.z, sum.z + square.z),
+                       -rule_adagrad_move(rate, job.eps, gradient.w, sum.w + square.w));
+}
+
+/* One update of a quad of a row; adagrad's sums take part in the same exchange. key: of the place, by which bfloat16 is rounded. */
+template <class F>
+__device__ void move_quad(const hogwild_job &job, const table_view &rows, uint32_t id, uint32_t quad, float rate, float4 gradient,
+                          uint32_t key) {
+    char *state = job.adagrad ? table_slot(rows, id) : nullptr, *weights = weights_of<true>(rows, id);
+    float4 old = make_float4(0, 0, 0, 0), move;
+    if (F::QUADS > 1) key = round_row_key(key, id);
+    if (F::QUADS > 1 || job.decay != 0) old = read_quad_past_cache<F>(weights, quad, true);
+    if (job.decay != 0) gradient = fma4(job.decay, old, gradient);
+    if (F::QUADS > 1 && job.state_halves)
+        move = move_quad_of_halves(job, state, quad, rate, gradient, id >= rows.state.hot_rows, key);
     else
-        add_quad(weights, quad, move);
+        move = move_quad_of(job, state, quad, rate, gradient);
+    gain_quad<F, true>(weights, quad, old, move, is_on_host(rows, id), key);
 }
 
 /* The learning rate of place i: contexts first, then targets. */
@@ -148,18 +170,18 @@ template <bool POOLED> __device__ void count_places(const hogwild_job &job, cons
 /* ---- training ---- */
 
 /* A quad of the vector that pooled targets make. */
-__device__ float4 pool_quad(const hogwild_job &job, const block &b, uint32_t quad) {
+template <class F> __device__ float4 pool_quad(const hogwild_job &job, const block &b, uint32_t quad) {
     float4 sum = make_float4(0, 0, 0, 0);
     for (uint32_t i = 0; i < b.t; i++) {
         float weight = example_pool_weight(&job.source.pool, b.t, i);
-        sum = fma4(weight, read_quad_past_cache(weights_of<true>(job.target, b.targets[i]), quad, true), sum);
+        sum = fma4(weight, read_quad_past_cache<F>(weights_of<true>(job.target, b.targets[i]), quad, true), sum);
     }
     return sum;
 }
 
 /* Dot products of one target, or of the vector of pooled ones, with all contexts of the block, into its row of
  * coefficients. */
-template <bool POOLED>
+template <class F, bool POOLED>
 __device__ void make_factors(const hogwild_job &job, const block &b, uint32_t target, hogwild_sums &sums) {
     const char *row = weights_of<true>(job.target, b.targets[target]);
     float *factors = b.factors + (uint64_t)target * b.c;
@@ -172,10 +194,10 @@ __device__ void make_factors(const hogwild_job &job, const block &b, uint32_t ta
             dots[k] = 0;
         }
         for (uint32_t quad = lane_number(); quad < job.quads; quad += 32) {
-            float4 own = POOLED ? pool_quad(job, b, quad) : read_quad_past_cache(row, quad, true);
+            float4 own = POOLED ? pool_quad<F>(job, b, quad) : read_quad_past_cache<F>(row, quad, true);
 #pragma unroll
             for (int k = 0; k < CONTEXTS; k++)
-                dots[k] = dot4(own, read_quad_past_cache(contexts[k], quad, first + k < b.c), dots[k]);
+                dots[k] = dot4(own, read_quad_past_cache<F>(contexts[k], quad, first + k < b.c), dots[k]);
         }
         __syncwarp();
         float dot = sum_over_warp(dots);
@@ -188,13 +210,13 @@ __device__ void make_factors(const hogwild_job &job, const block &b, uint32_t ta
 }
 
 /* Gradients of the targets in a quad, N targets at a time. */
-template <int N> __device__ void sum_targets(const hogwild_job &job, const block &b, uint32_t quad) {
+template <class F, int N> __device__ void sum_targets(const hogwild_job &job, const block &b, uint32_t quad) {
     for (uint32_t first = 0; first < b.t; first += N) {
         float4 gradient[N];
 #pragma unroll
         for (int i = 0; i < N; i++) gradient[i] = make_float4(0, 0, 0, 0);
         for (uint32_t k = 0; k < b.c; k++) {
-            float4 row = read_quad_past_cache(weights_of<true>(job.context, b.contexts[k]), quad, true);
+            float4 row = read_quad_past_cache<F>(weights_of<true>(job.context, b.contexts[k]), quad, true);
 #pragma unroll
             for (int i = 0; i < N; i++)
                 if (first + i < b.t) gradient[i] = fma4(b.factors[(uint64_t)(first + i) * b.c + k], row, gradient[i]);
@@ -206,13 +228,13 @@ template <int N> __device__ void sum_targets(const hogwild_job &job, const block
 }
 
 /* Gradients of the contexts in a quad, and their updates. */
-__device__ void move_contexts(const hogwild_job &job, const block &b, uint32_t quad) {
+template <class F> __device__ void move_contexts(const hogwild_job &job, const block &b, uint32_t quad) {
     for (uint32_t first = 0; first < b.c; first += CONTEXTS) {
         float4 gradient[CONTEXTS];
 #pragma unroll
         for (int k = 0; k < CONTEXTS; k++) gradient[k] = make_float4(0, 0, 0, 0);
         for (uint32_t i = 0; i < b.t; i++) {
-            float4 row = read_quad_past_cache(weights_of<true>(job.target, b.targets[i]), quad, true);
+            float4 row = read_quad_past_cache<F>(weights_of<true>(job.target, b.targets[i]), quad, true);
 #pragma unroll
             for (int k = 0; k < CONTEXTS; k++)
                 if (first + k < b.c) gradient[k] = fma4(b.factors[(uint64_t)i * b.c + first + k], row, gradient[k]);
@@ -221,59 +243,59 @@ __device__ void move_contexts(const hogwild_job &job, const block &b, uint32_t q
         for (int k = 0; k < CONTEXTS; k++) b.gradients[(b.t + k) * 32 + lane_number()] = gradient[k];
 #pragma unroll 1
         for (uint32_t k = first; k < b.c && k < first + CONTEXTS; k++)
-            move_quad(job, job.context, b.contexts[k], quad, rate_of(job, b, k),
-                         b.gradients[(b.t + k - first) * 32 + lane_number()]);
+            move_quad<F>(job, job.context, b.contexts[k], quad, rate_of(job, b, k),
+                         b.gradients[(b.t + k - first) * 32 + lane_number()], b.context_key + k);
     }
 }
 
 /* A quad of all rows, where each target is one. */
-__device__ void move_targets(const hogwild_job &job, const block &b, uint32_t quad) {
+template <class F> __device__ void move_targets(const hogwild_job &job, const block &b, uint32_t quad) {
     if (b.t == 1)
-        sum_targets<1>(job, b, quad);
+        sum_targets<F, 1>(job, b, quad);
     else
-        sum_targets<TARGETS>(job, b, quad);
-    move_contexts(job, b, quad);
+        sum_targets<F, TARGETS>(job, b, quad);
+    move_contexts<F>(job, b, quad);
 #pragma unroll 1
     for (uint32_t i = 0; i < b.t; i++)
-        move_quad(job, job.target, b.targets[i], quad, rate_of(job, b, b.c + i),
-                     b.gradients[i * 32 + lane_number()]);
+        move_quad<F>(job, job.target, b.targets[i], quad, rate_of(job, b, b.c + i),
+                     b.gradients[i * 32 + lane_number()], b.target_key + i);
 }
 
 /* Does the same where all are one vector. */
-__device__ void move_pooled(const hogwild_job &job, const block &b, uint32_t quad) {
-    float4 vector = pool_quad(job, b, quad), gradient = make_float4(0, 0, 0, 0);
+template <class F> __device__ void move_pooled(const hogwild_job &job, const block &b, uint32_t quad) {
+    float4 vector = pool_quad<F>(job, b, quad), gradient = make_float4(0, 0, 0, 0);
     for (uint32_t k = 0; k < b.c; k++)
-        gradient = fma4(b.factors[k], read_quad_past_cache(weights_of<true>(job.context, b.contexts[k]), quad, true), gradient);
+        gradient = fma4(b.factors[k], read_quad_past_cache<F>(weights_of<true>(job.context, b.contexts[k]), quad, true), gradient);
 #pragma unroll 1
     for (uint32_t k = 0; k < b.c; k++)
-        move_quad(job, job.context, b.contexts[k], quad, rate_of(job, b, k), scale4(b.factors[k], vector));
+        move_quad<F>(job, job.context, b.contexts[k], quad, rate_of(job, b, k), scale4(b.factors[k], vector), b.context_key + k);
 #pragma unroll 1
     for (uint32_t i = 0; i < b.t; i++)
-        move_quad(job, job.target, b.targets[i], quad, rate_of(job, b, b.c + i),
-                     scale4(example_pool_share(&job.source.pool, b.t, i), gradient));
+        move_quad<F>(job, job.target, b.targets[i], quad, rate_of(job, b, b.c + i),
+                     scale4(example_pool_share(&job.source.pool, b.t, i), gradient), b.target_key + i);
 }
 
-template <bool POOLED> __device__ void move_rows(const hogwild_job &job, const block &b) {
+template <class F, bool POOLED> __device__ void move_rows(const hogwild_job &job, const block &b) {
     for (uint32_t quad = lane_number(); quad < job.quads; quad += 32)
         if constexpr (POOLED)
-            move_pooled(job, b, quad);
+            move_pooled<F>(job, b, quad);
         else
-            move_targets(job, b, quad);
+            move_targets<F>(job, b, quad);
     __syncwarp();
 }
 
 /* The block whose targets and positives are listed: its negatives, then all its pairs. */
-template <bool POOLED> __device__ void train_block(const hogwild_job &job, block &b, hogwild_sums &sums) {
+template <class F, bool POOLED> __device__ void train_block(const hogwild_job &job, block &b, hogwild_sums &sums) {
     b.c = b.positives;
     if (job.source.distinct)
         add_distinct_negatives(job, b);
     else
         add_negatives(job, b);
     const uint32_t vectors = POOLED ? 1 : b.t;
-    for (uint32_t i = 0; i < vectors; i++) make_factors<POOLED>(job, b, i, sums);
+    for (uint32_t i = 0; i < vectors; i++) make_factors<F, POOLED>(job, b, i, sums);
     count_places<POOLED>(job, b, sums);
     __syncwarp();
-    move_rows<POOLED>(job, b);
+    move_rows<F, POOLED>(job, b);
     uint64_t pairs = (uint64_t)vectors * b.positives;
     sums.examples++;
     sums.pairs += pairs;
@@ -371,7 +393,7 @@ __device__ uint32_t list_row(const hogwild_job &job, block &b) {
 
 /* ---- all ---- */
 
-template <bool POOLED> __global__ void __launch_bounds__(WARPS * 32) rows_kernel(const hogwild_job job) {
+template <class F, bool POOLED> __global__ void __launch_bounds__(WARPS * 32) rows_kernel(const hogwild_job job) {
     uint32_t *scratch = job.scratch + (blockIdx.x * (uint64_t)WARPS + threadIdx.x / 32) * job.scratch_words;
     hogwild_sums sums = {};
     for (;;) {
@@ -386,21 +408,26 @@ template <bool POOLED> __global__ void __launch_bounds__(WARPS * 32) rows_kernel
         b.example = job.source.shuffle ? shuffle_at(&job.order, job.first + number) : job.first + number;
         b.rate = hogwild_rate(job.lr_first, job.lr_slope, number);
         if (job.adagrad && !job.counted) b.rate = (float)rule_decayed(b.rate, job.lr_decay, job.global_step + number);
+        if (F::QUADS > 1) b.target_key = place_key(job.target_key, number), b.context_key = place_key(job.context_key, number);
         b.sampled = (number & job.loss_mask) == 0;
         if (example_held_out(&job.source, b.example)) continue;
         uint32_t targets = job.source.mode == EXAMPLE_WINDOW ? list_window(job, b) : list_row(job, b);
         __syncwarp();
         for (uint32_t i = 0; i < targets; i += b.t, b.targets += b.t, b.slot += b.negatives)
-            train_block<POOLED>(job, b, sums);
+            train_block<F, POOLED>(job, b, sums);
     }
     give_sums(job.totals, &sums);
+}
+
+template <class F> auto kernel_of(const hogwild_job *job) {
+    return job->source.pool.on ? rows_kernel<F, true> : rows_kernel<F, false>;
 }
 
 } // namespace
 
 int hogwild_rows_launch(const struct hogwild_job *job, uint64_t warps, cudaStream_t stream) {
     uint64_t blocks = warps / WARPS;
-    void (*kernel)(const hogwild_job) = job->source.pool.on ? rows_kernel<true> : rows_kernel<false>;
+    void (*kernel)(const hogwild_job) = job->halves ? kernel_of<bfloat16_rows>(job) : kernel_of<float32_rows>(job);
     kernel<<<blocks ? (unsigned)blocks : 1, 32 * (unsigned)(blocks ? WARPS : warps), 0, stream>>>(*job);
     CK_LAUNCH("rows_kernel");
     return 0;

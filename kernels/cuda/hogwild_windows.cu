@@ -30,6 +30,7 @@ struct position {
     uint32_t middle; /* its id */
     uint32_t targets;
     float rate;
+    uint32_t target_key, context_key; /* of bfloat16 rows */
     bool sampled;
 };
 
@@ -65,20 +66,21 @@ __device__ __forceinline__ float coefficient(const position &at, hogwild_sums &s
 
 /* Trains one position whose pairs have negatives of their own, as in word2vec: TT targets, with NT negatives of each,
  * at a time. */
-template <int VEC, int TT, int NT, bool ON_HOST>
+template <class F, int VEC, int TT, int NT, bool ON_HOST>
 __device__ __forceinline__ void train_pairs(const hogwild_job &job, const position &at, const uint32_t *targets,
                                             hogwild_sums &sums) {
     constexpr int WIDTH = NT + 1, LOGITS = TT * WIDTH;
     const unsigned lane = lane_number(), quads = job.quads, negatives = job.source.negatives;
     row<VEC> middle, gained = zero_row<VEC>();
-    read_row<VEC, ON_HOST>(middle, job.context, at.middle, quads, true, sums);
+    read_row<F, VEC, ON_HOST>(middle, job.context, at.middle, quads, true, sums);
+    const row<VEC> middle_read = middle;
     for (uint32_t j0 = 0; j0 < at.targets; j0 += TT) {
         row<VEC> t[TT], moved[TT];
         uint32_t id[TT];
 #pragma unroll
         for (int j = 0; j < TT; j++) {
             id[j] = j0 + j < at.targets ? targets[j0 + j] : DRAW_NONE;
-            read_row<VEC, ON_HOST>(t[j], job.target, id[j], quads, id[j] != DRAW_NONE, sums);
+            read_row<F, VEC, ON_HOST>(t[j], job.target, id[j], quads, id[j] != DRAW_NONE, sums);
             moved[j] = zero_row<VEC>();
         }
         row<VEC> gain = zero_row<VEC>();
@@ -94,7 +96,7 @@ __device__ __forceinline__ void train_pairs(const hogwild_job &job, const positi
 #pragma unroll
                 for (int k = 0; k < NT; k++) {
                     uint32_t other = __shfl_sync(ALL_LANES, drawn, j * NT + k);
-                    read_row<VEC, ON_HOST>(n[j][k], job.context, other, quads, other != DRAW_NONE, sums);
+                    read_row<F, VEC, ON_HOST>(n[j][k], job.context, other, quads, other != DRAW_NONE, sums);
                 }
 #pragma unroll
             for (int j = 0; j < TT; j++) {
@@ -119,22 +121,24 @@ __device__ __forceinline__ void train_pairs(const hogwild_job &job, const positi
                     uint32_t other = __shfl_sync(ALL_LANES, drawn, j * NT + k);
                     if (other == DRAW_NONE) continue;
                     fma_row(moved[j], negative, n[j][k]);
-                    add_to_row<VEC, ON_HOST>(scale_row(negative, t[j]), job.context, other, quads, sums);
+                    add_to_row<F, VEC, ON_HOST>(scale_row(negative, t[j]), n[j][k], job.context, other, quads, at.context_key,
+                                                sums);
                 }
             }
             n0 += NT;
         } while (n0 < negatives);
 #pragma unroll
         for (int j = 0; j < TT; j++)
-            if (id[j] != DRAW_NONE) add_to_row<VEC, ON_HOST>(moved[j], job.target, id[j], quads, sums);
+            if (id[j] != DRAW_NONE)
+                add_to_row<F, VEC, ON_HOST>(moved[j], t[j], job.target, id[j], quads, at.target_key, sums);
         fma_row(middle, 1.0f, gain);
         fma_row(gained, 1.0f, gain);
     }
-    add_to_row<VEC, ON_HOST>(gained, job.context, at.middle, quads, sums);
+    add_to_row<F, VEC, ON_HOST>(gained, middle_read, job.context, at.middle, quads, at.context_key, sums);
 }
 
 /* Trains one position whose pairs share their negatives. */
-template <int VEC, int TT, int NT, bool ON_HOST>
+template <class F, int VEC, int TT, int NT, bool ON_HOST>
 __device__ __forceinline__ void train_shared(const hogwild_job &job, const position &at, const uint32_t *targets,
                                              hogwild_sums &sums) {
     constexpr int WIDTH = NT + 1, LOGITS = TT * WIDTH;
@@ -149,7 +153,7 @@ __device__ __forceinline__ void train_shared(const hogwild_job &job, const posit
 #pragma unroll
         for (int k = 0; k < WIDTH; k++) {
             other[k] = __shfl_sync(ALL_LANES, drawn, k);
-            read_row<VEC, ON_HOST>(c[k], job.context, other[k], quads, other[k] != DRAW_NONE, sums);
+            read_row<F, VEC, ON_HOST>(c[k], job.context, other[k], quads, other[k] != DRAW_NONE, sums);
             gained[k] = zero_row<VEC>();
         }
         unsigned my_target = lane / WIDTH, my_slot = lane % WIDTH;
@@ -161,7 +165,7 @@ __device__ __forceinline__ void train_shared(const hogwild_job &job, const posit
 #pragma unroll
             for (int j = 0; j < TT; j++) {
                 id[j] = j0 + j < at.targets ? targets[j0 + j] : DRAW_NONE;
-                read_row<VEC, ON_HOST>(t[j], job.target, id[j], quads, id[j] != DRAW_NONE, sums);
+                read_row<F, VEC, ON_HOST>(t[j], job.target, id[j], quads, id[j] != DRAW_NONE, sums);
             }
 #pragma unroll
             for (int j = 0; j < TT; j++)
@@ -180,12 +184,13 @@ __device__ __forceinline__ void train_shared(const hogwild_job &job, const posit
                     fma_row(moved, f, c[k]);
                     fma_row(gained[k], f, t[j]);
                 }
-                add_to_row<VEC, ON_HOST>(moved, job.target, id[j], quads, sums);
+                add_to_row<F, VEC, ON_HOST>(moved, t[j], job.target, id[j], quads, at.target_key, sums);
             }
         }
 #pragma unroll
         for (int k = 0; k < WIDTH; k++)
-            if (other[k] != DRAW_NONE) add_to_row<VEC, ON_HOST>(gained[k], job.context, other[k], quads, sums);
+            if (other[k] != DRAW_NONE)
+                add_to_row<F, VEC, ON_HOST>(gained[k], c[k], job.context, other[k], quads, at.context_key, sums);
         n0 += NT;
     } while (n0 < negatives);
 }
@@ -195,7 +200,7 @@ template <int VEC> struct tile {
     static constexpr int targets = VEC == 1 ? 5 : VEC == 2 ? 2 : 1, negatives = VEC <= 2 ? 5 : 3;
 };
 
-template <int VEC, bool PAIRS, bool ON_HOST>
+template <class F, int VEC, bool PAIRS, bool ON_HOST>
 __global__ void __launch_bounds__(WARPS * 32) window_kernel(const hogwild_job job) {
     __shared__ windows pieces[WARPS];
     windows &p = pieces[threadIdx.x / 32];
@@ -212,15 +217,17 @@ __global__ void __launch_bounds__(WARPS * 32) window_kernel(const hogwild_job jo
             at.middle = p.id[entry];
             at.targets = list_targets(p, entry, entries, window);
             at.rate = hogwild_rate(job.lr_first, job.lr_slope, s.number + offset);
+            at.target_key = F::QUADS > 1 ? place_key(job.target_key, s.number + offset) : 0;
+            at.context_key = F::QUADS > 1 ? place_key(job.context_key, s.number + offset) : 0;
             at.sampled = ((s.number + offset) & job.loss_mask) == 0;
             if (at.targets == 0) continue;
             sums.examples += PAIRS ? at.targets : 1;
             sums.pairs += at.targets;
             if (at.sampled) sums.sampled_examples += PAIRS ? at.targets : 1, sums.sampled_pairs += at.targets;
             if (PAIRS)
-                train_pairs<VEC, TT, NT, ON_HOST>(job, at, p.targets, sums);
+                train_pairs<F, VEC, TT, NT, ON_HOST>(job, at, p.targets, sums);
             else
-                train_shared<VEC, TT, NT, ON_HOST>(job, at, p.targets, sums);
+                train_shared<F, VEC, TT, NT, ON_HOST>(job, at, p.targets, sums);
         }
         __syncwarp();
     }
@@ -230,14 +237,15 @@ __global__ void __launch_bounds__(WARPS * 32) window_kernel(const hogwild_job jo
 /* ---- the launch ---- */
 
 /* Returns the kernel for a row width, for pairs with negatives of their own or not, and for rows on the host or not. */
-template <int VEC> window_function *kernel_of(bool pairs, bool on_host) {
-    if (pairs) return on_host ? window_kernel<VEC, true, true> : window_kernel<VEC, true, false>;
-    return on_host ? window_kernel<VEC, false, true> : window_kernel<VEC, false, false>;
+template <class F, int VEC> window_function *kernel_of(bool pairs, bool on_host) {
+    constexpr bool FEW = F::QUADS > 1; /* fewer kernels: those for rows on the host do the others' work, too */
+    if (pairs) return FEW || on_host ? window_kernel<F, VEC, true, true> : window_kernel<F, VEC, true, FEW>;
+    return on_host ? window_kernel<F, VEC, false, true> : window_kernel<F, VEC, false, false>;
 }
-window_function *kernel_for(uint32_t quads, bool pairs, bool on_host) {
-    if (quads <= 32) return kernel_of<1>(pairs, on_host);
-    if (quads <= 64) return kernel_of<2>(pairs, on_host);
-    return kernel_of<4>(pairs, on_host);
+template <class F> window_function *kernel_for(uint32_t quads, bool pairs, bool on_host) {
+    if (quads <= 32) return kernel_of<F, 1>(pairs, on_host);
+    if (quads <= 64) return kernel_of<F, 2>(pairs, on_host);
+    return kernel_of<F, 4>(pairs, on_host);
 }
 
 } // namespace
@@ -247,5 +255,6 @@ int hogwild_windows_can(const struct hogwild_job *job) {
 }
 
 int hogwild_windows_launch(struct hogwild_job *job, uint64_t warps, int processors, cudaStream_t stream) {
-    return launch_windows(kernel_for(job->quads, job->source.per_pair, job->on_host), job, warps, processors, stream);
+    auto choose = job->halves ? kernel_for<bfloat16_rows> : kernel_for<float32_rows>;
+    return launch_windows(choose(job->quads, job->source.per_pair, job->on_host), job, warps, processors, stream);
 }

@@ -3,6 +3,10 @@
  * A row is spread over a warp: lane l holds quad l (columns 4 l to 4 l + 3) and, for wider rows, every 32nd quad after
  * it. Rows are read past the first cache, since another warp may just have moved them, and moved by adding differences,
  * four columns an instruction, so that no update is lost however many warps meet on a row.
+ *
+ * A row of bfloat16 (F, values.cuh) moves in whole steps: what was read and what it gains are rounded together to a value that
+ * bfloat16 has, and the difference is added. The bits that round are a cheap mix (kernels/rounding.h), since no other run has to
+ * have the same ones.
  */
 #ifndef SPTX_CUDA_HOGWILD_WORDS_CUH
 #define SPTX_CUDA_HOGWILD_WORDS_CUH
@@ -28,6 +32,8 @@ struct hogwild_job {
     int on_host;                  /* 1: some rows lie in host memory */
     double lr_decay;
     uint64_t global_step;
+    uint32_t target_key, context_key; /* of bfloat16 rows: what the bits that round them are mixed from */
+    int halves, state_halves;         /* weights are bfloat16; adagrad's sums are */
     uint32_t loss_mask; /* made by hogwild_loss_mask() */
     uint32_t *scratch;  /* [warps x scratch_words], for the general kernel */
     uint64_t scratch_words;
@@ -51,6 +57,26 @@ __device__ __forceinline__ bool is_on_host(const struct table_view &rows, uint32
 template <bool ON_HOST> __device__ __forceinline__ char *weights_of(const struct table_view &rows, uint32_t id) {
     char *base = ON_HOST && is_on_host(rows, id) ? rows.weights.home : rows.weights.hot;
     return base + (uint64_t)id * (uint32_t)rows.weights.stride;
+}
+
+/* ---- what rows gain ---- */
+
+/* The key of a position, or an example, for a table's rows. */
+__device__ __forceinline__ uint32_t place_key(uint32_t table_key, uint64_t number) {
+    return round_mix(table_key + (uint32_t)number * 0x9E3779B9u);
+}
+
+/* Adds to a quad of a row. old: the quad as it was read, which is what bfloat16 is rounded from. */
+template <class F, bool ON_HOST>
+__device__ __forceinline__ void gain_quad(char *weights, uint32_t quad, float4 old, float4 gain, bool on_host, uint32_t key) {
+    if constexpr (F::QUADS == 1) {
+        if (ON_HOST && on_host) add_quad_over_link(weights, quad, gain);
+        else add_quad(weights, quad, gain);
+    } else {
+        uint2 step = whole_step(old, gain, round_pair(key, 2 * quad), round_pair(key, 2 * quad + 1));
+        if (ON_HOST && on_host) add_halves_over_link(weights, quad, step);
+        else add_halves(weights, quad, step);
+    }
 }
 
 /* ---- a warp ---- */

@@ -6,8 +6,10 @@
  *   16 bytes past registers           8.0                    a load and a store
  *   a warp's sum of integers          8.0                    five rounds of shuffles
  *   atomic add of four floats         9.0, by Toolkit 12.1   four adds of one
+ *   atomic add of four bfloat16       9.0, by Toolkit 12.1   two adds of two
+ *   atomic add of two bfloat16        9.0                    compare and swap until no other add came between
  *
- * Files named step*.cu and by_id*.cu do not add four floats: the Makefile has 9.0 run what they are for 8.0.
+ * Files named step*.cu and by_id*.cu do not add four values: the Makefile has 9.0 run what they are for 8.0.
  */
 #ifndef SPTX_CUDA_OLDER_CARDS_CUH
 #define SPTX_CUDA_OLDER_CARDS_CUH
@@ -15,6 +17,12 @@
 #include <cuda_runtime.h>
 #include <nv/target>
 #include <stdint.h>
+
+#include "kernels/portable.h"
+
+extern "C" {
+#include "kernels/rounding.h"
+}
 
 constexpr unsigned ALL_LANES = 0xFFFFFFFFu;
 
@@ -56,6 +64,39 @@ static __device__ __forceinline__ void add_four(float *p, float4 v) {
                       : "memory");
                   else add_each(p, v);),
                  (add_each(p, v);))
+}
+
+/* Adds to two bfloat16 of a word, as the instruction below does: the sums are rounded to nearest. A call of its own, since kernels
+ * come here from many places. */
+static __device__ __noinline__ void add_two_halves_by_comparing(uint32_t *p, uint32_t step) {
+    uint32_t seen = *(volatile uint32_t *)p, found;
+    do {
+        found = seen;
+        float first = __uint_as_float(found << 16) + __uint_as_float(step << 16);
+        float second = __uint_as_float(found & 0xFFFF0000u) + __uint_as_float(step & 0xFFFF0000u);
+        seen = atomicCAS(p, found, bfloat16_nearest(first) | (uint32_t)bfloat16_nearest(second) << 16);
+    } while (seen != found);
+}
+
+static __device__ __forceinline__ void add_two_halves(uint32_t *p, uint32_t step) {
+    NV_IF_TARGET(NV_PROVIDES_SM_90,
+                 (asm volatile("red.relaxed.gpu.global.add.noftz.bf16x2 [%0], %1;" ::"l"(p), "r"(step) : "memory");),
+                 (add_two_halves_by_comparing(p, step);))
+}
+
+static __device__ __forceinline__ void add_each_two(uint32_t *p, uint2 step) {
+    add_two_halves(p, step.x);
+    add_two_halves(p + 1, step.y);
+}
+
+/* Adds to four bfloat16 on this GPU without losing what other warps add. */
+static __device__ __forceinline__ void add_four_halves(uint32_t *p, uint2 step) {
+    NV_IF_TARGET(NV_PROVIDES_SM_90,
+                 (if constexpr (TOOLKIT_ADDS_FOUR) asm volatile(
+                      "red.relaxed.gpu.global.add.noftz.v2.bf16x2 [%0], {%1, %2};" ::"l"(p), "r"(step.x), "r"(step.y)
+                      : "memory");
+                  else add_each_two(p, step);),
+                 (add_each_two(p, step);))
 }
 
 #endif

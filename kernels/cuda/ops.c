@@ -6,6 +6,7 @@
 const struct backend_ops backend_cuda = {
     .name = "cuda",
     .has_gpu = 1,
+    .halves = 1,
     .present = cuda_present,
     .devices = cuda_devices,
     .estimate = cuda_estimate,

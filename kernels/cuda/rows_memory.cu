@@ -367,6 +367,10 @@ int cuda_table_open(struct backend *b, const struct table_spec *spec, struct bac
     struct backend_table *table = (struct backend_table *)mem_zalloc(1, sizeof *table, "a table");
     *out = NULL;
     if (!table) return -1;
+    if (state_halves(layout) && !has_halves(layout)) {
+        free(table);
+        return fail("on a GPU no table has bfloat16 state beside float32 weights");
+    }
     table->stores[0].fd = table->stores[1].fd = -1;
     table->spec = *spec;
     table->name = mem_text(spec->name, strlen(spec->name), "a table's name");

@@ -18,10 +18,11 @@
 #include <string.h>
 
 /* Rows whose sums were kept: shortened by the squares of all columns, and updated. Of one rule or another: rows are read once. */
-template <int G>
+template <class F, int G>
 static __global__ void __launch_bounds__(CTA)
     finish_rows(const __grid_constant__ struct step_view v, const __grid_constant__ struct works works) {
     constexpr uint32_t GROUPS = CTA / G, LANES = lanes_of<G>();
+    constexpr int B = F::QUADS;
     const struct work &work = works.of[blockIdx.y];
     const struct live_side &side = work.side == SIDE_TARGET ? v.target : v.context;
     uint32_t tid = threadIdx.x % G, count = *work.count, cold_first = v.counts->cold_first[work.side];
@@ -40,9 +41,9 @@ static __global__ void __launch_bounds__(CTA)
         all = __shfl_sync(ALL_LANES, all, 0, LANES);
         if (!real) continue;
         float share = rule_share(v.rule.constants.clip, places, all);
-        update_state<G, 1>(weights, state, updates, tid, v, [&](uint32_t quad, float4(&g)[1]) {
-            read_row<G, 1>(g, sum, quad, v.quads);
-            scale_row<1>(g, share);
+        update_state<F, G, B>(weights, state, updates, tid, v, {id, work.side}, [&](uint32_t chunk, float4(&g)[B]) {
+            read_row<F, G, B>(g, sum, chunk, v.quads);
+            scale_row<B>(g, share);
         });
     }
 }
@@ -95,20 +96,30 @@ struct sums {
 template <bool LEARNED> struct plain_sums {
     template <int G, int VEC, int ROLES> struct family {
         static struct sums get(void) {
-            return {sum_kernels_plain<G, VEC, LEARNED>(), G};
+            return {sum_kernels_plain<float32_rows, G, VEC, LEARNED>(), G};
         }
     };
 };
 
+/* Chooses kernels for records of any rule and width. There are few for bfloat16: those with LEARNED, which take records without
+ * state as well. */
+template <class F, bool LEARNED> static struct sums sums_of_any(uint32_t chunks) {
+    constexpr int Q = F::QUADS;
+    if (chunks <= 8) return {sum_kernels_any<F, 8, Q, LEARNED>(), 8};
+    if (chunks <= 16) return {sum_kernels_any<F, 16, Q, LEARNED>(), 16};
+    if constexpr (Q == 1) {
+        if (chunks > 64) return {sum_kernels_any<F, 32, 4, LEARNED>(), 32};
+        if (chunks > 32) return {sum_kernels_any<F, 32, 2, LEARNED>(), 32};
+    }
+    return {sum_kernels_any<F, 32, Q, LEARNED>(), 32};
+}
+
 /* Records without state have kernels of their own: sums of windows' words were 12% slower in those of any record. */
 template <bool LEARNED> static struct sums sums_for(const struct record_layout *layout) {
     uint32_t quads = record_quads(layout);
+    if (has_halves(layout)) return sums_of_any<bfloat16_rows, true>(quads / bfloat16_rows::QUADS);
     if (!layout->slots) return kernels_for_narrow<plain_sums<LEARNED>::template family>(quads, 0);
-    if (quads <= 8) return {sum_kernels_any<8, 1, LEARNED>(), 8};
-    if (quads <= 16) return {sum_kernels_any<16, 1, LEARNED>(), 16};
-    if (quads <= 32) return {sum_kernels_any<32, 1, LEARNED>(), 32};
-    if (quads <= 64) return {sum_kernels_any<32, 2, LEARNED>(), 32};
-    return {sum_kernels_any<32, 4, LEARNED>(), 32};
+    return sums_of_any<float32_rows, LEARNED>(quads);
 }
 
 static struct live_part live_part_of(const struct row_set *set, int part, uint64_t offset) {
@@ -135,7 +146,8 @@ static struct live_side live_side_of(const struct stage *stage, int side) {
 static int check_tables(const struct step_request *r) {
     const struct record_layout *t = &r->target->spec.layout, *c = &r->context->spec.layout;
     struct rule_slot slots[RULE_SLOTS];
-    if (t->dim != c->dim || t->span != c->span || t->slots != c->slots || t->counted != c->counted)
+    if (t->dim != c->dim || t->span != c->span || t->slots != c->slots || t->counted != c->counted ||
+        t->field[RECORD_WEIGHTS].type != c->field[RECORD_WEIGHTS].type || state_halves(t) != state_halves(c))
         return fail("the target and context tables have different records");
     if (!r->loss_only && (uint32_t)rule_slots(r->rule, slots) != t->slots)
         return fail("the rule has %d slots and the tables have %u", rule_slots(r->rule, slots), t->slots);
@@ -176,8 +188,11 @@ int cuda_prepare_rule(struct backend *b, const struct rule_options *rule, double
     view->slots = (uint32_t)rule_slots(rule, slots);
     view->count_at = layout->counted ? (uint32_t)record_updates(layout)->offset : 0;
     for (uint32_t &slot : view->slot_at) slot = DRAW_NONE;
+    for (uint32_t &slot : view->slot_number) slot = 0;
     view->roles = 0;
+    view->halves = state_halves(layout);
     for (uint32_t i = 0; i < view->slots; i++) {
+        view->slot_number[slots[i].role] = i;
         view->slot_at[slots[i].role] = (uint32_t)record_slot(layout, i)->offset;
         view->roles = std::max(view->roles, (uint32_t)slots[i].role + 1);
     }
@@ -224,6 +239,10 @@ static int fill_view(struct backend *b, const struct stage *stage, const struct 
     v->state_bytes = (uint32_t)record_state_bytes(layout);
     v->dim = layout->dim;
     v->span = layout->span;
+    v->halves = has_halves(layout);
+    v->rounding[SIDE_TARGET] = request->target->spec.rounding;
+    v->rounding[SIDE_CONTEXT] = request->context->spec.rounding;
+    v->global_step = request->global_step;
     v->mean = request->mean;
     v->loss_only = request->loss_only;
     v->parts = 1;
@@ -300,13 +319,17 @@ static int launch_sums(struct backend *b, const struct stage *stage, const struc
     return launch_sides(b, k->of.add_partials, threads, v, &longs);
 }
 
+template <class F> static sum_kernel *finish_of(uint32_t group) {
+    return group == 8 ? finish_rows<F, 8> : group == 16 ? finish_rows<F, 16> : finish_rows<F, 32>;
+}
+
 /* The squares of all rows over all ranks, in one sum, and the updates that wait for them. */
 static int finish(struct backend *b, const struct stage *stage, const struct step_view *v, struct sides sides) {
     uint64_t first = stage->capacity.terms, squares = (uint64_t)stage->capacity.targets + stage->sizes.contexts;
     if (!exchange_is_near(b->exchange) && exchange_sum(b, first, squares)) return -1;
     for (uint32_t i = 0; i < sides.count; i++) sides.works.of[i].count = &stage->counts->distinct[sides.works.of[i].side];
-    return launch_sides(b, v->quads <= 8 ? finish_rows<8> : v->quads <= 16 ? finish_rows<16> : finish_rows<32>,
-                        v->quads <= 8 ? 8 : v->quads <= 16 ? 16 : 32, v, &sides);
+    uint32_t chunks = v->halves ? v->quads / bfloat16_rows::QUADS : v->quads, group = chunks <= 8 ? 8 : chunks <= 16 ? 16 : 32;
+    return launch_sides(b, v->halves ? finish_of<bfloat16_rows>(group) : finish_of<float32_rows>(group), group, v, &sides);
 }
 
 /* The second half: each row's sum and its update. Contexts of blocks of one vector take the targets as they stood before, and

@@ -1,6 +1,7 @@
 /* step: what the kernels of a step share: a batch as they are given it, and rows in registers. A row is worked on by a
- * group of G threads, each with VEC columns of four: a warp up to 512 columns, four warps above. Narrow rows take a
+ * group of G threads, each with VEC quads: a warp up to 512 columns, four warps above. Narrow rows take a
  * part of a warp each (kernels_for_short), narrower parts where a warp meets many rows with one target (kernels_for_narrow).
+ * F is the form of the tables' rows (values.cuh): thread t has the quads of chunks t, t + G and so on.
  */
 #ifndef SPTX_CUDA_STEP_CUH
 #define SPTX_CUDA_STEP_CUH
@@ -42,6 +43,8 @@ struct rule_view {
     uint32_t slots;               /* of a record */
     uint32_t roles;               /* one more than the highest role that a slot has in the rule (rule_slots) */
     uint32_t slot_at[RULE_SLOTS]; /* by role: bytes from where the state begins; DRAW_NONE: no such slot */
+    uint32_t slot_number[RULE_SLOTS]; /* by role: the slot's number in a record */
+    bool halves;                  /* slots are bfloat16 */
     uint32_t count_at;            /* bytes from where the state begins to the row's own count of updates */
 };
 
@@ -58,8 +61,20 @@ struct step_view {
     uint64_t span; /* 4 x quads: floats of a row of working memory */
     uint32_t weights_bytes, state_bytes; /* of a record, as it is stored */
     int mean, loss_only;
+    bool halves;                 /* rows are bfloat16 */
+    struct rounding rounding[2]; /* by side; of bfloat16 rows */
+    uint64_t global_step;
     struct exchange_view exchange; /* with other ranks; of one alone all zeros */
 };
+
+/* A row of a side, by which the draws that round it are named. */
+struct named_row {
+    uint32_t id;
+    int side;
+};
+static __device__ __forceinline__ struct row_rounding rounding_of(const struct step_view &v, const struct named_row &row) {
+    return {v.rounding[row.side], v.global_step, row.id};
+}
 
 static __device__ __forceinline__ char *live_row(const struct live_part &p, uint32_t id, uint32_t distinct, uint32_t cold_first) {
     return id < p.hot_rows ? p.resident + id * p.stride : p.slots + (uint64_t)(distinct - cold_first) * p.stride;
@@ -69,6 +84,7 @@ static __device__ __forceinline__ char *live_row(const struct live_part &p, uint
 struct found_row {
     unsigned long long weights, state; /* 0: a slot left out, or none */
     int single;
+    uint32_t id;
 };
 
 /* Finds the row that stands at a place. distinct, id: its number among distinct rows, with SINGLE_BIT, and its id. */
@@ -79,13 +95,14 @@ static __device__ __forceinline__ struct found_row place_row(const struct live_s
     found.single = (distinct & SINGLE_BIT) != 0;
     found.weights = (unsigned long long)(uintptr_t)live_row(side.weights, id, row, cold_first);
     found.state = (unsigned long long)(uintptr_t)live_row(side.state, id, row, cold_first);
+    found.id = id;
     return found;
 }
 
 static __device__ __forceinline__ struct found_row find_row(const struct live_side &side, uint32_t cold_first,
                                                             uint32_t occurrence, bool real) {
     uint32_t distinct = real ? side.rows.distinct[occurrence] : DRAW_NONE;
-    if (distinct == DRAW_NONE) return {0, 0, 0};
+    if (distinct == DRAW_NONE) return {0, 0, 0, 0};
     return place_row(side, cold_first, distinct, side.rows.ids[occurrence]);
 }
 
@@ -105,22 +122,87 @@ template <int G> static constexpr __host__ __device__ int lanes_of() {
     return G < 32 ? G : 32;
 }
 
-/* Row: char, a field of a record, or float, working memory (values.cuh). */
-template <int G, int VEC, typename Row>
-static __device__ __forceinline__ void read_row(float4 (&x)[VEC], const Row *row, uint32_t tid, uint32_t quads) {
+/* Returns the chunk of a row that a thread's quad v lies in, and which quad of the row that is. */
+template <class F, int G> static __device__ __forceinline__ uint32_t chunk_of(int v, uint32_t tid) {
+    return v / F::QUADS * G + tid;
+}
+template <class F, int G> static __device__ __forceinline__ uint32_t quad_of(int v, uint32_t tid) {
+    return chunk_of<F, G>(v, tid) * F::QUADS + v % F::QUADS;
+}
+
+/* A row's weights in registers, as they are stored. */
+template <class F, int VEC> struct stored_row {
+    static_assert(VEC % F::QUADS == 0, "a thread has whole chunks");
+    float4 chunk[VEC / F::QUADS];
+};
+
+template <class F, int G, int VEC>
+static __device__ __forceinline__ void read_stored(struct stored_row<F, VEC> &x, const char *row, uint32_t tid, uint32_t quads) {
+#pragma unroll
+    for (int i = 0; i < VEC / F::QUADS; i++)
+        x.chunk[i] = i * G + tid < quads / F::QUADS ? read_chunk(row, i * G + tid) : make_float4(0, 0, 0, 0);
+}
+
+template <class F, int VEC> static __device__ __forceinline__ void clear_stored(struct stored_row<F, VEC> &x) {
+#pragma unroll
+    for (int i = 0; i < VEC / F::QUADS; i++) x.chunk[i] = make_float4(0, 0, 0, 0);
+}
+
+/* The quads of chunk i of a thread's. */
+template <class F, int VEC>
+static __device__ __forceinline__ void take_chunk(float4 (&some)[F::QUADS], const float4 (&x)[VEC], int i) {
+#pragma unroll
+    for (int k = 0; k < F::QUADS; k++) some[k] = x[i * F::QUADS + k];
+}
+template <class F, int VEC>
+static __device__ __forceinline__ void put_chunk(float4 (&x)[VEC], const float4 (&some)[F::QUADS], int i) {
+#pragma unroll
+    for (int k = 0; k < F::QUADS; k++) x[i * F::QUADS + k] = some[k];
+}
+
+template <class F, int VEC>
+static __device__ __forceinline__ void open_row(float4 (&x)[VEC], const struct stored_row<F, VEC> &row) {
+#pragma unroll
+    for (int i = 0; i < VEC / F::QUADS; i++) {
+        float4 some[F::QUADS];
+        open_chunk(some, row.chunk[i]);
+        put_chunk<F, VEC>(x, some, i);
+    }
+}
+
+/* Reads the weights of a row, or a row of working memory (values.cuh). */
+template <class F, int G, int VEC>
+static __device__ __forceinline__ void read_row(float4 (&x)[VEC], const char *row, uint32_t tid, uint32_t quads) {
+    struct stored_row<F, VEC> stored;
+    read_stored<F, G, VEC>(stored, row, tid, quads);
+    open_row<F, VEC>(x, stored);
+}
+template <class F, int G, int VEC>
+static __device__ __forceinline__ void read_row(float4 (&x)[VEC], const float *row, uint32_t tid, uint32_t quads) {
 #pragma unroll
     for (int v = 0; v < VEC; v++) {
-        uint32_t q = v * G + tid;
+        uint32_t q = quad_of<F, G>(v, tid);
         x[v] = q < quads ? read_quad(row, q) : make_float4(0, 0, 0, 0);
     }
 }
 
-template <int G, int VEC, typename Row>
-static __device__ __forceinline__ void write_row(const float4 (&x)[VEC], Row *row, uint32_t tid, uint32_t quads) {
+template <class F, int G, int VEC>
+static __device__ __forceinline__ void write_row(const float4 (&x)[VEC], float *row, uint32_t tid, uint32_t quads) {
 #pragma unroll
     for (int v = 0; v < VEC; v++) {
-        uint32_t q = v * G + tid;
+        uint32_t q = quad_of<F, G>(v, tid);
         if (q < quads) write_quad(row, q, x[v]);
+    }
+}
+
+template <class F, int G, int VEC>
+static __device__ __forceinline__ void write_weights(const float4 (&x)[VEC], char *row, uint32_t tid, uint32_t quads,
+                                                     const struct row_rounding &rounding) {
+#pragma unroll
+    for (int i = 0; i < VEC / F::QUADS; i++) {
+        float4 some[F::QUADS];
+        take_chunk<F, VEC>(some, x, i);
+        if (i * G + tid < quads / F::QUADS) store_chunk(row, i * G + tid, some, rounding, DRAW_ROUND_WEIGHTS);
     }
 }
 
@@ -142,6 +224,13 @@ static __device__ __forceinline__ float dot_rows(const float4 (&x)[VEC], const f
     return sum;
 }
 
+template <class F, int VEC>
+static __device__ __forceinline__ float dot_stored(const float4 (&x)[VEC], const struct stored_row<F, VEC> &stored) {
+    float4 y[VEC];
+    open_row<F, VEC>(y, stored);
+    return dot_rows<VEC>(x, y);
+}
+
 template <int VEC> static __device__ __forceinline__ void add_row(float4 (&sum)[VEC], float factor, const float4 (&x)[VEC]) {
 #pragma unroll
     for (int v = 0; v < VEC; v++) {
@@ -157,9 +246,9 @@ template <int VEC> static __device__ __forceinline__ void scale_row(float4 (&x)[
     for (int v = 0; v < VEC; v++) x[v].x *= factor, x[v].y *= factor, x[v].z *= factor, x[v].w *= factor;
 }
 
-/* sum += factor x row for rows i to i + U of the `here` that `found` has, and `factor`, a lane of the group each. They are Row's
- * (read_row). */
-template <int G, int VEC, int U, typename Row>
+/* sum += factor x row for rows i to i + U of the `here` that `found` has, and `factor`, a lane of the group each. Row is char for
+ * rows of a table, and float for working memory. */
+template <class F, int G, int VEC, int U, typename Row>
 static __device__ __forceinline__ void add_found(float4 (&sum)[VEC], unsigned long long found, float factor, uint32_t i,
                                                  uint32_t here, uint32_t tid, uint32_t quads) {
     constexpr int LANES = lanes_of<G>();
@@ -167,7 +256,7 @@ static __device__ __forceinline__ void add_found(float4 (&sum)[VEC], unsigned lo
 #pragma unroll
     for (int u = 0; u < U; u++) {
         const Row *from = (const Row *)__shfl_sync(ALL_LANES, found, (i + u) % LANES, LANES);
-        if (i + u < here) read_row<G, VEC>(row[u], from, tid, quads);
+        if (i + u < here) read_row<F, G, VEC>(row[u], from, tid, quads);
         else clear_row<VEC>(row[u]);
     }
 #pragma unroll

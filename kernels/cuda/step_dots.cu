@@ -1,4 +1,5 @@
-/* step_dots: which kernels a batch's blocks take (step_dots.cuh, step_dots_windows.cuh and step_dots_held.cuh have them), and their launch. */
+/* step_dots: chooses the kernels that a batch's blocks take, and launches them. step_dots.cuh, step_dots_windows.cuh and
+ * step_dots_held.cuh have them. */
 #include "step_dots_held.cuh"
 #include "step_dots_windows.cuh"
 
@@ -29,7 +30,7 @@ static int launch(struct backend *b, const struct stage *stage, struct step_view
 
 /* Parts, then what their sums lead to. */
 static int launch_passes(struct backend *b, const struct stage *stage, const struct step_view *v) {
-    struct dot_kernels post = dot_kernels_post(v->quads), collect = dot_kernels_collect(v->quads, v->rule.roles);
+    struct dot_kernels post = dot_kernels_post(v), collect = dot_kernels_collect(v);
     if (launch(b, stage, *v, &post)) return -1;
     if (!exchange_is_near(b->exchange) && exchange_sum(b, 0, stage->sizes.terms)) return -1;
     return launch(b, stage, *v, &collect);
@@ -58,7 +59,7 @@ static int launch_runs(struct backend *b, dot_kernel *kernel, uint32_t wanted, s
     return 0;
 }
 
-/* The same in one, where ranks reach each other; in two, the same sums in the same order. */
+/* Does the same in one kernel where ranks reach each other. Elsewhere it takes two, with the same sums in the same order. */
 static int launch_held(struct backend *b, const struct stage *stage, struct step_view v, const struct held_kernels *k) {
     const struct batch_sizes *sizes = &stage->sizes;
     uint32_t contexts = blocks_for(sizes->contexts, sizes->blocks); /* of a block, about */
@@ -72,8 +73,8 @@ static int launch_held(struct backend *b, const struct stage *stage, struct step
 }
 
 static int launch_with_ranks(struct backend *b, const struct stage *stage, const struct step_view *v) {
-    struct held_kernels held = dot_kernels_held(v->quads, v->rule.roles);
-    struct dot_kernels near = dot_kernels_near(v->quads);
+    struct held_kernels held = dot_kernels_held(v);
+    struct dot_kernels near = dot_kernels_near(v);
     if (stage->one_target && held.near) return launch_held(b, stage, *v, &held);
     if (!stage->one_target && near.many && exchange_is_near(b->exchange)) return launch(b, stage, *v, &near);
     return launch_passes(b, stage, v);
@@ -81,6 +82,6 @@ static int launch_with_ranks(struct backend *b, const struct stage *stage, const
 
 int cuda_launch_dots(struct backend *b, const struct stage *stage, const struct step_view *v) {
     if (has_parts(v)) return launch_with_ranks(b, stage, v);
-    struct dot_kernels k = dot_kernels_alone(v->quads, v->rule.roles);
+    struct dot_kernels k = dot_kernels_alone(v);
     return launch(b, stage, *v, &k);
 }

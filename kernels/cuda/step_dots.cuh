@@ -56,13 +56,14 @@ template <int G> static __device__ __forceinline__ uint32_t own_beside() {
 /* A context: where it lies, NULL of a slot left out or of none; and, where it stands once in the batch, its state. */
 struct context_row {
     char *weights, *state;
+    uint32_t id;
     bool single;
 };
 
 /* Contexts i to i + U x rows_beside of the `here` that `found` has, a lane each, into registers; with the state of those that stand
  * once, where records have any. */
-template <int G, int VEC, int ROLES, int U>
-static __device__ __forceinline__ void read_contexts(float4 (&w)[U][VEC], struct held_state<VEC, ROLES> (&held)[U],
+template <class F, int G, int VEC, int ROLES, int U>
+static __device__ __forceinline__ void read_contexts(struct stored_row<F, VEC> (&w)[U], struct held_state<VEC, ROLES> (&held)[U],
                                                      struct context_row (&rows)[U], const struct found_row &found, uint32_t i,
                                                      uint32_t here, uint32_t tid, const struct step_view &v) {
 #pragma unroll
@@ -72,23 +73,42 @@ static __device__ __forceinline__ void read_contexts(float4 (&w)[U][VEC], struct
         row.weights = (char *)__shfl_sync(ALL_LANES, found.weights, from);
         row.single = __shfl_sync(ALL_LANES, found.single, from);
         row.state = ROLES ? (char *)__shfl_sync(ALL_LANES, found.state, from) : NULL;
+        row.id = F::QUADS > 1 ? __shfl_sync(ALL_LANES, found.id, from) : 0; /* nothing else is rounded */
         if (own >= here) row.weights = NULL, row.single = false;
-        if (row.weights) read_row<G, VEC>(w[u], row.weights, tid, v.quads);
-        else clear_row<VEC>(w[u]);
+        if (row.weights) read_stored<F, G, VEC>(w[u], row.weights, tid, v.quads);
+        else clear_stored<F, VEC>(w[u]);
     }
     if constexpr (ROLES) {
 #pragma unroll
         for (int u = 0; u < U; u++)
-            if (rows[u].single) read_state<G, VEC, ROLES>(held[u], rows[u].state, tid, v);
+            if (rows[u].single) read_state<F, G, VEC, ROLES>(held[u], rows[u].state, tid, v);
     }
 }
 
+/* Asks for the records of contexts i to i + U x rows_beside, before they are read into registers. Of bfloat16 with state a thread's
+ * registers hold too few bytes to keep the memory busy. */
+template <class F, int G, int ROLES, int U>
+static __device__ __forceinline__ void ask_for_contexts(const struct found_row &found, uint32_t i, uint32_t here,
+                                                        const struct step_view &v) {
+    if constexpr (F::QUADS > 1 && ROLES > 0)
+#pragma unroll
+        for (int u = 0; u < U; u++) {
+            uint32_t own = i + u * rows_beside<G>() + own_beside<G>(), from = own & 31;
+            auto weights = (const char *)__shfl_sync(ALL_LANES, found.weights, from);
+            auto state = (const char *)__shfl_sync(ALL_LANES, found.state, from);
+            bool single = __shfl_sync(ALL_LANES, found.single, from);
+            if (own >= here || !weights) continue;
+            ask_for_lines<G>(weights, v.weights_bytes);
+            if (single) ask_for_lines<G>(state, v.state_bytes);
+        }
+}
+
 /* A context that stands once in the batch: its whole gradient is known, and its record is in registers. */
-template <int G, int VEC, int ROLES>
+template <class F, int G, int VEC, int ROLES>
 static __device__ __forceinline__ void update_single(const struct context_row &row, struct held_state<VEC, ROLES> &held,
                                                      float4 (&w)[VEC], const float4 (&gradient)[VEC], uint32_t tid,
                                                      const struct step_view &v) {
-    update_held<G, VEC, ROLES>(held, gradient, w, row.weights, row.state, tid, v);
+    update_held<F, G, VEC, ROLES>(held, gradient, w, row.weights, row.state, tid, v, {row.id, SIDE_CONTEXT});
 }
 
 /* Hands out the values that thread groups have of their rows, one a row: lane l gets that of row l of those in flight. */
@@ -125,8 +145,8 @@ struct meeting {
 };
 
 /* Rows in flight, of so many quads a thread each, with the slots of as many roles. */
-static constexpr __host__ __device__ int contexts_at_once(int group, int vec, int roles, bool one) {
-    return rows_at_once(4 * vec * (1 + held_roles(roles)), one && group <= 32 ? REGISTERS / 2 : REGISTERS);
+template <class F> static constexpr __host__ __device__ int contexts_at_once(int group, int vec, int roles, bool one) {
+    return rows_at_once(4 * vec / F::QUADS + 4 * vec * held_roles(roles), one && group <= 32 ? REGISTERS / 2 : REGISTERS);
 }
 
 static __device__ __forceinline__ float coefficient_of(float logit, bool positive, float scale) {
@@ -143,28 +163,29 @@ static __device__ __forceinline__ double keep_term(const struct step_view &v, co
 }
 
 /* Rows in registers against the target: its gradient grows; a row that stands once is updated, where ONE. */
-template <int G, int VEC, int ROLES, bool ONE, int U>
+template <class F, int G, int VEC, int ROLES, bool ONE, int U>
 static __device__ __forceinline__ void change_rows(float4 (&gradient)[VEC], const float4 (&target)[VEC],
-                                                   const float (&coefficient)[U], float4 (&w)[U][VEC],
+                                                   const float (&coefficient)[U], const struct stored_row<F, VEC> (&stored)[U],
                                                    struct held_state<VEC, ROLES> (&held)[U], const struct context_row (&rows)[U],
                                                    uint32_t tid, const struct step_view &v) {
 #pragma unroll
     for (int u = 0; u < U; u++) {
         float by = rows[u].weights ? coefficient[u] : 0;
-        add_row<VEC>(gradient, by, w[u]);
+        float4 w[VEC], g[VEC];
+        open_row<F, VEC>(w, stored[u]);
+        add_row<VEC>(gradient, by, w);
         if (!ONE || !rows[u].single) continue;
-        float4 g[VEC];
         clear_row<VEC>(g);
         add_row<VEC>(g, by, target);
-        update_single<G, VEC, ROLES>(rows[u], held[u], w[u], g, tid, v);
+        update_single<F, G, VEC, ROLES>(rows[u], held[u], w, g, tid, v);
     }
 }
 
 /* Adds to the target's gradient and the loss, and updates rows that stand once, where this rank has all columns. */
-template <int G, int VEC, int ROLES, bool ONE>
+template <class F, int G, int VEC, int ROLES, bool ONE>
 static __device__ __forceinline__ double meet_contexts(const struct step_view &v, const float4 (&target)[VEC],
                                                        float4 (&gradient)[VEC], const struct meeting &m) {
-    constexpr int U = contexts_at_once(G, VEC, ROLES, ONE), R = rows_beside<G>();
+    constexpr int U = contexts_at_once<F>(G, VEC, ROLES, ONE), R = rows_beside<G>();
     uint32_t tid = threadIdx.x % G, lane = threadIdx.x & 31, cold_first = v.counts->cold_first[SIDE_CONTEXT];
     float scale = scale_of(v);
     double loss = 0;
@@ -174,20 +195,21 @@ static __device__ __forceinline__ double meet_contexts(const struct step_view &v
         float my_logit = 0;
         if (v.loss_only) found.single = 0;
         for (uint32_t i = 0; i < here; i += U * R) {
-            float4 w[U][VEC];
+            struct stored_row<F, VEC> w[U];
             struct held_state<VEC, ROLES> held[U];
             struct context_row rows[U];
             float logit[U];
-            read_contexts<G, VEC, ROLES, U>(w, held, rows, found, i, here, tid, v);
+            read_contexts<F, G, VEC, ROLES, U>(w, held, rows, found, i, here, tid, v);
+            ask_for_contexts<F, G, ROLES, U>(found, i + U * R, here, v);
 #pragma unroll
-            for (int u = 0; u < U; u++) logit[u] = dot_rows<VEC>(target, w[u]);
+            for (int u = 0; u < U; u++) logit[u] = dot_stored<F, VEC>(target, w[u]);
             group_sum<G, U>(logit);
             float round_logit = to_lanes<G, U>(logit, (lane - i) & 31);
             if (lane - i < U * R) my_logit = round_logit;
 #pragma unroll
             for (int u = 0; u < U; u++)
                 logit[u] = coefficient_of(logit[u], base + i + u * R + own_beside<G>() - m.start < m.positives, scale);
-            change_rows<G, VEC, ROLES, ONE, U>(gradient, target, logit, w, held, rows, tid, v);
+            change_rows<F, G, VEC, ROLES, ONE, U>(gradient, target, logit, w, held, rows, tid, v);
         }
         bool real = lane < here && found.weights;
         float my_coefficient = real ? coefficient_of(my_logit, base + lane - m.start < m.positives, scale) : 0;
@@ -200,23 +222,23 @@ static __device__ __forceinline__ double meet_contexts(const struct step_view &v
 /* ---- the same with other ranks ---- */
 
 /* The parts of their logits are given away, a lane a context. */
-template <int G, int VEC, bool ONE>
+template <class F, int G, int VEC, bool ONE>
 static __device__ __forceinline__ void post_contexts(const struct step_view &v, const float4 (&target)[VEC],
                                                      const struct meeting &m) {
-    constexpr int U = contexts_at_once(G, VEC, 0, ONE), R = rows_beside<G>();
+    constexpr int U = contexts_at_once<F>(G, VEC, 0, ONE), R = rows_beside<G>();
     uint32_t tid = threadIdx.x % G, lane = threadIdx.x & 31, cold_first = v.counts->cold_first[SIDE_CONTEXT];
     for (uint32_t base = m.first; base < m.end; base += 32) {
         uint32_t here = m.end - base < 32 ? m.end - base : 32;
         struct found_row found = find_row(v.context, cold_first, base + lane, lane < here);
         float my_part = 0;
         for (uint32_t i = 0; i < here; i += U * R) {
-            float4 w[U][VEC];
+            struct stored_row<F, VEC> w[U];
             struct held_state<VEC, 0> none[U];
             struct context_row rows[U];
             float part[U];
-            read_contexts<G, VEC, 0, U>(w, none, rows, found, i, here, tid, v);
+            read_contexts<F, G, VEC, 0, U>(w, none, rows, found, i, here, tid, v);
 #pragma unroll
-            for (int u = 0; u < U; u++) part[u] = dot_rows<VEC>(target, w[u]);
+            for (int u = 0; u < U; u++) part[u] = dot_stored<F, VEC>(target, w[u]);
             group_sum<G, U>(part);
             float round_part = to_lanes<G, U>(part, (lane - i) & 31);
             if (lane - i < U * R) my_part = round_part;
@@ -228,10 +250,10 @@ static __device__ __forceinline__ void post_contexts(const struct step_view &v, 
 }
 
 /* Does what meet_contexts() does, from the sums of what was posted. */
-template <int G, int VEC, int ROLES, bool ONE>
+template <class F, int G, int VEC, int ROLES, bool ONE>
 static __device__ __forceinline__ double collect_contexts(const struct step_view &v, const float4 (&target)[VEC],
                                                           float4 (&gradient)[VEC], const struct meeting &m) {
-    constexpr int U = contexts_at_once(G, VEC, ROLES, ONE), R = rows_beside<G>();
+    constexpr int U = contexts_at_once<F>(G, VEC, ROLES, ONE), R = rows_beside<G>();
     uint32_t tid = threadIdx.x % G, lane = threadIdx.x & 31, cold_first = v.counts->cold_first[SIDE_CONTEXT];
     float scale = scale_of(v);
     double loss = 0;
@@ -245,16 +267,16 @@ static __device__ __forceinline__ double collect_contexts(const struct step_view
         loss += keep_term<G>(v, m, base + lane, real, logit, my_coefficient);
         if (v.loss_only) found.single = 0;
         for (uint32_t i = 0; i < here; i += U * R) {
-            float4 w[U][VEC];
+            struct stored_row<F, VEC> w[U];
             struct held_state<VEC, ROLES> held[U];
             struct context_row rows[U];
             float coefficient[U];
-            read_contexts<G, VEC, ROLES, U>(w, held, rows, found, i, here, tid, v);
+            read_contexts<F, G, VEC, ROLES, U>(w, held, rows, found, i, here, tid, v);
 #pragma unroll
             for (int u = 0; u < U; u++)
                 coefficient[u] = __shfl_sync(ALL_LANES, my_coefficient, (i + u * R + own_beside<G>()) & 31);
             if (ROLES) group_wait<G>(); /* all have read the rows' counts */
-            change_rows<G, VEC, ROLES, ONE, U>(gradient, target, coefficient, w, held, rows, tid, v);
+            change_rows<F, G, VEC, ROLES, ONE, U>(gradient, target, coefficient, w, held, rows, tid, v);
         }
     }
     sum_beside<G, VEC>(gradient);
@@ -265,17 +287,17 @@ static __device__ __forceinline__ const char *target_at(const struct step_view &
     uint32_t distinct = v.target.rows.distinct[occurrence] & ~SINGLE_BIT, id = v.target.rows.ids[occurrence];
     return live_row(v.target.weights, id, distinct, v.counts->cold_first[SIDE_TARGET]);
 }
-template <int G, int VEC>
+template <class F, int G, int VEC>
 static __device__ __forceinline__ void read_target(const struct step_view &v, uint32_t occurrence, float4 (&target)[VEC]) {
-    read_row<G, VEC>(target, target_at(v, occurrence), threadIdx.x % G, v.quads);
+    read_row<F, G, VEC>(target, target_at(v, occurrence), threadIdx.x % G, v.quads);
 }
 
 /* ---- blocks of one target ---- */
 
 /* Thread blocks of dot_one on a multiprocessor at least: where a row is updated as soon as it is read, many warps with
  * few rows each do better than few with many. */
-static constexpr int resident_blocks(int group, int roles, int threads) {
-    return group > 32 || threads > CTA ? 1 : roles ? 3 : 4;
+template <class F> static constexpr int resident_blocks(int group, int roles, int threads) {
+    return group > 32 || threads > CTA ? 1 : roles || F::QUADS > 1 ? 3 : 4;
 }
 
 /* The share of the group that is number `part` of v.parts, of a block's contexts. */
@@ -306,13 +328,13 @@ static __device__ __forceinline__ void add_groups(const struct group_rows &sums,
 }
 
 /* Adds up what the groups of a thread block have of one block: its loss and its target's gradient. */
-template <int VEC, int G, int THREADS, uint32_t GROUPS>
+template <class F, int VEC, int G, int THREADS, uint32_t GROUPS>
 static __device__ __forceinline__ void finish_block(const struct step_view &v, uint32_t block, double loss,
                                                     const float4 (&gradient)[VEC], const struct group_rows &sums) {
     constexpr uint32_t WIDTH = THREADS / GROUPS;
     __shared__ double losses[GROUPS];
     uint32_t group = threadIdx.x / WIDTH, tid = threadIdx.x % WIDTH;
-    if (tid < G) write_row<G, VEC>(gradient, (float *)(sums.rows + group * sums.stride), tid, v.quads);
+    if (tid < G) write_row<F, G, VEC>(gradient, (float *)(sums.rows + group * sums.stride), tid, v.quads);
     if (tid == 0) losses[group] = loss;
     __syncthreads();
     if (threadIdx.x == 0) {
@@ -323,7 +345,7 @@ static __device__ __forceinline__ void finish_block(const struct step_view &v, u
 }
 
 /* The groups' loss and gradient of a block, which one group has alone or all share. */
-template <int G, int VEC, int THREADS>
+template <class F, int G, int VEC, int THREADS>
 static __device__ __forceinline__ void end_block(const struct step_view &v, uint32_t block, double loss,
                                                  const float4 (&gradient)[VEC], const struct group_rows &sums) {
     constexpr uint32_t WIDTH = G < 32 ? 32 : G, GROUPS = THREADS / WIDTH;
@@ -331,15 +353,15 @@ static __device__ __forceinline__ void end_block(const struct step_view &v, uint
     loss = warp_sum(loss);
     if (v.parts == 1) {
         if (tid == 0) v.losses[block] = loss;
-        if (!v.loss_only && tid < G) write_row<G, VEC>(gradient, v.target_gradients + block * v.span, tid, v.quads);
+        if (!v.loss_only && tid < G) write_row<F, G, VEC>(gradient, v.target_gradients + block * v.span, tid, v.quads);
         return;
     }
-    if constexpr (GROUPS > 1) finish_block<VEC, G, THREADS, GROUPS>(v, block, loss, gradient, sums);
+    if constexpr (GROUPS > 1) finish_block<F, VEC, G, THREADS, GROUPS>(v, block, loss, gradient, sums);
 }
 
 /* parts groups of a thread block share a block's contexts; their sums are added in their order. */
-template <int G, int VEC, int ROLES, int THREADS, int MODE>
-static __global__ void __launch_bounds__(THREADS, resident_blocks(G, ROLES, THREADS))
+template <class F, int G, int VEC, int ROLES, int THREADS, int MODE>
+static __global__ void __launch_bounds__(THREADS, resident_blocks<F>(G, ROLES, THREADS))
     dot_one(const __grid_constant__ struct step_view v) {
     constexpr uint32_t WIDTH = G < 32 ? 32 : G, GROUPS = THREADS / WIDTH; /* threads that take a block's contexts together */
     __shared__ float4 sums[GROUPS][VEC * G];
@@ -348,22 +370,22 @@ static __global__ void __launch_bounds__(THREADS, resident_blocks(G, ROLES, THRE
     if (block >= v.counts->blocks) return; /* all groups that share a block, or none */
     float4 target[VEC], gradient[VEC];
     struct meeting m = share_of(v, block, group % v.parts);
-    read_target<G, VEC>(v, block, target);
+    read_target<F, G, VEC>(v, block, target);
     if constexpr (MODE == DOTS_POST) {
-        post_contexts<G, VEC, true>(v, target, m);
+        post_contexts<F, G, VEC, true>(v, target, m);
         return;
     }
     clear_row<VEC>(gradient);
     double loss;
-    if constexpr (MODE == DOTS_ALONE) loss = meet_contexts<G, VEC, ROLES, true>(v, target, gradient, m);
-    else loss = collect_contexts<G, VEC, ROLES, true>(v, target, gradient, m);
-    end_block<G, VEC, THREADS>(v, block, loss, gradient, {sums[0], VEC * G});
+    if constexpr (MODE == DOTS_ALONE) loss = meet_contexts<F, G, VEC, ROLES, true>(v, target, gradient, m);
+    else loss = collect_contexts<F, G, VEC, ROLES, true>(v, target, gradient, m);
+    end_block<F, G, VEC, THREADS>(v, block, loss, gradient, {sums[0], VEC * G});
 }
 
 /* ---- blocks of several targets ---- */
 
 /* A context's gradient: targets [t0, t1), each by its coefficient, which lie `stride` apart. */
-template <int G, int VEC>
+template <class F, int G, int VEC>
 static __device__ __forceinline__ void sum_targets(float4 (&sum)[VEC], const struct step_view &v, uint32_t t0,
                                                    uint32_t t1, const float *coefficients, uint32_t stride) {
     constexpr int U = rows_at_once(4 * VEC, REGISTERS);
@@ -373,12 +395,12 @@ static __device__ __forceinline__ void sum_targets(float4 (&sum)[VEC], const str
         uint32_t here = t1 - base < 32 ? t1 - base : 32;
         struct found_row found = find_row(v.target, cold_first, base + lane, lane < here);
         float factor = lane < here ? coefficients[(uint64_t)(base + lane - t0) * stride] : 0;
-        for (uint32_t i = 0; i < here; i += U) add_found<G, VEC, U, char>(sum, found.weights, factor, i, here, tid, v.quads);
+        for (uint32_t i = 0; i < here; i += U) add_found<F, G, VEC, U, char>(sum, found.weights, factor, i, here, tid, v.quads);
     }
 }
 
 /* Rows too wide for a warp's registers, a thread block a block: rows come from the first cache but for the first time. */
-template <int G, int VEC, int MODE>
+template <class F, int G, int VEC, int MODE>
 static __global__ void __launch_bounds__(CTA) dot_many(const __grid_constant__ struct step_view v) {
     constexpr uint32_t GROUPS = CTA / G;
     uint32_t group = threadIdx.x / G, tid = threadIdx.x % G, block = blockIdx.x;
@@ -390,25 +412,25 @@ static __global__ void __launch_bounds__(CTA) dot_many(const __grid_constant__ s
     float *coefficients = v.coefficients + v.term_starts[block];
     float4 x[VEC], sum[VEC];
     for (uint32_t t = t0 + group; t < t1; t += GROUPS) {
-        read_target<G, VEC>(v, t, x);
+        read_target<F, G, VEC>(v, t, x);
         clear_row<VEC>(sum);
         struct meeting m = {c0, c0, c1, positives, v.term_starts[block] + (uint64_t)(t - t0) * contexts};
         if constexpr (MODE == DOTS_POST) {
-            post_contexts<G, VEC, false>(v, x, m);
+            post_contexts<F, G, VEC, false>(v, x, m);
             continue;
         }
         double loss;
-        if constexpr (MODE == DOTS_ALONE) loss = meet_contexts<G, VEC, 0, false>(v, x, sum, m);
-        else loss = collect_contexts<G, VEC, 0, false>(v, x, sum, m);
+        if constexpr (MODE == DOTS_ALONE) loss = meet_contexts<F, G, VEC, 0, false>(v, x, sum, m);
+        else loss = collect_contexts<F, G, VEC, 0, false>(v, x, sum, m);
         loss = warp_sum(loss);
         if (tid == 0) v.losses[t] = loss;
-        if (!v.loss_only) write_row<G, VEC>(sum, v.target_gradients + t * v.span, tid, v.quads);
+        if (!v.loss_only) write_row<F, G, VEC>(sum, v.target_gradients + t * v.span, tid, v.quads);
     }
     if (v.loss_only || MODE == DOTS_POST) return;
     __syncthreads(); /* all coefficients are there */
     for (uint32_t c = group; c < contexts; c += GROUPS) {
-        sum_targets<G, VEC>(sum, v, t0, t1, coefficients + c, contexts);
-        write_row<G, VEC>(sum, v.context_gradients + (c0 + c) * v.span, tid, v.quads);
+        sum_targets<F, G, VEC>(sum, v, t0, t1, coefficients + c, contexts);
+        write_row<F, G, VEC>(sum, v.context_gradients + (c0 + c) * v.span, tid, v.quads);
     }
 }
 

@@ -23,7 +23,7 @@ enum {
     HELD_PAUSE = 600       /* ns before words are asked for: few come sooner, and warps that ask take from those that work */
 };
 
-/* What is known of a block before it is worked on: of its target, and of a context a lane. */
+/* This much is known of a block before it is worked on: of its target, and of a context a lane. */
 struct ahead {
     uint32_t start, end, positives;
     uint32_t target, target_id, context, context_id; /* places among distinct rows, and ids */
@@ -81,7 +81,7 @@ static __device__ __forceinline__ const char *held_row(const struct warp_rows &h
     return held.rows + row * v.weights_bytes;
 }
 
-template <int G, int VEC>
+template <class F, int G, int VEC>
 static __device__ __forceinline__ void bring_rows(const struct warp_rows &held, const struct step_view &v) {
 #pragma unroll 4
     for (uint32_t i = 0; i < held.here; i += rows_beside<G>()) {
@@ -90,12 +90,12 @@ static __device__ __forceinline__ void bring_rows(const struct warp_rows &held, 
         if (!has_row(held.real, row)) continue;
         char *to = held.rows + row * v.weights_bytes;
 #pragma unroll
-        for (int k = 0; k < VEC; k++) bring_quad(to, from, k * G + threadIdx.x % G, v.quads);
+        for (int k = 0; k < VEC / F::QUADS; k++) bring_chunk(to, from, k * G + threadIdx.x % G, v.quads / F::QUADS);
     }
 }
 
 /* The dot products of the warp's rows, a lane each. */
-template <int G, int VEC>
+template <class F, int G, int VEC>
 static __device__ __forceinline__ float held_dots(const float4 (&target)[VEC], const struct warp_rows &held,
                                                   const struct step_view &v) {
     constexpr uint32_t U = 5, R = rows_beside<G>();
@@ -107,7 +107,7 @@ static __device__ __forceinline__ float held_dots(const float4 (&target)[VEC], c
         for (uint32_t u = 0; u < U; u++) {
             uint32_t row = group_row<G>(i + u * R);
             float4 w[VEC];
-            if (has_row(held.real, row)) read_row<G, VEC>(w, held_row(held, row, v), threadIdx.x % G, v.quads);
+            if (has_row(held.real, row)) read_row<F, G, VEC>(w, held_row(held, row, v), threadIdx.x % G, v.quads);
             else clear_row<VEC>(w);
             part[u] = dot_rows<VEC>(target, w);
         }
@@ -120,7 +120,7 @@ static __device__ __forceinline__ float held_dots(const float4 (&target)[VEC], c
 }
 
 /* Rows add to the target's gradient; those that stand once change. */
-template <int G, int VEC, int ROLES>
+template <class F, int G, int VEC, int ROLES>
 static __device__ __forceinline__ void change_held(float4 (&gradient)[VEC], const float4 (&target)[VEC],
                                                    const struct warp_rows &held, float coefficient, const struct step_view &v) {
     constexpr int U = ROLES && VEC > 2 ? 1 : 2;
@@ -135,9 +135,10 @@ static __device__ __forceinline__ void change_held(float4 (&gradient)[VEC], cons
             uint32_t row = group_row<G>(i + u * R), from = row & 31;
             rows[u].weights = (char *)__shfl_sync(ALL_LANES, held.found.weights, from);
             rows[u].state = ROLES ? (char *)__shfl_sync(ALL_LANES, held.found.state, from) : NULL;
+            rows[u].id = F::QUADS > 1 ? __shfl_sync(ALL_LANES, held.found.id, from) : 0;
             rows[u].single = __shfl_sync(ALL_LANES, held.found.single, from) && has_row(held.real, row);
             by[u] = __shfl_sync(ALL_LANES, coefficient, from);
-            if (ROLES && rows[u].single) read_state<G, VEC, ROLES>(state[u], rows[u].state, tid, v);
+            if (ROLES && rows[u].single) read_state<F, G, VEC, ROLES>(state[u], rows[u].state, tid, v);
         }
         if (ROLES) __syncwarp(); /* all have read the rows' counts */
 #pragma unroll
@@ -145,12 +146,12 @@ static __device__ __forceinline__ void change_held(float4 (&gradient)[VEC], cons
             uint32_t row = group_row<G>(i + u * R);
             if (!has_row(held.real, row)) continue;
             float4 w[VEC], g[VEC];
-            read_row<G, VEC>(w, held_row(held, row, v), tid, v.quads);
+            read_row<F, G, VEC>(w, held_row(held, row, v), tid, v.quads);
             add_row<VEC>(gradient, by[u], w);
             if (!rows[u].single) continue;
             clear_row<VEC>(g);
             add_row<VEC>(g, by[u], target);
-            update_single<G, VEC, ROLES>(rows[u], state[u], w, g, tid, v);
+            update_single<F, G, VEC, ROLES>(rows[u], state[u], w, g, tid, v);
         }
     }
 }
@@ -158,20 +159,20 @@ static __device__ __forceinline__ void change_held(float4 (&gradient)[VEC], cons
 /* ---- a block ---- */
 
 /* Contexts `first` and on, of which a lane has one; the lane's loss. */
-template <int G, int VEC, int ROLES, int MODE>
+template <class F, int G, int VEC, int ROLES, int MODE>
 static __device__ __forceinline__ double hold_contexts(const struct step_view &v, const float4 (&target)[VEC],
                                                        float4 (&gradient)[VEC], const struct ahead &a, uint32_t first,
                                                        uint32_t cold_first, float scale, char *rows) {
     uint32_t context = first + (threadIdx.x & 31);
     bool real = a.context != DRAW_NONE;
-    struct warp_rows held = {rows, {0, 0, 0}, 0, min(a.end - first, v.held)};
+    struct warp_rows held = {rows, {0, 0, 0, 0}, 0, min(a.end - first, v.held)};
     if (real) held.found = place_row(v.context, cold_first, a.context, a.context_id);
     held.real = __ballot_sync(ALL_LANES, real);
-    bring_rows<G, VEC>(held, v);
+    bring_rows<F, G, VEC>(held, v);
     wait_for_copies();
     float own = 0; /* where it is only collected the sum has it */
     if constexpr (MODE != DOTS_COLLECT) {
-        own = held_dots<G, VEC>(target, held, v);
+        own = held_dots<F, G, VEC>(target, held, v);
         if (real) exchange_post(v.exchange, context, own);
     }
     if constexpr (MODE == DOTS_POST) {
@@ -184,7 +185,7 @@ static __device__ __forceinline__ double hold_contexts(const struct step_view &v
     bool positive = context - a.start < a.positives;
     float coefficient = real ? coefficient_of(logit, positive, scale) : 0;
     if ((threadIdx.x & 31) < held.here && !v.loss_only) v.coefficients[context] = coefficient;
-    if (!v.loss_only) change_held<G, VEC, ROLES>(gradient, target, held, coefficient, v);
+    if (!v.loss_only) change_held<F, G, VEC, ROLES>(gradient, target, held, coefficient, v);
     __syncwarp(); /* the rows are read */
     return real ? (double)loss_of(logit, positive) : 0;
 }
@@ -195,7 +196,7 @@ static constexpr int held_resident(int vec, int roles) {
 }
 
 /* v.parts: warps that share a block's contexts; 1, or all of the thread block. */
-template <int G, int VEC, int ROLES, int MODE>
+template <class F, int G, int VEC, int ROLES, int MODE>
 static __global__ void __launch_bounds__(HELD_THREADS, held_resident(VEC, ROLES))
     dot_held(const __grid_constant__ struct step_view v) {
     extern __shared__ float4 all_rows[];
@@ -219,16 +220,16 @@ static __global__ void __launch_bounds__(HELD_THREADS, held_resident(VEC, ROLES)
         float4 target[VEC], gradient[VEC];
         double loss = 0;
         char *row = live_row(v.target.weights, now.target_id, now.target, cold[SIDE_TARGET]);
-        read_row<G, VEC>(target, row, threadIdx.x % G, v.quads);
+        read_row<F, G, VEC>(target, row, threadIdx.x % G, v.quads);
         clear_row<VEC>(gradient);
         for (uint32_t first = first_of(now, part, v.held); first < now.end; first += v.parts * v.held) {
             if (first != first_of(now, part, v.held)) find_context(now, v, first);
-            loss += hold_contexts<G, VEC, ROLES, MODE>(v, target, gradient, now, first, cold[SIDE_CONTEXT], scale,
+            loss += hold_contexts<F, G, VEC, ROLES, MODE>(v, target, gradient, now, first, cold[SIDE_CONTEXT], scale,
                                                     (char *)all_rows + warp * bytes);
         }
         if (MODE == DOTS_POST) continue;
         sum_beside<G, VEC>(gradient);
-        end_block<G, VEC, HELD_THREADS>(v, block, loss, gradient, rows);
+        end_block<F, G, VEC, HELD_THREADS>(v, block, loss, gradient, rows);
         if (v.parts > 1) __syncthreads(); /* the warps' sums are read */
     }
 }

@@ -2,43 +2,56 @@
 #include "step_dots_held.cuh"
 #include "step_dots_windows.cuh"
 
-/* One kernel has every optimizer. */
-template <int G, int VEC, int ROLES> struct held {
-    static constexpr int READS = ROLES ? ANY_ROLES : 0;
-    static struct held_kernels get(void) {
-        if constexpr (G * VEC > HELD_QUADS) return {};
-        else return {dot_held<G, VEC, READS, DOTS_NEAR>, dot_held<G, VEC, 0, DOTS_POST>, dot_held<G, VEC, READS, DOTS_COLLECT>};
-    }
+template <class F> struct of_form {
+    /* One kernel has every optimizer. */
+    template <int G, int VEC, int ROLES> struct held {
+        static constexpr int READS = ROLES ? ANY_ROLES : 0;
+        static struct held_kernels get(void) {
+            if constexpr (G * VEC > HELD_QUADS) return {};
+            else
+                return {dot_held<F, G, VEC, READS, DOTS_NEAR>, dot_held<F, G, VEC, 0, DOTS_POST>,
+                        dot_held<F, G, VEC, READS, DOTS_COLLECT>};
+        }
+    };
+    template <int G, int VEC, int ROLES> struct near_windows {
+        static struct dot_kernels get(void) {
+            if constexpr (G > 32) return {};
+            else return {NULL, NULL, 0, dot_windows<F, G, VEC, DOTS_NEAR>, G};
+        }
+    };
 };
 
-struct held_kernels dot_kernels_held(uint32_t quads, uint32_t roles) {
-    return kernels_for_narrow<held>(quads, roles);
+/* There are few kernels for bfloat16. */
+static struct held_kernels held_of_halves(uint32_t quads, uint32_t roles) {
+    typedef of_form<bfloat16_rows> form;
+    if (quads <= 32) return kernels_by_state<form::held, 8, 4>(roles);
+    if (quads <= HELD_QUADS) return kernels_by_state<form::held, 16, 4>(roles);
+    return {};
 }
 
-template <int G, int VEC, int ROLES> struct near_windows {
-    static struct dot_kernels get(void) {
-        if constexpr (G > 32) return {};
-        else return {NULL, NULL, 0, dot_windows<G, VEC, DOTS_NEAR>, G};
-    }
-};
+struct held_kernels dot_kernels_held(const struct step_view *v) {
+    if (v->halves) return held_of_halves(v->quads, v->rule.roles);
+    return kernels_for_narrow<of_form<float32_rows>::held>(v->quads, v->rule.roles);
+}
 
-/* Ranks that exchange a block's terms in one pass must all take the same number of its contexts at a time. Some ranks have a quad
+/* Ranks that exchange a block's terms in one pass must all take the same number of its contexts at a time. Some ranks have a chunk
  * more than others: where that gives them smaller tiles, they exchange in two passes, of which the first waits for nobody. */
-static bool has_smaller_tiles(uint32_t quads) {
+static bool has_smaller_tiles(uint32_t quads, uint32_t chunk) {
     constexpr uint32_t TWO_A_THREAD = 64; /* quads of the widest rows that a warp holds so */
     static_assert(tile<1>::contexts == tile<2>::contexts && tile<3>::contexts == tile<4>::contexts,
                   "tiles change where a thread's third quad begins, and nowhere else");
-    return quads == TWO_A_THREAD + 1;
+    return quads == TWO_A_THREAD + chunk;
 }
 
-struct dot_kernels dot_kernels_near(uint32_t quads) {
-    if (has_smaller_tiles(quads)) return {};
-    return kernels_for_short<near_windows>(quads, 0);
+struct dot_kernels dot_kernels_near(const struct step_view *v) {
+    if (has_smaller_tiles(v->quads, v->halves ? bfloat16_rows::QUADS : float32_rows::QUADS)) return {};
+    if (v->halves) return kernels_for_short_halves<of_form<bfloat16_rows>::near_windows>(v->quads, 0);
+    return kernels_for_short<of_form<float32_rows>::near_windows>(v->quads, 0);
 }
 
-struct dot_kernels dot_kernels_post(uint32_t quads) {
-    return dot_kernels_of<DOTS_POST>(quads, 0);
+struct dot_kernels dot_kernels_post(const struct step_view *v) {
+    return dot_kernels_of<DOTS_POST>(v->halves, v->quads, 0);
 }
-struct dot_kernels dot_kernels_collect(uint32_t quads, uint32_t roles) {
-    return dot_kernels_of<DOTS_COLLECT>(quads, roles);
+struct dot_kernels dot_kernels_collect(const struct step_view *v) {
+    return dot_kernels_of<DOTS_COLLECT>(v->halves, v->quads, v->rule.roles);
 }

@@ -13,13 +13,13 @@ template <int VEC> struct tile {
 };
 
 /* N rows of `found`, from lane `first` of the group on, a lane each; zeros for those that are none. */
-template <int G, int N, int VEC>
+template <class F, int G, int N, int VEC>
 static __device__ __forceinline__ void read_tile(float4 (&rows)[N][VEC], unsigned long long found, uint32_t first,
                                                  uint32_t quads) {
 #pragma unroll
     for (int i = 0; i < N; i++) {
         const char *row = (const char *)__shfl_sync(ALL_LANES, found, first + i, G);
-        if (row) read_row<G, VEC>(rows[i], row, threadIdx.x % G, quads);
+        if (row) read_row<F, G, VEC>(rows[i], row, threadIdx.x % G, quads);
         else clear_row<VEC>(rows[i]);
     }
 }
@@ -40,7 +40,7 @@ static __device__ __forceinline__ void dot_tile(const float4 (&x)[TT][VEC], cons
 
 /* The gradients that the tile's `count` targets and its contexts gain, by the lanes' coefficients. The targets' lie in memory,
  * row after row; with the first tile of contexts they begin. */
-template <int G, int TT, int CC, int VEC>
+template <class F, int G, int TT, int CC, int VEC>
 static __device__ __forceinline__ void gain_tile(const struct step_view &v, const float4 (&x)[TT][VEC],
                                                  const float4 (&w)[CC][VEC], float4 (&gained)[CC][VEC],
                                                  const float (&coefficient)[TERMS<G, VEC>], float *gradients, uint32_t count,
@@ -52,14 +52,14 @@ static __device__ __forceinline__ void gain_tile(const struct step_view &v, cons
         float *gradient = gradients + (uint64_t)j * v.span;
         float4 sum[VEC];
         if (begin || j >= count) clear_row<VEC>(sum);
-        else read_row<G, VEC>(sum, gradient, tid, v.quads);
+        else read_row<F, G, VEC>(sum, gradient, tid, v.quads);
 #pragma unroll
         for (int k = 0; k < CC; k++) {
             float by = __shfl_sync(ALL_LANES, coefficient[(j * CC + k) / G], (j * CC + k) % G, G);
             add_row<VEC>(sum, by, w[k]);
             add_row<VEC>(gained[k], by, x[j]);
         }
-        if (j < count) write_row<G, VEC>(sum, gradient, tid, v.quads);
+        if (j < count) write_row<F, G, VEC>(sum, gradient, tid, v.quads);
     }
 }
 
@@ -119,7 +119,7 @@ static __device__ __forceinline__ unsigned long long row_of(const struct live_si
 /* G lanes a block; the blocks of a warp, side by side, take as many rounds as the largest of them needs. A tile of contexts and
  * what they gain stays in registers while the targets pass; where there are more contexts, the targets pass again and add to
  * their gradients. */
-template <int G, int VEC, int MODE>
+template <class F, int G, int VEC, int MODE>
 static __device__ __forceinline__ void dot_window(const struct step_view &v, uint32_t block, uint32_t blocks) {
     constexpr int TT = tile<VEC>::targets, CC = tile<VEC>::contexts, N = TERMS<G, VEC>;
     constexpr uint32_t AHEAD = G / TT * TT; /* targets looked up at a time, a lane each */
@@ -134,7 +134,7 @@ static __device__ __forceinline__ void dot_window(const struct step_view &v, uin
         unsigned long long context = row_of(v.context, cold[SIDE_CONTEXT], context_at);
         unsigned long long target = row_of(v.target, cold[SIDE_TARGET], target_at);
         float4 w[CC][VEC], gained[CC][VEC];
-        read_tile<G, CC, VEC>(w, context, 0, v.quads);
+        read_tile<F, G, CC, VEC>(w, context, 0, v.quads);
 #pragma unroll
         for (int k = 0; k < CC; k++) clear_row<VEC>(gained[k]);
         bool there[N]; /* a lane's contexts */
@@ -149,7 +149,7 @@ static __device__ __forceinline__ void dot_window(const struct step_view &v, uin
             float logit[N];
             uint64_t term[N];
             bool real[N];
-            read_tile<G, TT, VEC>(x, target, done % AHEAD, v.quads);
+            read_tile<F, G, TT, VEC>(x, target, done % AHEAD, v.quads);
 #pragma unroll
             for (int n = 0; n < N; n++) {
                 uint32_t j = (n * G + lane) / CC, k = (n * G + lane) % CC;
@@ -162,13 +162,13 @@ static __device__ __forceinline__ void dot_window(const struct step_view &v, uin
                 float coefficient[N], *gradients = v.target_gradients + (own.target + done) * v.span;
                 uint32_t positives = first < own.positives ? own.positives - first : 0;
                 loss += coefficients_of<G, CC>(v, logit, real, positives, coefficient);
-                if (!v.loss_only) gain_tile<G, TT, CC, VEC>(v, x, w, gained, coefficient, gradients, left, first == 0);
+                if (!v.loss_only) gain_tile<F, G, TT, CC, VEC>(v, x, w, gained, coefficient, gradients, left, first == 0);
             }
         }
 #pragma unroll
         for (int k = 0; k < CC && !v.loss_only && MODE != DOTS_POST; k++)
             if (first + k < own.contexts)
-                write_row<G, VEC>(gained[k], v.context_gradients + (own.context + first + k) * v.span, lane, v.quads);
+                write_row<F, G, VEC>(gained[k], v.context_gradients + (own.context + first + k) * v.span, lane, v.quads);
     }
     if (MODE == DOTS_POST) return;
     loss = warp_sum<G>(loss);
@@ -181,13 +181,13 @@ static constexpr int resident_windows(int quads, int mode) {
 }
 
 /* Thread blocks that wait for other ranks take their blocks in order, as those of step_dots_held.cuh do. */
-template <int G, int VEC, int MODE>
+template <class F, int G, int VEC, int MODE>
 static __global__ void __launch_bounds__(CTA, resident_windows(VEC, MODE))
     dot_windows(const __grid_constant__ struct step_view v) {
     uint32_t blocks = v.counts->blocks; /* asked for before numbers are given out */
     uint32_t number = MODE == DOTS_NEAR ? number_in_order(v) : blockIdx.x;
     if (MODE == DOTS_COLLECT) meet_without_words(v);
-    dot_window<G, VEC, MODE>(v, (number * CTA + threadIdx.x) / G, blocks);
+    dot_window<F, G, VEC, MODE>(v, (number * CTA + threadIdx.x) / G, blocks);
 }
 
 /* ---- which kernels ---- */
@@ -207,40 +207,46 @@ struct held_kernels {
 };
 
 /* For blocks of one target; of several. */
-template <int MODE> struct of_mode {
+template <class F, int MODE> struct of_mode {
     template <int G, int VEC, int ROLES> struct one {
         /* A rank among others waits for its words, whatever its kernels know of the rule: one has every optimizer. */
         static constexpr int READS = MODE == DOTS_POST || !ROLES ? 0 : MODE == DOTS_ALONE ? ROLES : ANY_ROLES;
         static struct dot_kernels get(void) {
             if constexpr (MODE != DOTS_ALONE && G * VEC <= HELD_QUADS) return {}; /* step_dots_held.cuh has them */
-            else if constexpr (G > 32) return {dot_one<G, VEC, READS, CTA, MODE>, NULL, G, NULL, 0};
-            else if constexpr (MODE == DOTS_ALONE)
-                return {dot_one<G, VEC, READS, CTA, MODE>, dot_one<G, VEC, ROLES ? ANY_ROLES : 0, WIDE_CTA, MODE>, 32, NULL, 0};
-            else return {dot_one<G, VEC, READS, CTA, MODE>, NULL, 32, NULL, 0};
+            else if constexpr (G > 32) return {dot_one<F, G, VEC, READS, CTA, MODE>, NULL, G, NULL, 0};
+            else if constexpr (MODE == DOTS_ALONE && F::QUADS == 1)
+                return {dot_one<F, G, VEC, READS, CTA, MODE>, dot_one<F, G, VEC, ROLES ? ANY_ROLES : 0, WIDE_CTA, MODE>, 32,
+                        NULL, 0};
+            else return {dot_one<F, G, VEC, READS, CTA, MODE>, NULL, 32, NULL, 0};
         }
     };
     template <int G, int VEC, int ROLES> struct many {
         static struct dot_kernels get(void) {
-            if constexpr (G > 32) return {NULL, NULL, 0, dot_many<G, VEC, MODE>, CTA};
-            else return {NULL, NULL, 0, dot_windows<G, VEC, MODE>, G};
+            if constexpr (G > 32) return {NULL, NULL, 0, dot_many<F, G, VEC, MODE>, CTA};
+            else return {NULL, NULL, 0, dot_windows<F, G, VEC, MODE>, G};
         }
     };
 };
 
-/* roles: of the records' slots; where no state is read, 0. */
-template <int MODE> static struct dot_kernels dot_kernels_of(uint32_t quads, uint32_t roles) {
-    struct dot_kernels k = kernels_for_narrow<of_mode<MODE>::template one>(quads, roles);
-    struct dot_kernels many = kernels_for_short<of_mode<MODE>::template many>(quads, 0);
-    k.many = many.many;
-    k.many_threads = many.many_threads;
-    return k;
+/* halves: rows are bfloat16; roles: of the records' slots; where no state is read, 0. */
+static inline struct dot_kernels with_many(struct dot_kernels one, const struct dot_kernels &many) {
+    one.many = many.many;
+    one.many_threads = many.many_threads;
+    return one;
+}
+template <int MODE> static struct dot_kernels dot_kernels_of(bool halves, uint32_t quads, uint32_t roles) {
+    if (halves)
+        return with_many(kernels_for_narrow_halves<of_mode<bfloat16_rows, MODE>::template one>(quads, roles),
+                         kernels_for_short_halves<of_mode<bfloat16_rows, MODE>::template many>(quads, 0));
+    return with_many(kernels_for_narrow<of_mode<float32_rows, MODE>::template one>(quads, roles),
+                     kernels_for_short<of_mode<float32_rows, MODE>::template many>(quads, 0));
 }
 
-struct dot_kernels dot_kernels_alone(uint32_t quads, uint32_t roles); /* step_dots_alone.cu */
+struct dot_kernels dot_kernels_alone(const struct step_view *view); /* step_dots_alone.cu */
 /* step_dots_ranks.cu. held: near is NULL where rows are not held. */
-struct dot_kernels dot_kernels_post(uint32_t quads);
-struct dot_kernels dot_kernels_collect(uint32_t quads, uint32_t roles);
-struct dot_kernels dot_kernels_near(uint32_t quads); /* of several targets; many is NULL where they take two passes */
-struct held_kernels dot_kernels_held(uint32_t quads, uint32_t roles);
+struct dot_kernels dot_kernels_post(const struct step_view *view);
+struct dot_kernels dot_kernels_collect(const struct step_view *view);
+struct dot_kernels dot_kernels_near(const struct step_view *view); /* of several targets; many: NULL where they take two passes */
+struct held_kernels dot_kernels_held(const struct step_view *view);
 
 #endif

@@ -369,9 +369,8 @@ static int launch_learn(struct backend *b, const struct stage *stage, const stru
 int learn_launch(struct backend *b, const struct stage *stage, const struct step_request *request, const struct step_view *v,
                  struct learn_view *l) {
     uint32_t blocks = stage->sizes.blocks;
-    uint32_t roles = v->rule.roles;
-    struct learn_launch_of score = learn_score(v->quads);
-    struct learn_launch_of gain = stage->one_vector ? learn_gain_one(v->quads, roles) : learn_gain_many(v->quads);
+    struct learn_launch_of score = learn_score(v);
+    struct learn_launch_of gain = stage->one_vector ? learn_gain_one(v) : learn_gain_many(v);
     if (fill_learn(b, stage, request, l) || (l->pooled && pool_launch(b, blocks, v, l)) ||
         launch(b, stage, *v, l, &score, "score") || sum_parts(b, stage, v, l) || launch_learn(b, stage, v, l))
         return -1;

@@ -50,11 +50,11 @@ static __device__ __forceinline__ float take_whole(const struct step_view &v, co
 }
 
 /* Vector of a block whose target, or first one, is this occurrence; zeros of a pooled block without targets. */
-template <int G, int VEC>
+template <class F, int G, int VEC>
 static __device__ __forceinline__ void read_vector(const struct step_view &v, const struct learn_view &l, uint32_t block,
                                                    uint32_t occurrence, float4 (&x)[VEC]) {
-    if (l.pooled) read_row<G, VEC>(x, l.pooled + (uint64_t)block * v.span, threadIdx.x % G, v.quads);
-    else read_target<G, VEC>(v, occurrence, x);
+    if (l.pooled) read_row<F, G, VEC>(x, l.pooled + (uint64_t)block * v.span, threadIdx.x % G, v.quads);
+    else read_target<F, G, VEC>(v, occurrence, x);
 }
 
 /* How many threads of a kernel work together, and how many such groups a thread block has. */
@@ -104,10 +104,16 @@ template <template <int, int, int> class Family> auto learn_kernels_for(uint32_t
     return kernels_by_roles<Family, 128, 8>(roles);
 }
 
+template <template <int, int, int> class Family> auto learn_kernels_for_halves(uint32_t quads, uint32_t roles) {
+    if (quads <= 32) return kernels_by_state<Family, 8, 4>(roles);
+    if (quads <= 64) return kernels_by_state<Family, 16, 4>(roles);
+    return kernels_for_halves<Family>(quads, roles);
+}
+
 /* step_learn_score.cu, step_learn_gain.cu */
-struct learn_launch_of learn_score(uint32_t quads);
-struct learn_launch_of learn_gain_many(uint32_t quads);
-struct learn_launch_of learn_gain_one(uint32_t quads, uint32_t roles);
+struct learn_launch_of learn_score(const struct step_view *view);
+struct learn_launch_of learn_gain_many(const struct step_view *view);
+struct learn_launch_of learn_gain_one(const struct step_view *view);
 /* step_learn_pool.cu: enqueued for so many blocks. */
 int pool_launch(struct backend *backend, uint32_t blocks, const struct step_view *view, const struct learn_view *learn);
 int pool_share(struct backend *backend, uint32_t blocks, const struct step_view *view, const struct learn_view *learn);

@@ -18,22 +18,22 @@ static __device__ __forceinline__ struct gained find_gained(const struct step_vi
 }
 
 /* The group's contexts: adds to the vector's gradient, updates rows that stand once. */
-template <int G, int VEC, int ROLES>
+template <class F, int G, int VEC, int ROLES>
 static __device__ __forceinline__ void gain_contexts(const struct step_view &v, const struct learn_view &l,
                                                      const struct block_share &s, const float4 (&x)[VEC],
                                                      float4 (&gradient)[VEC]) {
-    constexpr int U = contexts_at_once(G, VEC, ROLES, true), R = rows_beside<G>();
+    constexpr int U = contexts_at_once<F>(G, VEC, ROLES, true), R = rows_beside<G>();
     uint32_t tid = threadIdx.x % G, lane = threadIdx.x & 31;
     uint64_t terms = v.term_starts[s.block];
     for (uint32_t base = s.first; base < s.last; base += 32) {
         uint32_t here = s.last - base < 32 ? s.last - base : 32;
         struct gained g = find_gained(v, l, base + lane, terms + base + lane - s.start, lane < here);
         for (uint32_t i = 0; i < here; i += U * R) {
-            float4 w[U][VEC];
+            struct stored_row<F, VEC> stored[U];
             struct held_state<VEC, ROLES> held[U];
             struct context_row rows[U];
             float coefficient[U], own[U];
-            read_contexts<G, VEC, ROLES, U>(w, held, rows, g.found, i, here, tid, v);
+            read_contexts<F, G, VEC, ROLES, U>(stored, held, rows, g.found, i, here, tid, v);
 #pragma unroll
             for (int u = 0; u < U; u++) {
                 uint32_t from = (i + u * R + own_beside<G>()) & 31;
@@ -43,13 +43,15 @@ static __device__ __forceinline__ void gain_contexts(const struct step_view &v, 
             if (ROLES) group_wait<G>(); /* all have read the rows' counts */
 #pragma unroll
             for (int u = 0; u < U; u++) {
-                if (rows[u].weights) add_row<VEC>(gradient, coefficient[u], w[u]);
+                float4 w[VEC];
+                open_row<F, VEC>(w, stored[u]);
+                if (rows[u].weights) add_row<VEC>(gradient, coefficient[u], w);
                 if (!rows[u].single) continue;
                 float4 own_gradient[VEC]; /* the vector by its coefficient, and its own row by its factor for itself */
                 clear_row<VEC>(own_gradient);
                 add_row<VEC>(own_gradient, coefficient[u], x);
-                add_row<VEC>(own_gradient, own[u], w[u]);
-                update_single<G, VEC, ROLES>(rows[u], held[u], w[u], own_gradient, tid, v);
+                add_row<VEC>(own_gradient, own[u], w);
+                update_single<F, G, VEC, ROLES>(rows[u], held[u], w, own_gradient, tid, v);
             }
         }
     }
@@ -61,7 +63,7 @@ static constexpr int gain_resident(int group, int vec, int roles) {
     return group <= 32 && vec * (1 + roles) <= 8 ? 2 : 1;
 }
 
-template <int G, int VEC, int ROLES>
+template <class F, int G, int VEC, int ROLES>
 static __global__ void __launch_bounds__(learn_groups<G>::threads, gain_resident(G, VEC, ROLES))
     gain_one(const __grid_constant__ struct step_view v, const __grid_constant__ struct learn_view l) {
     constexpr int THREADS = learn_groups<G>::threads;
@@ -71,29 +73,32 @@ static __global__ void __launch_bounds__(learn_groups<G>::threads, gain_resident
     float4 x[VEC], gradient[VEC];
     if (!take_share<G>(v, s)) return;
     uint32_t tid = threadIdx.x % WIDTH;
-    read_vector<G, VEC>(v, l, s.block, s.target, x);
+    read_vector<F, G, VEC>(v, l, s.block, s.target, x);
     clear_row<VEC>(gradient);
-    gain_contexts<G, VEC, ROLES>(v, l, s, x, gradient);
+    gain_contexts<F, G, VEC, ROLES>(v, l, s, x, gradient);
     if (l.lengths[SIDE_TARGET] && s.part == 0 && s.targets) add_row<VEC>(gradient, l.lengths[SIDE_TARGET][s.target], x);
     float *out = v.target_gradients + (uint64_t)s.target * v.span;
     if (v.parts == 1) {
-        if (s.targets && tid < G) write_row<G, VEC>(gradient, out, tid, v.quads);
+        if (s.targets && tid < G) write_row<F, G, VEC>(gradient, out, tid, v.quads);
         return;
     }
     if constexpr (GROUPS > 1) {
 #pragma unroll
         for (int i = 0; i < VEC; i++)
-            if (tid < G) sums[s.group][i * G + tid] = gradient[i];
+            if (tid < G) sums[s.group][quad_of<F, G>(i, tid)] = gradient[i];
         __syncthreads();
         if (s.targets) add_groups<THREADS, GROUPS>({sums[0], VEC * G}, out, v.quads);
     }
 }
 
-template <int G, int VEC, int ROLES> struct gain_one_family {
-    static struct learn_launch_of get(void) {
-        return {gain_one<G, VEC, ROLES>, learn_groups<G>::threads, learn_groups<G>::count};
-    }
+template <class F> struct gain_one_of {
+    template <int G, int VEC, int ROLES> struct family {
+        static struct learn_launch_of get(void) {
+            return {gain_one<F, G, VEC, ROLES>, learn_groups<G>::threads, learn_groups<G>::count};
+        }
+    };
 };
-struct learn_launch_of learn_gain_one(uint32_t quads, uint32_t roles) {
-    return learn_kernels_for<gain_one_family>(quads, roles);
+struct learn_launch_of learn_gain_one(const struct step_view *v) {
+    if (v->halves) return learn_kernels_for_halves<gain_one_of<bfloat16_rows>::family>(v->quads, v->rule.roles);
+    return learn_kernels_for<gain_one_of<float32_rows>::family>(v->quads, v->rule.roles);
 }

@@ -5,6 +5,7 @@ enum { AT_ONCE = 8 }; /* rows in flight: a window has ten, a list a hundred */
 
 /* Computes a block's vector: the weighted sum of its rows, in their order. Each lane finds the place of one of 32
  * rows. */
+template <class F>
 static __global__ void __launch_bounds__(CTA)
     pool_blocks(const __grid_constant__ struct step_view v, const __grid_constant__ struct learn_view l) {
     uint32_t block = (blockIdx.x * CTA + threadIdx.x) / 32, cold_first = v.counts->cold_first[SIDE_TARGET];
@@ -12,26 +13,29 @@ static __global__ void __launch_bounds__(CTA)
     uint32_t first = v.target_starts[block], targets = v.target_starts[block + 1] - first, lane = threadIdx.x & 31;
     float own = example_pool_weight(&l.pool, targets, 0), other = example_pool_weight(&l.pool, targets, 1);
     float *out = l.pooled + (uint64_t)block * v.span;
-    for (uint32_t q = lane; q - lane < v.quads; q += 32) {
-        uint32_t quad = q < v.quads ? q : 0; /* all lanes stay, since they hand values to one another */
-        float4 sum[1] = {make_float4(0, 0, 0, 0)};
+    for (uint32_t chunk = lane; chunk - lane < v.quads / F::QUADS; chunk += 32) { /* all lanes stay: they hand values on */
+        float4 sum[F::QUADS];
+        clear_row<F::QUADS>(sum);
         for (uint32_t base = 0; base < targets; base += 32) {
             uint32_t count = targets - base < 32 ? targets - base : 32, at = first + base + (lane < count ? lane : 0);
             uint32_t distinct = v.target.rows.distinct[at] & ~SINGLE_BIT;
             auto found = (unsigned long long)(uintptr_t)live_row(v.target.weights, v.target.rows.ids[at], distinct, cold_first);
             for (uint32_t t = 0; t < count; t += AT_ONCE) {
-                float4 row[AT_ONCE][1];
+                struct stored_row<F, F::QUADS> stored[AT_ONCE];
 #pragma unroll
                 for (uint32_t u = 0; u < AT_ONCE; u++) {
                     auto weights = (const char *)(uintptr_t)__shfl_sync(ALL_LANES, found, (int)(t + u < count ? t + u : t));
-                    row[u][0] = read_quad(weights, quad);
+                    read_stored<F, 32, F::QUADS>(stored[u], weights, chunk, v.quads);
                 }
 #pragma unroll
-                for (uint32_t u = 0; u < AT_ONCE; u++)
-                    if (t + u < count) add_row<1>(sum, base + t + u ? other : own, row[u]);
+                for (uint32_t u = 0; u < AT_ONCE; u++) {
+                    float4 row[F::QUADS];
+                    open_row<F, F::QUADS>(row, stored[u]);
+                    if (t + u < count) add_row<F::QUADS>(sum, base + t + u ? other : own, row);
+                }
             }
         }
-        if (q < v.quads) write_quad(out, q, sum[0]);
+        write_row<F, 32, F::QUADS>(sum, out, chunk, v.quads);
     }
 }
 
@@ -54,7 +58,8 @@ static __global__ void __launch_bounds__(CTA)
 }
 
 int pool_launch(struct backend *b, uint32_t blocks, const struct step_view *v, const struct learn_view *l) {
-    pool_blocks<<<blocks_for((uint64_t)blocks * 32, CTA), CTA, 0, b->compute>>>(*v, *l);
+    learn_kernel *kernel = v->halves ? pool_blocks<bfloat16_rows> : pool_blocks<float32_rows>;
+    kernel<<<blocks_for((uint64_t)blocks * 32, CTA), CTA, 0, b->compute>>>(*v, *l);
     CK_LAUNCH("pool_blocks");
     return 0;
 }

@@ -10,9 +10,15 @@ template <int G, int U> static __device__ __forceinline__ float finish_values(fl
     return to_lanes<G, U>(value, threadIdx.x & 31);
 }
 
+template <class F, int VEC> static __device__ __forceinline__ float squares_of(const struct stored_row<F, VEC> &stored) {
+    float4 x[VEC];
+    open_row<F, VEC>(x, stored);
+    return dot_rows<VEC>(x, x);
+}
+
 /* Computes the products of the group's contexts with a vector, from `terms` on, and the squares of the contexts, once a
  * block. */
-template <int G, int VEC>
+template <class F, int G, int VEC>
 static __device__ __forceinline__ void score_contexts(const struct step_view &v, const struct learn_view &l,
                                                       const struct block_share &s, const float4 (&x)[VEC], uint64_t terms,
                                                       bool squares) {
@@ -22,28 +28,28 @@ static __device__ __forceinline__ void score_contexts(const struct step_view &v,
         uint32_t here = s.last - base < 32 ? s.last - base : 32;
         struct found_row found = find_row(v.context, cold_first, base + lane, lane < here);
         for (uint32_t i = 0; i < here; i += U * R) {
-            float4 w[U][VEC];
+            struct stored_row<F, VEC> w[U];
             struct held_state<VEC, 0> none[U];
             struct context_row rows[U];
             float value[U];
-            read_contexts<G, VEC, 0, U>(w, none, rows, found, i, here, tid, v);
+            read_contexts<F, G, VEC, 0, U>(w, none, rows, found, i, here, tid, v);
             bool real = __shfl_sync(ALL_LANES, found.weights, (i + lane) & 31) && lane < U * R && i + lane < here;
             uint32_t place = base + i + lane;
             if (G > 32 && threadIdx.x >= 32) real = false; /* all warps of a group have equal sums */
 #pragma unroll
-            for (int u = 0; u < U; u++) value[u] = dot_rows<VEC>(x, w[u]);
+            for (int u = 0; u < U; u++) value[u] = dot_stored<F, VEC>(x, w[u]);
             float part = finish_values<G, U>(value);
             if (real) give_part(v, l.scores, terms + place - s.start, terms + place - s.start, part);
             if (!squares) continue;
 #pragma unroll
-            for (int u = 0; u < U; u++) value[u] = dot_rows<VEC>(w[u], w[u]);
+            for (int u = 0; u < U; u++) value[u] = squares_of<F, VEC>(w[u]);
             part = finish_values<G, U>(value);
             if (real) give_part(v, l.lengths[SIDE_CONTEXT], place, l.length_slots[SIDE_CONTEXT] + place, part);
         }
     }
 }
 
-template <int G, int VEC>
+template <class F, int G, int VEC>
 static __global__ void __launch_bounds__(learn_groups<G>::threads)
     score_blocks(const __grid_constant__ struct step_view v, const __grid_constant__ struct learn_view l) {
     struct block_share s;
@@ -52,8 +58,8 @@ static __global__ void __launch_bounds__(learn_groups<G>::threads)
     for (uint32_t k = 0; k < vectors; k++) {
         uint32_t place = s.target + k;
         float4 x[VEC];
-        read_vector<G, VEC>(v, l, s.block, place, x);
-        score_contexts<G, VEC>(v, l, s, x, v.term_starts[s.block] + (uint64_t)k * (s.end - s.start),
+        read_vector<F, G, VEC>(v, l, s.block, place, x);
+        score_contexts<F, G, VEC>(v, l, s, x, v.term_starts[s.block] + (uint64_t)k * (s.end - s.start),
                                k == 0 && l.lengths[SIDE_CONTEXT]);
         if (!l.lengths[SIDE_TARGET] || s.part) continue;
         float squares[1] = {dot_rows<VEC>(x, x)};
@@ -63,19 +69,22 @@ static __global__ void __launch_bounds__(learn_groups<G>::threads)
     }
 }
 
-template <int G, int VEC, int ROLES> struct score_family {
-    static struct learn_launch_of get(void) {
-        return {score_blocks<G, VEC>, learn_groups<G>::threads, learn_groups<G>::count};
-    }
+template <class F> struct score_of {
+    template <int G, int VEC, int ROLES> struct family {
+        static struct learn_launch_of get(void) {
+            return {score_blocks<F, G, VEC>, learn_groups<G>::threads, learn_groups<G>::count};
+        }
+    };
 };
-struct learn_launch_of learn_score(uint32_t quads) {
-    return learn_kernels_for<score_family>(quads, 0);
+struct learn_launch_of learn_score(const struct step_view *v) {
+    if (v->halves) return learn_kernels_for_halves<score_of<bfloat16_rows>::family>(v->quads, 0);
+    return learn_kernels_for<score_of<float32_rows>::family>(v->quads, 0);
 }
 
 /* ---- gradients of blocks of several vectors ---- */
 
 /* Computes a target's gradient: all contexts of its block times their coefficients, and its own row. */
-template <int G, int VEC>
+template <class F, int G, int VEC>
 static __device__ __forceinline__ void gain_target(const struct step_view &v, const struct learn_view &l,
                                                    const struct block_share &s, uint32_t place, const float *coefficients) {
     constexpr int U = rows_at_once(4 * VEC, REGISTERS);
@@ -85,60 +94,65 @@ static __device__ __forceinline__ void gain_target(const struct step_view &v, co
     for (uint32_t base = s.start; base < s.end; base += 32) {
         uint32_t here = s.end - base < 32 ? s.end - base : 32;
         struct found_row found = find_row(v.context, cold_first, base + lane, lane < here);
-        float4 w[U][VEC];
+        struct stored_row<F, VEC> w[U];
         struct held_state<VEC, 0> none[U];
         struct context_row rows[U];
         float factor = lane < here ? coefficients[base + lane - s.start] : 0;
         for (uint32_t i = 0; i < here; i += U) {
-            read_contexts<G, VEC, 0, U>(w, none, rows, found, i, here, tid, v);
+            read_contexts<F, G, VEC, 0, U>(w, none, rows, found, i, here, tid, v);
 #pragma unroll
             for (int u = 0; u < U; u++) {
                 float by = __shfl_sync(ALL_LANES, factor, (i + u) & 31);
-                if (rows[u].weights) add_row<VEC>(sum, by, w[u]);
+                float4 row[VEC];
+                open_row<F, VEC>(row, w[u]);
+                if (rows[u].weights) add_row<VEC>(sum, by, row);
             }
         }
     }
     if (l.lengths[SIDE_TARGET]) {
         float4 x[VEC];
-        read_target<G, VEC>(v, place, x);
+        read_target<F, G, VEC>(v, place, x);
         add_row<VEC>(sum, l.lengths[SIDE_TARGET][place], x);
     }
-    write_row<G, VEC>(sum, v.target_gradients + (uint64_t)place * v.span, tid, v.quads);
+    write_row<F, G, VEC>(sum, v.target_gradients + (uint64_t)place * v.span, tid, v.quads);
 }
 
 /* Computes the gradient of a context's place: the block's targets times their coefficients, and its own row. */
-template <int G, int VEC>
+template <class F, int G, int VEC>
 static __device__ __forceinline__ void gain_context(const struct step_view &v, const struct learn_view &l,
                                                     const struct block_share &s, uint32_t place, const float *coefficients) {
     uint32_t tid = threadIdx.x % G, distinct = v.context.rows.distinct[place];
     float4 sum[VEC];
     if (distinct == DRAW_NONE) return; /* a left-out slot, which no row sums */
-    sum_targets<G, VEC>(sum, v, s.target, s.target + s.targets, coefficients + place - s.start, s.end - s.start);
+    sum_targets<F, G, VEC>(sum, v, s.target, s.target + s.targets, coefficients + place - s.start, s.end - s.start);
     if (l.lengths[SIDE_CONTEXT]) {
         float4 w[VEC];
-        read_row<G, VEC>(w, live_row(v.context.weights, v.context.rows.ids[place], distinct & ~SINGLE_BIT,
+        read_row<F, G, VEC>(w, live_row(v.context.weights, v.context.rows.ids[place], distinct & ~SINGLE_BIT,
                                      v.counts->cold_first[SIDE_CONTEXT]), tid, v.quads);
         add_row<VEC>(sum, l.lengths[SIDE_CONTEXT][place], w);
     }
-    write_row<G, VEC>(sum, v.context_gradients + (uint64_t)place * v.span, tid, v.quads);
+    write_row<F, G, VEC>(sum, v.context_gradients + (uint64_t)place * v.span, tid, v.quads);
 }
 
-template <int G, int VEC>
+template <class F, int G, int VEC>
 static __global__ void __launch_bounds__(learn_groups<G>::threads)
     gain_many(const __grid_constant__ struct step_view v, const __grid_constant__ struct learn_view l) {
     struct block_share s;
     if (!take_share<G>(v, s)) return;
     const float *coefficients = v.coefficients + v.term_starts[s.block];
     for (uint32_t t = s.part; t < s.targets; t += v.parts)
-        gain_target<G, VEC>(v, l, s, s.target + t, coefficients + (uint64_t)t * (s.end - s.start));
-    for (uint32_t place = s.start + s.part; place < s.end; place += v.parts) gain_context<G, VEC>(v, l, s, place, coefficients);
+        gain_target<F, G, VEC>(v, l, s, s.target + t, coefficients + (uint64_t)t * (s.end - s.start));
+    for (uint32_t place = s.start + s.part; place < s.end; place += v.parts) gain_context<F, G, VEC>(v, l, s, place, coefficients);
 }
 
-template <int G, int VEC, int ROLES> struct gain_many_family {
-    static struct learn_launch_of get(void) {
-        return {gain_many<G, VEC>, learn_groups<G>::threads, learn_groups<G>::count};
-    }
+template <class F> struct gain_many_of {
+    template <int G, int VEC, int ROLES> struct family {
+        static struct learn_launch_of get(void) {
+            return {gain_many<F, G, VEC>, learn_groups<G>::threads, learn_groups<G>::count};
+        }
+    };
 };
-struct learn_launch_of learn_gain_many(uint32_t quads) {
-    return kernels_for<gain_many_family>(quads, 0);
+struct learn_launch_of learn_gain_many(const struct step_view *v) {
+    if (v->halves) return kernels_for_halves<gain_many_of<bfloat16_rows>::family>(v->quads, 0);
+    return kernels_for<gain_many_of<float32_rows>::family>(v->quads, 0);
 }

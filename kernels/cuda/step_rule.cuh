@@ -31,6 +31,10 @@ static __device__ __forceinline__ void mask_columns(float4 &x, uint32_t quad, ui
     if (4 * quad + 2 >= dim) x.z = 0;
     x.w = 0;
 }
+/* Returns 1 where a row's last chunk has columns past the dimension. */
+template <class F> static __device__ __forceinline__ bool is_filled(const struct step_view &v) {
+    return v.dim & (4 * F::QUADS - 1);
+}
 
 /* ---- a record's slots in registers ---- */
 
@@ -66,8 +70,8 @@ template <int ROLES> static __device__ __forceinline__ uint32_t quads_of(const s
     return ROLES < 3 || v.rule.slot_at[role] != DRAW_NONE ? v.quads : 0;
 }
 
-/* A record's state as a thread has it: quads tid, tid + G and so on of its slots, by role, and the record's count of updates,
- * where it has one. */
+/* A record's state as a thread has it: its chunks of the slots, by role, as they are stored until the rule needs them; and the
+ * record's count of updates, where it has one. */
 template <int VEC, int ROLES> struct held_state {
     float4 s[ROLES ? held_roles(ROLES) : 1][VEC];
     uint32_t updates;
@@ -84,18 +88,54 @@ static __device__ __forceinline__ void write_updates(const struct step_view &v, 
     if (v.rule.corrections && tid == 0) *count_of(v, state) = updates;
 }
 
-template <int G, int VEC, int ROLES>
+template <class F, int G, int VEC, int ROLES>
 static __device__ __forceinline__ void read_state(struct held_state<VEC, ROLES> &held, char *state, uint32_t tid,
                                                   const struct step_view &v) {
 #pragma unroll
     for (int role = 0; role < held_roles(ROLES); role++)
-        read_row<G, VEC>(held.s[role], state + v.rule.slot_at[role], tid, quads_of<ROLES>(v, role));
+#pragma unroll
+        for (int i = 0; i < VEC / F::QUADS; i++) {
+            float4 some[F::QUADS];
+#pragma unroll
+            for (float4 &quad : some) quad = make_float4(0, 0, 0, 0);
+            if (i * G + tid < quads_of<ROLES>(v, role) / F::QUADS)
+                read_state_chunk(some, state + v.rule.slot_at[role], i * G + tid, v.rule.halves);
+            put_chunk<F, VEC>(held.s[role], some, i);
+        }
     held.updates = read_updates(v, state);
     if constexpr (ROLES == ANY_ROLES)
 #pragma unroll
-        for (int i = 0; i < VEC; i++)
-            if (i * G + tid < quads_of<ROLES>(v, THIRD))
-                prefetch_quad(state + v.rule.slot_at[THIRD], i * G + tid);
+        for (int i = 0; i < VEC / F::QUADS; i++)
+            if (i * G + tid < quads_of<ROLES>(v, THIRD) / F::QUADS)
+                prefetch_state_chunk<F>(state + v.rule.slot_at[THIRD], i * G + tid, v.rule.halves);
+}
+
+template <class F, int VEC, int ROLES>
+static __device__ __forceinline__ void open_state(struct held_state<VEC, ROLES> &held, const struct step_view &v) {
+#pragma unroll
+    for (int role = 0; role < held_roles(ROLES); role++)
+#pragma unroll
+        for (int i = 0; i < VEC / F::QUADS; i++) {
+            float4 some[F::QUADS];
+            take_chunk<F, VEC>(some, held.s[role], i);
+            open_state_chunk(some, v.rule.halves);
+            put_chunk<F, VEC>(held.s[role], some, i);
+        }
+}
+
+template <class F, int G, int VEC, int ROLES>
+static __device__ __forceinline__ void write_state(const struct held_state<VEC, ROLES> &held, char *state, uint32_t tid,
+                                                   const struct step_view &v, const struct row_rounding &rounding) {
+#pragma unroll
+    for (int role = 0; role < held_roles(ROLES); role++)
+#pragma unroll
+        for (int i = 0; i < VEC / F::QUADS; i++) {
+            float4 some[F::QUADS];
+            take_chunk<F, VEC>(some, held.s[role], i);
+            if (i * G + tid < quads_of<ROLES>(v, role) / F::QUADS)
+                store_state_chunk(state + v.rule.slot_at[role], i * G + tid, some, v.rule.halves, v.rule.slot_number[role],
+                                  rounding);
+        }
 }
 
 /* The constants without what rules of so few roles leave out, so that the compiler leaves it out, too. */
@@ -105,36 +145,47 @@ template <int ROLES> static __device__ __forceinline__ struct rule_step constant
     return k;
 }
 
-/* One rule on a thread's quads i x G + tid of a record: w and the slots in registers, and the third that ANY_ROLES leaves in
+/* One rule on a thread's quads of a record: w and the slots in registers, and the third that ANY_ROLES leaves in
  * memory. change(k, gradient, weight, slot 0, slot 1, slot 2) is the rule on a column. */
-template <int RULE, int G, int VEC, int ROLES, typename Change>
+template <class F, int RULE, int G, int VEC, int ROLES, typename Change>
 static __device__ __forceinline__ void change_columns(struct held_state<VEC, ROLES> &held, const struct rule_step &constants,
                                                       const float4 (&g)[VEC], float4 (&w)[VEC], char *state, uint32_t tid,
-                                                      const struct step_view &v, Change change) {
+                                                      const struct step_view &v, const struct row_rounding &rounding,
+                                                      Change change) {
     constexpr int HELD = held_roles(ROLES);
     struct rule_step k = constants_of<ROLES>(constants, RULE);
 #pragma unroll
-    for (int i = 0; i < VEC; i++) {
-        float4 absent = make_float4(0, 0, 0, 0);
-        bool third = ROLES == ANY_ROLES && may_have_roles(RULE, 3) && i * G + tid < quads_of<ROLES>(v, THIRD);
-        if (third) absent = read_quad(state + v.rule.slot_at[THIRD], i * G + tid);
+    for (int i = 0; i < VEC / F::QUADS; i++) {
+        float4 absent[F::QUADS];
 #pragma unroll
-        for (int e = 0; e < 4; e++) {
+        for (float4 &quad : absent) quad = make_float4(0, 0, 0, 0);
+        bool third = ROLES == ANY_ROLES && may_have_roles(RULE, 3) && i * G + tid < quads_of<ROLES>(v, THIRD) / F::QUADS;
+        if (third) {
+            read_state_chunk(absent, state + v.rule.slot_at[THIRD], i * G + tid, v.rule.halves);
+            open_state_chunk(absent, v.rule.halves);
+        }
+#pragma unroll
+        for (int e = 0; e < 4 * F::QUADS; e++) {
+            const int q = i * F::QUADS + e / 4, c = e % 4;
             float *slot[RULE_SLOTS];
 #pragma unroll
             for (int role = 0; role < RULE_SLOTS; role++)
-                slot[role] = (role < HELD ? &held.s[role < HELD ? role : 0][i].x : &absent.x) + e;
-            change(k, (&g[i].x)[e], &w[i].x + e, slot[0], slot[1], slot[2]);
+                slot[role] = (role < HELD ? &held.s[role < HELD ? role : 0][q].x : &absent[e / 4].x) + c;
+            change(k, (&g[q].x)[c], &w[q].x + c, slot[0], slot[1], slot[2]);
         }
-        if (v.dim & 3) mask_columns(absent, i * G + tid, v.dim);
-        if (third) write_quad(state + v.rule.slot_at[THIRD], i * G + tid, absent);
+        if (is_filled<F>(v))
+#pragma unroll
+            for (int q = 0; q < F::QUADS; q++) mask_columns(absent[q], quad_of<F, G>(i * F::QUADS + q, tid), v.dim);
+        if (third)
+            store_state_chunk(state + v.rule.slot_at[THIRD], i * G + tid, absent, v.rule.halves, v.rule.slot_number[THIRD],
+                              rounding);
     }
 }
 
 #define RULE_CASE(name, enumerator)                                                                                    \
     case enumerator:                                                                                                   \
         if constexpr (may_have_roles(enumerator, ROLES))                                                               \
-            change_columns<enumerator, G, VEC, ROLES>(held, k, g, w, state, tid, v,                                    \
+            change_columns<F, enumerator, G, VEC, ROLES>(held, k, g, w, state, tid, v, rounding,                       \
                                                       [](const struct rule_step &step, float gradient, float *weight, float *s0, \
                                                          float *s1, float *s2) {                                       \
                                                           rule_##name(&step, gradient, weight, s0, s1, s2);            \
@@ -142,53 +193,56 @@ static __device__ __forceinline__ void change_columns(struct held_state<VEC, ROL
         break;
 
 /* The rule, then the record back to where it came from. */
-template <int G, int VEC, int ROLES>
+template <class F, int G, int VEC, int ROLES>
 static __device__ __forceinline__ void change_record(struct held_state<VEC, ROLES> &held, const struct rule_step &k,
                                                      const float4 (&g)[VEC], float4 (&w)[VEC], char *weights, char *state,
-                                                     uint32_t tid, const struct step_view &v) {
+                                                     uint32_t tid, const struct step_view &v, const struct named_row &row) {
+    const struct row_rounding rounding = rounding_of(v, row);
+    open_state<F, VEC, ROLES>(held, v);
     switch (ROLES ? v.rule.rule : (int)RULE_SGD) { RULES(RULE_CASE) }
-    if (v.dim & 3)
+    if (is_filled<F>(v))
 #pragma unroll
         for (int i = 0; i < VEC; i++) {
-            mask_columns(w[i], i * G + tid, v.dim);
+            uint32_t quad = quad_of<F, G>(i, tid);
+            mask_columns(w[i], quad, v.dim);
 #pragma unroll
-            for (int role = 0; role < held_roles(ROLES); role++) mask_columns(held.s[role][i], i * G + tid, v.dim);
+            for (int role = 0; role < held_roles(ROLES); role++) mask_columns(held.s[role][i], quad, v.dim);
         }
-    write_row<G, VEC>(w, weights, tid, v.quads);
-#pragma unroll
-    for (int role = 0; role < held_roles(ROLES); role++)
-        write_row<G, VEC>(held.s[role], state + v.rule.slot_at[role], tid, quads_of<ROLES>(v, role));
+    write_weights<F, G, VEC>(w, weights, tid, v.quads, rounding);
+    write_state<F, G, VEC, ROLES>(held, state, tid, v, rounding);
 }
 
 #undef RULE_CASE
 
 /* The rule on a record that waits in registers. All threads of the group have read its count. */
-template <int G, int VEC, int ROLES>
+template <class F, int G, int VEC, int ROLES>
 static __device__ __forceinline__ void update_held(struct held_state<VEC, ROLES> &held, const float4 (&g)[VEC],
                                                    float4 (&w)[VEC], char *weights, char *state, uint32_t tid,
-                                                   const struct step_view &v) {
+                                                   const struct step_view &v, const struct named_row &row) {
     if constexpr (ROLES == 0) {
-        change_record<G, VEC, 0>(held, v.rule.constants, g, w, weights, state, tid, v);
+        change_record<F, G, VEC, 0>(held, v.rule.constants, g, w, weights, state, tid, v, row);
     } else {
-        change_record<G, VEC, ROLES>(held, row_constants(v.rule, held.updates), g, w, weights, state, tid, v);
+        change_record<F, G, VEC, ROLES>(held, row_constants(v.rule, held.updates), g, w, weights, state, tid, v, row);
         write_updates(v, state, held.updates + 1, tid);
     }
 }
 
-/* The rule on a record of any width, B quads of a thread at a time: gradient(quad, g) gives those of quads quad, quad + G .. All
- * threads of the group call it together, for quads past the row too. */
-template <int G, int B, typename Gradient>
+/* Applies the rule to a record of any width, B quads of a thread at a time. gradient(chunk, g) gives those of chunks chunk,
+ * chunk + G and so on. All threads of the group call it together, for chunks past the row too. */
+template <class F, int G, int B, typename Gradient>
 static __device__ __forceinline__ void update_state(char *weights, char *state, uint32_t updates, uint32_t tid,
-                                                    const struct step_view &v, Gradient gradient) {
+                                                    const struct step_view &v, const struct named_row &row, Gradient gradient) {
 #pragma unroll 1
-    for (uint32_t quad = tid; quad - tid < v.quads; quad += G * B) {
+    for (uint32_t chunk = tid; chunk - tid < v.quads / F::QUADS; chunk += G * B / F::QUADS) {
         struct held_state<B, ANY_ROLES> held;
+        struct stored_row<F, B> stored;
         float4 w[B], g[B];
-        read_row<G, B>(w, weights, quad, v.quads);
-        read_state<G, B, ANY_ROLES>(held, state, quad, v);
-        gradient(quad, g);
+        read_stored<F, G, B>(stored, weights, chunk, v.quads);
+        read_state<F, G, B, ANY_ROLES>(held, state, chunk, v);
+        gradient(chunk, g);
+        open_row<F, B>(w, stored);
         struct rule_step k = row_constants(v.rule, updates); /* here: the reads above do not wait for it */
-        change_record<G, B, ANY_ROLES>(held, k, g, w, weights, state, quad, v);
+        change_record<F, G, B, ANY_ROLES>(held, k, g, w, weights, state, chunk, v, row);
     }
     write_updates(v, state, updates + 1, tid);
 }
@@ -207,7 +261,7 @@ template <int G> static __device__ __forceinline__ void ask_for_lines(const char
 enum { PARTIAL_SHARES = 4 };
 
 /* Share `share` of `count` partial sums, which lie row after row. */
-template <int G, int VEC>
+template <class F, int G, int VEC>
 static __device__ __forceinline__ void add_share(float4 (&sum)[VEC], const float *partials, uint32_t share, uint32_t count,
                                                  uint32_t tid, const struct step_view &v) {
     constexpr int U = rows_at_once(4 * VEC, REGISTERS / 2);
@@ -217,7 +271,7 @@ static __device__ __forceinline__ void add_share(float4 (&sum)[VEC], const float
         float4 row[U][VEC];
 #pragma unroll
         for (int u = 0; u < U; u++)
-            if (i + u < end) read_row<G, VEC>(row[u], partials + (i + u) * v.span, tid, v.quads);
+            if (i + u < end) read_row<F, G, VEC>(row[u], partials + (i + u) * v.span, tid, v.quads);
 #pragma unroll
         for (int u = 0; u < U; u++)
             if (i + u < end) add_row<VEC>(sum, 1, row[u]);
@@ -248,43 +302,71 @@ struct piece_end {
 };
 
 /* Uses the sum of a piece where records may have state: the rule, or the sum is kept, as a row's or as a partial one.
- * gained(quad, sum) sums B quads of a thread; all threads of a warp call it together. real: the thread's group has the piece. Rows
+ * gained(chunk, sum) sums B quads of a thread; all threads of a warp call it together. real: the thread's group has the piece. Rows
  * wider than G x B quads are a warp's (G is 32). The squares of the sum are given back, where the rule bounds them. */
-template <int G, int B, typename Gained>
+template <class F, int G, int B, typename Gained>
 static __device__ __forceinline__ float end_piece(bool real, const struct item &item, char *weights, char *state,
-                                                  const struct piece_end &to, const struct step_view &v, Gained gained) {
+                                                  const struct named_row &row, const struct piece_end &to,
+                                                  const struct step_view &v, Gained gained) {
+    constexpr uint32_t STEP = G * B / F::QUADS;
+    const uint32_t chunks = v.quads / F::QUADS;
     uint32_t tid = threadIdx.x % G;
     bool bounded = v.rule.constants.clip > 0, updated = real && !to.kept && item.partial == DRAW_NONE;
     uint32_t updates = updated ? read_updates(v, state) : 0;
-    float4 whole[B]; /* holds the sums of rows side by side in a warp, since not all of them may go the same way below */
+    float4 whole[B]; /* rows side by side in a warp may go different ways below: their sums are made here */
     float squares[1] = {0};
     __syncwarp(); /* all have read the row's update count */
-    for (uint32_t quad = tid; (G < 32 || bounded) && quad - tid < v.quads; quad += G * B) {
-        gained(quad, whole);
+    for (uint32_t chunk = tid; (G < 32 || bounded) && chunk - tid < chunks; chunk += STEP) {
+        gained(chunk, whole);
         squares[0] = dot_rows<B>(whole, whole, squares[0]);
     }
     if (bounded) group_sum<G, 1>(squares);
-    auto sum_at = [&](uint32_t quad, float4(&sum)[B]) {
-        if constexpr (G == 32) gained(quad, sum);
+    auto sum_at = [&](uint32_t chunk, float4(&sum)[B]) {
+        if constexpr (G == 32) gained(chunk, sum);
         else
 #pragma unroll
             for (int i = 0; i < B; i++) sum[i] = whole[i];
     };
     if (updated) {
         float share = share_of_row(v, to.starts, item.row, squares[0]);
-        update_state<G, B>(weights, state, updates, tid, v, [&](uint32_t quad, float4(&g)[B]) {
-            sum_at(quad, g);
+        update_state<F, G, B>(weights, state, updates, tid, v, row, [&](uint32_t chunk, float4(&g)[B]) {
+            sum_at(chunk, g);
             scale_row<B>(g, share);
         });
     } else if (real) {
         float *sum_to = to.kept ? to.kept : to.partials + item.partial * v.span;
-        for (uint32_t quad = tid; quad - tid < v.quads; quad += G * B) {
+        for (uint32_t chunk = tid; chunk - tid < chunks; chunk += STEP) {
             float4 sum[B];
-            sum_at(quad, sum);
-            write_row<G, B>(sum, sum_to, quad, v.quads);
+            sum_at(chunk, sum);
+            write_row<F, G, B>(sum, sum_to, chunk, v.quads);
         }
     }
     return squares[0];
+}
+
+/* ---- which kernel, for rows of bfloat16 ---- */
+
+/* Fewer kernels than rows of float32 have: records without state, or any; one for all rows wider than a warp's. */
+template <template <int, int, int> class Family, int G, int VEC> auto kernels_by_state(uint32_t roles) {
+    return roles ? Family<G, VEC, ANY_ROLES>::get() : Family<G, VEC, 0>::get();
+}
+template <template <int, int, int> class Family> auto kernels_for_halves(uint32_t quads, uint32_t roles) {
+    return quads <= 128 ? kernels_by_state<Family, 32, 4>(roles) : kernels_by_state<Family, 128, 8>(roles);
+}
+/* Chooses as kernels_for_short() does. */
+template <template <int, int, int> class Family> auto kernels_for_short_halves(uint32_t quads, uint32_t roles) {
+    if (quads <= 16) return kernels_by_state<Family, 8, 2>(roles);
+    if (quads <= 32) return kernels_by_state<Family, 16, 2>(roles);
+    if (quads <= 64) return kernels_by_state<Family, 32, 2>(roles);
+    return kernels_for_halves<Family>(quads, roles);
+}
+/* Chooses as kernels_for_narrow() does. The state of six quads would not fit a thread's registers beside a row. */
+template <template <int, int, int> class Family> auto kernels_for_narrow_halves(uint32_t quads, uint32_t roles) {
+    if (quads <= 16) return kernels_by_state<Family, 8, 2>(roles);
+    if (quads <= 32) return kernels_by_state<Family, 8, 4>(roles);
+    if (quads <= 48 && !roles) return Family<8, 6, 0>::get();
+    if (quads <= 64) return kernels_by_state<Family, 16, 4>(roles);
+    return kernels_for_halves<Family>(quads, roles);
 }
 
 #endif

@@ -102,8 +102,8 @@ static __device__ __forceinline__ void ask_for_row(const struct coming &c, const
 }
 
 /* The summands of a piece in their order, U rows in flight at once; `c` has the first ones. A warp's pieces take as many rounds
- * as the longest needs. The thread has quads tid, tid + G .. of the row. */
-template <int G, int VEC, bool ANY, bool LEARNED, enum sum_of OF>
+ * as the longest needs. The thread has chunks tid, tid + G .. of the row. */
+template <class F, int G, int VEC, bool ANY, bool LEARNED, enum sum_of OF>
 static __device__ __forceinline__ void sum_piece(float4 (&sum)[VEC], const struct step_view &v, const struct live_side &side,
                                                  const struct work &work, struct coming &c, uint32_t tid) {
     constexpr int MOST = ANY && VEC > 1 ? 2 : G < 32 && VEC > 1 ? 2 : 4; /* most pieces have two; registers are for more pieces */
@@ -122,8 +122,8 @@ static __device__ __forceinline__ void sum_piece(float4 (&sum)[VEC], const struc
         unsigned long long found = summand<LEARNED, OF>(c, v, work, cold_first);
         bool stored = OF == SUM_TARGETS && !(LEARNED && work.pooled);
         for (uint32_t i = 0; i < rounds; i += U)
-            if (stored) add_found<G, VEC, U, char>(sum, found, c.factor, i, here, tid, v.quads);
-            else add_found<G, VEC, U, float>(sum, found, c.factor, i, here, tid, v.quads);
+            if (stored) add_found<F, G, VEC, U, char>(sum, found, c.factor, i, here, tid, v.quads);
+            else add_found<F, G, VEC, U, float>(sum, found, c.factor, i, here, tid, v.quads);
     }
 }
 
@@ -137,13 +137,13 @@ static __device__ __forceinline__ float own_factor(const struct live_side &side,
     return own;
 }
 
-template <int G, int VEC>
+template <class F, int G, int VEC>
 static __device__ __forceinline__ void add_own(float4 (&sum)[VEC], const struct step_view &v, const struct live_side &side,
                                                const struct work &work, const struct item &item, const char *weights) {
     float own = own_factor<G>(side, work, item);
     float4 row[VEC];
     if (!item.count) return; /* none, beside one */
-    read_row<G, VEC>(row, weights, threadIdx.x % G, v.quads);
+    read_row<F, G, VEC>(row, weights, threadIdx.x % G, v.quads);
     add_row<VEC>(sum, own, row);
 }
 
@@ -154,8 +154,8 @@ static __device__ __forceinline__ uint64_t squares_of(const struct live_side &si
 }
 
 /* Gives the own columns' squares of a row to the other ranks, and keeps them for finish_rows. */
-static __device__ __forceinline__ void post_squares(const struct step_view &v, const struct live_side &side, const struct work &work,
-                                                    uint32_t row, float squares) {
+static __device__ __forceinline__ void post_squares(const struct step_view &v, const struct live_side &side,
+                                                    const struct work &work, uint32_t row, float squares) {
     uint64_t slot = squares_of(side, work, row);
     exchange_post(v.exchange, slot, squares);
     exchange_keep(v.exchange, slot, squares);
@@ -171,27 +171,27 @@ static __device__ __forceinline__ bool is_kept(const struct live_side &side, con
 
 /* Uses the sum of a piece: the rule, or the sum is kept. All threads of a warp call it. real: there is a piece; w: its row, where
  * the piece ends the row. */
-template <int G, int VEC>
+template <class F, int G, int VEC>
 static __device__ __forceinline__ void end_sum(bool real, const struct item &item, float4 (&sum)[VEC], float4 (&w)[VEC],
                                                char *weights, const struct step_view &v, const struct live_side &side,
-                                               const struct work &work) {
+                                               const struct work &work, uint32_t id) {
     uint32_t tid = threadIdx.x % G;
     float squares = sum_squares<G, VEC>(sum, v);
     if (!real) return;
     if (is_kept(side, work, item)) {
-        write_row<G, VEC>(sum, work.row_sums + item.row * v.span, tid, v.quads);
+        write_row<F, G, VEC>(sum, work.row_sums + item.row * v.span, tid, v.quads);
         if (tid == 0) post_squares(v, side, work, item.row, squares);
     } else if (item.partial != DRAW_NONE) {
-        write_row<G, VEC>(sum, work.partials + item.partial * v.span, tid, v.quads);
+        write_row<F, G, VEC>(sum, work.partials + item.partial * v.span, tid, v.quads);
     } else {
         scale_row<VEC>(sum, share_of_row(v, side.rows.distinct_starts, item.row, squares));
         struct held_state<VEC, 0> none;
-        update_held<G, VEC, 0>(none, sum, w, weights, NULL, tid, v);
+        update_held<F, G, VEC, 0>(none, sum, w, weights, NULL, tid, v, {id, work.side});
     }
 }
 
 /* The piece's row: its sum, and the rule. */
-template <int G, int VEC, bool LEARNED, enum sum_of OF>
+template <class F, int G, int VEC, bool LEARNED, enum sum_of OF>
 static __device__ __forceinline__ void work_off(struct coming &c, const struct step_view &v, const struct live_side &side,
                                                 const struct work &work, uint32_t cold_first) {
     uint32_t tid = threadIdx.x % G;
@@ -199,26 +199,26 @@ static __device__ __forceinline__ void work_off(struct coming &c, const struct s
     const struct item item = c.item;
     char *weights = live_row(side.weights, c.id, item.row, cold_first);
     float4 w[VEC], sum[VEC];
-    if (c.real && item.partial == DRAW_NONE) read_row<G, VEC>(w, weights, tid, v.quads);
-    sum_piece<G, VEC, false, LEARNED, OF>(sum, v, side, work, c, tid);
-    if (LEARNED && work.own) add_own<G, VEC>(sum, v, side, work, item, weights);
-    end_sum<G, VEC>(c.real, item, sum, w, weights, v, side, work);
+    if (c.real && item.partial == DRAW_NONE) read_row<F, G, VEC>(w, weights, tid, v.quads);
+    sum_piece<F, G, VEC, false, LEARNED, OF>(sum, v, side, work, c, tid);
+    if (LEARNED && work.own) add_own<F, G, VEC>(sum, v, side, work, item, weights);
+    end_sum<F, G, VEC>(c.real, item, sum, w, weights, v, side, work, c.id);
 }
 
 /* ---- any record ---- */
 
-/* Does the same for sums that gained(quad) makes, B quads of a thread at a time. */
-template <int G, int B, typename Gained>
-static __device__ __forceinline__ void end_columns(bool real, const struct item &item, char *weights, char *state,
+/* Does the same for sums that gained(chunk) makes, B quads of a thread at a time. */
+template <class F, int G, int B, typename Gained>
+static __device__ __forceinline__ void end_columns(bool real, const struct item &item, char *weights, char *state, uint32_t id,
                                                    const struct step_view &v, const struct live_side &side,
                                                    const struct work &work, Gained gained) {
     bool kept = real && is_kept(side, work, item);
     struct piece_end to = {side.rows.distinct_starts, work.partials, kept ? work.row_sums + item.row * v.span : NULL};
-    float squares = end_piece<G, B>(real, item, weights, state, to, v, gained);
+    float squares = end_piece<F, G, B>(real, item, weights, state, {id, work.side}, to, v, gained);
     if (kept && threadIdx.x % G == 0) post_squares(v, side, work, item.row, squares);
 }
 
-template <int G, int B, bool LEARNED, enum sum_of OF>
+template <class F, int G, int B, bool LEARNED, enum sum_of OF>
 static __device__ __forceinline__ void work_off_any(struct coming &c, const struct step_view &v, const struct live_side &side,
                                                       const struct work &work, uint32_t cold_first) {
     if (G >= 32 && !c.real) return;
@@ -226,11 +226,11 @@ static __device__ __forceinline__ void work_off_any(struct coming &c, const stru
     char *weights = live_row(side.weights, c.id, item.row, cold_first);
     char *state = live_row(side.state, c.id, item.row, cold_first);
     float own = LEARNED && work.own ? own_factor<G>(side, work, item) : 0;
-    end_columns<G, B>(c.real, item, weights, state, v, side, work, [&](uint32_t quad, float4(&sum)[B]) {
-        sum_piece<G, B, true, LEARNED, OF>(sum, v, side, work, c, quad);
+    end_columns<F, G, B>(c.real, item, weights, state, c.id, v, side, work, [&](uint32_t chunk, float4(&sum)[B]) {
+        sum_piece<F, G, B, true, LEARNED, OF>(sum, v, side, work, c, chunk);
         if (!LEARNED || !work.own || !item.count) return;
         float4 row[B];
-        read_row<G, B>(row, weights, quad, v.quads);
+        read_row<F, G, B>(row, weights, chunk, v.quads);
         add_row<B>(sum, own, row);
     });
 }
@@ -273,35 +273,35 @@ static __device__ __forceinline__ void take_pieces(const struct step_view &v, co
     }
 }
 
-template <int G, int VEC, bool LEARNED, enum sum_of OF>
+template <class F, int G, int VEC, bool LEARNED, enum sum_of OF>
 static __global__ void __launch_bounds__(CTA, resident_sums(VEC, OF))
     accumulate(const __grid_constant__ struct step_view v, const __grid_constant__ struct works works) {
     take_pieces<G, LEARNED, OF>(v, works, [&](struct coming &c, const struct live_side &side, const struct work &work,
                                               uint32_t cold) {
-        work_off<G, VEC, LEARNED, OF>(c, v, side, work, cold);
+        work_off<F, G, VEC, LEARNED, OF>(c, v, side, work, cold);
     });
 }
 
-template <int G, int B, bool LEARNED, enum sum_of OF>
+template <class F, int G, int B, bool LEARNED, enum sum_of OF>
 static __global__ void __launch_bounds__(CTA, B > 2 ? 3 : 4)
     accumulate_any(const __grid_constant__ struct step_view v, const __grid_constant__ struct works works) {
     take_pieces<G, LEARNED, OF>(v, works, [&](struct coming &c, const struct live_side &side, const struct work &work,
                                               uint32_t cold) {
-        work_off_any<G, B, LEARNED, OF>(c, v, side, work, cold);
+        work_off_any<F, G, B, LEARNED, OF>(c, v, side, work, cold);
     });
 }
 
 /* ---- rows of several pieces ---- */
 
 /* Every group of a row's threads has the sum; groups side by side in a warp have added up a share each. */
-template <int G, int VEC>
+template <class F, int G, int VEC>
 static __device__ __forceinline__ void add_shares(float4 (&sum)[VEC], const float *partials, uint32_t count, uint32_t tid,
                                                   const struct step_view &v) {
     constexpr uint32_t BESIDE = 32 / lanes_of<G>();
     clear_row<VEC>(sum);
     for (uint32_t share = threadIdx.x % 32 / lanes_of<G>(); share < PARTIAL_SHARES; share += BESIDE) {
         float4 part[VEC];
-        add_share<G, VEC>(part, partials, share, count, tid, v);
+        add_share<F, G, VEC>(part, partials, share, count, tid, v);
 #pragma unroll
         for (uint32_t i = 0; i < BESIDE; i++)
 #pragma unroll
@@ -325,31 +325,31 @@ static __device__ __forceinline__ void take_longs(const struct step_view &v, con
         const struct item item = work.items[at];
         uint32_t id = side.rows.distinct_ids[item.row];
         if (row_has_bit(work.frozen, id)) continue;
-        work_row(item, live_row(side.weights, id, item.row, cold_first), live_row(side.state, id, item.row, cold_first), first,
+        work_row(item, id, live_row(side.weights, id, item.row, cold_first), live_row(side.state, id, item.row, cold_first), first,
                  side, work);
     }
 }
 
-template <int G, int VEC>
+template <class F, int G, int VEC>
 static __global__ void __launch_bounds__(CTA)
     add_partials(const __grid_constant__ struct step_view v, const __grid_constant__ struct works works) {
-    take_longs<G>(v, works, [&](const struct item &item, char *weights, char *, bool first, const struct live_side &side,
-                                const struct work &work) {
+    take_longs<G>(v, works, [&](const struct item &item, uint32_t id, char *weights, char *, bool first,
+                                const struct live_side &side, const struct work &work) {
         uint32_t tid = threadIdx.x % G;
         float4 w[VEC], sum[VEC];
-        if (first) read_row<G, VEC>(w, weights, tid, v.quads);
-        add_shares<G, VEC>(sum, work.partials + item.first * v.span, item.count, tid, v);
-        end_sum<G, VEC>(first, item, sum, w, weights, v, side, work);
+        if (first) read_row<F, G, VEC>(w, weights, tid, v.quads);
+        add_shares<F, G, VEC>(sum, work.partials + item.first * v.span, item.count, tid, v);
+        end_sum<F, G, VEC>(first, item, sum, w, weights, v, side, work, id);
     });
 }
 
-template <int G, int B>
+template <class F, int G, int B>
 static __global__ void __launch_bounds__(CTA)
     add_partials_any(const __grid_constant__ struct step_view v, const __grid_constant__ struct works works) {
-    take_longs<G>(v, works, [&](const struct item &item, char *weights, char *state, bool first, const struct live_side &side,
-                                const struct work &work) {
-        end_columns<G, B>(first, item, weights, state, v, side, work, [&](uint32_t quad, float4(&sum)[B]) {
-            add_shares<G, B>(sum, work.partials + item.first * v.span, item.count, quad, v);
+    take_longs<G>(v, works, [&](const struct item &item, uint32_t id, char *weights, char *state, bool first,
+                                const struct live_side &side, const struct work &work) {
+        end_columns<F, G, B>(first, item, weights, state, id, v, side, work, [&](uint32_t chunk, float4(&sum)[B]) {
+            add_shares<F, G, B>(sum, work.partials + item.first * v.span, item.count, chunk, v);
         });
     });
 }
@@ -360,11 +360,12 @@ typedef void sum_kernel(const struct step_view, const struct works);
 struct sum_kernels {
     sum_kernel *accumulate[2], *add_partials; /* accumulate: by sum_of */
 };
-template <int G, int VEC, bool LEARNED> static struct sum_kernels sum_kernels_plain(void) {
-    return {{accumulate<G, VEC, LEARNED, SUM_TARGETS>, accumulate<G, VEC, LEARNED, SUM_BUFFER>}, add_partials<G, VEC>};
+template <class F, int G, int VEC, bool LEARNED> static struct sum_kernels sum_kernels_plain(void) {
+    return {{accumulate<F, G, VEC, LEARNED, SUM_TARGETS>, accumulate<F, G, VEC, LEARNED, SUM_BUFFER>}, add_partials<F, G, VEC>};
 }
-template <int G, int B, bool LEARNED> static struct sum_kernels sum_kernels_any(void) {
-    return {{accumulate_any<G, B, LEARNED, SUM_TARGETS>, accumulate_any<G, B, LEARNED, SUM_BUFFER>}, add_partials_any<G, B>};
+template <class F, int G, int B, bool LEARNED> static struct sum_kernels sum_kernels_any(void) {
+    return {{accumulate_any<F, G, B, LEARNED, SUM_TARGETS>, accumulate_any<F, G, B, LEARNED, SUM_BUFFER>},
+            add_partials_any<F, G, B>};
 }
 
 #endif

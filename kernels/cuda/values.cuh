@@ -1,12 +1,16 @@
 /* values: how a column is stored. A field of a record is given as a `char *` to its beginning. Only the functions here read
- * and write it, four columns at a time (a quad), which are float32 in registers. Working memory (gradients, sums, pooled vectors)
- * is always float32, and is given as a `float *`. Functions of the same names take both, so that the type of a pointer tells
- * which it is.
+ * and write it. All arithmetic is float32, in registers, four columns together (a quad). Working memory (gradients, sums, pooled
+ * vectors) is always float32, and is given as a `float *`.
  *
- *   read_quad, write_quad            a quad of either
+ * Rows have a form, which is the type of their weights. A thread works on whole chunks of a row: the columns that take 16 bytes of
+ * its weights, one quad of float32 or two of bfloat16. The state has a type of its own, which kernels are told (`halves`).
+ *
+ *   read_chunk, write_chunk          16 stored bytes, whatever they mean; copy_chunk does both
+ *   open_chunk, close_chunk          the quads of a chunk of weights; the reverse rounds by a draw (kernels/rounding.h)
+ *   read_state_chunk ..              the same columns of a slot, which take 32 bytes where the weights are bfloat16 alone
+ *   read_quad, write_quad            a quad of working memory
  *   read_quad_past_cache             a quad of a row that other warps may be changing, past the first cache
  *   add_quad, add_quad_over_link     adds a quad to a row without losing what other warps add; rows on this GPU, on the host
- *   copy_chunk                       16 stored bytes, whatever they mean
  */
 #ifndef SPTX_CUDA_VALUES_CUH
 #define SPTX_CUDA_VALUES_CUH
@@ -15,28 +19,157 @@
 
 enum { CHUNK_BYTES = 16 }; /* bytes that a thread moves at once; every field of a record is a whole number of them */
 
-/* ---- stored columns ---- */
+/* ---- forms of rows ---- */
 
-static __device__ __forceinline__ float4 read_quad(const char *field, uint32_t quad) {
-    return ((const float4 *)field)[quad];
+/* QUADS: quads of a chunk. */
+struct float32_rows {
+    static constexpr int QUADS = 1;
+};
+struct bfloat16_rows {
+    static constexpr int QUADS = 2;
+};
+
+/* ---- chunks ---- */
+
+static __device__ __forceinline__ float4 read_chunk(const char *field, uint32_t chunk) {
+    return ((const float4 *)field)[chunk];
 }
-static __device__ __forceinline__ void write_quad(char *field, uint32_t quad, float4 value) {
-    ((float4 *)field)[quad] = value;
+static __device__ __forceinline__ void write_chunk(char *field, uint32_t chunk, float4 stored) {
+    ((float4 *)field)[chunk] = stored;
+}
+static __device__ __forceinline__ void copy_chunk(char *to, const char *from, uint32_t chunk) {
+    ((uint4 *)to)[chunk] = ((const uint4 *)from)[chunk];
 }
 
-/* Brings a quad of a row into shared memory, as it is stored. It is there for the whole warp after
- * wait_for_copies(). */
-static __device__ __forceinline__ void bring_quad(char *to, const char *from, uint32_t quad, uint32_t quads) {
-    if (quad < quads) copy_to_shared((uint4 *)to + quad, (const uint4 *)from + quad);
+/* Brings a chunk of a row into shared memory. It is there for the whole warp after wait_for_copies(). */
+static __device__ __forceinline__ void bring_chunk(char *to, const char *from, uint32_t chunk, uint32_t chunks) {
+    if (chunk < chunks) copy_to_shared((uint4 *)to + chunk, (const uint4 *)from + chunk);
 }
 
-static __device__ __forceinline__ void prefetch_quad(const char *field, uint32_t quad) {
-    asm volatile("prefetch.L2 [%0];" ::"l"((const float4 *)field + quad));
+/* ---- two bfloat16 in a word, the first in its lower half ---- */
+
+static __device__ __forceinline__ float lower_value(uint32_t word) {
+    return __uint_as_float(word << 16);
+}
+static __device__ __forceinline__ float upper_value(uint32_t word) {
+    return __uint_as_float(word & 0xFFFF0000u);
+}
+static __device__ __forceinline__ float4 values_of(uint2 words) {
+    return make_float4(lower_value(words.x), upper_value(words.x), lower_value(words.y), upper_value(words.y));
 }
 
-/* Returns zeros where `on` is false. Results are written before all operands are read, and yet need no mark for that
- * ("=&f"), which older Toolkits refuse: PTX keeps floats and integers in different registers. */
-static __device__ __forceinline__ float4 read_quad_past_cache(const char *field, uint32_t quad, bool on) {
+static __device__ __forceinline__ uint32_t upper_halves(uint32_t first, uint32_t second) {
+    return __byte_perm(first, second, 0x7632);
+}
+
+/* Returns bits whose upper half is what bfloat16_round() gives, by comparisons that the GPU makes of numbers in one instruction. */
+static __device__ __forceinline__ uint32_t round_value(float x, uint32_t random16) {
+    uint32_t bits = __float_as_uint(x);
+    if (fabsf(x) < __uint_as_float(BFLOAT16_LARGEST)) bits += random16;
+    if (x != x) bits |= BFLOAT16_NAN;
+    return bits;
+}
+/* Rounds two values by the 16 bits for each that `bits` has. */
+static __device__ __forceinline__ uint32_t round_two(float first, float second, uint32_t bits) {
+    return upper_halves(round_value(first, bits & 0xFFFFu), round_value(second, bits >> 16));
+}
+/* Rounds two values to the nearest. */
+static __device__ __forceinline__ uint32_t nearest_two(float first, float second) {
+    return bfloat16_nearest(first) | (uint32_t)bfloat16_nearest(second) << 16;
+}
+static __device__ __forceinline__ uint2 round_quad(float4 x, uint32_t first, uint32_t second) {
+    return make_uint2(round_two(x.x, x.y, first), round_two(x.z, x.w, second));
+}
+
+/* ---- the columns of a chunk ---- */
+
+static __device__ __forceinline__ void open_halves(float4 (&x)[2], float4 stored) {
+    x[0] = values_of(make_uint2(__float_as_uint(stored.x), __float_as_uint(stored.y)));
+    x[1] = values_of(make_uint2(__float_as_uint(stored.z), __float_as_uint(stored.w)));
+}
+static __device__ __forceinline__ float4 close_halves(const float4 (&x)[2], struct draw4 drawn) {
+    uint2 first = round_quad(x[0], drawn.word[0], drawn.word[1]), second = round_quad(x[1], drawn.word[2], drawn.word[3]);
+    return make_float4(__uint_as_float(first.x), __uint_as_float(first.y), __uint_as_float(second.x), __uint_as_float(second.y));
+}
+
+static __device__ __forceinline__ void open_chunk(float4 (&x)[1], float4 stored) {
+    x[0] = stored;
+}
+static __device__ __forceinline__ void open_chunk(float4 (&x)[2], float4 stored) {
+    open_halves(x, stored);
+}
+
+/* The draws that round one row's changes. */
+struct row_rounding {
+    struct rounding table;
+    uint64_t step;
+    uint32_t row;
+};
+
+static __device__ __forceinline__ struct draw4 chunk_draw(const struct row_rounding &r, uint32_t purpose, uint32_t chunk,
+                                                          uint32_t slot) {
+    return round_draw(&r.table, purpose, r.step, r.row, chunk * ROUND_GROUP, slot);
+}
+
+static __device__ __forceinline__ void store_chunk(char *weights, uint32_t chunk, const float4 (&x)[1], const struct row_rounding &,
+                                                   uint32_t) {
+    write_chunk(weights, chunk, x[0]);
+}
+static __device__ __forceinline__ void store_chunk(char *weights, uint32_t chunk, const float4 (&x)[2],
+                                                   const struct row_rounding &r, uint32_t purpose) {
+    write_chunk(weights, chunk, close_halves(x, chunk_draw(r, purpose, chunk, 0)));
+}
+
+/* ---- a slot's columns of a chunk ---- */
+
+/* Returns where a slot's columns of a chunk begin, beside weights of form F. */
+template <class F> static __device__ __forceinline__ const float4 *state_at(const char *slot, uint32_t chunk, bool halves) {
+    return (const float4 *)(slot + (uint64_t)chunk * (F::QUADS == 1 || halves ? CHUNK_BYTES : 2 * CHUNK_BYTES));
+}
+
+template <class F> static __device__ __forceinline__ void prefetch_state_chunk(const char *slot, uint32_t chunk, bool halves) {
+    asm volatile("prefetch.L2 [%0];" ::"l"(state_at<F>(slot, chunk, halves)));
+}
+
+/* Reads them as they are stored: two chunks where the state is float32 and the weights are not. open_state_chunk() is called when
+ * the columns are needed, so that many chunks can be on their way at once. */
+static __device__ __forceinline__ void read_state_chunk(float4 (&x)[1], const char *slot, uint32_t chunk, bool) {
+    x[0] = read_chunk(slot, chunk);
+}
+static __device__ __forceinline__ void read_state_chunk(float4 (&x)[2], const char *slot, uint32_t chunk, bool halves) {
+    const float4 *from = state_at<bfloat16_rows>(slot, chunk, halves);
+    x[0] = from[0];
+    if (!halves) x[1] = from[1];
+}
+static __device__ __forceinline__ void open_state_chunk(float4 (&)[1], bool) {}
+static __device__ __forceinline__ void open_state_chunk(float4 (&x)[2], bool halves) {
+    if (halves) open_halves(x, x[0]);
+}
+
+static __device__ __forceinline__ void store_state_chunk(char *slot, uint32_t chunk, const float4 (&x)[1], bool, uint32_t,
+                                                         const struct row_rounding &) {
+    write_chunk(slot, chunk, x[0]);
+}
+static __device__ __forceinline__ void store_state_chunk(char *slot, uint32_t chunk, const float4 (&x)[2], bool halves,
+                                                         uint32_t number, const struct row_rounding &r) {
+    float4 *to = (float4 *)state_at<bfloat16_rows>(slot, chunk, halves);
+    if (halves) {
+        to[0] = close_halves(x, chunk_draw(r, DRAW_ROUND_STATE, chunk, number));
+    } else {
+        to[0] = x[0];
+        to[1] = x[1];
+    }
+}
+
+/* ---- quads of rows that other warps may be changing ---- */
+
+/* Quads of rows whose form a lock-free kernel is compiled for: 16 bytes of float32, 8 of bfloat16. */
+template <class F> static __device__ __forceinline__ float4 read_quad_past_cache(const char *field, uint32_t quad, bool on);
+
+/* Returns zeros where `on` is false. Results are written before the address is read, and yet need no mark for that
+ * ("=&f"), which older Toolkits refuse: PTX keeps floats, integers and addresses in different registers. */
+template <>
+__device__ __forceinline__ float4 read_quad_past_cache<float32_rows>(const char *field, uint32_t quad, bool on) {
     float4 v;
     asm volatile("{\n .reg .pred on;\n setp.ne.s32 on, %5, 0;\n"
                  " mov.b32 %0, 0;\n mov.b32 %1, 0;\n mov.b32 %2, 0;\n mov.b32 %3, 0;\n"
@@ -45,6 +178,33 @@ static __device__ __forceinline__ float4 read_quad_past_cache(const char *field,
                  : "l"((const float4 *)field + quad), "r"((int)on)
                  : "memory");
     return v;
+}
+
+template <>
+__device__ __forceinline__ float4 read_quad_past_cache<bfloat16_rows>(const char *field, uint32_t quad, bool on) {
+    uint2 v;
+    asm volatile("{\n .reg .pred on;\n setp.ne.s32 on, %3, 0;\n"
+                 " mov.b32 %0, 0;\n mov.b32 %1, 0;\n"
+                 " @on ld.global.cg.v2.u32 {%0, %1}, [%2];\n}"
+                 : "=r"(v.x), "=r"(v.y)
+                 : "l"((const uint2 *)field + quad), "r"((int)on)
+                 : "memory");
+    return values_of(v);
+}
+
+/* Returns what to add to a quad of bfloat16 for a whole step: `old` and what it gains are rounded together to a value that bfloat16
+ * has, and this is the difference. Adding the gain itself would round to nearest, and lose all that is small beside the value. */
+static __device__ __forceinline__ uint2 whole_step(float4 old, float4 gain, uint32_t first, uint32_t second) {
+    float4 sum = make_float4(old.x + gain.x, old.y + gain.y, old.z + gain.z, old.w + gain.w);
+    float4 now = values_of(round_quad(sum, first, second));
+    return make_uint2(nearest_two(now.x - old.x, now.y - old.y), nearest_two(now.z - old.z, now.w - old.w));
+}
+static __device__ __forceinline__ void add_halves(char *field, uint32_t quad, uint2 step) {
+    add_four_halves((uint32_t *)field + 2 * quad, step);
+}
+static __device__ __forceinline__ void add_halves_over_link(char *field, uint32_t quad, uint2 step) {
+    add_two_halves_by_comparing((uint32_t *)field + 2 * quad, step.x);
+    add_two_halves_by_comparing((uint32_t *)field + 2 * quad + 1, step.y);
 }
 
 static __device__ __forceinline__ void add_quad(char *field, uint32_t quad, float4 value) {
@@ -66,12 +226,6 @@ static __device__ __forceinline__ float4 read_quad(const float *row, uint32_t qu
 }
 static __device__ __forceinline__ void write_quad(float *row, uint32_t quad, float4 value) {
     ((float4 *)row)[quad] = value;
-}
-
-/* ---- bytes ---- */
-
-static __device__ __forceinline__ void copy_chunk(char *to, const char *from, uint32_t chunk) {
-    ((uint4 *)to)[chunk] = ((const uint4 *)from)[chunk];
 }
 
 #endif

@@ -9,15 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    COLUMN_GRAIN = 4,         /* the group of columns that records are filled up to */
-    SUMMED_AT_ONCE = 1 << 20 /* floats; ranks_sum() keeps as much beside them */
-};
+enum { SUMMED_AT_ONCE = 1 << 20 }; /* floats; ranks_sum() keeps as much beside them */
 
 /* ---- who owns which columns ---- */
 
-struct columns ranks_columns(uint32_t dim, unsigned count, unsigned number) {
-    uint64_t first, end, groups = (dim + COLUMN_GRAIN - 1) / COLUMN_GRAIN, grain = groups < count ? 1 : COLUMN_GRAIN;
+struct columns ranks_columns(uint32_t dim, uint32_t group, unsigned count, unsigned number) {
+    uint64_t first, end, groups = (dim + group - 1) / group, grain = groups < count ? 1 : group;
     pool_share(groups < count ? dim : groups, number, count, &first, &end);
     first *= grain;
     end = end * grain < dim ? end * grain : dim;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 static const char magic[] = "\x93NUMPY";
+static const char bfloat16[] = "_bfloat16"; /* how the name of such a field ends in a file */
 enum { MAGIC = 6, ALIGNMENT = 64, HEADER_BYTES = 2048 };
 
 /* ---- reading the header: a Python dict of three keys, as NumPy writes it ---- */
@@ -75,13 +76,24 @@ static int refuse(const char *path, const char *what) {
     return fail("'%s' is not a table of this program: %s", path, what);
 }
 
+/* Takes the ending off a name and returns 1; 0 where the name has another. */
+static int take_ending(char *name) {
+    size_t length = strlen(name), ending = sizeof bfloat16 - 1;
+    if (length <= ending || strcmp(name + length - ending, bfloat16)) return 0;
+    name[length - ending] = 0;
+    return 1;
+}
+
 static int set_kind(struct npy_field *field, const char *type, const char *path) {
     if (!strcmp(type, "<f4"))
         field->kind = 'f';
     else if (!strcmp(type, "<u4"))
         field->kind = 'u';
+    else if (!strcmp(type, "<u2") && take_ending(field->name))
+        field->kind = 'h';
     else
-        return fail("'%s' holds numbers of type '%s', wanted '<f4' or '<u4'", path, type);
+        return fail("'%s' holds numbers of type '%s', wanted '<f4', '<u4', or '<u2' in a field whose name ends in %s", path, type,
+                    bfloat16);
     return 0;
 }
 
@@ -135,7 +147,7 @@ static void lay_out(struct npy *npy) {
     npy->record = 0;
     for (uint32_t i = 0; i < npy->fields; i++) {
         npy->field[i].offset = npy->record;
-        npy->record += (uint64_t)npy->field[i].columns * 4;
+        npy->record += (uint64_t)npy->field[i].columns * (npy->field[i].kind == 'h' || npy->field[i].kind == 'e' ? 2 : 4);
     }
 }
 
@@ -228,6 +240,7 @@ const void *npy_row(const struct npy *npy, const struct npy_field *field, uint64
  * matrix. */
 static size_t add_field(char *out, size_t capacity, size_t at, const struct npy_field *field) {
     if (field->kind == 'u' && field->columns == 1) return text_add(out, capacity, at, "('%s', '<u4')", field->name);
+    if (field->kind == 'h') return text_add(out, capacity, at, "('%s%s', '<u2', (%u,))", field->name, bfloat16, field->columns);
     return text_add(out, capacity, at, "('%s', '<%c4', (%u,))", field->name, field->kind, field->columns);
 }
 
@@ -236,8 +249,8 @@ int npy_write_header(struct npy *npy, struct file_writer *writer) {
     size_t n = 0;
     lay_out(npy);
     if (npy->fields == 1 && !npy->field[0].name[0]) {
-        n = text_add(text, sizeof text, n, "{'descr': '<%c4', 'fortran_order': False, 'shape': (%" PRIu64 ", %u), }",
-                     npy->field[0].kind, npy->rows, npy->field[0].columns);
+        n = text_add(text, sizeof text, n, "{'descr': '<%s', 'fortran_order': False, 'shape': (%" PRIu64 ", %u), }",
+                     npy->field[0].kind == 'e' ? "f2" : npy->field[0].kind == 'u' ? "u4" : "f4", npy->rows, npy->field[0].columns);
     } else {
         n = text_add(text, sizeof text, n, "{'descr': [");
         for (uint32_t i = 0; i < npy->fields; i++) {
@@ -246,7 +259,7 @@ int npy_write_header(struct npy *npy, struct file_writer *writer) {
         }
         n = text_add(text, sizeof text, n, "], 'fortran_order': False, 'shape': (%" PRIu64 ",), }", npy->rows);
     }
-    /* Eight fields with names of 31 letters take 600 bytes: the text always fits. */
+    /* Eight fields with names of 40 letters take 700 bytes: the text always fits. */
     size_t before = MAGIC + 4, whole = (before + n + 1 + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT,
            length = whole - before;
     memset(text + n, ' ', length - n);

@@ -2,6 +2,8 @@
  *
  *   structured: descr [('weights','<f4',(D,)),('exp_avg','<f4',(D,)),('updates','<u4')], shape (V,)
  *   plain:      descr '<f4', shape (V, D)
+ *
+ * NumPy has no bfloat16. A field of them is ('weights_bfloat16','<u2',(D,)): the upper halves of float32.
  */
 #ifndef SPTX_NPY_H
 #define SPTX_NPY_H
@@ -14,10 +16,10 @@
 enum { NPY_FIELDS = 8, NPY_NAME = 32 };
 
 struct npy_field {
-    char name[NPY_NAME]; /* "" for a plain array */
+    char name[NPY_NAME]; /* "" for a plain array; without the ending that names bfloat16 */
     uint32_t columns;    /* 1 where the field has no shape */
     uint64_t offset;     /* bytes from the start of a record */
-    char kind;           /* 'f' is float32, 'u' is uint32 */
+    char kind;           /* 'f' is float32, 'u' is uint32, 'h' is bfloat16; 'e' is float16, which is only written */
 };
 
 struct npy {
@@ -34,7 +36,7 @@ int npy_open(struct npy *npy, const char *path);
 void npy_close(struct npy *npy);
 /* Returns the field, or NULL. The only field of a plain array is also found as "weights". */
 const struct npy_field *npy_find(const struct npy *npy, const char *name);
-/* Returns the address of a row's field in the mapping (aligned to 4). */
+/* Returns the address of a row's field in the mapping, aligned to 4 unless a field is bfloat16. */
 const void *npy_row(const struct npy *npy, const struct npy_field *field, uint64_t row);
 
 /* Writes the header for `rows` and the fields (name, columns, kind), and sets the fields' offsets. */

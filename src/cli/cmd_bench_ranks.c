@@ -20,7 +20,8 @@ struct share {
 };
 
 static struct share share_of(const struct bench_training *t, const struct ranks *ranks) {
-    struct share share = {.columns = ranks_columns(t->plan.dim, ranks->count, ranks->number).count,
+    uint32_t grain = record_grain(&t->plan.layout);
+    struct share share = {.columns = ranks_columns(t->plan.dim, grain, ranks->count, ranks->number).count,
                           .gpu_bytes = t->machine.gpu_used,
                           .host_bytes = t->machine.host_used,
                           .link_bytes = t->link_bytes,

@@ -18,12 +18,13 @@ static int write_rows(struct export *export, enum export_format format, const ch
     return result;
 }
 
-/* sptx-w2v export RUN --format=F --out=FILE [--table=TABLE] [--lists] */
+/* sptx-w2v export RUN --format=F --out=FILE [--type=f32|bf16|f16] [--table=TABLE] [--lists] */
 int cmd_export(int argc, char **argv) {
-    const char *format_name = NULL, *path = NULL, *table = NULL;
+    const char *format_name = NULL, *path = NULL, *table = NULL, *type_name = "f32";
     int lists = 0;
     const struct option options[] = {{.name = "format", .text = &format_name},
                                      {.name = "out", .text = &path},
+                                     {.name = "type", .text = &type_name},
                                      {.name = "table", .text = &table},
                                      {.name = "lists", .flag = &lists},
                                      {0}};
@@ -39,11 +40,11 @@ int cmd_export(int argc, char **argv) {
         fail_usage("export wants --%s; see 'sptx-w2v help export'", format_name ? "out=FILE" : "format=F");
         goto out;
     }
-    int format = export_format_named(format_name);
-    if (format < 0 || (table && model_view_named(table) < 0) || model_open(&model, arguments.given[0])) goto out;
+    int format = export_format_named(format_name), type = format < 0 ? -1 : export_type_named(type_name);
+    if (type < 0 || (table && model_view_named(table) < 0) || model_open(&model, arguments.given[0])) goto out;
     int view = answers_view_named(&model, table, 0);
     if (view < 0) goto out;
-    struct export export = {.model = &model, .view = (enum model_view)view};
+    struct export export = {.model = &model, .view = (enum model_view)view, .type = (enum export_type)type};
     result = write_rows(&export, (enum export_format)format, path, lists);
 out:
     model_close(&model);

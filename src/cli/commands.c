@@ -77,7 +77,7 @@ const struct command commands[] = {
      "device.ranks = G for one of G processes that share out the columns, each on a machine of its own, and with\n"
      "device.gpus = G or under mpirun for one of those that are begun so.\n"
      "\n" KEYS_HELP},
-    {"export", cmd_export, "export RUN --format=F --out=FILE [--table=TABLE] [--lists]",
+    {"export", cmd_export, "export RUN --format=F --out=FILE [--type=f32|bf16|f16] [--table=TABLE] [--lists]",
      "write the vectors in a format that other programs read",
      RUN_HELP
      "\n"
@@ -94,6 +94,9 @@ const struct command commands[] = {
      "                npy, fvecs, fbin and safetensors hold no words: their rows are in the order of vocab.tsv\n"
      "  --out=FILE    written beside and renamed: FILE is never half there, keeps its rights, and may be a link to it;\n"
      "                /dev/stdout and pipes get the bytes as they come\n"
+     "  --type=T      f32; or bf16 or f16, half the bytes, for npy, fbin and safetensors. bf16 is exact for a run with\n"
+     "                model.precision = bfloat16; NumPy has no such type, so npy holds it as a field weights_bfloat16\n"
+     "                of uint16, the upper halves of float32\n"
      "  --table=T     target, context, their sum, normsum (each of unit length first; a row of zeros stays zeros), or\n"
      "                propagated\n"
      "  --lists       the rows of lists, too, behind those of items\n"

@@ -33,6 +33,7 @@ enum config_reduction { REDUCTION_SUM, REDUCTION_MEAN };
 enum config_freeze { FREEZE_NONE, FREEZE_KNOWN, FREEZE_TARGET, FREEZE_CONTEXT };
 enum config_backend { BACKEND_AUTO }; /* then the backends' own names (kernels/backend.h) */
 enum config_count { COUNT_GLOBAL, COUNT_ROW };
+enum { PRECISION_AUTO = 2 }; /* behind the kernels' own (kernels/optimizers.h) */
 
 struct config {
 #define SECTION(name, help)

@@ -83,6 +83,7 @@ static void resolve_items(struct config *c) {
 static void resolve_optimizer(struct config *c) {
     int rule = c->optimizer_rule;
     struct rule_options usual = rules_defaults(rule);
+    choose(&c->model_state_precision, PRECISION_AUTO, c->model_precision);
     config_choose_real(&c->optimizer_lr, rule != RULE_SGD ? usual.lr : c->examples_mode == MODE_CBOW   ? 0.06
                                                     : c->examples_mode == MODE_WALK ? 0.01
                                                                                     : 0.025);

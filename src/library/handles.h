@@ -47,6 +47,7 @@ struct sptx_table {
     struct rule_options rule; /* lr is that of the next updates */
     int fixed;                /* optimizer "none": updates are refused */
     uint64_t steps;           /* updates so far */
+    uint64_t stores;          /* since it was opened: they draw the bits that round, as updates do */
     struct sptx_table *next;
 };
 
@@ -78,6 +79,11 @@ int device_config(const struct sptx_context *context, struct config *config);
 /* Makes run->search that of a table's rows: words or items, and lists' rows where these are asked for. Returns -1 after
  * fail(). */
 int open_search(struct sptx_run *run, const char *table, enum search_metric metric, uint32_t lists);
+
+/* Checks the struct that a view is given in: it may be of an older version, without the dtype. */
+int check_view(const struct sptx_view *out);
+/* Gives a view. Refuses one of bfloat16 to a program that would take it for float32. Both return -1 after fail_usage(). */
+int give_view(struct sptx_view *out, const struct sptx_view *view);
 
 /* Checks the arrays for a call's answers. Returns -1 after fail_usage(). */
 int check_answers(const uint32_t *rows, const float *scores);

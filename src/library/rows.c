@@ -69,7 +69,7 @@ static int check_values(const struct sptx_table *table, const struct sptx_ids *i
 }
 
 static struct rows_request request_for(struct sptx_table *table, const struct sptx_ids *ids, const float *values,
-                                       enum sptx_memory memory, void *stream) {
+                                       enum sptx_memory memory, void *stream, uint64_t steps) {
     return (struct rows_request){.table = table->table.store,
                                  .ids = ids->data,
                                  .count = ids->count,
@@ -80,7 +80,7 @@ static struct rows_request request_for(struct sptx_table *table, const struct sp
                                  .stream = stream,
                                  .rule = &table->rule,
                                  .lr = table->rule.lr,
-                                 .global_step = table->steps};
+                                 .global_step = steps};
 }
 
 /* ---- the calls ---- */
@@ -91,7 +91,8 @@ static enum sptx_status ask(struct sptx_table *table, const struct sptx_ids *ids
                             enum sptx_memory memory, void *stream, const char *what, rows_call *call) {
     struct sptx_context *context = table->context;
     if (check_ids(table, ids) || (what && check_values(table, ids, values, memory, what))) return leave(context, -1);
-    struct rows_request request = request_for(table, ids, values, memory, stream);
+    uint64_t stores = call == context->ops->rows_store ? table->stores : 0;
+    struct rows_request request = request_for(table, ids, values, memory, stream, table->steps + stores);
     return leave(context, ids->count ? call(context->backend, &request) : 0);
 }
 
@@ -123,5 +124,7 @@ enum sptx_status sptx_store(struct sptx_table *table, const struct sptx_ids *ids
                             enum sptx_memory memory, void *stream) {
     if (!table) return SPTX_USAGE;
     enter(table->context);
-    return ask(table, ids, values, memory, stream, "values", table->context->ops->rows_store);
+    enum sptx_status status = ask(table, ids, values, memory, stream, "values", table->context->ops->rows_store);
+    if (status == SPTX_OK) table->stores++;
+    return status;
 }

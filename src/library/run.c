@@ -73,21 +73,19 @@ enum sptx_status sptx_run_find(struct sptx_run *run, const char *word, uint64_t 
 enum sptx_status sptx_run_view(struct sptx_run *run, const char *table, struct sptx_view *out) {
     if (!run) return SPTX_USAGE;
     enter(run->context);
-    if (!out) return leave(run->context, fail_usage("the view is NULL"));
-    if (out->size < sizeof *out)
-        return leave(run->context, fail_usage("a view's size is %" PRIu64 ", wanted %zu", out->size, sizeof *out));
+    if (check_view(out)) return leave(run->context, -1);
     int target = table && !strcmp(table, "target"), context = table && !strcmp(table, "context");
     if (!target && !context)
         return leave(run->context, fail_usage("a run has the tables 'target' and 'context', not '%s'", table ? table : "NULL"));
     const struct npy *npy = target ? &run->model.target : &run->model.context;
     const struct npy_field *weights = npy_find(npy, "weights");
-    *out = (struct sptx_view){.size = sizeof *out,
-                              .data = (float *)(uintptr_t)npy_row(npy, weights, 0), /* mapped read-only */
-                              .first = target ? run->model.state.target_first : 0,
-                              .rows = npy->rows,
-                              .stride = npy->record,
-                              .dim = run->model.dim};
-    return leave(run->context, 0);
+    const struct sptx_view all = {.data = (float *)(uintptr_t)npy_row(npy, weights, 0), /* mapped read-only */
+                                  .first = target ? run->model.state.target_first : 0,
+                                  .rows = npy->rows,
+                                  .stride = npy->record,
+                                  .dim = run->model.dim,
+                                  .dtype = weights->kind == 'h' ? SPTX_BFLOAT16 : SPTX_FLOAT32};
+    return leave(run->context, give_view(out, &all));
 }
 
 uint64_t sptx_run_vector_rows(const struct sptx_run *run) {

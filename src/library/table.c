@@ -29,7 +29,9 @@ void sptx_table_defaults(struct sptx_table_options *options, uint64_t size) {
 #define BY_RULE(name, fallback, lowest, highest, rules, help) .name = NAN,
 #define FLAG(name, rules, help)
 #include "kernels/optimizers.def"
-                                     .count_rows = 1};
+                                     .count_rows = 1,
+                                     .dtype = SPTX_FLOAT32,
+                                     .state_dtype = SPTX_AS_WEIGHTS};
     if (!options || size < sizeof size) return;
     all.size = size < sizeof all ? size : sizeof all;
     memcpy(options, &all, all.size);
@@ -68,6 +70,17 @@ static int read_rule(struct rule_options *rule, int *fixed, const struct sptx_ta
     return rules_check(rule);
 }
 
+static int read_precision(struct rule_options *rule, const struct sptx_table_options *o) {
+    if (o->dtype > SPTX_BFLOAT16 || o->state_dtype > SPTX_AS_WEIGHTS)
+        return fail_usage("dtypes are 0 (float32) and 1 (bfloat16), and 2 for a state like the weights, not %u and %u",
+                          o->dtype, o->state_dtype);
+    rule->precision = o->dtype == SPTX_BFLOAT16 ? PRECISION_BFLOAT16 : PRECISION_FLOAT32;
+    rule->state_precision = o->state_dtype == SPTX_AS_WEIGHTS ? rule->precision
+                            : o->state_dtype == SPTX_BFLOAT16 ? PRECISION_BFLOAT16
+                                                              : PRECISION_FLOAT32;
+    return 0;
+}
+
 static int read_options(struct table_options *out, int *fixed, const struct sptx_table_options *o) {
     if (!o->rows || o->rows > WORDS_MOST) return fail_usage("rows = %" PRIu64 " is not in 1..%u", o->rows, WORDS_MOST);
     if (!o->dim || o->dim > COLUMNS_MOST) return fail_usage("dim = %u is not in 1..%d", o->dim, COLUMNS_MOST);
@@ -80,7 +93,7 @@ static int read_options(struct table_options *out, int *fixed, const struct sptx
                                   .state = (enum place)o->state,
                                   .seed = o->seed,
                                   .directory = o->directory ? o->directory : "."};
-    if (read_rule(&out->rule, fixed, o)) return -1;
+    if (read_rule(&out->rule, fixed, o) || read_precision(&out->rule, o)) return -1;
     if (!o->init || table_init_values(&out->init, o->init, TABLE_TARGET, o->dim))
         return fail_usage("init '%s' is none of: zeros; uniform LO HI; normal MEAN SD; word2vec; notebook M",
                           o->init ? o->init : "NULL");
@@ -194,12 +207,28 @@ const char *sptx_table_field(const struct sptx_table *table, uint32_t index) {
     return index <= layout->slots ? layout->field[index].name : NULL;
 }
 
-/* Finds a field of floats. The counts of rows' updates are no part of the library's interface. */
+/* Finds a field of numbers. The counts of rows' updates are no part of the library's interface. */
 static const struct record_field *find_field(const struct sptx_table *table, const char *name) {
     const struct record_field *field = name ? record_field(&table->table.spec.layout, name) : NULL;
-    if (field && field->type == VALUE_FLOAT32) return field;
+    if (field && value_is_number(field->type)) return field;
     fail_usage("the table has no field '%s'; its first is 'weights', then come its rule's slots", name ? name : "NULL");
     return NULL;
+}
+
+int check_view(const struct sptx_view *out) {
+    const uint64_t older = offsetof(struct sptx_view, dtype);
+    if (!out) return fail_usage("the view is NULL");
+    return out->size < older ? fail_usage("a view's size is %" PRIu64 ", wanted %zu", out->size, sizeof *out) : 0;
+}
+
+int give_view(struct sptx_view *out, const struct sptx_view *view) {
+    uint64_t size = out->size < sizeof *view ? offsetof(struct sptx_view, dtype) : sizeof *view;
+    if (size < sizeof *view && view->dtype != SPTX_FLOAT32)
+        return fail_usage("these rows are bfloat16, which a view of %" PRIu64 " bytes cannot say: it wants %zu",
+                          out->size, sizeof *view);
+    memcpy(out, view, size);
+    out->size = size;
+    return 0;
 }
 
 enum sptx_status sptx_table_view(struct sptx_table *table, const char *name, struct sptx_view *out) {
@@ -207,20 +236,17 @@ enum sptx_status sptx_table_view(struct sptx_table *table, const char *name, str
     struct sptx_context *context = table->context;
     const struct table_spec *spec = &table->table.spec;
     enter(context);
-    if (!out) return leave(context, fail_usage("the view is NULL"));
-    if (out->size < sizeof *out)
-        return leave(context, fail_usage("a view's size is %" PRIu64 ", wanted %zu", out->size, sizeof *out));
-    const struct record_field *field = find_field(table, name);
+    const struct record_field *field = check_view(out) ? NULL : find_field(table, name);
     if (!field || context->ops->rows_wait(context->backend)) return leave(context, -1);
     struct rows_view view = context->ops->rows_view(context->backend, table->table.store, field);
-    *out = (struct sptx_view){.size = sizeof *out,
-                              .data = view.data,
-                              .first = view.data ? view.first : spec->rows,
-                              .rows = view.data ? spec->rows - view.first : 0,
-                              .stride = view.stride,
-                              .dim = spec->layout.dim,
-                              .cuda = (uint32_t)view.gpu_reads};
-    return leave(context, 0);
+    const struct sptx_view all = {.data = view.data,
+                                  .first = view.data ? view.first : spec->rows,
+                                  .rows = view.data ? spec->rows - view.first : 0,
+                                  .stride = view.stride,
+                                  .dim = spec->layout.dim,
+                                  .cuda = (uint32_t)view.gpu_reads,
+                                  .dtype = field->type == VALUE_BFLOAT16 ? SPTX_BFLOAT16 : SPTX_FLOAT32};
+    return leave(context, give_view(out, &all));
 }
 
 /* ---- disk ---- */

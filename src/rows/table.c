@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "kernels/stores.h"
 #include "normal.h"
+#include "values.h"
 #include "whole_rows.h"
 #include "base/report.h"
 #include "base/text.h"
@@ -48,6 +49,21 @@ static int name_working_file(struct table *table, const char *directory) {
     return table->file_path ? 0 : -1;
 }
 
+/* Refuses bfloat16 fields where the backend has none, or where ranks would share the eight columns of one draw. */
+static int check_halves(const struct table *table) {
+    if (!table->whole.halves) return 0;
+    if (!table->ops->halves)
+        return fail(
+            "the %s backend has rows of float32 alone, and the %s table is to have bfloat16; set model.precision and "
+            "model.state_precision to float32, or take another backend",
+            table->ops->name, table->spec.name);
+    if (table->own.first % ROUND_GROUP == 0 &&
+        ranks_count(table->ranks) <= (table->whole.dim + ROUND_GROUP - 1) / ROUND_GROUP)
+        return 0;
+    return fail("%u columns with bfloat16 are %u groups of eight, too few for %u ranks; take fewer ranks, or float32",
+                table->whole.dim, (table->whole.dim + ROUND_GROUP - 1) / ROUND_GROUP, ranks_count(table->ranks));
+}
+
 int table_init(struct table *table, enum table_side side, const struct table_options *options,
                const struct backend_ops *ops, struct backend *backend) {
     *table = (struct table){
@@ -56,14 +72,17 @@ int table_init(struct table *table, enum table_side side, const struct table_opt
     table->spec.rows = options->rows;
     table->spec.first_row = options->first_row;
     table->ranks = options->ranks;
-    table->own = ranks_columns(options->dim, ranks_count(table->ranks), table->ranks ? table->ranks->number : 0);
     table->whole = record_layout_make(&table->rule, options->dim);
+    table->own = ranks_columns(options->dim, record_grain(&table->whole), ranks_count(table->ranks),
+                               table->ranks ? table->ranks->number : 0);
+    table->spec.rounding = (struct rounding){table->seed, side == TABLE_CONTEXT, table->own.first};
     table->spec.layout = record_layout_make(&table->rule, table->own.count);
     table->spec.hot_rows = options->hot_rows < options->rows ? options->hot_rows : options->rows;
     table->spec.weights = options->weights;
     table->spec.state = options->state;
     table->spec.frozen = options->frozen;
-    if (name_working_file(table, options->directory) || ops->table_open(backend, &table->spec, &table->store)) {
+    if (check_halves(table) || name_working_file(table, options->directory) ||
+        ops->table_open(backend, &table->spec, &table->store)) {
         table->store = NULL;
         table_release(table);
         return -1;
@@ -161,13 +180,14 @@ struct filling {
 /* Makes `count` records with first state and weights of zero. */
 static void first_records(const struct table *table, char *records, uint64_t count) {
     const struct record_layout *layout = &table->spec.layout;
+    float initial[COLUMNS_MOST];
     memset(records, 0, count * layout->packed);
-    for (uint64_t row = 0; row < count; row++)
-        for (uint32_t s = 0; s < layout->slots; s++) {
-            const struct record_field *slot = record_slot(layout, s);
-            float *values = (float *)(void *)(records + row * layout->packed + slot->packed);
-            for (uint32_t i = 0; i < slot->columns; i++) values[i] = slot->initial;
-        }
+    for (uint32_t s = 0; s < layout->slots; s++) {
+        const struct record_field *slot = record_slot(layout, s);
+        for (uint32_t i = 0; i < slot->columns; i++) initial[i] = slot->initial;
+        for (uint64_t row = 0; row < count; row++)
+            values_write(slot->type, records + row * layout->packed + slot->packed, initial, slot->columns);
+    }
 }
 
 /* Sets a row's first weights, or what it has from elsewhere. */
@@ -175,10 +195,12 @@ static int begin_row(const struct filling *filling, uint64_t row, char *record) 
     const struct table *table = filling->table;
     const struct table_origin *origin = filling->origin;
     int taken = origin ? origin->take(origin->user, table, row, record) : 0;
-    if (!taken && table->init.kind != INIT_ZEROS)
-        table_first_weights(&table->init, table->seed, table->side, row, table->own,
-                            (float *)(void *)(record + table->spec.layout.field[RECORD_WEIGHTS].packed));
-    return taken < 0 ? -1 : 0;
+    if (taken || table->init.kind == INIT_ZEROS) return taken < 0 ? -1 : 0;
+    const struct record_field *weights = &table->spec.layout.field[RECORD_WEIGHTS];
+    float first[COLUMNS_MOST];
+    table_first_weights(&table->init, table->seed, table->side, row, table->own, first);
+    values_write(weights->type, record + weights->packed, first, weights->columns);
+    return 0;
 }
 
 static int begin_rows(void *context, unsigned worker) {

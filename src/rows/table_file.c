@@ -14,6 +14,7 @@
 #include "base/memory.h"
 #include "base/report.h"
 #include "base/text.h"
+#include "values.h"
 #include "whole_rows.h"
 #include "shared_file.h"
 
@@ -23,16 +24,6 @@
 #include <string.h>
 #include <xxhash.h>
 
-static char kind_of(enum value_type type) {
-    switch (type) {
-    case VALUE_FLOAT32:
-        return 'f';
-    case VALUE_UINT32:
-        return 'u';
-    }
-    return 0;
-}
-
 /* Describes the fields and rows of this table's file. */
 static struct npy describe(const struct table *table) {
     const struct record_layout *layout = &table->whole;
@@ -41,7 +32,7 @@ static struct npy describe(const struct table *table) {
         const struct record_field *field = &layout->field[i];
         snprintf(npy.field[i].name, sizeof npy.field[i].name, "%s", field->name);
         npy.field[i].columns = field->columns;
-        npy.field[i].kind = kind_of(field->type);
+        npy.field[i].kind = values_kind(field->type);
     }
     return npy;
 }
@@ -63,19 +54,19 @@ struct saving {
 static int record_finite(const struct record_layout *layout, const char *record) {
     for (uint32_t i = 0; i < layout->fields; i++) {
         const struct record_field *field = &layout->field[i];
-        const float *values = (const float *)(const void *)(record + field->packed);
-        if (field->type == VALUE_FLOAT32 && !floats_finite(values, field->columns)) return 0;
+        if (!values_finite(field, record + field->packed)) return 0;
     }
     return 1;
 }
 
 /* Looks at all bytes of the gathered chunk as floats first, which runs at the speed of memory. A count among them can
- * at most ask for the closer look, and has the bits of a finite float up to two thousand million updates. */
+ * at most ask for the closer look, and has the bits of a finite float up to two thousand million updates. A record with
+ * bfloat16 is looked at value by value. */
 static void check_finite(struct saving *saving) {
     const struct record_layout *layout = &saving->table->whole;
     const float *all = (const float *)(const void *)saving->next;
     uint64_t rows = saving->rounds.own_count;
-    if (floats_finite(all, rows * layout->packed / value_bytes(VALUE_FLOAT32))) return;
+    if (!layout->halves && floats_finite(all, rows * layout->packed / value_bytes(VALUE_FLOAT32))) return;
     for (uint64_t row = 0; row < rows && saving->not_finite == UINT64_MAX; row++)
         if (!record_finite(layout, saving->next + row * layout->packed)) saving->not_finite = saving->rounds.own_first + row;
 }
@@ -205,7 +196,8 @@ static void name_fields(const struct npy *npy, char *out, size_t capacity) {
         const struct npy_field *field = &npy->field[i];
         const char *name = field->name[0] ? field->name : "(plain array)";
         at = text_add(out, capacity, at, "%s%s", i ? " " : "", name);
-        if (field->kind != 'u') at = text_add(out, capacity, at, "[%" PRIu32 "]", field->columns);
+        if (field->kind != 'u')
+            at = text_add(out, capacity, at, "[%" PRIu32 "]%s", field->columns, field->kind == 'h' ? " (bfloat16)" : "");
     }
 }
 
@@ -231,7 +223,7 @@ static int check_file(const struct table *table, const struct npy *seen, const c
     if (!table_has_fields(table, seen)) {
         name_fields(seen, has, sizeof has);
         name_fields(&wanted, wants, sizeof wants);
-        return fail("'%s' has the fields %s, this model.dim and optimizer want %s", path, has, wants);
+        return fail("'%s' has the fields %s, this model.dim, precision and optimizer want %s", path, has, wants);
     }
     return 0;
 }

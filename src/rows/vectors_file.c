@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "corpus/kind.h"
 #include "corpus/vocab.h"
+#include "values.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -190,7 +191,8 @@ static int read_npy(struct vectors_file *file, const char *vocabulary) {
         return fail("'%s' has no words: name the vocabulary of its rows (word TAB count, a line a row) behind it", file->path);
     if (npy_open(&file->npy, file->path)) return -1;
     const struct npy_field *weights = npy_find(&file->npy, "weights");
-    if (!weights || weights->kind != 'f') return fail("'%s' has no matrix and no field 'weights' of float32", file->path);
+    if (!weights || weights->kind == 'u')
+        return fail("'%s' has no matrix and no field 'weights' of float32 or bfloat16", file->path);
     if (vocab_read_given(&vocab, vocabulary)) return -1;
     file->rows = file->npy.rows;
     file->dim = weights->columns;
@@ -268,8 +270,9 @@ static int read_text(const struct vectors_file *file, uint64_t row, uint32_t fir
 
 int vectors_file_row(const struct vectors_file *file, uint64_t row, uint32_t first, uint32_t count, float *out) {
     if (file->format == VECTORS_TEXT) return read_text(file, row, first, count, out);
-    if (file->format == VECTORS_NPY)
-        memcpy(out, (const float *)npy_row(&file->npy, npy_find(&file->npy, "weights"), row) + first, count * sizeof *out);
+    const struct npy_field *weights = file->format == VECTORS_NPY ? npy_find(&file->npy, "weights") : NULL;
+    if (weights)
+        values_of_file(weights, npy_row(&file->npy, weights, row), first, count, out);
     else
         memcpy(out, file->map.data + file->starts[row] + first * sizeof *out, count * sizeof *out);
     return 0;

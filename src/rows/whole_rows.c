@@ -10,14 +10,14 @@ static unsigned rank_of(const struct table *table) {
 }
 
 static struct record_layout part_of(const struct table *table, unsigned rank, struct columns *columns) {
-    *columns = ranks_columns(table->whole.dim, ranks_count(table->ranks), rank);
+    *columns = ranks_columns(table->whole.dim, record_grain(&table->whole), ranks_count(table->ranks), rank);
     return record_layout_make(&table->rule, columns->count);
 }
 
 /* Returns the bytes of one rank's part of a record of all columns. */
 static uint64_t part_bytes(const struct record_layout *whole, unsigned ranks, unsigned rank) {
-    return (1 + whole->slots) * value_bytes(VALUE_FLOAT32) * ranks_columns(whole->dim, ranks, rank).count +
-           whole->counted * value_bytes(VALUE_UINT32);
+    uint64_t counts = whole->counted * value_bytes(VALUE_UINT32);
+    return (whole->packed - counts) / whole->dim * ranks_columns(whole->dim, record_grain(whole), ranks, rank).count + counts;
 }
 
 uint64_t whole_rows_bytes(uint64_t chunk, const struct record_layout *whole, unsigned ranks) {

@@ -4,6 +4,8 @@
 #include "base/report.h"
 #include "checkpoint.h"
 #include "config/config.h"
+#include "kernels/rounding.h"
+#include "rows/values.h"
 #include "tables.h"
 
 #include <inttypes.h>
@@ -16,7 +18,7 @@ static int open_table(struct npy *npy, const struct model *model, const char *di
     char *path = file_join(directory, name);
     int result = path ? npy_open(npy, path) : -1;
     const struct npy_field *weights = result ? NULL : npy_find(npy, "weights");
-    if (!result && (!weights || weights->kind != 'f')) result = fail("'%s' has no field 'weights' of float32", path);
+    if (!result && (!weights || weights->kind == 'u')) result = fail("'%s' has no field 'weights' of float32 or bfloat16", path);
     if (!result && npy->rows != model->rows && npy->rows != part)
         result = fail("'%s' has %" PRIu64 " rows, but '%s/vocab.tsv' has %" PRIu64 " words", path, npy->rows,
                       model->directory, model->rows);
@@ -108,16 +110,30 @@ const void *model_table_row(const struct model *model, enum table_side side, con
 
 enum { FIRST_COLUMNS = 4 }; /* compared first, since one draw makes as many */
 
+int model_weights(const struct model *model, enum table_side side, uint64_t row, uint32_t first, uint32_t count, float *out) {
+    const struct npy_field *weights = npy_find(side == TABLE_TARGET ? &model->target : &model->context, "weights");
+    const void *at = model_table_row(model, side, weights, row);
+    if (at) values_of_file(weights, at, first, count, out);
+    return at != NULL;
+}
+
+/* Rounds first weights as a table does that is filled with them. */
+static void keep_as(const struct npy_field *weights, float *values, uint32_t count) {
+    for (uint32_t i = 0; weights->kind == 'h' && i < count; i++) values[i] = bfloat16_value(bfloat16_nearest(values[i]));
+}
+
 int model_is_trained(const struct model *model, enum table_side side, uint64_t row) {
     const struct npy *table = side == TABLE_TARGET ? &model->target : &model->context;
-    const float *weights = model_table_row(model, side, npy_find(table, "weights"), row);
-    float first[FIRST_COLUMNS];
-    if (!weights) return 0;
+    const struct npy_field *weights = npy_find(table, "weights");
+    float first[FIRST_COLUMNS], now[FIRST_COLUMNS];
+    if (!model_table_row(model, side, weights, row)) return 0;
     if (model->mode == MODE_AUTO) return 1;
     for (uint32_t column = 0; column < model->dim; column += FIRST_COLUMNS) {
         uint32_t left = model->dim - column, count = left < FIRST_COLUMNS ? left : FIRST_COLUMNS;
         table_first_weights(&model->first[side], model->seed, side, row, (struct columns){column, count}, first);
-        if (memcmp(weights + column, first, count * sizeof *first)) return 1;
+        keep_as(weights, first, count);
+        model_weights(model, side, row, column, count, now);
+        if (memcmp(now, first, count * sizeof *first)) return 1;
     }
     return 0;
 }

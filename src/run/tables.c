@@ -11,6 +11,8 @@ struct rule_options tables_rule(const struct config *config) {
 #define BY_RULE(name, fallback, lowest, highest, rules, help) .name = config->optimizer_##name,
 #define FLAG(name, rules, help)                               .name = config->optimizer_##name,
 #include "kernels/optimizers.def"
+        .precision = config->model_precision,
+        .state_precision = config->model_state_precision,
         .lr = config->optimizer_lr,
         .clip = config->optimizer_clip,
     };

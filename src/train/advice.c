@@ -43,6 +43,7 @@ void advise_host(const struct planning *p) {
     uint64_t tables = plan->pinned_bytes + plan->plain_bytes, rest = plan->host_needed - tables;
     uint64_t have = plan->host_available, left = have > rest ? have - rest : 0;
     uint32_t dim = tables && left < tables ? fitting_dim(p, (double)left / (double)tables) : 0;
+    const char *halved = planning_fits_halved(p) ? "set model.precision = bfloat16, or " : "";
     char ids[TEXT_BYTES], budget[TEXT_BYTES];
     if (rest > have && rest - plan->stream_pinned <= have)
         say(p, plan->host_needed, "memory", have,
@@ -52,9 +53,9 @@ void advise_host(const struct planning *p) {
     else if (rest > have || (!p->gpu && plan->work_bytes > have / 2))
         say(p, plan->host_needed, "memory", have, "lower train.batch (it is %" PRIu64 ") or corpus.max_vocab", plan->batch);
     else if (dim)
-        say(p, plan->host_needed, "memory", have, "lower model.dim to %" PRIu32 ", or %s", dim, files);
+        say(p, plan->host_needed, "memory", have, "%slower model.dim to %" PRIu32 ", or %s", halved, dim, files);
     else
-        say(p, plan->host_needed, "memory", have, "%s, or lower corpus.max_vocab", files);
+        say(p, plan->host_needed, "memory", have, "%s%s, or lower corpus.max_vocab", halved, files);
 }
 
 /* ---- the GPU ---- */

@@ -81,13 +81,21 @@ static void print_step(const struct plan *plan, const struct config *config, int
         line(to_stdout, "  at most", "unknown: this GPU's copies are not measured (plan and bench measure them where it is)");
 }
 
+/* How the numbers of a field are kept; behind "optimizer state" it says so in three words. */
+static const char *name_of(const struct record_layout *layout, uint32_t field) {
+    int half = layout->field[field].type == VALUE_BFLOAT16;
+    if (field == RECORD_WEIGHTS) return half ? "bfloat16" : "float32";
+    return half ? " in bfloat16" : " in float32";
+}
+
 void planner_print(const struct plan *plan, const struct config *config, int to_stdout) {
     char a[TEXT_BYTES], b[TEXT_BYTES], c[TEXT_BYTES];
     line(to_stdout, "corpus", "%s tokens, %s %s", text_of_count(a, plan->tokens), text_of_count(b, plan->sentences),
          plan->graph ? "walks" : config_lines(config));
-    line(to_stdout, "rows", "%s x %" PRIu32 " float32, %" PRIu32 " %s of optimizer state%s",
-         text_of_count(a, plan->rows), plan->dim, plan->layout.slots, plan->layout.slots == 1 ? "array" : "arrays",
-         plan->layout.counted ? " and a count" : "");
+    const struct record_layout *layout = &plan->layout;
+    line(to_stdout, "rows", "%s x %" PRIu32 " %s, %" PRIu32 " %s of optimizer state%s%s", text_of_count(a, plan->rows), plan->dim,
+         name_of(layout, RECORD_WEIGHTS), layout->slots, layout->slots == 1 ? "array" : "arrays",
+         layout->halves && layout->slots ? name_of(layout, RECORD_STATE) : "", layout->counted ? " and a count" : "");
     if (plan->ranks > 1)
         line(to_stdout, "ranks", "%u share out the columns; what follows is one's of %" PRIu32 " columns, and none has more",
              plan->ranks, plan->columns);

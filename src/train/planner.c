@@ -251,7 +251,8 @@ static void measure_tables(struct planning *p) {
 static void settle_columns(struct planning *p, uint32_t dim) {
     struct plan *plan = p->plan;
     plan->dim = dim;
-    plan->columns = ranks_columns(dim, plan->ranks, 0).count;
+    struct record_layout whole = record_layout_make(&p->rule, dim);
+    plan->columns = ranks_columns(dim, record_grain(&whole), plan->ranks, 0).count;
     plan->layout = record_layout_make(&p->rule, plan->columns);
 }
 
@@ -277,6 +278,13 @@ int planning_fits_host(const struct planning *p, uint32_t dim) {
     settle_columns(&tried, dim);
     measure_host(&tried);
     return plan.host_needed <= plan.host_available;
+}
+
+int planning_fits_halved(const struct planning *p) {
+    struct planning tried = *p;
+    if (!p->machine->ops->halves || p->rule.precision == PRECISION_BFLOAT16) return 0;
+    tried.rule.precision = tried.rule.state_precision = PRECISION_BFLOAT16;
+    return planning_fits_host(&tried, p->plan->dim);
 }
 
 static void add_up(struct planning *p) {

@@ -30,6 +30,9 @@ uint64_t planning_host(const struct estimate *estimate);
 /* Whether the host would hold the same run with so many columns. */
 int planning_fits_host(const struct planning *p, uint32_t dim);
 
+/* Whether the host would hold the same run with rows and state of bfloat16, which are not that yet. */
+int planning_fits_halved(const struct planning *p);
+
 /* The most hot rows with which the budget holds; 0 also where not even none do. */
 uint64_t planning_fitting_rows(const struct planning *p);
 

@@ -1,10 +1,10 @@
 #include "warm_start.h"
 
 #include "base/directory.h"
-#include "base/floats.h"
 #include "base/memory.h"
 #include "base/report.h"
 #include "base/text.h"
+#include "rows/values.h"
 #include "run/tables.h"
 
 #include <inttypes.h>
@@ -173,9 +173,7 @@ static int check_finite(const struct filling *filling, const struct table *table
     const struct record_layout *layout = &table->spec.layout;
     for (uint32_t i = 0; i < layout->fields; i++) {
         const struct record_field *field = &layout->field[i];
-        if (field->type != VALUE_FLOAT32 ||
-            floats_finite((const float *)(const void *)(record + field->packed), field->columns))
-            continue;
+        if (values_finite(field, record + field->packed)) continue;
         return fail("train.from = %s: the %s row of '%s' holds NaN or infinity", filling->grow->config->train_from,
                     table->spec.name, vocab_word(filling->grow->vocab, row, NULL));
     }
@@ -187,9 +185,17 @@ static int take_vector(void *user, const struct table *table, uint64_t row, char
     const struct filling *filling = user;
     uint32_t from = filling->grow->row[row];
     if (!begins_there(filling->grow, table->side, row)) return 0;
-    float *weights = (float *)(void *)(record + table->spec.layout.field[RECORD_WEIGHTS].packed);
+    float weights[COLUMNS_MOST];
     if (vectors_file_row(&filling->grow->vectors, from, table->own.first, table->own.count, weights)) return -1;
+    values_write(table->spec.layout.field[RECORD_WEIGHTS].type, record, weights, table->own.count);
     return check_finite(filling, table, row, record) ? -1 : 1;
+}
+
+/* A row's weights come whatever types the two tables have; to bfloat16 they are rounded to nearest. */
+static void take_weights(const struct filling *filling, const struct table *table, const void *older, char *record) {
+    float weights[COLUMNS_MOST];
+    values_of_file(filling->field, older, table->own.first, table->own.count, weights);
+    values_write(table->spec.layout.field[RECORD_WEIGHTS].type, record, weights, table->own.count);
 }
 
 /* A table_origin's take(), of a run. */
@@ -199,7 +205,7 @@ static int take_row(void *user, const struct table *table, uint64_t row, char *r
     if (!begins_there(filling->grow, table->side, row)) return 0;
     const void *older = model_table_row(&filling->grow->run, table->side, filling->field, from);
     if (filling->state) record_split(&table->whole, &table->spec.layout, table->own.first, 1, older, record);
-    else memcpy(record, (const float *)older + table->own.first, table->own.count * sizeof(float));
+    else take_weights(filling, table, older, record);
     return check_finite(filling, table, row, record) ? -1 : 1;
 }
 
@@ -222,7 +228,7 @@ static int fill_from_run(struct warm_start *grow, struct table *table, struct po
     if (filling.state) filling.field = &npy->field[0];
     struct table_origin origin = {&filling, take_row};
     if (!filling.state && table->side == TABLE_TARGET && table->whole.fields > RECORD_STATE)
-        note("state      begins anew: that of '%s' is of another rule, or counts the steps of its run",
+        note("state      begins anew: that of '%s' is of another rule or precision, or counts the steps of its run",
              grow->config->train_from);
     return table_fill_from(table, &origin, pool);
 }

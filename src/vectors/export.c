@@ -4,14 +4,43 @@
 #include "base/memory.h"
 #include "base/report.h"
 #include "base/text.h"
+#include "kernels/rounding.h"
 #include "run/run_owns.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { CHUNK_BYTES = 4 << 20, NUMBER_BYTES = 24, FILES = 2, NAMES_BYTES = 256, HEADER_BYTES = 512 };
+
+/* ---- numbers ---- */
+
+static const struct type {
+    const char *name, *safetensors;
+    char npy; /* npy.h */
+    uint64_t bytes;
+} types[] = {[EXPORT_F32] = {"f32", "F32", 'f', 4},
+             [EXPORT_BF16] = {"bf16", "BF16", 'h', 2},
+             [EXPORT_F16] = {"f16", "F16", 'e', 2}};
+enum { TYPES = sizeof types / sizeof *types };
+
+int export_type_named(const char *name) {
+    for (int i = 0; i < TYPES; i++)
+        if (!strcmp(name, types[i].name)) return i;
+    return fail_usage("'%.100s' is not a type of export; wanted f32, bf16 or f16", name);
+}
+
+/* The largest number that float16 rounds to a finite one. */
+static const float float16_most = 65519.996f;
+
+static uint16_t float16_of(float value) {
+    _Float16 half = (_Float16)value;
+    uint16_t bits;
+    memcpy(&bits, &half, sizeof bits);
+    return bits;
+}
 
 /* ---- what stands before the rows ---- */
 
@@ -21,7 +50,9 @@ static int words_head(const struct export *export, struct file_writer *writer) {
 
 static int npy_head(const struct export *export, struct file_writer *writer) {
     struct npy npy = {.rows = export->rows, .fields = 1};
-    npy.field[0] = (struct npy_field){.columns = export->model->dim, .kind = 'f'};
+    npy.field[0] = (struct npy_field){.columns = export->model->dim, .kind = types[export->type].npy};
+    if (export->type == EXPORT_BF16)
+        snprintf(npy.field[0].name, sizeof npy.field[0].name, "weights"); /* NumPy has no bfloat16 */
     return npy_write_header(&npy, writer);
 }
 
@@ -35,9 +66,10 @@ static int safetensors_head(const struct export *export, struct file_writer *wri
     char text[HEADER_BYTES];
     size_t n = text_add(
         text, sizeof text, 0,
-        "{\"__metadata__\":{\"rows\":\"in the order of vocab.tsv\"},\"%s\":{\"dtype\":\"F32\",\"shape\":[%" PRIu64
+        "{\"__metadata__\":{\"rows\":\"in the order of vocab.tsv\"},\"%s\":{\"dtype\":\"%s\",\"shape\":[%" PRIu64
         ",%u],\"data_offsets\":[0,%" PRIu64 "]}}",
-        model_view_name(export->view), export->rows, export->model->dim, export->rows * export->model->dim * sizeof(float));
+        model_view_name(export->view), types[export->type].safetensors, export->rows, export->model->dim,
+        export->rows * export->model->dim * types[export->type].bytes);
     const uint64_t length = (n + 7) / 8 * 8;
     memset(text + n, ' ', length - n);
     return file_write(writer, &length, sizeof length) || file_write(writer, text, length) ? -1 : 0;
@@ -54,10 +86,24 @@ struct row {
     uint64_t length, count; /* of the word: its bytes, how often it was met */
     const float *values;    /* [dim] */
     uint32_t dim;
+    enum export_type type;
 };
 
 static int raw_row(struct file_writer *writer, const struct row *row) {
     return file_write(writer, row->values, row->dim * sizeof *row->values);
+}
+
+/* A row in the type that was asked for. */
+static int typed_row(struct file_writer *writer, const struct row *row) {
+    uint16_t halves[COLUMNS_MOST];
+    if (row->type == EXPORT_F32) return raw_row(writer, row);
+    for (uint32_t i = 0; i < row->dim; i++) {
+        if (row->type == EXPORT_F16 && !(fabsf(row->values[i]) <= float16_most))
+            return fail("the vector of '%.100s' holds %g, and f16 ends at 65504; --type=bf16 holds it", row->word,
+                        (double)row->values[i]);
+        halves[i] = row->type == EXPORT_F16 ? float16_of(row->values[i]) : bfloat16_nearest(row->values[i]);
+    }
+    return file_write(writer, halves, row->dim * sizeof *halves);
 }
 
 static int sized_row(struct file_writer *writer, const struct row *row) {
@@ -120,10 +166,10 @@ static const struct format {
     [EXPORT_WORD2VEC_BIN] = {"word2vec-bin", &white_space, {{"", words_head, word_raw_row}}},
     [EXPORT_WORD2VEC_TEXT] = {"word2vec-text", &white_space, {{"", words_head, word_text_row}}},
     [EXPORT_GLOVE_TEXT] = {"glove-text", &white_space, {{"", NULL, word_text_row}}},
-    [EXPORT_NPY] = {"npy", NULL, {{"", npy_head, raw_row}}},
+    [EXPORT_NPY] = {"npy", NULL, {{"", npy_head, typed_row}}},
     [EXPORT_FVECS] = {"fvecs", NULL, {{"", NULL, sized_row}}},
-    [EXPORT_FBIN] = {"fbin", NULL, {{"", fbin_head, raw_row}}},
-    [EXPORT_SAFETENSORS] = {"safetensors", NULL, {{"", safetensors_head, raw_row}}},
+    [EXPORT_FBIN] = {"fbin", NULL, {{"", fbin_head, typed_row}}},
+    [EXPORT_SAFETENSORS] = {"safetensors", NULL, {{"", safetensors_head, typed_row}}},
     [EXPORT_PROJECTOR] = {"projector",
                           &cell_ends,
                           {{"", NULL, tsv_row}, {".metadata.tsv", metadata_head, metadata_row}}},
@@ -161,6 +207,13 @@ static int check_words(const struct export *export, const struct format *format)
     return 0;
 }
 
+/* Formats whose rows are written by type hold any. */
+static int check_type(const struct export *export, const struct format *format) {
+    if (export->type == EXPORT_F32 || format->parts[0].row == typed_row) return 0;
+    return fail_usage("%s holds float32 alone; --type=%s is for npy, fbin and safetensors", format->name,
+                      types[export->type].name);
+}
+
 /* ---- writing ---- */
 
 /* Opens one file of a format. A format of one file can go down a pipe as well. */
@@ -177,10 +230,11 @@ static int open_part(struct file_writer *writer, const struct part *part, const 
     return result;
 }
 
-static int write_rows(const struct model *model, const struct part *parts, int files, struct file_writer *writers,
+static int write_rows(const struct export *export, const struct part *parts, int files, struct file_writer *writers,
                       uint64_t first, uint64_t count, const float *values) {
+    const struct model *model = export->model;
     for (uint64_t id = first; id < first + count; id++, values += model->dim) {
-        struct row row = {.count = model->vocab.counts[id], .values = values, .dim = model->dim};
+        struct row row = {.count = model->vocab.counts[id], .values = values, .dim = model->dim, .type = export->type};
         row.word = vocab_word(&model->vocab, id, &row.length);
         for (int i = 0; i < files; i++)
             if (parts[i].row(writers + i, &row)) return -1;
@@ -199,7 +253,7 @@ static int write_parts(const struct export *export, const struct part *parts, in
         uint64_t count = export->rows - first < chunk ? export->rows - first : chunk;
         if (interrupt_asked()) result = fail("stopped by a signal: '%s' is as it was", writers->path);
         if (!result) model_rows(model, export->view, first, count, values);
-        if (!result) result = write_rows(model, parts, files, writers, first, count, values);
+        if (!result) result = write_rows(export, parts, files, writers, first, count, values);
     }
     free(values);
     return result;
@@ -210,7 +264,7 @@ int export_write(const struct export *export, enum export_format format, const c
     struct file_writer writers[FILES];
     int files = 0, opened = 0;
     while (files < FILES && parts[files].row) files++;
-    int result = check_words(export, &formats[format]);
+    int result = check_type(export, &formats[format]) || check_words(export, &formats[format]) ? -1 : 0;
     while (!result && opened < files && !(result = open_part(&writers[opened], &parts[opened], path, files))) opened++;
     if (!result) result = write_parts(export, parts, files, writers);
     /* The file that was asked for is renamed last: where it is in place, the one beside it is, too. */

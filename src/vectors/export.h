@@ -19,16 +19,21 @@ enum export_format {
     EXPORT_PROJECTOR
 };
 
+/* How numbers are written; bf16 and f16 are rounded to nearest, and bf16 is exact for rows that a run keeps so. */
+enum export_type { EXPORT_F32, EXPORT_BF16, EXPORT_F16 };
+
 /* The rows to write: the first `rows` of a view. */
 struct export {
     const struct model *model;
     enum model_view view;
     uint64_t rows;
+    enum export_type type; /* other than F32 for npy, fbin and safetensors alone */
 };
 
 int export_format_named(const char *name); /* returns -1 after fail_usage(), which lists the names */
-/* Writes the vectors. Refuses a word that the format cannot hold, and a path that cannot be written so. A file that was
- * at the path before is still there after any failure. */
+int export_type_named(const char *name);   /* the same of f32, bf16 and f16 */
+/* Writes the vectors. Refuses a type that the format cannot say, a word or number that it cannot hold, and a path that cannot
+ * be written so. A file that was at the path before is still there after any failure. */
 int export_write(const struct export *export, enum export_format format, const char *path);
 
 #endif

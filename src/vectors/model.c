@@ -26,20 +26,27 @@ static void make_unit(float *row, uint32_t dim) {
     for (uint32_t i = 0; i < dim; i++) row[i] /= length;
 }
 
-/* A row's vectors in the two tables. */
+/* A row's vectors in the two tables: in their mappings, or copies where the tables hold bfloat16. */
 struct vectors {
     const float *target, *context;
+    float copy[2][COLUMNS_MOST];
 };
 
 static int is_list(const struct model *model, uint64_t row) {
     return row >= model_items(model);
 }
 
-static struct vectors vectors_of(const struct model *model, uint64_t row) {
-    const float *target = model_table_row(model, TABLE_TARGET, npy_find(&model->target, "weights"), row);
-    if (is_list(model, row)) return (struct vectors){target, target};
-    const float *context = model_table_row(model, TABLE_CONTEXT, npy_find(&model->context, "weights"), row);
-    return (struct vectors){model->vocab.lists && model->own == 1 ? context : target, context};
+static const float *vector_of(const struct model *model, enum table_side side, uint64_t row, float *copy) {
+    const struct npy_field *weights = npy_find(side == TABLE_TARGET ? &model->target : &model->context, "weights");
+    if (weights->kind == 'f') return model_table_row(model, side, weights, row);
+    return model_weights(model, side, row, 0, model->dim, copy) ? copy : NULL;
+}
+
+static void find_vectors(const struct model *model, uint64_t row, struct vectors *of) {
+    of->context = of->target = vector_of(model, TABLE_TARGET, row, of->copy[0]);
+    if (is_list(model, row)) return;
+    of->context = vector_of(model, TABLE_CONTEXT, row, of->copy[1]);
+    if (model->vocab.lists && model->own == 1) of->target = of->context;
 }
 
 static void add(float *out, const float *row, float length, uint32_t dim) {
@@ -52,10 +59,10 @@ static int adds(const struct model *model, enum table_side side, uint64_t row) {
     return model->mode != MODE_ADJACENCY || model_is_trained(model, side, row);
 }
 
-static void add_vectors(const struct model *model, struct vectors of, uint64_t row, int unit, float *out) {
+static void add_vectors(const struct model *model, const struct vectors *of, uint64_t row, int unit, float *out) {
     memset(out, 0, model->dim * sizeof *out);
-    if (adds(model, TABLE_TARGET, row)) add(out, of.target, unit ? length_of(of.target, model->dim) : 1, model->dim);
-    if (adds(model, TABLE_CONTEXT, row)) add(out, of.context, unit ? length_of(of.context, model->dim) : 1, model->dim);
+    if (adds(model, TABLE_TARGET, row)) add(out, of->target, unit ? length_of(of->target, model->dim) : 1, model->dim);
+    if (adds(model, TABLE_CONTEXT, row)) add(out, of->context, unit ? length_of(of->context, model->dim) : 1, model->dim);
 }
 
 void model_rows(const struct model *model, enum model_view view, uint64_t first, uint64_t count, float *out) {
@@ -63,10 +70,11 @@ void model_rows(const struct model *model, enum model_view view, uint64_t first,
         memcpy(out, model->propagated + first * model->dim, count * model->dim * sizeof *out);
         return;
     }
+    struct vectors of;
     for (uint64_t row = first; row < first + count; row++, out += model->dim) {
-        struct vectors of = vectors_of(model, row);
+        find_vectors(model, row, &of);
         if (view == VIEW_SUM || view == VIEW_NORMSUM)
-            add_vectors(model, of, row, view == VIEW_NORMSUM, out);
+            add_vectors(model, &of, row, view == VIEW_NORMSUM, out);
         else
             memcpy(out, view == VIEW_TARGET ? of.target : of.context, model->dim * sizeof *out);
     }

@@ -64,6 +64,18 @@ def test_ways_of_exchange_make_the_same_bytes(small, kind):
     assert difference(small, "alone", "gpu") < 2e-5
 
 
+@pytest.mark.parametrize("kind", ["norms", "state", "halves of warps", "four quads", "other tiles", "wide one", "held by one",
+                                  "contexts shared out", "contexts shared out, norms"])
+def test_ways_of_exchange_make_the_same_bytes_of_bfloat16(small, kind):
+    keys = {**GPU_RUNS[kind], "model": {**GPU_RUNS[kind]["model"], "precision": "bfloat16"}}
+    config = small.config(train={"steps": 12}, **keys)
+    ways = exchange_ways()
+    train(small, 2, config, "--run.dir=gpu")
+    for way in ways:
+        train(small, 2, config, f"--run.dir={way}", f"--device.exchange={way}", "--memory.depth=3", "--memory.hot_rows=7")
+        assert small.tables(way) == small.tables("gpu")
+
+
 # step_dots_held.cuh: columns of a rank at which the layout of its threads changes, up to the widest rows that are held; contexts of a
 # block from which warps share them, and that four warps hold at a time with rows of 256 columns, of 192 and of up to 144.
 HELD_COLUMNS = [32, 64, 96, 128, 192, 256]

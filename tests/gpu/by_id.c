@@ -38,6 +38,7 @@ struct case_of {
     const char *optimizer;
     uint32_t rows, dim, hot, momentum, amsgrad, centered, count_rows;
     double clip;
+    enum { WHOLE, HALF_WEIGHTS, ALL_HALVES } kept; /* float32; weights of bfloat16; state as well */
 };
 
 static void open_holder(struct holder *h, const struct case_of *c, uint32_t weights, uint32_t state, uint64_t hot) {
@@ -56,6 +57,8 @@ static void open_holder(struct holder *h, const struct case_of *c, uint32_t weig
     options.count_rows = c->count_rows;
     options.amsgrad = c->amsgrad;
     options.centered = c->centered;
+    options.dtype = c->kept ? SPTX_BFLOAT16 : SPTX_FLOAT32;
+    options.state_dtype = c->kept == ALL_HALVES ? SPTX_BFLOAT16 : SPTX_FLOAT32;
     if (c->momentum) options.momentum = 0.9;
     enum sptx_status status = sptx_table_open(h->context, &options, &h->table);
     CHECK(status == SPTX_OK, "%s %s: %s", h->name, c->optimizer, sptx_error(h->context));
@@ -139,12 +142,16 @@ static void announce(struct holder *h, const struct list *list, int narrow) {
 
 /* holders[0] is the CPU's; all others are the GPU's, and must agree to the byte. */
 static void compare(const struct holder *holders, int count, uint64_t values, const struct case_of *c, int operation) {
-    double worst = 0;
+    double worst = 0, apart = 0;
     for (uint64_t i = 0; i < values; i++) {
         double wanted = holders[0].values[i], off = fabs(holders[1].values[i] - wanted) / (1 + fabs(wanted));
         if (!(off <= worst)) worst = off;
+        apart += !(off < 5e-5);
     }
-    CHECK(worst < 5e-5, "%s, %u columns, operation %d: the GPU is %g from the CPU", c->optimizer, c->dim, operation, worst);
+    /* The same draws round bfloat16 on both, so few values end some steps apart. */
+    CHECK(c->kept ? apart <= 0.02 * (double)values && worst < 0.1 : worst < 5e-5,
+          "%s, %u columns%s, operation %d: the GPU is %g from the CPU, and %g of the values are apart", c->optimizer, c->dim,
+          c->kept ? " of bfloat16" : "", operation, worst, apart / (double)values);
     for (int h = 2; h < count; h++)
         CHECK(!memcmp(holders[1].values, holders[h].values, values * sizeof(float)),
               "%s, %u columns, operation %d: %s differs from %s", c->optimizer, c->dim, operation, holders[h].name,
@@ -227,6 +234,14 @@ void test_by_id(void) {
         {.optimizer = "adamax", .rows = 901, .dim = 65, .hot = 451, .count_rows = 1},
         {.optimizer = "asgd", .rows = 800, .dim = 2, .hot = 8, .count_rows = 1},
         {.optimizer = "rprop", .rows = 800, .dim = 1, .hot = 8},
+        {.optimizer = "sgd", .rows = 5000, .dim = 128, .hot = 700, .kept = HALF_WEIGHTS},
+        {.optimizer = "sgd", .rows = 300, .dim = 4, .hot = 300, .momentum = 1, .kept = ALL_HALVES},
+        {.optimizer = "adagrad", .rows = 2000, .dim = 101, .hot = 1, .clip = 0.5, .kept = HALF_WEIGHTS},
+        {.optimizer = "adam", .rows = 1500, .dim = 257, .hot = 500, .count_rows = 1, .kept = ALL_HALVES},
+        {.optimizer = "adam", .rows = 700, .dim = 510, .hot = 10, .amsgrad = 1, .count_rows = 1, .kept = HALF_WEIGHTS},
+        {.optimizer = "adamax", .rows = 2900, .dim = 400, .hot = 290, .count_rows = 1, .kept = ALL_HALVES},
+        {.optimizer = "adamax", .rows = 901, .dim = 65, .hot = 450, .count_rows = 1, .kept = ALL_HALVES},
+        {.optimizer = "sparse_adam", .rows = 700, .dim = 516, .hot = 10, .kept = ALL_HALVES},
     };
     struct sptx_context *cpu = open_context("cpu"), *gpu = open_context("cuda");
     cudaStream_t streams[2];

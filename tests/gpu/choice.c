@@ -276,6 +276,14 @@ static void choose_first_row(struct choice *c) {
     c->first_row = c->machine.placing[0].first_row = between(1, c->rows / 2);
 }
 
+/* Rows of bfloat16, with state of either type. Not with rprop, which magnifies a rounding step where it goes by a sign. */
+static void choose_precision(struct choice *c) {
+    struct rule_options *rule = &c->rule.options;
+    if (rule->rule == RULE_RPROP || !one_in(3)) return;
+    rule->precision = PRECISION_BFLOAT16;
+    rule->state_precision = one_in(2) ? PRECISION_BFLOAT16 : PRECISION_FLOAT32;
+}
+
 /* ---- the whole ---- */
 
 struct choice choice_make(uint64_t seed) {
@@ -305,6 +313,7 @@ struct choice choice_make(uint64_t seed) {
     choose_pool(&c);
     choose_frozen(&c);
     choose_first_row(&c);
+    choose_precision(&c);
     if (!c.source.batch) c.source.batch = c.batch;
     c.summed = most_summed(&c);
     c.places = (double)c.batch * (double)example_most(&c.source).contexts * top_share(&c);
@@ -362,7 +371,7 @@ void choice_describe(const struct choice *c, char *text, size_t capacity) {
     snprintf(
         text, capacity,
         "SPTX_RANDOM_SEED=%llu (%s: %s%s%s, window %u%s, positives %u%s%s, negatives %u by %s%s%s, law %d%s%s%s%s; "
-        "rows %llu, targets from %llu on, sentences %llu to %llu; %s, dim %u, %s; batch %llu of %llu, %u epochs; "
+        "rows %llu, targets from %llu on, sentences %llu to %llu; %s%s, dim %u, %s; batch %llu of %llu, %u epochs; "
         "threads %u, "
         "depth %u, "
         "targets %s/%s hot %llu, contexts %s/%s hot %llu; loss only %u, arrays %u, apart %u, touched %u%s; loss %d of "
@@ -375,7 +384,11 @@ void choice_describe(const struct choice *c, char *text, size_t capacity) {
         s->exclude ? ", excluding" : "", s->distinct ? ", distinct" : "", s->noise,
         s->shuffle_items ? ", items shuffled" : "", c->subsample ? ", subsampled" : "", s->held_out ? ", held out" : "",
         s->stream_on_host ? ", far" : "", (unsigned long long)c->rows, (unsigned long long)c->first_row,
-        (unsigned long long)c->sentences, (unsigned long long)c->longest, c->rule.name, c->dim,
+        (unsigned long long)c->sentences, (unsigned long long)c->longest, c->rule.name,
+        !c->rule.options.precision          ? ""
+        : c->rule.options.state_precision ? ", all bfloat16"
+                                          : ", bfloat16 weights",
+        c->dim,
         c->mean ? "mean" : "sum", (unsigned long long)c->batch, (unsigned long long)s->batch, c->epochs,
         c->machine.threads, c->machine.depth, name_of(t->weights), name_of(t->state), (unsigned long long)t->hot_rows,
         name_of(o->weights), name_of(o->state), (unsigned long long)o->hot_rows, c->loss_only, c->arrays, c->apart,

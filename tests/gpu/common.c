@@ -313,6 +313,7 @@ int tables_open_frozen(struct tables *t, const struct backend_ops *ops, struct b
                                   .rows = rows,
                                   .first_row = placing[side].first_row,
                                   .layout = t->layout,
+                                  .rounding = rounding_of_side(side),
                                   .weights = placing[side].weights,
                                   .state = placing[side].state,
                                   .file_path = path,
@@ -329,15 +330,44 @@ void tables_close(struct tables *t) {
         if (t->side[side]) t->ops->table_close(t->backend, t->side[side]);
 }
 
+/* Returns where a value lies in a packed record. */
+static uint64_t place_of(const struct record_layout *layout, uint32_t part, uint32_t column) {
+    const struct record_field *field = &layout->field[part];
+    return field->packed + column * value_bytes(field->type);
+}
+
+double value_of(const struct record_layout *layout, const char *record, uint32_t part, uint32_t column) {
+    const char *at = record + place_of(layout, part, column);
+    uint16_t kept;
+    float value;
+    if (layout->field[part].type == VALUE_BFLOAT16) {
+        memcpy(&kept, at, sizeof kept);
+        return (double)bfloat16_value(kept);
+    }
+    memcpy(&value, at, sizeof value);
+    return (double)value;
+}
+
+void set_value(const struct record_layout *layout, char *record, uint32_t part, uint32_t column, float value) {
+    char *at = record + place_of(layout, part, column);
+    uint16_t kept = bfloat16_nearest(value);
+    if (layout->field[part].type == VALUE_BFLOAT16) memcpy(at, &kept, sizeof kept);
+    else memcpy(at, &value, sizeof value);
+}
+
+struct rounding rounding_of_side(int side) {
+    return (struct rounding){.seed = 12345, .table = (uint32_t)side};
+}
+
 char *first_records(const struct rule_options *rule, const struct record_layout *layout, uint64_t rows) {
     struct rule_slot slots[RULE_SLOTS];
     char *records = need(rows * layout->packed);
     rule_slots(rule, slots);
     for (uint64_t row = 0; row < rows; row++) {
-        float *at = (float *)(records + row * layout->packed);
-        for (uint32_t i = 0; i < layout->dim; i++) at[i] = random_float() * 0.5f;
+        char *at = records + row * layout->packed;
+        for (uint32_t i = 0; i < layout->dim; i++) set_value(layout, at, 0, i, random_float() * 0.5f);
         for (uint32_t s = 0; s < layout->slots; s++)
-            for (uint32_t i = 0; i < layout->dim; i++) at[(s + 1) * layout->dim + i] = slots[s].initial;
+            for (uint32_t i = 0; i < layout->dim; i++) set_value(layout, at, s + 1, i, slots[s].initial);
     }
     return records;
 }

@@ -103,6 +103,11 @@ int tables_open_frozen(struct tables *t, const struct backend_ops *ops, struct b
                        const struct rule_options *rule, uint32_t dim, uint64_t rows, const struct placing placing[2],
                        const uint32_t *const frozen[2]);
 void tables_close(struct tables *t);
+/* Column `column` of a part of a packed record: part 0 is the weights, the others are slots. A bfloat16 takes the nearest value. */
+double value_of(const struct record_layout *layout, const char *record, uint32_t part, uint32_t column);
+void set_value(const struct record_layout *layout, char *record, uint32_t part, uint32_t column, float value);
+/* Returns how a side's table rounds: the same in all tests. */
+struct rounding rounding_of_side(int side);
 /* Makes first records, which are the same for all tables of a shape; the caller frees them. */
 char *first_records(const struct rule_options *rule, const struct record_layout *layout, uint64_t rows);
 /* Each table takes the rows that it has from records of all rows; and gives them back in their places, where the others stay. */
@@ -131,6 +136,7 @@ void test_blocks(void);
 void test_late_updates(void);
 void test_losses(void);
 void test_frozen(void);
+void test_halves(void);
 void test_stages(void);
 void test_depths(void);
 void test_hogwild(void);

@@ -6,30 +6,54 @@
 
 struct moved {
     double apart, size; /* |lock-free - exact| and |exact|, over all rows of a side */
+    double along;       /* how far lock-free training went on the exact step's way; 1: just as far */
 };
 
 static struct moved moves_of(const float *before, const float *exact, const float *loose, uint64_t count) {
-    struct moved m = {0, 0};
+    struct moved m = {0, 0, 0};
     for (uint64_t i = 0; i < count; i++) {
         double want = (double)exact[i] - (double)before[i], got = (double)loose[i] - (double)before[i];
         m.apart += (got - want) * (got - want);
         m.size += want * want;
+        m.along += got * want;
     }
-    return (struct moved){sqrt(m.apart), sqrt(m.size)};
+    return (struct moved){sqrt(m.apart), sqrt(m.size), m.along / m.size};
 }
+
+/* 1: the tables of lock-free training are bfloat16. Their first weights are the exact step's, which bfloat16 has. */
+static int halves;
 
 /* Makes weights small: logits near zero stay there, so that the gradients do not change while the rows move. */
 static void shrink(char *const records[2], uint64_t count) {
     for (int side = 0; side < 2; side++)
-        for (uint64_t i = 0; i < count; i++) ((float *)records[side])[i] *= 0.1f;
+        for (uint64_t i = 0; i < count; i++) {
+            float *weight = (float *)records[side] + i;
+            *weight *= 0.1f;
+            if (halves) *weight = bfloat16_value(bfloat16_nearest(*weight));
+        }
+}
+
+/* Packs weights as records without state of another precision; and the reverse. */
+static char *packed_of(const struct record_layout *layout, const float *weights, uint64_t rows) {
+    char *records = need(rows * layout->packed);
+    for (uint64_t i = 0; i < rows * layout->dim; i++)
+        set_value(layout, records + i / layout->dim * layout->packed, 0, (uint32_t)(i % layout->dim), weights[i]);
+    return records;
+}
+static float *weights_of(const struct record_layout *layout, const char *records, uint64_t rows) {
+    float *weights = need(rows * layout->dim * sizeof *weights);
+    for (uint64_t i = 0; i < rows * layout->dim; i++)
+        weights[i] = (float)value_of(layout, records + i / layout->dim * layout->packed, 0, (uint32_t)(i % layout->dim));
+    return weights;
 }
 
 /* Checks the bytes over the link. A target is read and added to once at each of its places; twice where a wide row
  * meets its negatives in two turns, and once for two pooled windows that are trained together. */
 static int plausible_link(const struct placing *placing, const struct hogwild_result *result, uint32_t dim,
                           uint64_t places, int pooled) {
-    uint64_t once = 2 * places * ((dim + 3) / 4 * 4) * sizeof(float), least = pooled ? once / 2 : once;
+    uint64_t row = halves ? (dim + 7) / 8 * 16 : (dim + 3) / 4 * 16, once = 2 * places * row, least = pooled ? once / 2 : once;
     if (placing[0].weights == PLACE_GPU) return result->link_bytes == 0;
+    if (halves) return result->link_bytes >= least; /* pooled words are read again before they move */
     if (placing[1].weights == PLACE_GPU) return result->link_bytes >= least && result->link_bytes <= 2 * once;
     return result->link_bytes > 0;
 }
@@ -47,10 +71,14 @@ static void compare_pass(const struct side *exactly, struct backend *gpu, const 
     const struct backend_ops *ops = exactly->ops;
     char name[160];
     struct rule_options rule = options_of(RULE_SGD);
-    struct record_layout layout = layout_of(&rule, dim);
+    struct rule_options loose_rule = rule;
+    if (halves) loose_rule.precision = PRECISION_BFLOAT16;
+    struct record_layout layout = layout_of(&rule, dim), loose_layout = layout_of(&loose_rule, dim);
     char *records[2] = {first_records(&rule, &layout, s->rows), first_records(&rule, &layout, s->rows)};
     shrink(records, s->rows * dim);
     char *after[2] = {need(s->rows * layout.packed), need(s->rows * layout.packed)};
+    char *loose_records[2] = {packed_of(&loose_layout, (float *)records[0], s->rows),
+                              packed_of(&loose_layout, (float *)records[1], s->rows)};
     struct tables exact = {0}, loose = {0};
     struct batch_request all = {0, 0, example_count(s), 0, NULL};
     struct step_request step = {.rule = &rule, .lr = 1e-3};
@@ -60,8 +88,8 @@ static void compare_pass(const struct side *exactly, struct backend *gpu, const 
     snprintf(name, sizeof name, "%s, %s/%s", shape, placing[0].name, placing[1].name);
     int ok = !ops->source(exactly->backend, s) && !backend_cuda.source(gpu, s) &&
              !tables_open(&exact, ops, exactly->backend, &rule, dim, s->rows, PLACES[0]) &&
-             !tables_open(&loose, &backend_cuda, gpu, &rule, dim, s->rows, placing) &&
-             !tables_fill(&exact, (const char *const *)records) && !tables_fill(&loose, (const char *const *)records) &&
+             !tables_open(&loose, &backend_cuda, gpu, &loose_rule, dim, s->rows, placing) &&
+             !tables_fill(&exact, (const char *const *)records) && !tables_fill(&loose, (const char *const *)loose_records) &&
              !ops->make_batch(exactly->backend, 0, &all) && !one_step(&exact, 0, &step) &&
              !ops->result(exactly->backend, 0, &done) && !ops->batch_view(exactly->backend, 0, &view);
     struct hogwild_request request = {.target = loose.side[0],
@@ -81,16 +109,20 @@ static void compare_pass(const struct side *exactly, struct backend *gpu, const 
     for (int side = 0; side < 2 && ok; side++) {
         ok = !ops->table_read(exactly->backend, exact.side[side], 0, s->rows, after[0]) &&
              !backend_cuda.table_read(gpu, loose.side[side], 0, s->rows, after[1]);
-        struct moved m = moves_of((float *)records[side], (float *)after[0], (float *)after[1], s->rows * dim);
-        CHECK(ok && m.size > 0 && m.apart <= 0.02 * m.size,
-              "%s, dim %u: %s rows moved by %.4g, %.4g of it otherwise than exactly", name, dim,
-              side ? "context" : "target", m.size, m.apart);
+        float *got = weights_of(&loose_layout, after[1], s->rows);
+        struct moved m = moves_of((float *)records[side], (float *)after[0], got, s->rows * dim);
+        /* Rounding scatters single values of bfloat16. All together they go where they should. */
+        int near = halves ? fabs(m.along - 1) <= 0.01 + 20 / sqrt((double)(s->rows * dim)) : m.apart <= 0.02 * m.size;
+        CHECK(ok && m.size > 0 && near, "%s, dim %u: %s rows moved by %.4g, %.4g of it otherwise than exactly, %.4g along it", name,
+              dim, side ? "context" : "target", m.size, m.apart, m.along);
+        free(got);
     }
     tables_close(&exact);
     tables_close(&loose);
     for (int i = 0; i < 2; i++) {
         free(records[i]);
         free(after[i]);
+        free(loose_records[i]);
     }
 }
 
@@ -285,6 +317,47 @@ static void compare_trials(const struct trial *first, const struct trial *want, 
           apart, (unsigned long long)counters);
 }
 
+/* Makes a trial's records bfloat16, in the state as well where state_halves says so. */
+static struct trial rounded_trial(const struct trial *of, int state_halves) {
+    struct trial rounded = *of;
+    rounded.rule.precision = PRECISION_BFLOAT16;
+    rounded.rule.state_precision = state_halves ? PRECISION_BFLOAT16 : PRECISION_FLOAT32;
+    rounded.layout = layout_of(&rounded.rule, of->layout.dim);
+    for (int side = 0; side < 2; side++) {
+        rounded.records[side] = need(of->source.rows * rounded.layout.packed);
+        for (uint64_t row = 0; row < of->source.rows; row++)
+            for (uint32_t part = 0; part <= of->layout.slots; part++)
+                for (uint32_t i = 0; i < of->layout.dim; i++)
+                    set_value(&rounded.layout, rounded.records[side] + row * rounded.layout.packed, part, i,
+                              (float)value_of(&of->layout, of->records[side] + row * of->layout.packed, part, i));
+    }
+    return rounded;
+}
+
+/* Rows of bfloat16 go as far as `want` does, all together: rounding scatters single values, by some times their move where that is
+ * small beside them. */
+static void check_rounded_trial(const struct trial *first, const struct trial *want, struct backend *gpu, int state_halves) {
+    struct trial got = rounded_trial(first, state_halves), before = copy_trial(&got);
+    double along = 0, size = 0, moved = 0;
+    got.request.rule = &got.rule;
+    int ok = run_trial(&got, &backend_cuda, gpu);
+    CHECK(ok, "%s, of bfloat16", first->name);
+    for (int side = 0; side < 2 && ok; side++)
+        for (uint64_t i = 0; i < first->source.rows * first->layout.dim; i++) {
+            uint64_t row = i / first->layout.dim, at = row * first->layout.packed, rounded_at = row * got.layout.packed;
+            uint32_t column = (uint32_t)(i % first->layout.dim);
+            double wanted = value_of(&first->layout, want->records[side] + at, 0, column) -
+                            value_of(&first->layout, first->records[side] + at, 0, column);
+            along += wanted * (value_of(&got.layout, got.records[side] + rounded_at, 0, column) -
+                               value_of(&got.layout, before.records[side] + rounded_at, 0, column));
+            size += wanted * wanted, moved += wanted != 0;
+        }
+    CHECK(!ok || fabs(along - size) <= (0.05 + 40 / sqrt(moved + 1)) * size, "%s, of bfloat16: went %.3g of the way", first->name,
+          along / size);
+    free_records(&got);
+    free_records(&before);
+}
+
 void test_hogwild_worker(void) {
     struct backend *cpu = open_or_stop(&backend_cpu, 1), *gpu = open_or_stop(&backend_cuda, 1);
     static const uint64_t vocabularies[] = {8, 20, 300, 3000};
@@ -300,6 +373,7 @@ void test_hogwild_worker(void) {
             int ok = run_trial(&want, &backend_cpu, cpu) && run_trial(&got, &backend_cuda, gpu);
             CHECK(ok, "%s", first.name);
             if (ok) compare_trials(&first, &want, &got, hogwild_is_linear(&first.rule) ? 1e-2 : 3e-4);
+            if (ok) check_rounded_trial(&first, &want, gpu, i % 2);
             free_records(&first);
             free_records(&want);
             free_records(&got);
@@ -345,6 +419,9 @@ static void test_races(struct backend *gpu) {
 void test_hogwild(void) {
     struct backend *gpu = open_or_stop(&backend_cuda, 1);
     test_passes(gpu);
+    halves = 1;
+    test_passes(gpu);
+    halves = 0;
     test_races(gpu);
     backend_cuda.close(gpu);
 }

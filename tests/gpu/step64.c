@@ -12,7 +12,8 @@ struct table64 table64_of(const struct record_layout *layout, uint64_t rows, con
     t.places = need(rows * sizeof *t.places);
     for (uint64_t row = 0; row < rows; row++) {
         for (uint64_t i = 0; i < floats; i++)
-            t.values[row * floats + i] = (double)((const float *)(records + row * layout->packed))[i];
+            t.values[row * floats + i] =
+                value_of(layout, records + row * layout->packed, (uint32_t)(i / layout->dim), (uint32_t)(i % layout->dim));
         if (layout->counted) memcpy(&t.updates[row], records + (row + 1) * layout->packed - 4, 4);
     }
     return t;
@@ -49,6 +50,20 @@ static double dot(const double *x, const double *y, uint64_t dim) {
     return (sum[0] + sum[1]) + (sum[2] + sum[3]);
 }
 
+/* Rounds a row's bfloat16 fields by their draws. */
+static void round_row(const struct table64 *t, uint64_t row, uint64_t global_step) {
+    uint32_t dim = t->layout.dim;
+    for (uint32_t part = 0; part <= t->layout.slots; part++) {
+        double *values = row_of(t, row) + (uint64_t)part * dim;
+        if (t->layout.field[part].type != VALUE_BFLOAT16) continue;
+        for (uint32_t i = 0; i < dim; i++) {
+            struct draw4 drawn = round_draw(&t->rounding, part ? DRAW_ROUND_STATE : DRAW_ROUND_WEIGHTS, global_step, (uint32_t)row,
+                                            i / ROUND_GROUP * ROUND_GROUP, part ? part - 1 : 0);
+            values[i] = (double)bfloat16_value(bfloat16_round((float)values[i], round_bits(drawn, i)));
+        }
+    }
+}
+
 /* Updates the rows of a side, and leaves the gradients zero for the next step. */
 static void update_side(struct table64 *t, const struct step_request *request) {
     uint64_t dim = t->layout.dim;
@@ -58,6 +73,7 @@ static void update_side(struct table64 *t, const struct step_request *request) {
         if (!t->places[row]) continue;
         if (!request->loss_only && !row_has_bit(t->frozen, (uint32_t)row)) {
             rules64_update(request->rule, request->lr, updates, t->places[row], dim, g, w, w + dim);
+            round_row(t, row, request->global_step);
             t->updates[row]++;
         }
         memset(g, 0, dim * sizeof *g);

@@ -13,9 +13,10 @@ struct table64 {
     double *gradients; /* [rows x dim] of the step under way, summed over a row's places; zero between steps */
     uint64_t *places;  /* [rows] in how many places of the batch a row stands; set by the step, too */
     const uint32_t *frozen; /* one bit a row that never changes; NULL: none */
+    struct rounding rounding; /* of bfloat16 fields, which a step rounds as kernels/rounding.h has it */
 };
 
-/* Makes a table of packed float32 records; table64_free() frees what it holds. */
+/* Makes a table of packed records; table64_free() frees what it holds. */
 struct table64 table64_of(const struct record_layout *layout, uint64_t rows, const char *records);
 void table64_free(struct table64 *table);
 /* Returns the first row whose packed record has another count of updates; table->rows where none has or they are not

@@ -16,13 +16,12 @@ static struct distance distance_of(const struct table64 *want, const char *recor
     for (int pass = 0; pass < 2; pass++)
         for (uint64_t row = 0; row < want->rows; row++) {
             const double *x = want->values + row * floats + (uint64_t)part * layout->dim;
-            const float *y = (const float *)(records + row * layout->packed) + (uint64_t)part * layout->dim;
             for (uint32_t i = 0; i < layout->dim; i++) {
                 if (pass == 0) {
                     largest = fmax(largest, fabs(x[i]));
                     continue;
                 }
-                double d = fabs(x[i] - (double)y[i]) / (largest > 0 ? largest : 1);
+                double d = fabs(x[i] - value_of(layout, records + row * layout->packed, part, i)) / (largest > 0 ? largest : 1);
                 if (!(d <= tolerance)) apart++;
                 if (!(d <= worst)) worst = d;
             }
@@ -53,6 +52,21 @@ static char *counted_records(const struct rule_options *rule, const struct recor
  * anywhere. */
 static int by_sign;
 
+/* 1: weights are bfloat16, and state in every other comparison. */
+static int halves, halves_turn;
+
+/* Two computations of a value differ by the rounding of their sums. Where one of them comes to lie on the other side of the place
+ * that the draw decides by, they end a step of bfloat16 apart, which is 1/128 of the value. With other draws half of the values
+ * would be apart. */
+static void check_rounded_part(const struct table64 *want, const char *cpu, const char *gpu, uint32_t part, const char *name) {
+    struct distance c = distance_of(want, cpu, part, tolerance), g = distance_of(want, gpu, part, tolerance);
+    CHECK(c.apart <= 0.1 + 20 * tolerance, "%s part %u of bfloat16: %.3g of the CPU's values apart from float64", name, part,
+          c.apart);
+    CHECK(g.apart <= 5e-3 + 20 * tolerance + 4 * c.apart && (g.worst <= 4.0 / 128 + 4 * c.worst || by_sign),
+          "%s part %u of bfloat16: %.3g of the values apart from float64, by up to %.3g; the CPU's %.3g and %.3g", name, part,
+          g.apart, g.worst, c.apart, c.worst);
+}
+
 /* Rounding may put 0.1% of the GPU's values off, by 0.5% of the largest at most; more only where the CPU is as bad. */
 static void check_part(const struct table64 *want, const char *cpu, const char *gpu, uint32_t part, const char *name) {
     struct distance c = distance_of(want, cpu, part, tolerance), g = distance_of(want, gpu, part, tolerance);
@@ -72,7 +86,8 @@ static void compare_tables(const struct tables *cpu, const struct tables *gpu, c
     for (int side = 0; side < 2; side++) {
         char *a = tables_records(cpu, side, name), *b = tables_records(gpu, side, name), part_name[320];
         snprintf(part_name, sizeof part_name, "%s: %s", name, side ? "context" : "target");
-        for (uint32_t part = 0; part <= cpu->layout.slots; part++) check_part(&want[side], a, b, part, part_name);
+        for (uint32_t part = 0; part <= cpu->layout.slots; part++)
+            (halves ? check_rounded_part : check_part)(&want[side], a, b, part, part_name);
         check_updates(&want[side], a, name);
         check_updates(&want[side], b, name);
         free(a);
@@ -83,7 +98,7 @@ static void compare_tables(const struct tables *cpu, const struct tables *gpu, c
 static void check_result(const struct step_result *cpu, const struct step_result *gpu, double loss, int from_arrays,
                          int rule, const char *name, int step) {
     double near =
-        rule == RULE_RPROP ? 1e-3 : 1e-5; /* rprop: a sum near zero may have changed its sign the step before */
+        rule == RULE_RPROP || halves ? 1e-3 : 1e-5; /* rprop: a sum near zero may have changed its sign the step before */
     CHECK(fabs(gpu->loss - loss) <= near * fabs(loss), "%s: step %d: loss %.9g, float64 %.9g, the CPU's %.9g", name,
           step, gpu->loss, loss, cpu->loss);
     CHECK(cpu->terms == gpu->terms && cpu->pairs == gpu->pairs && cpu->examples == gpu->examples &&
@@ -92,17 +107,26 @@ static void check_result(const struct step_result *cpu, const struct step_result
           (unsigned long long)cpu->terms, (unsigned long long)gpu->pairs, (unsigned long long)cpu->pairs);
 }
 
-static void compare_steps(struct backend *cpu, struct backend *gpu, const struct rule_case *rule, uint32_t dim,
-                          uint64_t rows, const struct placing placing[2], int steps, uint64_t batch, int mean,
-                          const char *batch_name) {
+static struct rule_case rounded_rule(const struct rule_case *rule) {
+    struct rule_case rounded = *rule;
+    if (!halves) return rounded;
+    rounded.options.precision = PRECISION_BFLOAT16;
+    rounded.options.state_precision = halves_turn++ % 2 ? PRECISION_BFLOAT16 : PRECISION_FLOAT32;
+    return rounded;
+}
+
+static void compare_steps(struct backend *cpu, struct backend *gpu, const struct rule_case *of, uint32_t dim, uint64_t rows,
+                          const struct placing placing[2], int steps, uint64_t batch, int mean, const char *batch_name) {
     static const struct placing plain[2] = {{"", PLACE_GPU, PLACE_GPU, 0, 0}, {"", PLACE_GPU, PLACE_GPU, 0, 0}};
     struct tables a = {0}, b = {0};
+    const struct rule_case rounded = rounded_rule(of), *rule = &rounded;
     char name[256];
     struct record_layout layout = layout_of(&rule->options, dim);
     char *records[2] = {counted_records(&rule->options, &layout, rows), counted_records(&rule->options, &layout, rows)};
     struct table64 want[2] = {table64_of(&layout, rows, records[0]), table64_of(&layout, rows, records[1])};
-    for (int side = 0; side < 2; side++) want[side].frozen = frozen[side];
-    snprintf(name, sizeof name, "%s, dim %u, %s/%s hot %llu, %s", rule->name, dim, placing[0].name, placing[1].name,
+    for (int side = 0; side < 2; side++) want[side].frozen = frozen[side], want[side].rounding = rounding_of_side(side);
+    const char *kept = !halves ? "" : rule->options.state_precision ? ", all bfloat16" : ", bfloat16 weights";
+    snprintf(name, sizeof name, "%s%s, dim %u, %s/%s hot %llu, %s", rule->name, kept, dim, placing[0].name, placing[1].name,
              (unsigned long long)placing[0].hot_rows, batch_name);
     if (tables_open_frozen(&a, &backend_cpu, cpu, &rule->options, dim, rows, plain, frozen) ||
         tables_open_frozen(&b, &backend_cuda, gpu, &rule->options, dim, rows, placing, frozen) ||
@@ -139,11 +163,8 @@ out:
     }
 }
 
-void test_steps(void) {
-    static const uint32_t dims[] = {1,   31,  32,  33,  100, 128,  188,  300,  400,  496,  512, 129,
-                                    60,  61,  64,  65,   68,   256,  257,  384,  385, 513, 1000, 1024,
-                                    1025, 2048, 2049, 4096};
-    static const size_t often = 11; /* every 11th of the other combinations has a third of the rules */
+/* Widths from dims[often] on have a third of the rules each. */
+static void compare_widths(const uint32_t *dims, size_t widths, size_t often) {
     struct backend *cpu = open_or_stop(&backend_cpu, 1), *gpu = open_or_stop(&backend_cuda, 1);
     struct rule_case rules[32];
     int count = rule_cases(rules);
@@ -156,7 +177,7 @@ void test_steps(void) {
         if (kind == 2) s.negatives = 36, s.short_repeat = 1;
         if (backend_cpu.source(cpu, &s) || backend_cuda.source(gpu, &s)) CHECK(0, "source");
         for (int r = 0; r < count; r++)
-            for (size_t d = 0; d < sizeof dims / sizeof *dims; d++) {
+            for (size_t d = 0; d < widths; d++) {
                 if (d >= often && r % 3 != kind) continue;
                 compare_steps(cpu, gpu, &rules[r], dims[d], 300, PLACES[((size_t)r + d) % PLACE_PAIRS], 4, 40,
                               (r + (int)d) % 2, kinds[kind]);
@@ -165,6 +186,13 @@ void test_steps(void) {
     backend_cpu.close(cpu);
     backend_cuda.close(gpu);
     corpus_free(&c);
+}
+
+void test_steps(void) {
+    static const uint32_t dims[] = {1,   31,  32,  33,  100, 128,  188,  300,  400,  496,  512, 129,
+                                    60,  61,  64,  65,   68,   256,  257,  384,  385, 513, 1000, 1024,
+                                    1025, 2048, 2049, 4096};
+    compare_widths(dims, sizeof dims / sizeof *dims, 11);
 }
 
 /* Tests blocks of some 80 targets and 60 contexts, more than a warp looks up or holds at a time; ten slots of each are
@@ -453,4 +481,27 @@ void test_frozen(void) {
         for (int side = 0; side < 2; side++) free(bits[side]);
         frozen[0] = frozen[1] = NULL;
     }
+}
+
+/* ---- bfloat16 ---- */
+
+/* Tests that every rule, loss and kind of block rounds as kernels/rounding.h has it: with other draws half of the values would be
+ * apart. Widths are on both sides of what chooses a kernel for bfloat16. */
+void test_halves(void) {
+    static const uint32_t dims[] = {1, 60, 188, 7, 8, 9, 64, 65, 100, 128, 129, 192, 193, 256, 257, 400, 512, 513, 1025, 4096};
+    halves = 1;
+    compare_widths(dims, sizeof dims / sizeof *dims, 3);
+    test_wide_windows();
+    test_pieces();
+    test_turns();
+    test_blocks();
+    test_late_updates();
+    compare_losses(dims, sizeof dims / sizeof *dims, 300, 7);
+    frozen[0] = frozen_of(300, 2), frozen[1] = frozen_of(300, 3);
+    compare_losses(dims, sizeof dims / sizeof *dims, 300, 13);
+    for (int side = 0; side < 2; side++) {
+        free((void *)(uintptr_t)frozen[side]);
+        frozen[side] = NULL;
+    }
+    halves = 0;
 }

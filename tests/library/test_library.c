@@ -22,9 +22,11 @@
 /* The sizes that programs were built against. A struct may grow only at its end; its line here then gets another, with
  * its version. */
 _Static_assert(sizeof(struct sptx_context_options) == 48, "version 1");
-_Static_assert(sizeof(struct sptx_table_options) == 216, "version 1");
+_Static_assert(offsetof(struct sptx_table_options, dtype) == 216, "version 1 ended here");
+_Static_assert(sizeof(struct sptx_table_options) == 224, "after version 1.0");
 _Static_assert(sizeof(struct sptx_ids) == 24, "version 1");
-_Static_assert(sizeof(struct sptx_view) == 48, "version 1");
+_Static_assert(offsetof(struct sptx_view, dtype) == 48, "version 1 ended here");
+_Static_assert(sizeof(struct sptx_view) == 56, "after version 1.0");
 _Static_assert(offsetof(struct sptx_progress, line) == 72, "version 1 ended here");
 _Static_assert(sizeof(struct sptx_progress) == 80, "after version 1.0");
 
@@ -561,6 +563,72 @@ static void contexts_do_not_meet(void **state) {
     }
 }
 
+/* ---- bfloat16 ---- */
+
+static struct sptx_table *open_halves(struct sptx_context *context, uint32_t state_dtype) {
+    struct sptx_table_options options;
+    struct sptx_table *table;
+    sptx_table_defaults(&options, sizeof options);
+    assert_int_equal(options.dtype, SPTX_FLOAT32);
+    options.rows = 10, options.dim = 9, options.optimizer = "adagrad", options.lr = 0.1;
+    options.dtype = SPTX_BFLOAT16, options.state_dtype = state_dtype;
+    if (sptx_table_open(context, &options, &table)) fail_msg("%s", sptx_error(context));
+    return table;
+}
+
+/* What is fetched is what the view holds, and small changes are not lost: of 4,000 stores of 1 + 1/1024, an eighth of a step,
+ * an eighth go up. */
+static void a_table_of_bfloat16(void **state) {
+    struct sptx_context *context = open_cpu(1);
+    struct sptx_table *table = open_halves(context, SPTX_AS_WEIGHTS), *mixed = open_halves(context, SPTX_FLOAT32);
+    struct sptx_view view = {.size = sizeof view};
+    float values[9], out[9], up = 0;
+    assert_int_equal(sptx_table_view(table, "sum", &view), SPTX_OK);
+    assert_int_equal(view.dtype, SPTX_BFLOAT16);
+    assert_int_equal(sptx_table_view(mixed, "sum", &view), SPTX_OK);
+    assert_int_equal(view.dtype, SPTX_FLOAT32);
+    assert_int_equal(sptx_table_view(table, "weights", &view), SPTX_OK);
+    assert_int_equal(view.dtype, SPTX_BFLOAT16);
+    int32_t id = 3;
+    struct sptx_ids ids = narrow(&id, 1);
+    for (int i = 0; i < 9; i++) values[i] = 1 + 1.0f / 1024;
+    for (int call = 0; call < 4000; call++) {
+        assert_int_equal(sptx_store(table, &ids, values, SPTX_HOST, NULL), SPTX_OK);
+        assert_int_equal(sptx_fetch(table, &ids, out, SPTX_HOST, NULL), SPTX_OK);
+        for (int i = 0; i < 9; i++) up += out[i] > 1;
+        for (int i = 0; i < 9; i++) assert_true(out[i] == 1 || out[i] == 1 + 1.0f / 128);
+    }
+    assert_float_equal(up / 36000, 0.125, 0.0055); /* three deviations */
+    const uint16_t *kept = (const uint16_t *)(const void *)((const char *)view.data + 3 * view.stride);
+    for (int i = 0; i < 9; i++) assert_int_equal(kept[i], out[i] > 1 ? 0x3F81 : 0x3F80);
+    sptx_close(context);
+}
+
+static void a_view_of_an_older_program_has_no_bfloat16(void **state) {
+    struct sptx_context *context = open_cpu(1);
+    struct sptx_table *halves = open_halves(context, SPTX_FLOAT32), *floats = open_table(context, 10, 9, "sgd");
+    struct sptx_view view = {.size = offsetof(struct sptx_view, dtype), .dtype = 77};
+    assert_int_equal(sptx_table_view(floats, "weights", &view), SPTX_OK);
+    assert_int_equal(view.dim, 9);
+    assert_int_equal(view.dtype, 77);
+    assert_int_equal(sptx_table_view(halves, "weights", &view), SPTX_USAGE);
+    assert_non_null(strstr(sptx_error(context), "bfloat16"));
+    assert_int_equal(sptx_table_view(halves, "sum", &view), SPTX_OK);
+    sptx_close(context);
+}
+
+static void what_is_no_dtype(void **state) {
+    struct sptx_context *context = open_cpu(1);
+    struct sptx_table_options options;
+    struct sptx_table *table;
+    sptx_table_defaults(&options, sizeof options);
+    options.rows = options.dim = 1;
+    options.dtype = SPTX_AS_WEIGHTS;
+    assert_int_equal(sptx_table_open(context, &options, &table), SPTX_USAGE);
+    assert_non_null(strstr(sptx_error(context), "dtypes"));
+    sptx_close(context);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_failed_open_says_why),
@@ -583,6 +651,9 @@ int main(void) {
         cmocka_unit_test(steps_do_not_wrap),
         cmocka_unit_test(memory_that_is_not_aligned_is_refused),
         cmocka_unit_test(contexts_do_not_meet),
+        cmocka_unit_test(a_table_of_bfloat16),
+        cmocka_unit_test(a_view_of_an_older_program_has_no_bfloat16),
+        cmocka_unit_test(what_is_no_dtype),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -50,6 +50,12 @@ struct model {
     char packed[2][ROWS * 4 * (DIM * 4 + 1)]; /* what was read last */
 };
 
+static void put_weight(char *record, enum value_type type, int column, float value) {
+    uint16_t kept = bfloat16_nearest(value);
+    if (type == VALUE_FLOAT32) memcpy(record + column * (int)sizeof value, &value, sizeof value);
+    else memcpy(record + column * (int)sizeof kept, &kept, sizeof kept);
+}
+
 static void open_model(struct model *m, unsigned threads, const struct rule_options *rule, uint32_t (*frozen)[WORDS],
                        uint32_t seed) {
     struct backend_options options = {.threads = threads, .depth = 1};
@@ -61,7 +67,8 @@ static void open_model(struct model *m, unsigned threads, const struct rule_opti
         memset(m->packed[side], 0, sizeof m->packed[side]);
         for (uint64_t row = 0; row < ROWS; row++)
             for (int i = 0; i < DIM; i++)
-                ((float *)(void *)(m->packed[side] + row * m->layout.packed))[i] = (float)rand() / (float)RAND_MAX - 0.5f;
+                put_weight(m->packed[side] + row * m->layout.packed, m->layout.field[RECORD_WEIGHTS].type, i,
+                           (float)rand() / (float)RAND_MAX - 0.5f);
         assert_int_equal(backend_cpu.table_open(m->backend, &spec, &m->table[side]), 0);
         assert_int_equal(backend_cpu.table_write(m->backend, m->table[side], 0, ROWS, m->packed[side]), 0);
     }
@@ -135,6 +142,7 @@ static void frozen_rows_stay_and_others_get_the_same_bytes(void **state) {
                                          .negative_weight = 2},
                                 .mean = trial % 5 == 0};
         rule.count_rows = trial % 4 && rule_counts(&rule);
+        rule.precision = (int)below(2), rule.state_precision = (int)below(2);
         choose_frozen(frozen);
         open_model(&free_one, 1, &rule, NULL, trial);
         open_model(&frozen_one, 1 + below(3), &rule, frozen, trial);

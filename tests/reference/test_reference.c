@@ -264,7 +264,7 @@ static void compare(struct run *run, const char *name, const struct block *want,
 }
 
 static struct record_layout part_of(const struct run *run, const struct known *known, unsigned rank, struct columns *columns) {
-    *columns = ranks_columns((uint32_t)known->dim, run->ranks->count, rank);
+    *columns = ranks_columns((uint32_t)known->dim, 4, run->ranks->count, rank);
     return record_layout_make(&known->rule, columns->count);
 }
 

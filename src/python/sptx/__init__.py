@@ -19,6 +19,7 @@ from typing import Any
 from ._context import Context
 from ._errors import Error, OutOfMemory, SptxWarning
 from ._fit import fit
+from ._halves import HalfRows
 from ._keyed import KeyedVectors
 from ._library import version as __version__
 from ._run import Progress, Run, train
@@ -26,7 +27,7 @@ from ._table import Table
 from ._views import Rows
 from ._word2vec import Word2Vec
 
-__all__ = ["Context", "Error", "KeyedVectors", "OutOfMemory", "Progress", "Rows", "Run", "SptxWarning", "Table", "Word2Vec",
+__all__ = ["Context", "Error", "HalfRows", "KeyedVectors", "OutOfMemory", "Progress", "Rows", "Run", "SptxWarning", "Table", "Word2Vec",
            "fit", "speedtorch", "torch", "train"]
 
 

@@ -10,6 +10,7 @@ from typing import Any, Optional, Tuple
 import numpy
 
 CPU, CUDA, CUDA_HOST = 1, 2, 3  # DLDeviceType
+BFLOAT = 4  # DLDataTypeCode
 
 
 class DLTensor(ctypes.Structure):
@@ -47,6 +48,12 @@ def offer_to_gpu(capsule: Any, gpu: int) -> Any:
     """Marks a capsule's memory as the GPU's, which reaches that host memory at the same address."""
     tensor = tensor_of(capsule)
     tensor.device_type, tensor.device_id = CUDA, gpu
+    return capsule
+
+
+def say_bfloat16(capsule: Any) -> Any:
+    """Marks a capsule's numbers of 16 bits as bfloat16."""
+    tensor_of(capsule).code = BFLOAT
     return capsule
 
 

@@ -41,7 +41,12 @@ class TableOptions(Structure):
     _fields_ = [  # type: ignore[assignment]
         ("size", c_uint64), ("rows", c_uint64), ("dim", c_uint32), ("weights", c_uint32), ("state", c_uint32),
         ("seed", c_uint32), ("hot_rows", c_uint64), ("optimizer", c_char_p), ("init", c_char_p), ("directory", c_char_p),
-        *((name, c_double) for name in NUMBERS), *((name, c_uint32) for name in FLAGS)]
+        *((name, c_double) for name in NUMBERS), *((name, c_uint32) for name in FLAGS),
+        ("dtype", c_uint32), ("state_dtype", c_uint32)]
+
+
+DTYPES = ("float32", "bfloat16")  # enum sptx_dtype; then that of the weights
+AS_WEIGHTS = 2
 
 
 class Ids(Structure):
@@ -57,7 +62,7 @@ TOKENS_TEXT, TOKENS_NUMBERS, TOKENS_KNOWN = range(3)
 
 class View(Structure):
     _fields_ = [("size", c_uint64), ("data", c_void_p), ("first", c_uint64), ("rows", c_uint64), ("stride", c_uint64),
-                ("dim", c_uint32), ("cuda", c_uint32)]
+                ("dim", c_uint32), ("cuda", c_uint32), ("dtype", c_uint32), ("reserved", c_uint32)]
 
 
 class Progress(Structure):

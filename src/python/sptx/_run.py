@@ -16,6 +16,7 @@ from ._context import Context, Handle, context_for, count_of, text_of
 from ._library import library
 from ._progress import shown
 from ._table import path_of
+from ._halves import HalfRows
 from ._views import NumberedRows, Rows, rows_of
 
 class Words(Sequence):
@@ -115,18 +116,20 @@ class Run(Asked):
         return self._counts(len(self))
 
     @property
-    def target(self) -> Rows:
+    def target(self) -> Union[Rows, HalfRows]:
         """The target vectors in place, [words and lists x dim]: what one usually means by the words' vectors. Read-only.
 
         Where lists have rows of their own (examples.mode = user, which lists and pairs are trained with by themselves), items
         are trained as contexts alone, and this is [lists x dim]: run.target[run.row("list:NAME")] is a list's vector, and
         IndexError is raised for an item, whose vector is that of `context`. Runs of earlier versions, and those with
         examples.own below 1, have target rows of items, too; vectors() takes what was trained.
+
+        With model.precision = bfloat16 this is an sptx.HalfRows: an index gives float32, of the rows that it names.
         """
         return self._view("target")
 
     @property
-    def context(self) -> Rows:
+    def context(self) -> Union[Rows, HalfRows]:
         """The context vectors in place, [words x dim]: no list is a context, but runs of version 1.0 have rows for lists, too."""
         return self._view("context")
 
@@ -310,12 +313,13 @@ class Run(Asked):
         self._context.check_process()
         return handle
 
-    def _view(self, table: str) -> Rows:
+    def _view(self, table: str) -> Union[Rows, HalfRows]:
         handle = self._open()
         view = _library.View(size=ctypes.sizeof(_library.View))
         self._context.call(library.sptx_run_view, handle.pointer, table.encode(), ctypes.byref(view))
         rows = rows_of(handle, view, None, writable=False)
-        return rows.view(NumberedRows) if view.first else rows
+        numbered = rows.view(NumberedRows) if view.first else rows
+        return HalfRows(numbered) if view.dtype else numbered
 
     def _words(self, count: int) -> List[str]:
         return [self._word(row) for row in range(count)]

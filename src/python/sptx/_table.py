@@ -10,13 +10,14 @@ import numpy
 from . import _arrays, _library
 from ._context import Context, Handle, context_for, count_of, number_of, text_of
 from ._errors import Error
-from ._library import PLACES, library
+from ._halves import HalfRows, widened
+from ._library import AS_WEIGHTS, DTYPES, PLACES, library
 from ._options import read_options
 from ._views import Rows, rows_of
 
 
 class Table:
-    """float32 rows of a table that may be larger than a GPU, with their optimizer's state beside them.
+    """Rows of a table that may be larger than a GPU, with their optimizer's state beside them.
 
         books = sptx.Table(rows=10_000_000, dim=128, optimizer="adamax", lr=2e-3)
         x = books.fetch(ids)                 # [*ids.shape, dim]
@@ -38,6 +39,10 @@ class Table:
     hot_rows    rows below this number lie on the GPU, where the others are pinned or in a file
     directory   of working files; None: the current one
     count_rows  bias corrections count each row's own updates (True) or the table's (False, as PyTorch does)
+    dtype       how the values are kept: "float32", or "bfloat16", half the bytes. What goes in and out is float32; what is
+                written is rounded up or down at random, with the chances that make the mean right, so that no small change is
+                lost. The draws are of seed, row and calls before: the same calls give the same bytes. weights are HalfRows then
+    state_dtype the same of the optimizer's state; None: as dtype
     clip        longest gradient of a row that an update names more than once; 0: no bound
     options     of the optimizer, by PyTorch's names: momentum, nesterov, weight_decay, betas (or beta1, beta2), eps,
                 amsgrad, alpha, centered, rho, lr_decay, initial_accumulator_value, lambd, t0, etas, step_sizes
@@ -62,7 +67,7 @@ class Table:
     def __init__(self, rows: int, dim: int, optimizer: str = "sgd", *, lr: Optional[float] = None, weights: str = "pinned",
                  state: str = "pinned", seed: int = 1, init: str = "word2vec", device: Union[str, Context, Any] = "auto",
                  hot_rows: int = 0, directory: Optional[Union[str, "os.PathLike[str]"]] = None, count_rows: bool = True,
-                 clip: float = 0.0, **options: Any) -> None:
+                 clip: float = 0.0, dtype: str = "float32", state_dtype: Optional[str] = None, **options: Any) -> None:
         self._handle: Optional[Handle] = None
         wanted = read_options(optimizer, lr, clip, count_rows, options)
         wanted.rows = count_of(rows, "rows", 64)
@@ -70,13 +75,15 @@ class Table:
         wanted.weights, wanted.state = place_of(weights, "weights"), place_of(state, "state")
         wanted.seed, wanted.hot_rows = count_of(seed, "seed", 32), count_of(hot_rows, "hot_rows", 64)
         wanted.init = text_of(init, "init")
+        wanted.dtype = dtype_of(dtype, "dtype")
+        wanted.state_dtype = AS_WEIGHTS if state_dtype is None else dtype_of(state_dtype, "state_dtype")
         wanted.directory = path_of(directory) if directory is not None else None
         self._context = context = context_for(device)
         handle = Handle(context, library.sptx_table_close)
         context.call(library.sptx_table_open, context._handle, ctypes.byref(wanted), ctypes.byref(handle.pointer))
         self._handle = handle
         self._rows, self._dim, self._optimizer = wanted.rows, wanted.dim, wanted.optimizer.decode()
-        self._places = (weights, state)
+        self._places, self._dtype = (weights, state), dtype
         self._fields = tuple(_library.names(library.sptx_table_field, handle.pointer))
         self._own = self._own_memory()
         self._span = (self._own[0][0], self._own[-1][1]) if self._own else (0, 0)  # from the first of them to the end of the last
@@ -105,6 +112,11 @@ class Table:
     def optimizer(self) -> str:
         """The optimizer's name."""
         return self._optimizer
+
+    @property
+    def dtype(self) -> str:
+        """"float32" or "bfloat16": how the values are kept."""
+        return self._dtype
 
     @property
     def device(self) -> str:
@@ -237,19 +249,19 @@ class Table:
     # ---- in place ----
 
     @property
-    def weights(self) -> Rows:
+    def weights(self) -> Union[Rows, HalfRows]:
         """The rows that lie on the host, in place: an array [rows x dim] (see sptx.Rows), for NumPy as it is, for PyTorch,
         JAX and CuPy through DLPack. Without hot rows it is the whole table. Raises ValueError where all lie on the GPU.
         """
         return self.view("weights")
 
     @property
-    def state(self) -> Dict[str, Rows]:
+    def state(self) -> Dict[str, Union[Rows, HalfRows]]:
         """The optimizer's state by PyTorch's names, each like `weights`."""
         self._open()
         return {field: self.view(field) for field in self._fields[1:]}
 
-    def view(self, field: str) -> Rows:
+    def view(self, field: str) -> Union[Rows, HalfRows]:
         """One of `fields` in place; waits for what was asked before."""
         handle = self._open()
         if not isinstance(field, str) or field not in self._fields:
@@ -257,7 +269,8 @@ class Table:
         view = self._look(field)
         if not view.data:
             raise ValueError("no row's %s lie on the host (weights=%r, state=%r): fetch them" % ((field,) + self._places))
-        return rows_of(handle, view, self._context.gpu, whole=field == "weights")
+        rows = rows_of(handle, view, self._context.gpu, whole=field == "weights")
+        return HalfRows(rows) if view.dtype else rows
 
     def _look(self, field: str) -> _library.View:
         view = _library.View(size=ctypes.sizeof(_library.View))
@@ -269,7 +282,8 @@ class Table:
 
     def save(self, path: Union[str, "os.PathLike[str]"]) -> None:
         """Writes a NumPy file of a structured type: "weights" and the optimizer's state by PyTorch's names. Whole or not at
-        all: an older file stays until the new one is complete. numpy.load(path, mmap_mode="r")["weights"] reads it.
+        all: an older file stays until the new one is complete. numpy.load(path, mmap_mode="r")["weights"] reads it. A field of
+        bfloat16 is called weights_bfloat16 and holds uint16, the upper halves of float32.
 
         Raises OSError where the folder is not there, sptx.Error where writing fails or a row holds infinity or NaN.
         """
@@ -284,13 +298,15 @@ class Table:
 
         The optimizer must be the one whose state the file holds; with optimizer="none" the state is left behind. A plain
         float32 matrix [rows x dim] gives the weights alone, and the state is new. The count of steps is not in the file:
-        with count_rows=False set `steps` to go on.
+        with count_rows=False set `steps` to go on. The dtypes are the file's where none are given.
 
         Raises OSError where the file cannot be read, sptx.Error where it holds something else.
         """
         rows, dim, fields = _read_header(path)
         options.setdefault("init", "zeros")
         options.setdefault("count_rows", "updates" in fields or not fields)
+        if fields and not {"dtype", "state_dtype"} & set(options):
+            options["dtype"], options["state_dtype"] = (DTYPES[any(map(_is_half, some))] for some in (fields[:1], fields[1:]))
         table = cls(rows, dim, optimizer, **options)
         try:
             table._take_file(path, fields)
@@ -314,7 +330,7 @@ class Table:
         if not fields:
             self._store_all(_mapped(path))
         elif self._optimizer == "none":
-            self._store_all(_mapped(path)["weights"])
+            self._store_all(_mapped(path)[fields[0]])
         else:
             handle = self._open()
             self._context.call(library.sptx_table_load, handle.pointer, path_of(path))
@@ -323,7 +339,8 @@ class Table:
         """Rows of a host array of the table's shape, a part at a time."""
         step = max(1, (16 << 20) // (4 * self._dim))
         for first in range(0, self._rows, step):
-            part = numpy.ascontiguousarray(values[first:first + step], dtype=numpy.float32)
+            part = values[first:first + step]
+            part = numpy.ascontiguousarray(widened(part) if part.dtype == numpy.uint16 else part, dtype=numpy.float32)
             self.store(numpy.arange(first, first + len(part)), part)
 
     # ---- the end ----
@@ -352,11 +369,20 @@ class Table:
         handle = self._handle
         if handle is None:
             return "sptx.Table(closed)"
-        return "sptx.Table(%d x %d, %s, lr=%g, weights=%s, state=%s, on %s)" % (
-            (self._rows, self._dim, self._optimizer, library.sptx_table_lr(handle.pointer)) + self._places + (self.device,))
+        kept = "" if self._dtype == "float32" else " " + self._dtype
+        return "sptx.Table(%d x %d%s, %s, lr=%g, weights=%s, state=%s, on %s)" % (
+            (self._rows, self._dim, kept, self._optimizer, library.sptx_table_lr(handle.pointer)) + self._places + (self.device,))
 
     def __reduce__(self) -> Any:
         raise TypeError("a table is not copied or pickled; save() it, and load() it elsewhere")
+
+
+HALF = "_bfloat16"  # how the name of such a field ends in a file
+WEIGHTS = (("weights", numpy.float32), ("weights" + HALF, numpy.uint16))  # a file's first field
+
+
+def _is_half(field: str) -> bool:
+    return field.endswith(HALF)
 
 
 def check_header(file: Any, path: Any) -> None:
@@ -382,8 +408,9 @@ def _read_header(path: Any) -> Tuple[int, int, Tuple[str, ...]]:
             raise Error("'%s' is no NumPy file: %s" % (os.fspath(path), error)) from None
     if there != told:  # compared before a table of that size is opened
         raise Error("'%s' has %d bytes of rows, and its header says %d" % (os.fspath(path), there, told))
-    if dtype.names and "weights" in dtype.names and len(shape) == 1 and dtype["weights"].base == numpy.float32:
-        shape, fields = shape + (dtype["weights"].shape or (1,)), dtype.names
+    weights = dtype.names[0] if dtype.names else ""
+    if len(shape) == 1 and (weights, weights and dtype[weights].base) in WEIGHTS:
+        shape, fields = shape + (dtype[weights].shape or (1,)), dtype.names
     else:
         fields = () if dtype == numpy.float32 else None
     if fields is not None and len(shape) == 2 and 0 < shape[0] <= _library.ROWS_MOST and 0 < shape[1] <= _library.COLUMNS_MOST:
@@ -402,6 +429,12 @@ def place_of(place: Any, what: str) -> int:
     if not isinstance(place, str) or place not in PLACES:
         raise ValueError("%s = %r is none of %s" % (what, place, ", ".join(PLACES)))
     return PLACES.index(place)
+
+
+def dtype_of(dtype: Any, what: str) -> int:
+    if not isinstance(dtype, str) or dtype not in DTYPES:
+        raise ValueError("%s = %r is none of %s" % (what, dtype, ", ".join(DTYPES)))
+    return DTYPES.index(dtype)
 
 
 def path_of(path: Any) -> bytes:

@@ -8,17 +8,21 @@ from . import _dlpack
 from ._context import Handle
 
 
+ITEM_BYTES = (4, 2)  # of a number, by its dtype
+
+
 class _Memory:
     """The memory that an array is made from. Its owner stays open as long as an array over it lives."""
 
     def __init__(self, owner: Handle, view: Any, columns: int, writable: bool) -> None:
         self.owner = owner
-        self.__array_interface__ = {"version": 3, "typestr": "<f4", "data": (view.data, not writable),
-                                    "shape": (view.rows, columns), "strides": (view.stride, 4)}
+        bytes_each = ITEM_BYTES[view.dtype]
+        self.__array_interface__ = {"version": 3, "typestr": "<f4" if bytes_each == 4 else "<u2", "data": (view.data, not writable),
+                                    "shape": (view.rows, columns), "strides": (view.stride, bytes_each)}
 
 
 class Rows(numpy.ndarray):
-    """Rows in place, [rows x dim] float32: a numpy.ndarray over the library's own memory, no copy.
+    """Rows in place, [rows x dim] float32 (uint16 as HalfRows.bits): a numpy.ndarray over the library's own memory, no copy.
 
     Writing to it changes the table; what the table is asked to do shows here at once, once `table.wait()` has returned. It
     stays valid as long as it lives: a table that is closed gives its memory back when the last such array is gone.
@@ -154,5 +158,5 @@ def rows_of(owner: Handle, view: Any, gpu: Optional[int], writable: bool = True,
 
     rows = over(view.dim)
     if whole:
-        rows._records = lambda: over(view.stride // 4)
+        rows._records = lambda: over(view.stride // ITEM_BYTES[view.dtype])
     return rows

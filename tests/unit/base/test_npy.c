@@ -114,6 +114,27 @@ static void plain_round_trip(void **state) {
     npy_close(&npy);
 }
 
+/* A field of bfloat16 is '<u2' in the file, and its name there says what it is. */
+static void bfloat16_round_trip(void **state) {
+    struct npy out = {.rows = 2, .fields = 2}, npy;
+    const char values[2 * (3 * 2 + 4)] = {0, 1, 2, 3, 4, 5};
+    struct file_writer writer;
+    out.field[0] = (struct npy_field){.name = "weights", .columns = 3, .kind = 'h'};
+    out.field[1] = (struct npy_field){.name = "updates", .columns = 1, .kind = 'u'};
+    assert_int_equal(file_writer_open(&writer, path), 0);
+    assert_int_equal(npy_write_header(&out, &writer), 0);
+    file_write(&writer, values, sizeof values);
+    assert_int_equal(file_commit(&writer), 0);
+    assert_int_equal(npy_open(&npy, path), 0);
+    assert_non_null(strstr(npy.map.data + 10, "[('weights_bfloat16', '<u2', (3,)), ('updates', '<u4')]"));
+    assert_int_equal(npy_find(&npy, "weights")->kind, 'h');
+    assert_int_equal(npy_find(&npy, "updates")->offset, 6);
+    assert_int_equal(npy.record, 10);
+    npy_close(&npy);
+    refused_header("{'descr': [('weights', '<u2', (3,))], 'fortran_order': False, 'shape': (2,), }", "_bfloat16");
+    refused_header("{'descr': '<u2', 'fortran_order': False, 'shape': (2, 3), }", "'<u2'");
+}
+
 /* A single column still has a shape, so that NumPy gives a matrix; the data is aligned for every number of rows. */
 static void header_shapes(void **state) {
     for (uint64_t rows = 1; rows < UINT64_MAX / 100; rows *= 10) {
@@ -234,6 +255,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(structured_round_trip, set_up, tear_down),
         cmocka_unit_test_setup_teardown(plain_round_trip, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(bfloat16_round_trip, set_up, tear_down),
         cmocka_unit_test_setup_teardown(header_shapes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(other_writers, set_up, tear_down),
         cmocka_unit_test_setup_teardown(broken_headers, set_up, tear_down),

@@ -11,25 +11,30 @@
 
 #include <cmocka.h>
 
+static void check_columns(uint32_t dim, uint32_t grain, unsigned count) {
+    uint32_t end = 0, groups = (dim + grain - 1) / grain;
+    for (unsigned r = 0; r < count; r++) {
+        struct columns own = ranks_columns(dim, grain, count, r);
+        assert_int_equal(own.first, end);
+        assert_true(own.count >= 1 && own.count <= ranks_columns(dim, grain, count, 0).count);
+        end += own.count;
+        if (groups >= count && end < dim) assert_int_equal(end % grain, 0);
+    }
+    assert_int_equal(end, dim);
+}
+
 static void columns_are_shared_out_whole(void **state) {
     for (uint32_t dim = 1; dim <= 130; dim++)
         for (unsigned count = 1; count <= dim && count <= 40; count++) {
-            uint32_t end = 0, groups = (dim + 3) / 4;
-            for (unsigned r = 0; r < count; r++) {
-                struct columns own = ranks_columns(dim, count, r);
-                assert_int_equal(own.first, end);
-                assert_true(own.count >= 1 && own.count <= ranks_columns(dim, count, 0).count);
-                end += own.count;
-                if (groups >= count && end < dim) assert_int_equal(end % 4, 0);
-            }
-            assert_int_equal(end, dim);
+            check_columns(dim, 4, count);
+            check_columns(dim, 8, count);
         }
 }
 
 static void fifty_over_three(void **state) {
     const struct columns wanted[] = {{0, 20}, {20, 16}, {36, 14}};
     for (unsigned r = 0; r < 3; r++) {
-        struct columns own = ranks_columns(50, 3, r);
+        struct columns own = ranks_columns(50, 4, 3, r);
         assert_int_equal(own.first, wanted[r].first);
         assert_int_equal(own.count, wanted[r].count);
     }
@@ -55,7 +60,7 @@ static void check_records(const struct rule_options *rule, uint32_t dim, unsigne
     uint32_t *from = malloc(words * 4), *to = calloc(words, 4), *own = malloc(words * 4);
     for (uint64_t i = 0; i < words; i++) from[i] = 0x3f800000u + (uint32_t)i;
     for (unsigned r = 0; r < count; r++) {
-        struct columns columns = ranks_columns(dim, count, r);
+        struct columns columns = ranks_columns(dim, record_grain(&whole), count, r);
         struct record_layout part = record_layout_make(rule, columns.count);
         record_split(&whole, &part, columns.first, ROWS, from, own);
         assert_int_equal(own[0], from[columns.first]);

@@ -138,6 +138,26 @@ static void test_fields(void **state) {
     assert_ptr_equal(record_updates(&layout), &layout.field[3]);
 }
 
+/* Where a field is bfloat16 all fields have groups of eight columns; packed records have nothing between their fields. */
+static void test_fields_of_bfloat16(void **state) {
+    struct config config = plain_config();
+    config.optimizer_rule = RULE_ADAM;
+    struct rule_options rule = tables_rule(&config);
+    for (int state_too = 0; state_too < 2; state_too++) {
+        rule.precision = PRECISION_BFLOAT16;
+        rule.state_precision = state_too ? PRECISION_BFLOAT16 : PRECISION_FLOAT32;
+        struct record_layout layout = record_layout_make(&rule, 11);
+        assert_int_equal(16, layout.span);
+        assert_int_equal(8, record_grain(&layout));
+        assert_int_equal(32, record_weights_bytes(&layout));
+        assert_int_equal((state_too ? 64 : 128) + 4, record_state_bytes(&layout));
+        assert_int_equal(VALUE_BFLOAT16, layout.field[RECORD_WEIGHTS].type);
+        assert_int_equal(state_too ? VALUE_BFLOAT16 : VALUE_FLOAT32, record_slot(&layout, 1)->type);
+        assert_int_equal(state_too ? 44 : 66, record_slot(&layout, 1)->packed);
+        assert_int_equal(state_too ? 70 : 114, layout.packed);
+    }
+}
+
 static void test_layout_lit2vec(void **state) { /* the record of RUNS' largest row: 400 columns with Adamax */
     struct config config = plain_config();
     config.optimizer_rule = RULE_ADAMAX;
@@ -575,6 +595,7 @@ int main(void) {
         cmocka_unit_test(test_rule_order),
         cmocka_unit_test(test_layout),
         cmocka_unit_test(test_fields),
+        cmocka_unit_test(test_fields_of_bfloat16),
         cmocka_unit_test(test_layout_lit2vec),
         cmocka_unit_test_setup_teardown(test_unsettled_place, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_file_place_names_its_file, set_up, tear_down),

@@ -323,6 +323,26 @@ static void test_advice_is_enough(void **state) {
     }
 }
 
+/* bfloat16 is advised where it is enough, and where rows are not that already. */
+static void test_bfloat16_is_advised(void **state) {
+    struct planner_machine cpu = cpu_machine();
+    tiny_make(&tiny, 300000, 2000, 12, 1);
+    struct config config = tiny_config(EXAMPLE_WINDOW);
+    config.optimizer_rule = RULE_ADAM;
+    config.model_dim = 400;
+    cpu.host_available = (uint64_t)2 << 30; /* 2 x 300,000 records of 4,800 bytes are 2.7 GiB, half of that in bfloat16 */
+    struct plan plan = plan_for(&config, &cpu);
+    assert_true(!plan.fits && strstr(plan.advice, "set model.precision = bfloat16, or lower model.dim to "));
+    config.model_precision = config.model_state_precision = PRECISION_BFLOAT16;
+    assert_true(plan_for(&config, &cpu).fits);
+    config.model_dim = 1000;
+    plan = plan_for(&config, &cpu);
+    assert_true(!plan.fits && !strstr(plan.advice, "bfloat16"));
+    config.model_precision = config.model_state_precision = PRECISION_FLOAT32;
+    plan = plan_for(&config, &cpu);
+    assert_true(!plan.fits && !strstr(plan.advice, "bfloat16"));
+}
+
 /* The budget is all that is needed, and one byte less; then a hot row more, and one byte less than that. */
 static void test_the_gpu_just_fits(void **state) {
     struct config config = tiny_config(EXAMPLE_LIST);
@@ -533,6 +553,7 @@ int main(void) {
         TEST(test_auto_places),
         TEST(test_gpu_advice),
         TEST(test_advice_is_enough),
+        TEST(test_bfloat16_is_advised),
         cmocka_unit_test(test_floor),
         TEST(test_print),
     };

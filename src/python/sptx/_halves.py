@@ -1,0 +1,83 @@
+"""Rows of bfloat16 in place. NumPy has no such type, so what is looked at comes as float32, and the memory itself as uint16."""
+
+from typing import Any, Iterator, Tuple
+
+import numpy
+
+from . import _dlpack
+from ._views import Rows
+
+
+def widened(bits: Any) -> Any:
+    """float32 of bfloat16's bits, which are the upper halves of float32's: an array, or a number of a number."""
+    return numpy.left_shift(bits, 16, dtype=numpy.uint32).view(numpy.float32)
+
+
+class HalfRows:
+    """Rows of bfloat16 in place, [rows x dim]: what Table.weights and Run.target are where these are kept so.
+
+    An index gives float32, a copy of what was asked for: rows[5], rows[10:20], rows[ids], rows[:, 0]. numpy.asarray(rows) copies
+    all of them, so take large tables in blocks. To write to a table, store() rows: it rounds them.
+
+    bits      the memory itself: sptx.Rows of uint16, the upper halves of float32. Writing to it changes the table
+    bfloat16  the same memory as ml_dtypes' bfloat16, where that package is installed
+    DLPack    offers the memory as bfloat16, as sptx.Rows does: torch.from_dlpack(table.weights)
+    """
+
+    dtype = numpy.dtype(numpy.float32)  # of what an index gives
+
+    def __init__(self, bits: Rows) -> None:
+        self.bits = bits
+
+    @property
+    def bfloat16(self) -> Any:
+        """The memory as an array of ml_dtypes.bfloat16. Raises ImportError where ml_dtypes is not installed."""
+        import ml_dtypes  # type: ignore[import-not-found]
+        return self.bits.view(numpy.ndarray).view(ml_dtypes.bfloat16)
+
+    @property
+    def first(self) -> int:
+        """The table's row at index 0."""
+        return self.bits.first
+
+    @property
+    def shape(self) -> Tuple[int, ...]:
+        """(rows, dim)."""
+        return self.bits.shape
+
+    @property
+    def ndim(self) -> int:
+        """2."""
+        return self.bits.ndim
+
+    @property
+    def size(self) -> int:
+        """Rows times columns."""
+        return self.bits.size
+
+    def __len__(self) -> int:
+        return len(self.bits)
+
+    def __getitem__(self, index: Any) -> Any:
+        bits = self.bits[index]
+        return widened(bits.view(numpy.ndarray) if isinstance(bits, numpy.ndarray) else bits)
+
+    def __setitem__(self, index: Any, values: Any) -> None:
+        raise TypeError("rows of bfloat16 are written by the table's store(), which rounds them; `bits` is the memory itself")
+
+    def __iter__(self) -> Iterator[Any]:
+        return (widened(row) for row in self.bits.view(numpy.ndarray))
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        if copy is False:
+            raise ValueError("rows of bfloat16 become float32 in a copy only")
+        return widened(self.bits.view(numpy.ndarray)).astype(dtype or numpy.float32, copy=False)
+
+    def __dlpack_device__(self) -> Tuple[int, int]:
+        return self.bits.__dlpack_device__()
+
+    def __dlpack__(self, **asked: Any) -> Any:
+        return _dlpack.say_bfloat16(self.bits.__dlpack__(**asked))
+
+    def __repr__(self) -> str:
+        return "sptx.HalfRows(%d x %d, bfloat16)" % self.bits.shape

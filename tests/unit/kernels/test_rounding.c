@@ -1,0 +1,131 @@
+/* The laws of rounding.h: what each value becomes, that the mean is right, and that bits know nothing of their neighbours. */
+#include "kernels/rounding.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+static const uint32_t edges[] = {0, 1, 0x7FFF, 0x8000, 0xFFFE, 0xFFFF};
+enum { EDGES = sizeof edges / sizeof *edges };
+
+/* Every value that bfloat16 has comes back, whatever the random bits are: NaNs as NaNs of the same sign. */
+static void kept_values_stay(void **state) {
+    for (uint32_t kept = 0; kept < 65536; kept++)
+        for (int e = 0; e < EDGES; e++) {
+            uint32_t got = bfloat16_round(bfloat16_value((uint16_t)kept), edges[e]);
+            uint32_t nan = (kept & 0x7FFF) > 0x7F80 ? 0x40 : 0;
+            assert_int_equal(got, kept | nan);
+            assert_int_equal(bfloat16_nearest(bfloat16_value((uint16_t)kept)), kept | nan);
+        }
+}
+
+static void the_ends_of_the_numbers(void **state) {
+    for (int e = 0; e < EDGES; e++)
+        for (uint32_t sign = 0; sign < 2; sign++) {
+            uint32_t minus = sign << 31, high = sign << 15;
+            assert_int_equal(bfloat16_round(float_of_bits(minus), edges[e]), high);                      /* 0 and -0 */
+            assert_int_equal(bfloat16_round(float_of_bits(minus | 0x7F800000), edges[e]), high | 0x7F80); /* infinity */
+            assert_int_equal(bfloat16_round(float_of_bits(minus | 0x7F7FFFFF), edges[e]), high | 0x7F7F); /* largest */
+            assert_int_equal(bfloat16_round(float_of_bits(minus | 0x7FFFFFFF), edges[e]), high | 0x7FFF); /* NaNs */
+            assert_int_equal(bfloat16_round(float_of_bits(minus | 0x7F800001), edges[e]), high | 0x7FC0);
+            assert_int_equal(bfloat16_round(float_of_bits(minus | 0x7F7E8000), edges[e]),
+                             high | (edges[e] >= 0x8000 ? 0x7F7F : 0x7F7E)); /* the last step below the largest */
+            assert_int_equal(bfloat16_round(float_of_bits(minus | 1), edges[e]), high | (edges[e] == 0xFFFF)); /* subnormals */
+            assert_int_equal(bfloat16_round(float_of_bits(minus | 0x007FFFFF), edges[e]), high | (edges[e] ? 0x80 : 0x7F));
+        }
+}
+
+static void nearest_goes_to_even(void **state) {
+    assert_int_equal(bfloat16_nearest(float_of_bits(0x3F808000)), 0x3F80);
+    assert_int_equal(bfloat16_nearest(float_of_bits(0x3F808001)), 0x3F81);
+    assert_int_equal(bfloat16_nearest(float_of_bits(0x3F818000)), 0x3F82);
+    assert_int_equal(bfloat16_nearest(float_of_bits(0x7F7FFFFF)), 0x7F7F);
+}
+
+/* Of all 65,536 random bits exactly as many round up as the part that is cut says, so the mean is exact. */
+static void all_bits_have_the_exact_mean(void **state) {
+    const uint32_t values[] = {0x3DCCCCCD, 0xBE2AAAAB, 0x00000123, 0x7F7EFFFF, 0xC2F6E979};
+    for (unsigned v = 0; v < sizeof values / sizeof *values; v++) {
+        uint32_t up = 0;
+        for (uint32_t random = 0; random < 65536; random++)
+            up += bfloat16_round(float_of_bits(values[v]), random) != values[v] >> 16;
+        assert_int_equal(up, values[v] & 0xFFFF);
+    }
+}
+
+/* ---- the draws ---- */
+
+enum { ROWS = 1 << 12, STEPS = 1 << 6, COLUMNS = 64 };
+
+static uint32_t exact_bits(uint32_t row, uint64_t step, uint32_t column) {
+    const struct rounding r = {7, 0, 0};
+    return round_bits(round_draw(&r, DRAW_ROUND_WEIGHTS, step, row, column, 0), column);
+}
+static uint32_t cheap_bits(uint32_t row, uint64_t step, uint32_t column) {
+    const struct rounding r = {7, 0, 0};
+    uint32_t pair = round_pair(round_row_key(round_step_key(&r, DRAW_ROUND_WEIGHTS, step), row), column / 2);
+    return column & 1 ? pair >> 16 : pair & 0xFFFF;
+}
+
+typedef uint32_t bits_at(uint32_t row, uint64_t step, uint32_t column);
+
+/* Numbers of [-1/2, 1/2): their mean is 0, and so is that of the product of two that know nothing of each other. */
+static double centred(uint32_t bits) {
+    return (bits + 0.5) / 65536 - 0.5;
+}
+
+/* The means of n numbers and of n products lie within 3.5 of their deviations: sqrt(1 / 12) and 1 / 12. */
+static void check_laws(bits_at *bits) {
+    double sum = 0, by_column = 0, by_next = 0, by_row = 0, by_step = 0, n = (double)ROWS * STEPS * COLUMNS;
+    for (uint32_t row = 0; row < ROWS; row++)
+        for (uint32_t step = 0; step < STEPS; step++)
+            for (uint32_t column = 0; column < COLUMNS; column++) {
+                double here = centred(bits(row, step, column));
+                sum += here;
+                by_column += here * centred(bits(row, step, column + 1));
+                by_next += here * centred(bits(row, step, column + 2));
+                by_row += here * centred(bits(row + 1, step, column));
+                by_step += here * centred(bits(row, step + 1, column));
+            }
+    double bound = 3.5 / sqrt(n);
+    assert_true(fabs(sum / n) < bound * sqrt(1.0 / 12));
+    assert_true(fabs(by_column / n) < bound / 12);
+    assert_true(fabs(by_next / n) < bound / 12);
+    assert_true(fabs(by_row / n) < bound / 12);
+    assert_true(fabs(by_step / n) < bound / 12);
+}
+
+static void drawn_bits_know_nothing_of_their_neighbours(void **state) {
+    check_laws(exact_bits);
+    check_laws(cheap_bits);
+}
+
+/* A draw names the column of the whole row, so that ranks draw what one process would. */
+static void ranks_draw_their_own_columns(void **state) {
+    const struct rounding whole = {3, 1, 0}, part = {3, 1, 16};
+    struct draw4 a = round_draw(&whole, DRAW_ROUND_STATE, 5, 9, 24, 2), b = round_draw(&part, DRAW_ROUND_STATE, 5, 9, 8, 2);
+    assert_memory_equal(&a, &b, sizeof a);
+    b = round_draw(&part, DRAW_ROUND_STATE, 5, 9, 8, 1);
+    assert_memory_not_equal(&a, &b, sizeof a);
+}
+
+static void bits_of_a_draw_are_its_halves_in_order(void **state) {
+    struct draw4 drawn = {{0x00010000, 0x00030002, 0x00050004, 0x00070006}};
+    for (uint32_t column = 0; column < 16; column++) assert_int_equal(round_bits(drawn, column), column % 8);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(kept_values_stay),
+        cmocka_unit_test(the_ends_of_the_numbers),
+        cmocka_unit_test(nearest_goes_to_even),
+        cmocka_unit_test(all_bits_have_the_exact_mean),
+        cmocka_unit_test(drawn_bits_know_nothing_of_their_neighbours),
+        cmocka_unit_test(ranks_draw_their_own_columns),
+        cmocka_unit_test(bits_of_a_draw_are_its_halves_in_order),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
