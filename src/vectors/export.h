@@ -16,7 +16,8 @@ enum export_format {
     EXPORT_FVECS,
     EXPORT_FBIN,
     EXPORT_SAFETENSORS,
-    EXPORT_PROJECTOR
+    EXPORT_PROJECTOR,
+    EXPORT_FASTTEXT
 };
 
 /* The rows to write: the first `rows` of a view. */
