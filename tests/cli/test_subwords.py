@@ -200,6 +200,65 @@ def test_rare_pairs_count_as_covered(shared):
     assert shared("evaluate", "run", "--pairs=pairs.txt", "--table=context", expect=None).stdout.split()[-1] == "2/4"
 
 
+# ---- growth: train.from ----
+
+STILL = ("--optimizer.lr=0", "--train.epochs=1", "--overwrite=now")
+
+
+def grow(shared, *keys):
+    """Goes on from a source with a corpus of the same words and a hundred more, and trains nothing."""
+    shared.path("corpus.txt").write_text("\n".join(sentences(1500, seed=2, words=400)) + "\n")
+    return shared("train", "run.ini", *STILL, "--run.dir=grown", *keys)
+
+
+@pytest.mark.parametrize("source", ["run", "model.bin"])
+@pytest.mark.parametrize("keys", [[], ["--train.update=hogwild"]])
+def test_rows_of_words_and_ngrams_go_on(shared, source, keys):
+    before, known = vectors_of(shared, "run"), set(words_of(shared))
+    asked = [shared("nearest", "run", word, "--k=300").stdout for word in ("t1w0", "t1w1234")]
+    shared("export", "run", "--format=fasttext", "--out=model.bin")
+    grow(shared, f"--train.from={source}", *keys)
+    after = dict(zip(words_of(shared, "grown"), numpy.load(exported(shared, "grown"))))
+    common = [word for word in after if word in known]
+    assert 200 < len(common) < len(after)
+    for word in common:
+        assert numpy.allclose(after[word], before[word], rtol=0, atol=1e-6)
+    for word, answers in zip(("t1w0", "t1w1234"), asked):
+        near = [line.split("\t") for line in shared("nearest", "grown", word, "--k=400").stdout.splitlines()]
+        assert [one[0] for one in near if one[0] in known][:3] == [line.split("\t")[0] for line in answers.splitlines()
+                                                                  if line.split("\t")[0] in after][:3]
+
+
+def exported(sptx, run):
+    sptx("export", run, "--format=npy", f"--out={run}.npy")
+    return sptx.path(f"{run}.npy")
+
+
+def test_words_that_had_no_ngrams_keep_their_vectors(shared):
+    shared("train", "run.ini", "--examples.subwords=none", "--run.dir=plain")
+    before = dict(zip(words_of(shared, "plain"), numpy.load(exported(shared, "plain"))))
+    shared("export", "plain", "--format=word2vec-bin", "--out=plain.bin")
+    for source in ("plain", "plain.bin"):
+        grow(shared, f"--train.from={source}", "--model.target_init=zeros")
+        after = dict(zip(words_of(shared, "grown"), numpy.load(exported(shared, "grown"))))
+        assert all(numpy.allclose(after[word], before[word], rtol=1e-5) for word in after if word in before)
+
+
+def test_ngrams_of_other_buckets_do_not_go_on(shared):
+    for keys, wanted in ((["--model.buckets=501"], "set model.buckets = 500"),
+                         (["--examples.subwords=none"], "examples.subwords = 2-4 and model.buckets = 500")):
+        assert wanted in shared.refuses("train", "run.ini", "--run.dir=grown", "--train.from=run", *keys)
+
+
+def test_frozen_rows_stay(shared):
+    before = numpy.load(shared.checkpoint() / "target.npy")["weights"]
+    shared.path("corpus.txt").write_text("\n".join(sentences(1500, seed=2, words=400)) + "\n")
+    shared("train", "run.ini", "--run.dir=grown", "--train.from=run", "--train.freeze=known")
+    after = numpy.load(shared.checkpoint("grown") / "target.npy")["weights"]
+    row = words_of(shared, "grown").index("t1w0")
+    assert (after[row] == before[words_of(shared).index("t1w0")]).all()
+
+
 # ---- bad input ----
 
 @pytest.mark.parametrize("key, value, wanted", [
