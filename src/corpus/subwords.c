@@ -172,6 +172,7 @@ static int order_buckets(struct subwords *s, const struct vocab *vocab) {
     uint64_t used = s->form.in_order ? buckets : part_named(named, buckets, named + buckets);
     if (!s->form.in_order) qsort(named, used, sizeof *named, compare_named);
     s->rows = s->form.used ? used : buckets;
+    s->named = used;
     int result = s->words + s->rows > WORDS_MOST
                      ? fail("%" PRIu64 " words and %" PRIu64 " rows of n-grams are more than %u rows; lower model.buckets", s->words,
                             s->rows, WORDS_MOST)

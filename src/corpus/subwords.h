@@ -6,7 +6,7 @@
  *                                                                                                  (not with `used`)
  *
  * A word's vector is the mean of its own row and of its n-grams' rows; that of a word never seen is the mean of its n-grams'. A
- * bucket that has no row counts as a row of zeros. Characters are those of UTF-8, and a byte that begins none counts as one
+ * bucket that has no row counts as a row of zeros, and one that no word names begins as such. Characters are those of UTF-8, and a byte that begins none counts as one
  * character; an n-gram that a word has twice stands twice among its rows. All this follows from the words, their counts and the form
  * alone, in milliseconds, so nothing of it is stored.
  */
@@ -46,6 +46,7 @@ struct subwords {
     struct subword_form form;
     uint64_t words;   /* of the vocabulary; the first row of a bucket has this number */
     uint64_t rows;    /* of buckets; 0: words have no n-grams */
+    uint64_t named;   /* so many of them, the first ones, are named by a word; with form.in_order they are not told apart, and all count */
     uint64_t *starts; /* [words + 1] where a word's rows begin */
     uint32_t *row;    /* [starts[words]] the word's own row, then those of its n-grams */
     uint32_t *row_of; /* [buckets] the row of each; WORDS_ABSENT: it has none */

@@ -286,7 +286,7 @@ void examples_release(struct examples *examples) {
 }
 
 uint64_t examples_bytes(const struct examples *examples) {
-    uint64_t rows = examples->source.rows;
+    uint64_t rows = examples->source.rows - (examples->source.subwords.starts ? examples->source.target_only : 0);
     return (examples->keep ? rows * sizeof *examples->keep : 0) + (examples->alias ? rows * sizeof *examples->alias : 0) +
            (examples->arcs ? examples->source.walks.arcs * sizeof *examples->arcs : 0);
 }

@@ -94,8 +94,10 @@ static const struct words *words_of(const struct warm_start *grow) {
 static void find_buckets(struct warm_start *grow) {
     const struct subwords *own = &grow->vocab->subwords, *older = &grow->run.vocab.subwords;
     for (uint64_t row = grow->rows; row < vocab_targets(grow->vocab); row++) grow->row[row] = WORDS_ABSENT;
-    for (uint64_t bucket = 0; own->starts && older->starts && bucket < own->form.buckets; bucket++)
-        if (own->row_of[bucket] != WORDS_ABSENT) grow->row[own->row_of[bucket]] = older->row_of[bucket];
+    for (uint64_t bucket = 0; own->starts && older->starts && bucket < own->form.buckets; bucket++) {
+        uint32_t from = older->row_of[bucket], to = own->row_of[bucket];
+        if (to != WORDS_ABSENT && from != WORDS_ABSENT && from < older->words + older->named) grow->row[to] = from;
+    }
 }
 
 static void find_rows(struct warm_start *grow) {
