@@ -167,8 +167,10 @@ static int add_pooled_window(const struct build *build, uint64_t middle, uint64_
     if (!block) return -1;
     uint32_t *contexts = build->blocks->context + block->contexts;
     for (uint64_t i = first; i < end; i++)
-        if ((i == middle) != by_window) add_rows(build, block, p->id[i]);
-        else contexts[block->c++] = p->id[i];
+        if ((i == middle) != by_window)
+            add_rows(build, block, p->id[i]);
+        else
+            contexts[block->c++] = p->id[i];
     block->positives = block->c;
     add_negatives(build, block, p->at[middle], 0, (uint32_t)negatives);
     end_block(build, block);

@@ -186,11 +186,12 @@ static int check_pools(const struct config *c) {
                     "negatives.per = example");
     int subwords = config_subwords(c).max > 0;
     if (subwords && c->examples_mode != MODE_WINDOW && c->examples_mode != MODE_CBOW)
-        return fail("examples.subwords = %s works with examples.mode = window and cbow only, and it is %s; set examples.subwords = none",
+        return fail("examples.subwords = %s works with examples.mode = window and cbow only, and it is %s; set examples.subwords = "
+                    "none",
                     c->examples_subwords, mode);
     if (c->examples_pooled_gradient == POOLED_WHOLE && c->examples_mode != MODE_CBOW && !subwords)
-        return fail("examples.pooled_gradient = whole works with examples.mode = cbow and with examples.subwords only, and the mode is "
-                    "%s",
+        return fail("examples.pooled_gradient = whole works with examples.mode = cbow and with examples.subwords only, and the mode "
+                    "is %s",
                     mode);
     if (c->examples_own < 1 && c->examples_mode != MODE_USER)
         return fail("examples.own = %g weighs a list's own row: it works with examples.mode = user only, and it is %s",

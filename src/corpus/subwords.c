@@ -25,7 +25,8 @@ int subwords_read_lengths(const char *text, struct subword_form *form) {
     const char *dash = strchr(text, '-');
     form->min = form->max = 0;
     if (!strcmp(text, "none")) return 0;
-    if (!dash || read_length(text, dash, &form->min) || read_length(dash + 1, text + strlen(text), &form->max)) return -1;
+    if (!dash || read_length(text, dash, &form->min) || read_length(dash + 1, text + strlen(text), &form->max))
+        return -1;
     return form->min <= form->max ? 0 : -1;
 }
 
@@ -97,7 +98,8 @@ struct gathering {
 
 static int gather(void *user, const char *ngram, uint64_t length, uint32_t bucket) {
     struct gathering *to = user;
-    if (to->count == to->capacity && mem_grow(&to->row, &to->capacity, to->count + 1, sizeof *to->row, "the rows of n-grams"))
+    if (to->count == to->capacity &&
+        mem_grow(&to->row, &to->capacity, to->count + 1, sizeof *to->row, "the rows of n-grams"))
         return -1;
     to->row[to->count++] = bucket;
     return 0;
@@ -146,8 +148,10 @@ static void count_buckets(const struct subwords *s, const struct vocab *vocab, s
 static uint64_t part_named(struct named *named, uint64_t buckets, struct named *spare) {
     uint64_t front = 0, others = 0;
     for (uint64_t i = 0; i < buckets; i++)
-        if (named[i].words) named[front++] = named[i];
-        else spare[others++] = named[i];
+        if (named[i].words)
+            named[front++] = named[i];
+        else
+            spare[others++] = named[i];
     memcpy(named + front, spare, others * sizeof *spare);
     return front;
 }
@@ -173,10 +177,10 @@ static int order_buckets(struct subwords *s, const struct vocab *vocab) {
     if (!s->form.in_order) qsort(named, used, sizeof *named, compare_named);
     s->rows = s->form.used ? used : buckets;
     s->named = used;
-    int result = s->words + s->rows > WORDS_MOST
-                     ? fail("%" PRIu64 " words and %" PRIu64 " rows of n-grams are more than %u rows; lower model.buckets", s->words,
-                            s->rows, WORDS_MOST)
-                     : number_rows(s, named);
+    int result = s->words + s->rows > WORDS_MOST ? fail("%" PRIu64 " words and %" PRIu64
+                                                        " rows of n-grams are more than %u rows; lower model.buckets",
+                                                        s->words, s->rows, WORDS_MOST)
+                                                 : number_rows(s, named);
     free(named);
     return result;
 }
@@ -199,8 +203,8 @@ void subwords_release(struct subwords *s) {
 
 uint64_t subwords_bytes(const struct subwords *s) {
     if (!s->starts) return 0;
-    return (s->words + 1) * sizeof *s->starts + s->starts[s->words] * sizeof *s->row + s->form.buckets * sizeof *s->row_of +
-           s->rows * sizeof *s->counts;
+    return (s->words + 1) * sizeof *s->starts + s->starts[s->words] * sizeof *s->row +
+           s->form.buckets * sizeof *s->row_of + s->rows * sizeof *s->counts;
 }
 
 /* ---- the rows of one word ---- */

@@ -2,13 +2,13 @@
  *
  *   word "where" -> "<where>" -> its n-grams of min..max characters -> FNV-1a of each, modulo `buckets` -> the bucket's row
  *
- *   target table:  | rows of words, by id | rows of buckets that words name, the most named first | the other buckets, in order |
- *                                                                                                  (not with `used`)
+ *   target table:  rows of words, by id | rows of buckets that words name, the most named first | rows of the other buckets
+ *                                                                                               (none of these with `used`)
  *
  * A word's vector is the mean of its own row and of its n-grams' rows; that of a word never seen is the mean of its n-grams'. A
- * bucket that has no row counts as a row of zeros, and one that no word names begins as such. Characters are those of UTF-8, and a byte that begins none counts as one
- * character; an n-gram that a word has twice stands twice among its rows. All this follows from the words, their counts and the form
- * alone, in milliseconds, so nothing of it is stored.
+ * bucket that has no row counts as a row of zeros, and one that no word names begins as such. A character is a byte and all bytes
+ * behind it that go on with a character of UTF-8 (10xxxxxx), whether or not that is valid. An n-gram that a word has twice stands
+ * twice among its rows. All this follows from the words, their counts and the form alone, in milliseconds, so it is not stored.
  */
 #ifndef SPTX_SUBWORDS_H
 #define SPTX_SUBWORDS_H
@@ -21,7 +21,7 @@ struct vocab;
 #define SUBWORDS_END "</s>" /* fastText's mark of a line's end, which has no n-grams */
 enum { SUBWORDS_LONGEST = 255 }; /* characters of an n-gram */
 
-/* Which n-grams words have, and in how many buckets they fall. */
+/* Says which n-grams words have, and in how many buckets they fall. */
 struct subword_form {
     uint32_t min, max; /* characters of an n-gram; max = 0: words have none */
     uint32_t buckets;
@@ -46,7 +46,7 @@ struct subwords {
     struct subword_form form;
     uint64_t words;   /* of the vocabulary; the first row of a bucket has this number */
     uint64_t rows;    /* of buckets; 0: words have no n-grams */
-    uint64_t named;   /* so many of them, the first ones, are named by a word; with form.in_order they are not told apart, and all count */
+    uint64_t named;   /* so many first ones of them are named by a word; all, where form.in_order keeps them from being told apart */
     uint64_t *starts; /* [words + 1] where a word's rows begin */
     uint32_t *row;    /* [starts[words]] the word's own row, then those of its n-grams */
     uint32_t *row_of; /* [buckets] the row of each; WORDS_ABSENT: it has none */

@@ -40,14 +40,18 @@ int fasttext_file_is(const char *path) {
 
 static int check_args(const struct fasttext_args *args, const char *path) {
     if (args->model != FASTTEXT_CBOW && args->model != FASTTEXT_SKIPGRAM)
-        return fail("'%s' was trained to tell labels (fasttext supervised); wanted a model of words: skipgram or cbow", path);
+        return fail("'%s' was trained to tell labels (fasttext supervised); wanted a model of words: skipgram or cbow",
+                    path);
     if (args->dim < 1 || args->dim > COLUMNS_MOST)
         return fail("'%s' has rows of %" PRId32 " columns, wanted 1 to %u", path, args->dim, (unsigned)COLUMNS_MOST);
-    if (args->buckets < 0 || args->min < 0 || args->max < 0 || args->max > SUBWORDS_LONGEST || (args->max && args->min > args->max))
-        return fail("'%s' says n-grams of %" PRId32 " to %" PRId32 " characters in %" PRId32 " buckets, which cannot be", path,
-                    args->min, args->max, args->buckets);
+    if (args->buckets < 0 || args->min < 0 || args->max < 0 || args->max > SUBWORDS_LONGEST ||
+        (args->max && args->min > args->max))
+        return fail("'%s' says n-grams of %" PRId32 " to %" PRId32 " characters in %" PRId32
+                    " buckets, which cannot be",
+                    path, args->min, args->max, args->buckets);
     if (args->max && !args->buckets)
-        return fail("'%s' says n-grams of %" PRId32 " to %" PRId32 " characters in no bucket", path, args->min, args->max);
+        return fail("'%s' says n-grams of %" PRId32 " to %" PRId32 " characters in no bucket", path, args->min,
+                    args->max);
     return 0;
 }
 
@@ -56,7 +60,8 @@ static int read_args(struct cursor *cursor, struct fasttext_args *args) {
     if (take(cursor, head, sizeof head) || take(cursor, args, sizeof *args)) return -1;
     if (head[0] != FASTTEXT_MAGIC) return fail("'%s' is no model of fastText", cursor->path);
     if (head[1] != FASTTEXT_VERSION)
-        return fail("'%s' is of version %" PRId32 " of fastText's models, wanted %d", cursor->path, head[1], FASTTEXT_VERSION);
+        return fail("'%s' is of version %" PRId32 " of fastText's models, wanted %d", cursor->path, head[1],
+                    FASTTEXT_VERSION);
     return check_args(args, cursor->path);
 }
 
@@ -72,10 +77,13 @@ static int read_counts(struct cursor *cursor, struct counts *counts) {
     int64_t more[2] = {0, 0};
     if (take(cursor, sizes, sizeof sizes) || take(cursor, more, sizeof more)) return -1;
     *counts = (struct counts){sizes[0], sizes[1], sizes[2], more[0], more[1]};
-    if (counts->labels) return fail("'%s' has %" PRId32 " labels; wanted a model of words alone", cursor->path, counts->labels);
-    if (counts->pruned != -1) return fail("'%s' was pruned (fasttext quantize); wanted the model before that", cursor->path);
+    if (counts->labels)
+        return fail("'%s' has %" PRId32 " labels; wanted a model of words alone", cursor->path, counts->labels);
+    if (counts->pruned != -1)
+        return fail("'%s' was pruned (fasttext quantize); wanted the model before that", cursor->path);
     if (counts->words < 1 || counts->size != counts->words || counts->words > (cursor->end - cursor->at) / 10)
-        return fail("'%s' says %" PRId32 " words of %" PRId32 " entries, which cannot be", cursor->path, counts->words, counts->size);
+        return fail("'%s' says %" PRId32 " words of %" PRId32 " entries, which cannot be", cursor->path, counts->words,
+                    counts->size);
     return 0;
 }
 
@@ -86,8 +94,9 @@ static int read_word(struct cursor *cursor, struct vocab *vocab) {
     if (!end) return cut_off(cursor);
     cursor->at = end + 1;
     if (take(cursor, &count, sizeof count) || take(cursor, &kind, sizeof kind)) return -1;
-    if (count < 0 || kind) return fail("'%s': word %" PRIu64 " counts %" PRId64 " and is of kind %d, wanted a count from 0 on and kind 0",
-                                       cursor->path, vocab->size, count, kind);
+    if (count < 0 || kind)
+        return fail("'%s': word %" PRIu64 " counts %" PRId64 " and is of kind %d, wanted a count from 0 on and kind 0",
+                    cursor->path, vocab->size, count, kind);
     vocab_append(vocab, word, (uint64_t)(end - word), (uint64_t)count);
     return 0;
 }
@@ -95,7 +104,8 @@ static int read_word(struct cursor *cursor, struct vocab *vocab) {
 static int read_words(struct cursor *cursor, const struct counts *counts, struct vocab *vocab) {
     const char *first = cursor->at;
     uint64_t bytes = 0;
-    for (int32_t i = 0; i < counts->words; i++) { /* memory for all words is taken at once, so their bytes are counted before */
+    for (int32_t i = 0; i < counts->words;
+         i++) { /* memory for all words is taken at once, so their bytes are counted before */
         const char *end = memchr(cursor->at, 0, (size_t)(cursor->end - cursor->at));
         if (!end || cursor->end - end < 10) return cut_off(cursor);
         bytes += (uint64_t)(end - cursor->at) + 1;
@@ -117,15 +127,16 @@ static int find_subwords(struct vocab *vocab, const struct fasttext_args *args) 
 /* ---- rows ---- */
 
 /* Finds a matrix of so many rows, *at the byte where they begin. */
-static int find_rows(struct cursor *cursor, const struct fasttext_file *file, const char *called, uint64_t wanted, uint64_t *at) {
+static int find_rows(struct cursor *cursor, const struct fasttext_file *file, const char *called, uint64_t wanted,
+                     uint64_t *at) {
     char quantized = 0;
     int64_t rows = 0, columns = 0;
     if (take(cursor, &quantized, sizeof quantized)) return -1;
     if (quantized) return fail("'%s' is quantized; wanted the model before 'fasttext quantize'", cursor->path);
     if (take(cursor, &rows, sizeof rows) || take(cursor, &columns, sizeof columns)) return -1;
     if (rows < 0 || (uint64_t)rows != wanted || columns != file->args.dim)
-        return fail("'%s' has %" PRId64 " x %" PRId64 " %s numbers, wanted %" PRIu64 " x %" PRId32, cursor->path, rows, columns, called,
-                    wanted, file->args.dim);
+        return fail("'%s' has %" PRId64 " x %" PRId64 " %s numbers, wanted %" PRIu64 " x %" PRId32, cursor->path, rows,
+                    columns, called, wanted, file->args.dim);
     uint64_t bytes = wanted * (uint64_t)columns * sizeof(float);
     if ((uint64_t)(cursor->end - cursor->at) < bytes) return cut_off(cursor);
     *at = (uint64_t)(cursor->at - file->map.data);
@@ -136,7 +147,8 @@ static int find_rows(struct cursor *cursor, const struct fasttext_file *file, co
 static int read_all(struct fasttext_file *file, struct vocab *vocab, const char *path) {
     struct cursor cursor = {file->map.data, file->map.data + file->map.size, path};
     struct counts counts;
-    if (read_args(&cursor, &file->args) || read_counts(&cursor, &counts) || read_words(&cursor, &counts, vocab)) return -1;
+    if (read_args(&cursor, &file->args) || read_counts(&cursor, &counts) || read_words(&cursor, &counts, vocab))
+        return -1;
     file->words = (uint64_t)counts.words;
     file->rows = file->words + (uint64_t)file->args.buckets;
     if (find_rows(&cursor, file, "input", file->rows, &file->input) ||

@@ -40,7 +40,7 @@ static int vose(struct alias *table, double *scaled, uint64_t rows) {
         if (scaled[high] < 1) waiting[small++] = high;
         else waiting[--large] = high;
     }
-    /* What is left is 1 but for rounding. */
+    /* The rows that are left have 1 but for rounding. */
     while (small > 0) small--, table[waiting[small]] = column(1, waiting[small], 0);
     while (large < rows) table[waiting[large]] = column(1, waiting[large], 0), large++;
     free(waiting);

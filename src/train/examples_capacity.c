@@ -172,7 +172,7 @@ static void add_to_batches(struct batches *batches, const struct sums *sums) {
     }
 }
 
-/* What a batch is expected to make, and a margin that a batch exceeds once in 10^9. Expected: the mean batch where the order
+/* Returns what a batch is expected to make, and a margin that a batch exceeds once in 10^9. Expected: the mean batch where the order
  * is drawn, or the corpus is, otherwise the largest in file order. The margin is Bernstein's bound for a sum of draws, which holds
  * also where a few examples are far larger than the others. No example makes more than `largest`. */
 static double capacity_of_kind(const struct example_source *source, const struct batches *batches,

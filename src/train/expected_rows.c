@@ -121,7 +121,7 @@ struct distinct_rows expected_rows_from(const struct expected_rows *t, const str
 
 /* ---- a batch ---- */
 
-/* Of a block's targets, those that are its line's own row: all, or beside a pool one or (examples.own = 0) hardly any. */
+/* Returns how many of a block's targets are its line's own row: all, or beside a pool one or (examples.own = 0) hardly any. */
 static double own_targets(const struct expected_rows *t) {
     const struct example_pool *pool = &t->examples->source.pool;
     if (!(t->lines > 0)) return 0;

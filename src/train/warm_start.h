@@ -36,7 +36,7 @@ void warm_start_release(struct warm_start *grow); /* harmless on a zeroed one */
  * those are. By all ranks together: they must have found the same. */
 int warm_start_match(struct warm_start *grow, const struct vocab *vocab, struct frozen *frozen, struct ranks *ranks);
 
-/* What was found, on stderr. */
+/* Says on stderr what was found. */
 void warm_start_print(const struct warm_start *grow);
 
 /* First values of a table. */

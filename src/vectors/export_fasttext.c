@@ -11,7 +11,8 @@
 static int check_model(const struct export *export) {
     const struct model *model = export->model;
     if (!model->trained.model)
-        return fail("'%s' holds no model of words: fasttext is written of runs with examples.mode = window and cbow", model->directory);
+        return fail("'%s' holds no model of words: fasttext is written of runs with examples.mode = window and cbow",
+                    model->directory);
     if (export->view != VIEW_TARGET)
         return fail("fasttext has both tables in one file, so --table=%s cannot be chosen for it; leave it out",
                     model_view_name(export->view));
@@ -24,7 +25,8 @@ static int check_word(const struct model *model, uint64_t row) {
     uint64_t length;
     const char *word = vocab_word(&model->vocab, row, &length);
     if (!memchr(word, 0, length)) return 0;
-    return fail("word %" PRIu64 " of the vocabulary, '%s', holds a NUL, which fasttext cannot hold; export npy instead", row, word);
+    return fail("word %" PRIu64 " of the vocabulary, '%s', holds a NUL, which fasttext cannot hold; export npy instead",
+                row, word);
 }
 
 /* ---- before the rows ---- */
@@ -78,7 +80,8 @@ static int write_targets(const struct model *model, struct file_writer *writer) 
     for (uint64_t row = 0; row < model->rows; row++)
         if (write_row(model, TABLE_TARGET, (uint32_t)row, writer)) return -1;
     for (uint64_t bucket = 0; bucket < buckets; bucket++)
-        if (write_row(model, TABLE_TARGET, subwords->starts ? subwords->row_of[bucket] : WORDS_ABSENT, writer)) return -1;
+        if (write_row(model, TABLE_TARGET, subwords->starts ? subwords->row_of[bucket] : WORDS_ABSENT, writer))
+            return -1;
     return 0;
 }
 
@@ -91,8 +94,8 @@ static int write_contexts(const struct model *model, struct file_writer *writer)
 
 int export_fasttext(const struct export *export, struct file_writer *writer) {
     const struct model *model = export->model;
-    return check_model(export) || write_args(model, writer) || write_words(model, writer) || write_targets(model, writer) ||
-                   write_contexts(model, writer)
+    return check_model(export) || write_args(model, writer) || write_words(model, writer) ||
+                   write_targets(model, writer) || write_contexts(model, writer)
                ? -1
                : 0;
 }

@@ -18,8 +18,10 @@ static void lengths_are_two_numbers(void **state) {
     assert_int_equal(subwords_read_lengths("1-255", &form), 0);
     assert_int_equal(subwords_read_lengths("none", &form), 0);
     assert_int_equal(form.max, 0);
-    static const char *const wrong[] = {"", "3", "6-3", "0-3", "3-", "-6", "3-256", "3 - 6", "3-6x", "a-b", "3-6-9", "99999999999-3"};
-    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) assert_int_equal(subwords_read_lengths(wrong[i], &form), -1);
+    static const char *const wrong[] = {"",      "3",     "6-3",  "0-3", "3-",    "-6",
+                                        "3-256", "3 - 6", "3-6x", "a-b", "3-6-9", "99999999999-3"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        assert_int_equal(subwords_read_lengths(wrong[i], &form), -1);
 }
 
 static void buckets_are_a_number_or_used(void **state) {
@@ -31,7 +33,8 @@ static void buckets_are_a_number_or_used(void **state) {
     assert_int_equal(form.buckets, 2000000);
     assert_true(form.used);
     static const char *const wrong[] = {"", "0", "-1", "2147483648", "all", "1.5"};
-    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) assert_int_equal(subwords_read_buckets(wrong[i], &form), -1);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        assert_int_equal(subwords_read_buckets(wrong[i], &form), -1);
 }
 
 /* ---- n-grams ---- */
@@ -44,7 +47,8 @@ struct listed {
 
 static int list_ngram(void *user, const char *ngram, uint64_t length, uint32_t bucket) {
     struct listed *to = user;
-    to->used += (size_t)snprintf(to->text + to->used, sizeof to->text - to->used, "%.*s:%u ", (int)length, ngram, bucket);
+    to->used +=
+        (size_t)snprintf(to->text + to->used, sizeof to->text - to->used, "%.*s:%u ", (int)length, ngram, bucket);
     to->count++;
     return 0;
 }
@@ -59,11 +63,13 @@ static const char *ngrams_of(struct listed *listed, uint32_t min, uint32_t max, 
 /* The buckets are those that fasttext 0.9.2 and gensim name. */
 static void ngrams_are_those_of_fasttext(void **state) {
     struct listed listed;
-    assert_string_equal(ngrams_of(&listed, 3, 4, "where"), "<wh:167652 <whe:989715 whe:420941 wher:312621 her:1473420 here:1540811 "
-                                                           "ere:1529033 ere>:1568469 re>:867498 ");
-    assert_string_equal(ngrams_of(&listed, 3, 4, "\xC3\xA9t\xC3\xA9"),
-                        "<\xC3\xA9t:1908133 <\xC3\xA9t\xC3\xA9:59617 \xC3\xA9t\xC3\xA9:187927 \xC3\xA9t\xC3\xA9>:196363 "
-                        "t\xC3\xA9>:1291535 ");
+    assert_string_equal(ngrams_of(&listed, 3, 4, "where"),
+                        "<wh:167652 <whe:989715 whe:420941 wher:312621 her:1473420 here:1540811 "
+                        "ere:1529033 ere>:1568469 re>:867498 ");
+    assert_string_equal(
+        ngrams_of(&listed, 3, 4, "\xC3\xA9t\xC3\xA9"),
+        "<\xC3\xA9t:1908133 <\xC3\xA9t\xC3\xA9:59617 \xC3\xA9t\xC3\xA9:187927 \xC3\xA9t\xC3\xA9>:196363 "
+        "t\xC3\xA9>:1291535 ");
 }
 
 /* A bound alone is no n-gram; all else of one character is. */
