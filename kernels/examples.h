@@ -40,6 +40,21 @@ FN uint32_t example_vectors(const struct example_pool *pool, uint32_t targets) {
     return pool->on && targets ? 1 : targets;
 }
 
+/* The target rows that make up each word, where words share the rows of their n-grams. A window's block is then pooled:
+ *
+ *   by_window   targets                              positives
+ *   0           all rows of the word at the          the kept words of its window
+ *               position
+ *   1           all rows of the kept words of        the word at the position
+ *               its window
+ */
+struct example_subwords {
+    const uint64_t *starts; /* [words + 1] where a word's rows begin; NULL: a word is one row, its own */
+    const uint32_t *rows;   /* [starts[words]] its own row, then those of its n-grams */
+    uint64_t most;          /* rows of a word, at most */
+    int by_window;
+};
+
 /* Returns 1 where a row's bit is set in `bits`: 32 rows to a word, the first in the lowest bit; NULL: none is set. */
 FN int row_has_bit(const uint32_t *bits, uint32_t row) {
     return bits && (bits[row / 32] >> row % 32 & 1);
@@ -49,7 +64,7 @@ FN int row_has_bit(const uint32_t *bits, uint32_t row) {
  *
  *   mode        an example is                            targets               positives
  *   WINDOW      a corpus position (or one of a walk)     the kept words        the word at the position
- *                                                        of its window
+ *                                                        of its window         (with subwords: see above)
  *   LIST        a list; targets_all: a position          a drawn item;         from the list's other items
  *               of a list                                the item there
  *   ADJACENCY   a line, or a list that has a row         the line's first id   from the line's other ids
@@ -63,8 +78,9 @@ struct example_source {
     struct walks walks;             /* length above 0: the corpus is drawn, and its sentences are walks */
     uint64_t first, first_sentence; /* tokens and sentences before these are not at hand: 0, but for walks */
     uint64_t longest; /* tokens of the longest sentence; 0: not known */
-    uint64_t rows;    /* rows of both tables */
-    uint64_t lists;   /* so many of them, at the end, are lists: these are never negatives */
+    uint64_t rows;        /* rows of both tables */
+    uint64_t target_only; /* so many of them, at the end, are lists or n-grams: these are never contexts */
+    struct example_subwords subwords;
     enum example_mode mode;
     uint32_t window;
     int shrink, shuffle_items, shuffle;
@@ -77,7 +93,7 @@ struct example_source {
     uint32_t negatives;
     int per_pair, exclude, distinct;
     enum noise_distribution noise;
-    const struct alias *alias; /* for NOISE_UNIGRAM: [rows], where those of lists are unused */
+    const struct alias *alias; /* for NOISE_UNIGRAM: [rows], where the last `target_only` are unused */
     double log2_rows;          /* for NOISE_LOG_UNIFORM: the logarithm of the rows that are drawn from */
     uint32_t seed;
     uint32_t held_out; /* threshold of 2^32; 0: no example is held out */
@@ -117,6 +133,18 @@ FN uint64_t example_stream_bytes(const struct example_source *s) {
     const struct walks *w = &s->walks;
     if (w->length) return w->arcs * (sizeof *w->neighbours + (w->alias ? sizeof *w->alias : 0));
     return s->tokens * sizeof *s->ids + (s->sentences + 1) * sizeof *s->starts;
+}
+
+/* ---- words of shared rows ---- */
+
+/* Returns 1 where the word at a window's position is its target and the words around it are its positives. */
+FN int example_predicts_window(const struct example_source *s) {
+    return s->subwords.starts && !s->subwords.by_window;
+}
+
+/* Returns how many target rows a word has. */
+FN uint64_t example_rows_of(const struct example_source *s, uint32_t word) {
+    return s->subwords.starts ? portable_load64_at(s->subwords.starts, word + 1) - portable_load64_at(s->subwords.starts, word) : 1;
 }
 
 /* ---- sentences ---- */
@@ -285,7 +313,7 @@ FN void example_positives(const struct example_source *s, const struct example_r
  *
  * Slot s at attempt a takes half s % 2 of the draw with index s / 2 + (a << 20). A draw that is excluded, or (distinct) that
  * an earlier slot of the block has taken, goes to the next attempt; after DRAW_ATTEMPTS the slot is left out. Excluded are, with
- * `exclude`, all targets and positives of the block; of a window only its middle word.
+ * `exclude`, all targets and positives of the block; of a window its positives alone.
  */
 
 /* Makes the draws of a slot and of its neighbour, at an attempt. */
@@ -297,7 +325,7 @@ FN struct draw4 example_negative_draws(const struct example_source *s, uint32_t 
 /* Returns the row that a slot takes from them. */
 FN uint32_t example_negative_of(const struct example_source *s, struct draw4 drawn, uint32_t slot) {
     uint64_t bits = draw_half(drawn, slot);
-    uint64_t rows = s->rows - s->lists;
+    uint64_t rows = s->rows - s->target_only;
     if (s->noise == NOISE_UNIGRAM) return draw_alias(bits, s->alias, rows);
     if (s->noise == NOISE_LOG_UNIFORM) return draw_log_uniform(bits, rows, s->log2_rows);
     return (uint32_t)draw_below(bits, rows);
@@ -340,8 +368,13 @@ FN struct example_sizes example_most(const struct example_source *s) {
     struct example_sizes most;
     uint64_t negatives = s->negatives, positives;
     struct example_row row;
-    if (s->mode == EXAMPLE_WINDOW) {
-        most.targets = 2 * (uint64_t)s->window;
+    if (example_predicts_window(s)) {
+        positives = 2 * (uint64_t)s->window;
+        most.blocks = 1;
+        most.targets = s->subwords.most;
+        most.contexts = most.terms = positives + (s->per_pair ? positives * negatives : negatives);
+    } else if (s->mode == EXAMPLE_WINDOW) {
+        most.targets = 2 * (uint64_t)s->window * (s->subwords.starts ? s->subwords.most : 1);
         most.blocks = s->per_pair ? most.targets : 1;
         most.contexts = most.blocks * (1 + negatives);
         most.terms = (s->pool.on ? most.blocks : most.targets) * (1 + negatives);
@@ -358,16 +391,17 @@ FN struct example_sizes example_most(const struct example_source *s) {
 
 /* Returns 1 where every block has one target. */
 FN int example_one_target(const struct example_source *s) {
-    return s->mode == EXAMPLE_WINDOW ? s->per_pair : !s->pool.on;
+    return s->mode == EXAMPLE_WINDOW ? s->per_pair && !s->pool.on : !s->pool.on;
 }
 
 /* Returns 1 with *most, bounds for `count` examples, where these are near to what a batch really makes: a stage on a
- * GPU is then sized by them, and nothing is counted. Returns 0 otherwise, and always for pools, which are as long as
- * their lists. */
+ * GPU is then sized by them, and nothing is counted. Returns 0 otherwise, and always for pools of lists, which are as long as
+ * their lists, and for words of several rows. */
 FN int example_bound(const struct example_source *s, uint64_t count, struct example_sizes *most) {
     struct example_sizes one = example_most(s);
     int window = s->mode == EXAMPLE_WINDOW;
     uint64_t whole = s->batch > count ? s->batch : count, limit = window ? EXAMPLE_MOST_PADDED : ((uint64_t)1 << 31) - 1;
+    if (s->subwords.starts) return 0;
     if (!window && (s->pool.on || !s->positives || one.contexts - s->positives > EXAMPLE_MOST_NEGATIVES)) return 0;
     if (!count || one.terms > limit / whole || one.contexts > limit / whole) return 0;
     most->blocks = one.blocks * count;

@@ -2,7 +2,7 @@
 # Brings what is missing to build sptx-w2v on Debian or Ubuntu, then says what is there.
 #
 #   scripts/setup.sh            compiler, make, libraries and Open MPI (for training over several processes)
-#   scripts/setup.sh --tests    also cmocka, python3, hnswlib, PyTorch for the CPU, a Chromium without windows (Debian: 98 MB to
+#   scripts/setup.sh --tests    also cmocka, python3, hnswlib, fasttext, PyTorch for the CPU, a Chromium without windows (Debian: 98 MB to
 #                               fetch, for the page of report) and three environments under $BUILD:
 #                               venv (pins: tests/cli/requirements.txt); venv-python (tests/python/requirements.txt), where
 #                               the Python package is tried; venv-torch (requirements-torch.txt there), the same beside PyTorch
@@ -103,6 +103,11 @@ browser_packages() {
     fi
 }
 
+# The peer of words with n-grams. Without it those tests are left out, and say so.
+fasttext_packages() {
+    if ! has_command fasttext && (. /etc/os-release && [ "$ID" = debian ]); then echo fasttext; fi
+}
+
 has_fuzzer() {
     printf 'int LLVMFuzzerTestOneInput(const char *bytes, unsigned long length) { return 0; }\n' |
         clang -x c - -fsanitize=fuzzer,address,undefined -o /dev/null >/dev/null 2>&1
@@ -152,7 +157,7 @@ missing_packages() {
     if [ $fuzz = yes ]; then fuzzer_packages; fi
     if [ $wheel = yes ]; then wheel_packages; fi
     if [ $tests = yes ]; then has_hnswlib || echo python3-hnswlib python3-numpy; fi
-    if [ $tests = yes ]; then torch_packages; browser_packages; fi
+    if [ $tests = yes ]; then torch_packages; browser_packages; fasttext_packages; fi
 }
 
 venv_ready() { # folder pins modules
@@ -241,6 +246,7 @@ show() {
     if [ $tests = yes ]; then
         line hnswlib "$(has_hnswlib && echo found || echo MISSING)"
         line Chromium "$(has_browser && echo found || echo 'not found: the page of report is not tried in a browser')"
+        line fastText "$(has_command fasttext && echo found || echo 'not found: words with n-grams are tried without their peer')"
         line PyTorch "$(has_torch && echo found || echo 'not found: sptx.torch is not tried')"
         line python "$("$build/venv/bin/python" -c 'import gensim, numpy, platform
 print(platform.python_version(), "with gensim", gensim.__version__, "and numpy", numpy.__version__)')"

@@ -77,7 +77,7 @@ static void draw_together(const struct build *build, uint64_t example, uint32_t 
         *drawn++ = both;
         if (s->noise != NOISE_UNIGRAM) continue;
         for (uint32_t i = 0; i < 2; i++)
-            __builtin_prefetch(s->alias + draw_below(draw_half(both, i), s->rows - s->lists));
+            __builtin_prefetch(s->alias + draw_below(draw_half(both, i), s->rows - s->target_only));
     }
 }
 
@@ -145,6 +145,38 @@ static int fill_piece(const struct build *build, const struct strip *strip, uint
     return 0;
 }
 
+/* Appends the rows of a word to the block's targets. */
+static void add_rows(const struct build *build, struct cpu_block *block, uint32_t word) {
+    const struct example_source *s = build->source;
+    uint64_t count = example_rows_of(s, word);
+    memcpy(build->blocks->target + block->targets + block->t, s->subwords.rows + s->subwords.starts[word],
+           count * sizeof *s->subwords.rows);
+    block->t += (uint32_t)count;
+}
+
+/* The block of a window [first, end) around `middle`, whose words have several rows each. */
+static int add_pooled_window(const struct build *build, uint64_t middle, uint64_t first, uint64_t end) {
+    const struct example_source *s = build->source;
+    const struct cpu_piece *p = build->piece;
+    int by_window = s->subwords.by_window;
+    uint64_t around = end - first - 1, rows = by_window ? 0 : example_rows_of(s, p->id[middle]);
+    uint64_t negatives = s->per_pair ? around * s->negatives : s->negatives;
+    for (uint64_t i = first; i < end && by_window; i++)
+        if (i != middle) rows += example_rows_of(s, p->id[i]);
+    struct cpu_block *block = begin_block(build, p->at[middle], rows, (by_window ? 1 : around) + negatives);
+    if (!block) return -1;
+    uint32_t *contexts = build->blocks->context + block->contexts;
+    for (uint64_t i = first; i < end; i++)
+        if ((i == middle) != by_window)
+            add_rows(build, block, p->id[i]);
+        else
+            contexts[block->c++] = p->id[i];
+    block->positives = block->c;
+    add_negatives(build, block, p->at[middle], 0, (uint32_t)negatives);
+    end_block(build, block);
+    return 0;
+}
+
 /* The blocks of the kept word `middle` of the piece. */
 static int add_window(const struct build *build, uint64_t middle, uint32_t width) {
     const struct example_source *s = build->source;
@@ -152,6 +184,7 @@ static int add_window(const struct build *build, uint64_t middle, uint32_t width
     struct cpu_blocks *b = build->blocks;
     uint64_t first = middle > width ? middle - width : 0, end = middle + width + 1;
     if (end > p->count) end = p->count;
+    if (s->subwords.starts && end - first > 1) return add_pooled_window(build, middle, first, end);
     uint32_t t = (uint32_t)(end - first - 1), blocks = s->per_pair ? t : 1, each = s->per_pair ? 1 : t;
     uint64_t next = first;
     if (!t) return 0;

@@ -9,11 +9,21 @@
 
 enum { MOST_ANSWERS = 1000000000 };
 
-static int find_words(const struct model *model, const char *const *words, uint32_t rows[3]) {
+/* The three words: their rows, and vectors of unit length of those that were never seen. */
+struct asked {
+    uint32_t rows[3]; /* DRAW_NONE: a word never seen */
+    float *unseen;    /* [3 x dim] */
+};
+
+static int find_words(const struct model *model, const char *const *words, struct asked *asked) {
+    asked->unseen = mem_alloc(3, model->dim * sizeof *asked->unseen, "three words");
+    if (!asked->unseen) return -1;
     for (int i = 0; i < 3; i++) {
-        int64_t row = model_find(model, answers_view(model), words[i]);
+        float *vector = asked->unseen + (uint64_t)i * model->dim;
+        int64_t row = model_find_or_make(model, answers_view(model), words[i], vector);
         if (row < 0) return -1;
-        rows[i] = (uint32_t)row;
+        if (row == DRAW_NONE) model_make_unit(vector, model->dim);
+        asked->rows[i] = (uint32_t)row;
     }
     return 0;
 }
@@ -27,7 +37,7 @@ static void print_answers(const struct model *model, const uint32_t *ids, const 
     }
 }
 
-static int answer(const struct model *model, const uint32_t rows[3], uint32_t k, const struct config *config) {
+static int answer(const struct model *model, const struct asked *asked, uint32_t k, const struct config *config) {
     struct search search = {.rows = 0};
     uint64_t starts[2] = {0, 0};
     uint32_t banned[3];
@@ -37,7 +47,9 @@ static int answer(const struct model *model, const uint32_t rows[3], uint32_t k,
     if (!query || !scores || !ids ||
         search_open(&search, model, answers_view(model), METRIC_COSINE, answers_rows(model, 0), config))
         goto out;
-    if (!(starts[1] = search_analogy(&search, rows, query, banned))) goto out;
+    int64_t excluded = search_analogy(&search, asked->rows, asked->unseen, query, banned);
+    if (excluded < 0) goto out;
+    starts[1] = (uint64_t)excluded;
     result = search_top(&search, query, 1, k, starts, banned, ids, scores);
     if (!result) print_answers(model, ids, scores, k);
 out:
@@ -56,7 +68,7 @@ int cmd_analogy(int argc, char **argv) {
     struct model model = {.rows = 0};
     struct config config = {.name = NULL};
     uint64_t k = 10;
-    uint32_t rows[3];
+    struct asked asked = {.unseen = NULL};
     int result = -1;
     if (arguments_read(&arguments, "analogy", argc, argv, options, "device, memory") ||
         arguments_number("analogy", "k", k_text, 1, MOST_ANSWERS, &k)) goto out;
@@ -66,9 +78,10 @@ int cmd_analogy(int argc, char **argv) {
         goto out;
     }
     if (arguments_config(&config, 0, NULL, &arguments) || model_open(&model, arguments.given[0])) goto out;
-    if (find_words(&model, arguments.given + 1, rows)) goto out;
-    result = answer(&model, rows, (uint32_t)(k < model.rows ? k : model.rows), &config);
+    if (find_words(&model, arguments.given + 1, &asked)) goto out;
+    result = answer(&model, &asked, (uint32_t)(k < model.rows ? k : model.rows), &config);
 out:
+    free(asked.unseen);
     model_close(&model);
     config_release(&config);
     arguments_release(&arguments);

@@ -20,21 +20,31 @@ struct asking {
     uint64_t searched; /* rows that are searched, from the first on */
     const char *const *words;
     uint64_t count;
-    uint32_t *rows; /* [count] the words' rows */
+    uint32_t *rows; /* [count] the words' rows; DRAW_NONE: a word never seen, which has a vector alone */
+    float *vectors; /* [count x dim] */
 };
 
-/* Looks each word up by id, then by title. All are looked up before anything is printed. */
+/* Looks each word up by id, then by title, then takes the mean of its n-grams. All are looked up before anything is printed. */
+static int find_word(struct asking *asking, uint64_t i) {
+    const struct model *model = &asking->model;
+    const char *word = asking->words[i];
+    float *vector = asking->vectors + i * model->dim;
+    int64_t row = vocab_find(&model->vocab, word, strlen(word));
+    if (row < 0) row = titles_find(&asking->titles, model, word);
+    if (row < 0) row = model_find_or_make(model, asking->query, word, vector);
+    asking->rows[i] = (uint32_t)row;
+    if (row == DRAW_NONE) return 0;
+    if (row < 0 || model_check_row(model, asking->query, (uint64_t)row)) return -1;
+    model_rows(model, asking->query, (uint64_t)row, 1, vector);
+    return 0;
+}
+
 static int find_words(struct asking *asking) {
     asking->rows = mem_alloc(asking->count, sizeof *asking->rows, "queries");
-    if (!asking->rows) return -1;
-    for (uint64_t i = 0; i < asking->count; i++) {
-        const char *word = asking->words[i];
-        int64_t row = vocab_find(&asking->model.vocab, word, strlen(word));
-        if (row < 0) row = titles_find(&asking->titles, &asking->model, word);
-        if (row < 0) row = model_find(&asking->model, asking->query, word);
-        if (row < 0 || model_check_row(&asking->model, asking->query, (uint64_t)row)) return -1;
-        asking->rows[i] = (uint32_t)row;
-    }
+    asking->vectors = mem_alloc(asking->count, asking->model.dim * sizeof *asking->vectors, "queries");
+    if (!asking->rows || !asking->vectors) return -1;
+    for (uint64_t i = 0; i < asking->count; i++)
+        if (find_word(asking, i)) return -1;
     return 0;
 }
 
@@ -56,28 +66,33 @@ static void print_answers(const struct asking *asking, const uint32_t *ids, cons
 }
 
 /* A word is left out of its own answer where queries and answers come from the same table. */
+static void leave_out(const struct asking *asking, uint64_t *starts, uint32_t *banned) {
+    uint64_t count = 0;
+    for (uint64_t i = 0; i < asking->count; i++) {
+        starts[i] = count;
+        if (asking->rows[i] != DRAW_NONE && asking->query == asking->among) banned[count++] = asking->rows[i];
+    }
+    starts[asking->count] = count;
+}
+
 static int answer(const struct asking *asking, const struct config *config) {
-    uint32_t dim = asking->model.dim, k = asking->k;
+    uint32_t k = asking->k, *banned = mem_alloc(asking->count, sizeof *banned, "queries");
     struct search search = {.rows = 0};
-    float *queries = mem_alloc(asking->count, dim * sizeof *queries, "queries");
     uint64_t *starts = mem_alloc(asking->count + 1, sizeof *starts, "queries");
     uint32_t *ids = mem_alloc(asking->count, k * sizeof *ids, "answers");
     float *scores = mem_alloc(asking->count, k * sizeof *scores, "answers");
     int result = -1;
-    if (!queries || !starts || !ids || !scores) goto out;
-    for (uint64_t i = 0; i <= asking->count; i++) starts[i] = i;
-    for (uint64_t i = 0; i < asking->count; i++)
-        model_rows(&asking->model, asking->query, asking->rows[i], 1, queries + i * dim);
+    if (!banned || !starts || !ids || !scores) goto out;
+    leave_out(asking, starts, banned);
     if (search_open(&search, &asking->model, asking->among, asking->metric, asking->searched, config)) goto out;
-    result = search_top(&search, queries, asking->count, k, asking->query == asking->among ? starts : NULL,
-                        asking->rows, ids, scores);
+    result = search_top(&search, asking->vectors, asking->count, k, starts, banned, ids, scores);
     for (uint64_t i = 0; !result && i < asking->count; i++) {
         if (asking->count > 1) print_question(asking->words[i], i > 0);
         print_answers(asking, ids + i * k, scores + i * k);
     }
 out:
     search_close(&search);
-    free(queries);
+    free(banned);
     free(starts);
     free(ids);
     free(scores);
@@ -136,6 +151,7 @@ out:
     model_close(&asking.model);
     config_release(&config);
     free(asking.rows);
+    free(asking.vectors);
     arguments_release(&arguments);
     return result;
 }

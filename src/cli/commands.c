@@ -91,6 +91,8 @@ const struct command commands[] = {
      "                safetensors    PyTorch and others: one tensor, named as the table\n"
      "                projector      the Embedding Projector: FILE has the vectors, FILE.metadata.tsv beside it\n"
      "                               word and count\n"
+     "                fasttext       fastText's own file (.bin) of words: both tables, and the rows of all n-grams; fastText\n"
+     "                               and gensim go on with it, and every command here reads it in the place of RUN\n"
      "                npy, fvecs, fbin and safetensors hold no words: their rows are in the order of vocab.tsv\n"
      "  --out=FILE    written beside and renamed: FILE is never half there, keeps its rights, and may be a link to it;\n"
      "                /dev/stdout and pipes get the bytes as they come\n"
@@ -118,6 +120,7 @@ const struct command commands[] = {
      "  --titles=FILE       lines of id <TAB> title: the title of each id as a last column, and WORD may be one\n"
      "\n"
      TABLES_HELP
+     "Where words share rows of their n-grams (examples.subwords, and models of fastText), WORD may be one never seen.\n"
      "A word that begins with -- is given behind a lone --.\n" DEVICE_HELP},
     {"analogy", cmd_analogy, "analogy RUN A B C [--k=10]", "A is to B as C is to ?",
      RUN_HELP "\n"

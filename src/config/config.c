@@ -64,9 +64,14 @@ int config_read_times(const char *text, struct config_times *times) {
 static const char *refuse_form(enum config_form form, const char *text) {
     double rating;
     struct config_times times;
+    struct subword_form subwords;
     if (form == FORM_RATING && config_read_rating(text, &rating)) return "a number or none";
     if (form == FORM_TIMES && config_read_times(text, &times))
         return "a time (10m), a number of steps (5000 steps), epoch, end or auto";
+    if (form == FORM_SUBWORDS && subwords_read_lengths(text, &subwords))
+        return "none, or two lengths such as 3-6: the fewest and the most characters of an n-gram, from 1 to 255, the fewest first";
+    if (form == FORM_BUCKETS && subwords_read_buckets(text, &subwords))
+        return "a whole number from 1 to 2,147,483,647, or used";
     return NULL;
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "corpus/corpus.h"
+#include "corpus/subwords.h"
 #include "kernels/hogwild.h"
 
 #include <stdint.h>
@@ -81,6 +82,12 @@ struct loss_options config_loss(const struct config *config);
 
 /* A word for the lines of its corpus: "sentences", "lists" or, where each names a target first, "lines". */
 const char *config_lines(const struct config *config);
+
+/* The n-grams of words, by examples.subwords and model.buckets. */
+struct subword_form config_subwords(const struct config *config);
+
+/* 1 where a word, as the mean of its n-grams' rows, is set against the words of its window. */
+int config_predicts_window(const struct config *config);
 
 /* 1 where examples are windows over sentences or walks. */
 int config_is_window(const struct config *config);

@@ -13,6 +13,10 @@ const char *config_key_at(int index, const char **choices) {
     return key->name;
 }
 
+int config_predicts_window(const struct config *c) {
+    return c->examples_mode == MODE_WINDOW && config_subwords(c).max;
+}
+
 int config_is_window(const struct config *c) {
     return c->examples_mode == MODE_WINDOW || c->examples_mode == MODE_CBOW || c->examples_mode == MODE_WALK;
 }

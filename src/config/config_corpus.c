@@ -3,6 +3,14 @@
 
 #include <math.h>
 
+struct subword_form config_subwords(const struct config *config) {
+    struct subword_form form = {.max = 0};
+    if (!config->examples_subwords) return form; /* a config that was put together by hand */
+    subwords_read_lengths(config->examples_subwords, &form); /* set_text() has taken nothing else */
+    subwords_read_buckets(config->model_buckets, &form);
+    return form;
+}
+
 struct corpus_options config_corpus(const struct config *config) {
     double min_rating = -INFINITY;
     config_read_rating(config->corpus_min_rating, &min_rating); /* set_text() has taken nothing else */

@@ -49,7 +49,8 @@ static int resolve_examples(struct config *c) {
     if (c->examples_mode == MODE_AUTO && !text && !adjacency && !format->edges && choose_mode_of_lists(c)) return -1;
     choose(&c->examples_mode, MODE_AUTO, text ? MODE_WINDOW : adjacency ? MODE_ADJACENCY : MODE_WALK);
     int window = config_is_window(c), user = c->examples_mode == MODE_USER, walks = c->examples_mode == MODE_WALK;
-    choose(&c->examples_pooled_gradient, POOLED_AUTO, c->examples_mode == MODE_CBOW ? POOLED_WHOLE : POOLED_MEAN);
+    int subwords = config_subwords(c).max > 0;
+    choose(&c->examples_pooled_gradient, POOLED_AUTO, c->examples_mode == MODE_CBOW || subwords ? POOLED_WHOLE : POOLED_MEAN);
     config_choose_real(&c->examples_subsample, text && window ? 1e-4 : 0);
     choose(&c->examples_targets, TARGETS_AUTO, c->examples_mode == MODE_LIST && !text && !adjacency ? TARGETS_ALL : TARGETS_ONE);
     choose_count(&c->examples_pooled, c->examples_own < 1 ? POOLED_ITEMS : 0);
@@ -58,10 +59,10 @@ static int resolve_examples(struct config *c) {
     choose(&c->examples_shuffle, TRUTH_AUTO, !window);
     choose(&c->examples_shuffle_items, TRUTH_AUTO, window && !text && !format->edges);
     choose_count(&c->examples_window, walks ? 10 : 5);
-    choose_count(&c->negatives_count, user ? 1000 : walks ? 1 : 5);
+    choose_count(&c->negatives_count, user ? 1000 : walks ? 1 : config_predicts_window(c) ? 10 : 5);
     choose(&c->negatives_law, LAW_AUTO, user ? NOISE_UNIFORM : NOISE_UNIGRAM);
     c->per_auto |= c->negatives_per == PER_AUTO;
-    choose(&c->negatives_per, PER_AUTO, PER_EXAMPLE);
+    choose(&c->negatives_per, PER_AUTO, config_predicts_window(c) ? PER_PAIR : PER_EXAMPLE);
     choose(&c->train_loss, LOSS_AUTO, user ? LOSS_SOFTMAX : LOSS_LOGISTIC);
     return 0;
 }
@@ -86,6 +87,7 @@ static void resolve_optimizer(struct config *c) {
     choose(&c->model_state_precision, PRECISION_AUTO, c->model_precision);
     config_choose_real(&c->optimizer_lr, rule != RULE_SGD ? usual.lr : c->examples_mode == MODE_CBOW   ? 0.06
                                                     : c->examples_mode == MODE_WALK ? 0.01
+                                                    : config_predicts_window(c)     ? 0.075
                                                                                     : 0.025);
     choose(&c->optimizer_schedule, SCHEDULE_AUTO, rule == RULE_SGD ? SCHEDULE_LINEAR : SCHEDULE_CONSTANT);
 #define NUMBER(name, fallback, lowest, highest, rules, help)
@@ -183,8 +185,15 @@ static int check_pools(const struct config *c) {
     if (c->examples_mode == MODE_CBOW && c->negatives_per == PER_PAIR)
         return fail("negatives.per = pair with examples.mode = cbow: a window's mean is one target and has one pair; set "
                     "negatives.per = example");
-    if (c->examples_pooled_gradient == POOLED_WHOLE && c->examples_mode != MODE_CBOW)
-        return fail("examples.pooled_gradient = whole works with examples.mode = cbow only, and it is %s", mode);
+    int subwords = config_subwords(c).max > 0;
+    if (subwords && c->examples_mode != MODE_WINDOW && c->examples_mode != MODE_CBOW)
+        return fail("examples.subwords = %s works with examples.mode = window and cbow only, and it is %s; set examples.subwords = "
+                    "none",
+                    c->examples_subwords, mode);
+    if (c->examples_pooled_gradient == POOLED_WHOLE && c->examples_mode != MODE_CBOW && !subwords)
+        return fail("examples.pooled_gradient = whole works with examples.mode = cbow and with examples.subwords only, and the mode "
+                    "is %s",
+                    mode);
     if (c->examples_own < 1 && c->examples_mode != MODE_USER)
         return fail("examples.own = %g weighs a list's own row: it works with examples.mode = user only, and it is %s",
                     c->examples_own, mode);

@@ -141,12 +141,13 @@ int vocab_build(struct vocab *vocab, struct corpus *corpus, const struct corpus_
 
 void vocab_release(struct vocab *vocab) {
     words_release(&vocab->words);
+    subwords_release(&vocab->subwords);
     free(vocab->counts);
     *vocab = (struct vocab){0};
 }
 
 uint64_t vocab_bytes(const struct vocab *vocab) {
-    return vocab->size * sizeof *vocab->counts + words_bytes(&vocab->words);
+    return vocab->size * sizeof *vocab->counts + words_bytes(&vocab->words) + subwords_bytes(&vocab->subwords);
 }
 
 int vocab_check_size(const struct vocab *vocab) {

@@ -14,6 +14,7 @@
 
 #include "base/pool.h"
 #include "corpus.h"
+#include "subwords.h"
 #include "words.h"
 
 #include <stdint.h>
@@ -26,7 +27,13 @@ struct vocab {
     uint64_t kept;      /* tokens of the words that are kept */
     uint64_t distinct;  /* words before min_count and max_vocab */
     uint64_t lists;     /* how many rows, at the end, are lists */
+    struct subwords subwords; /* the rows of words' n-grams, behind all these; all zeros until subwords_make(), and without them */
 };
+
+/* Returns how many rows the target table has: those of words and of lists, and behind them those of n-grams. */
+static inline uint64_t vocab_targets(const struct vocab *vocab) {
+    return vocab->size + vocab->subwords.rows;
+}
 
 #define VOCAB_LIST "list:" /* stands before the name of a list */
 

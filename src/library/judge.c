@@ -30,7 +30,9 @@ static int ask_analogy(struct sptx_run *run, const uint64_t asked[3], uint32_t k
             return fail_usage("%" PRIu64 " is no row of a run of %" PRIu64, asked[i], run->model.rows);
         words[i] = (uint32_t)asked[i];
     }
-    if (!(starts[1] = search_analogy(&run->search, words, query, banned))) return -1;
+    int64_t excluded = search_analogy(&run->search, words, NULL, query, banned);
+    if (excluded < 0) return -1;
+    starts[1] = (uint64_t)excluded;
     return search_top(&run->search, query, 1, k, starts, banned, rows, scores);
 }
 

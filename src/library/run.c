@@ -127,6 +127,17 @@ enum sptx_status sptx_run_vectors(struct sptx_run *run, const char *table, const
     return leave(run->context, result);
 }
 
+enum sptx_status sptx_run_unseen(struct sptx_run *run, const char *table, const char *word, float *out) {
+    if (!run) return SPTX_USAGE;
+    enter(run->context);
+    if (!word || !out) return leave(run->context, fail_usage("a word and a place for its vector are wanted; one is NULL"));
+    if (check_aligned(out, sizeof *out, "vectors")) return leave(run->context, -1);
+    int view = answers_view_named(&run->model, table, pool_threads(run->context->pool));
+    int made = view < 0 ? -1 : model_unseen(&run->model, (enum model_view)view, word, strlen(word), out);
+    if (made == 0) made = fail_usage("'%.100s' has no n-gram with a row in '%s'", word, run->model.directory);
+    return leave(run->context, made < 0 ? -1 : 0);
+}
+
 /* ---- nearest ---- */
 
 int check_answers(const uint32_t *rows, const float *scores) {

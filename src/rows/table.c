@@ -67,7 +67,8 @@ static int check_halves(const struct table *table) {
 int table_init(struct table *table, enum table_side side, const struct table_options *options,
                const struct backend_ops *ops, struct backend *backend) {
     *table = (struct table){
-        .ops = ops, .backend = backend, .side = side, .rule = options->rule, .init = options->init, .seed = options->seed};
+        .ops = ops, .backend = backend, .side = side, .rule = options->rule, .init = options->init, .seed = options->seed,
+        .idle = options->idle};
     table->spec.name = table_side_name(side);
     table->spec.rows = options->rows;
     table->spec.first_row = options->first_row;
@@ -190,12 +191,22 @@ static void first_records(const struct table *table, char *records, uint64_t cou
     }
 }
 
+static int is_idle(const struct table *table, uint64_t row) {
+    return row >= table->spec.rows - table->idle;
+}
+
+/* Returns 1 where the chunk's rows are zeros already: those of a new table in the processor's memory are. */
+static int is_blank(const struct filling *filling) {
+    const struct table *table = filling->table;
+    return is_idle(table, filling->first) && !filling->origin && !table->spec.layout.slots && !table->ops->has_gpu;
+}
+
 /* Sets a row's first weights, or what it has from elsewhere. */
 static int begin_row(const struct filling *filling, uint64_t row, char *record) {
     const struct table *table = filling->table;
     const struct table_origin *origin = filling->origin;
     int taken = origin ? origin->take(origin->user, table, row, record) : 0;
-    if (taken || table->init.kind == INIT_ZEROS) return taken < 0 ? -1 : 0;
+    if (taken || is_idle(table, row) || table->init.kind == INIT_ZEROS) return taken < 0 ? -1 : 0;
     const struct record_field *weights = &table->spec.layout.field[RECORD_WEIGHTS];
     float first[COLUMNS_MOST];
     table_first_weights(&table->init, table->seed, table->side, row, table->own, first);
@@ -246,6 +257,7 @@ static int fill_chunks(struct filling *filling, struct pool *pool) {
     first_records(table, filling->records, table_first_chunk(table));
     for (; !result && (filling->count = table_chunk(table, filling->first)); filling->first += filling->count) {
         result = interrupt_check();
+        if (is_blank(filling)) continue;
         if (!result && !alike) result = pool_run(pool, begin_rows, filling);
         if (!result)
             result = table->ops->table_write(table->backend, table->store, filling->first, filling->count, filling->records);

@@ -33,6 +33,7 @@ double table_init_reach(const struct init_values *values);
 struct table_options {
     uint64_t rows, hot_rows; /* hot_rows: so many first rows lie on the GPU where the others are pinned or in a file */
     uint64_t first_row;      /* the table does not have rows below this one (table_spec) */
+    uint64_t idle;           /* so many last rows are in no example: they begin as zeros, and on the CPU take no memory until read */
     uint32_t dim;
     struct rule_options rule;
     enum place weights, state;
@@ -55,6 +56,7 @@ struct table {
     struct init_values init;
     uint32_t seed;
     enum table_side side;
+    uint64_t idle; /* as in table_options */
     uint64_t older_rows; /* a file may have so many rows, too, from row 0 on, of which the table takes its own. 0: it may not */
     char *file_path; /* owned, or NULL */
 };

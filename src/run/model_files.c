@@ -1,6 +1,7 @@
 #include "model_files.h"
 
 #include "base/file.h"
+#include "base/memory.h"
 #include "base/report.h"
 #include "checkpoint.h"
 #include "config/config.h"
@@ -18,10 +19,11 @@ static int open_table(struct npy *npy, const struct model *model, const char *di
     char *path = file_join(directory, name);
     int result = path ? npy_open(npy, path) : -1;
     const struct npy_field *weights = result ? NULL : npy_find(npy, "weights");
+    int shared = model->vocab.subwords.rows && part > model->rows; /* rows of n-grams are always there */
     if (!result && (!weights || weights->kind == 'u')) result = fail("'%s' has no field 'weights' of float32 or bfloat16", path);
-    if (!result && npy->rows != model->rows && npy->rows != part)
-        result = fail("'%s' has %" PRIu64 " rows, but '%s/vocab.tsv' has %" PRIu64 " words", path, npy->rows,
-                      model->directory, model->rows);
+    if (!result && npy->rows != part && (shared || npy->rows != model->rows))
+        result = fail("'%s' has %" PRIu64 " rows, but '%s/vocab.tsv' has %" PRIu64 " words%s", path, npy->rows,
+                       model->directory, model->rows, shared ? ", whose n-grams have others than that (examples.subwords)" : "");
     if (!result && model->dim && weights->columns != model->dim)
         result = fail("'%s' has %u columns, but target.npy has %u", path, weights->columns, model->dim);
     free(path);
@@ -36,11 +38,35 @@ static int read_words(struct model *model) {
     return result;
 }
 
+static int32_t bounded(uint64_t value, int32_t fallback) {
+    return value == COUNT_AUTO ? fallback : value > INT32_MAX ? INT32_MAX : (int32_t)value;
+}
+
+static struct fasttext_args args_of(const struct config *config, const struct subword_form *form) {
+    int cbow = config->examples_mode == MODE_CBOW, words = cbow || config->examples_mode == MODE_WINDOW;
+    return (struct fasttext_args){.dim = (int32_t)config->model_dim,
+                                  .window = bounded(config->examples_window, 5),
+                                  .epochs = bounded(config->train_epochs, 5),
+                                  .min_count = bounded(config->corpus_min_count, 5),
+                                  .negatives = bounded(config->negatives_count, 5),
+                                  .word_ngrams = 1,
+                                  .loss = FASTTEXT_NEGATIVES,
+                                  .model = !words ? 0 : cbow ? FASTTEXT_CBOW : FASTTEXT_SKIPGRAM,
+                                  .buckets = form->max ? (int32_t)form->buckets : 0,
+                                  .min = (int32_t)form->min,
+                                  .max = (int32_t)form->max,
+                                  .update_rate = 100, /* fastText's default; it says how often its threads report */
+                                  .subsample = config->examples_subsample};
+}
+
 static int take_keys(struct model *model, const struct config *config) {
     model->mode = config->examples_mode;
     model->cosine = config->train_score == SCORE_COSINE;
     model->own = config->examples_own;
     model->seed = (uint32_t)config->train_seed;
+    const struct subword_form form = config_subwords(config);
+    if (subwords_make(&model->vocab.subwords, &form, &model->vocab)) return -1;
+    model->trained = args_of(config, &form);
     if (model->mode == MODE_AUTO) return 0; /* the run's config.ini is lost: how its rows began is not known */
     return tables_first_values(&model->first[TABLE_TARGET], config, TABLE_TARGET) ||
                    tables_first_values(&model->first[TABLE_CONTEXT], config, TABLE_CONTEXT)
@@ -65,35 +91,70 @@ static int verify(struct model *model, const char *checkpoint) {
     if (checkpoint_verify(checkpoint, &model->state)) return -1;
     if (model->state.corpus.vocab != vocab_fingerprint(&model->vocab))
         return fail("'%s/vocab.tsv' is not the vocabulary that '%s' was trained with", model->directory, checkpoint);
-    if (model->state.target_first != model->rows - model->target.rows)
+    uint64_t rows = vocab_targets(&model->vocab);
+    if (model->state.target_first != rows - model->target.rows)
         return fail("'%s/state.ini' says that target.npy begins with row %" PRIu64 ", but its %" PRIu64 " rows of %" PRIu64
                     " words begin with %" PRIu64,
-                    checkpoint, model->state.target_first, model->target.rows, model->rows, model->rows - model->target.rows);
+                    checkpoint, model->state.target_first, model->target.rows, rows, rows - model->target.rows);
     if (model->state.target_first) model->own = 1; /* whatever config.ini says by now, or no longer */
     return 0;
 }
 
 static int open_tables(struct model *model, const char *checkpoint) {
     uint64_t lists = model->vocab.lists;
-    if (open_table(&model->target, model, checkpoint, "target.npy", lists ? lists : model->rows)) return -1;
+    if (open_table(&model->target, model, checkpoint, "target.npy", lists ? lists : vocab_targets(&model->vocab)))
+        return -1;
     model->dim = npy_find(&model->target, "weights")->columns;
     return open_table(&model->context, model, checkpoint, "context.npy", model->rows - lists);
 }
 
-int model_open(struct model *model, const char *run) {
+/* Returns a matrix of a mapped file of fastText as a table of weights. */
+static struct npy matrix_of(const struct fasttext_file *file, uint64_t data, uint64_t rows) {
+    uint32_t dim = (uint32_t)file->args.dim;
+    return (struct npy){.rows = rows,
+                        .record = dim * sizeof(float),
+                        .data = data,
+                        .fields = 1,
+                        .field[0] = {.columns = dim, .kind = 'f'},
+                        .map = file->map};
+}
+
+/* Every word of a model of fastText counts as trained, and its mode is not asked for, as where config.ini is lost. */
+static int open_fasttext(struct model *model, const char *path) {
+    struct fasttext_file file;
+    if (fasttext_file_open(&file, &model->vocab, path)) return -1;
+    model->rows = model->vocab.size;
+    model->dim = (uint32_t)file.args.dim;
+    model->target = matrix_of(&file, file.input, vocab_targets(&model->vocab));
+    model->context = matrix_of(&file, file.output, file.words); /* one mapping: model_close() knows */
+    model->mode = MODE_AUTO;
+    model->own = 1;
+    model->trained = file.args;
+    model->directory = mem_text(path, strlen(path), "a path");
+    return model->directory ? 0 : -1;
+}
+
+static int open_run(struct model *model, const char *run) {
     char *checkpoint = NULL;
     int result = -1;
-    *model = (struct model){.rows = 0};
     if (checkpoint_locate(run, &checkpoint, &model->directory) || read_words(model) || read_keys(model)) goto out;
     if (open_tables(model, checkpoint) || verify(model, checkpoint)) goto out;
     result = 0;
 out:
     free(checkpoint);
+    return result;
+}
+
+int model_open(struct model *model, const char *run) {
+    int fasttext = fasttext_file_is(run);
+    *model = (struct model){.rows = 0};
+    int result = fasttext < 0 ? -1 : fasttext ? open_fasttext(model, run) : open_run(model, run);
     if (result) model_close(model);
     return result;
 }
 
 void model_close(struct model *model) {
+    if (model->context.map.data == model->target.map.data) model->context.map = (struct file_map){NULL, 0};
     npy_close(&model->target);
     npy_close(&model->context);
     vocab_release(&model->vocab);

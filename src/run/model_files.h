@@ -3,6 +3,7 @@
 #define SPTX_MODEL_FILES_H
 
 #include "base/npy.h"
+#include "rows/fasttext_file.h"
 #include "rows/table.h"
 #include "corpus/vocab.h"
 #include "state.h"
@@ -20,16 +21,18 @@ struct model {
     struct init_values first[2]; /* by enum table_side: how the rows began, which tells the untrained ones */
     uint32_t seed;               /* the seed of `first` */
     float *propagated; /* [rows x dim] rows spread over the run's graph; NULL until answers_view_named() makes them */
-    char *directory;   /* the run directory, links followed */
+    struct fasttext_args trained; /* how, as fastText's files say it; model = 0: in a way that those have no word for */
+    char *directory;   /* the run directory, links followed; or fastText's file */
     struct run_state state; /* of its checkpoint */
 };
 
-/* Opens RUN, a run directory or one checkpoint in it. Verifies checksums before it uses anything, and refuses tables
- * and a vocabulary that do not belong together. */
+/* Opens RUN, a run directory or one checkpoint in it, or a model of fastText (.bin). Verifies checksums before it uses anything, and
+ * refuses tables and a vocabulary that do not belong together. */
 int model_open(struct model *model, const char *run);
 void model_close(struct model *model); /* harmless on a zeroed one */
 
-/* Returns a row of a field of either table, in the mapping, or NULL where the table does not have the row. */
+/* Returns a row of a field of either table, in the mapping, or NULL where the table does not have the row. In a model of fastText its
+ * floats lie at any byte. */
 const void *model_table_row(const struct model *model, enum table_side side, const struct npy_field *field, uint64_t row);
 
 /* Reads columns [first, first + count) of a row's weights. Returns 0 where the table does not have the row. */

@@ -40,7 +40,7 @@ static int vose(struct alias *table, double *scaled, uint64_t rows) {
         if (scaled[high] < 1) waiting[small++] = high;
         else waiting[--large] = high;
     }
-    /* What is left is 1 but for rounding. */
+    /* The rows that are left have 1 but for rounding. */
     while (small > 0) small--, table[waiting[small]] = column(1, waiting[small], 0);
     while (large < rows) table[waiting[large]] = column(1, waiting[large], 0), large++;
     free(waiting);
@@ -117,8 +117,8 @@ static uint64_t count_shorter(const struct example_source *source, uint64_t leas
     return count;
 }
 
-static int check_corpus(const struct example_source *source, uint64_t longest) {
-    uint64_t own = source->lists > 0; /* a list's own row, in front of its items */
+static int check_corpus(const struct example_source *source, const struct vocab *vocab, uint64_t longest) {
+    uint64_t own = vocab->lists > 0; /* a list's own row, in front of its items */
     const char *line = source->mode == EXAMPLE_WINDOW ? "sentence" : source->mode == EXAMPLE_LIST || own ? "list" : "line";
     if (longest < 2)
         return fail("no %s of the corpus holds two words of the vocabulary, so there is nothing to train on; lower "
@@ -133,8 +133,8 @@ static int check_corpus(const struct example_source *source, uint64_t longest) {
 /* Rows that the noise distribution can draw. */
 static uint64_t drawable_rows(const struct example_source *source, const struct vocab *vocab) {
     uint64_t met = 0;
-    if (source->noise == NOISE_UNIFORM) return source->rows - source->lists;
-    if (source->noise == NOISE_LOG_UNIFORM) return source->rows - source->lists - 1;
+    if (source->noise == NOISE_UNIFORM) return source->rows - source->target_only;
+    if (source->noise == NOISE_LOG_UNIFORM) return source->rows - source->target_only - 1;
     for (uint64_t i = 0; i < vocab->size; i++) met += vocab->counts[i] > 0;
     return met;
 }
@@ -143,7 +143,7 @@ static int check_negatives(const struct example_source *source, const struct voc
     uint64_t drawable = drawable_rows(source, vocab), own = 0, slots = source->negatives, numbered;
     uint64_t positives = example_wanted(source, longest - 1);
     if (source->negatives == 0) return 0;
-    if (source->noise == NOISE_LOG_UNIFORM && source->rows - source->lists < 3)
+    if (source->noise == NOISE_LOG_UNIFORM && source->rows - source->target_only < 3)
         return fail(
             "negatives.law = log-uniform draws from rows 1..V-1 and needs three rows, the vocabulary has %" PRIu64,
             source->rows);
@@ -197,7 +197,7 @@ static enum example_mode mode_of(const struct config *config) {
 
 static void take_keys(struct example_source *source, const struct config *config) {
     source->mode = mode_of(config);
-    source->pool.on = config->examples_mode == MODE_CBOW || config->examples_own < 1;
+    source->pool.on = config->examples_mode == MODE_CBOW || config->examples_own < 1 || config_subwords(config).max;
     source->pool.own = config->examples_own < 1 ? (float)config->examples_own : 0;
     source->pooled = (uint32_t)config->examples_pooled;
     source->pool.whole = config->examples_pooled_gradient == POOLED_WHOLE;
@@ -225,7 +225,7 @@ static int make_tables(struct examples *examples, const struct config *config, c
         return -1;
     source->keep = examples->keep;
     source->alias = examples->alias;
-    source->log2_rows = log2((double)(source->rows - source->lists));
+    source->log2_rows = log2((double)(source->rows - source->target_only));
     return 0;
 }
 
@@ -240,15 +240,19 @@ static void take_stream(struct example_source *source, const struct idstream *st
 /* Takes everything but the corpus. */
 static void begin(struct examples *examples, const struct config *config, const struct vocab *vocab) {
     *examples = (struct examples){0};
-    examples->source.rows = vocab->size;
-    examples->source.lists = vocab->lists;
+    examples->source.rows = vocab_targets(vocab);
+    examples->source.target_only = vocab->lists + vocab->subwords.rows;
+    examples->source.subwords = (struct example_subwords){.starts = vocab->subwords.starts,
+                                                          .rows = vocab->subwords.row,
+                                                          .most = vocab->subwords.most,
+                                                          .by_window = config->examples_mode == MODE_CBOW};
     take_keys(&examples->source, config);
 }
 
 /* Holds the corpus against the keys, and makes what is drawn from. */
 static int finish(struct examples *examples, const struct config *config, const struct vocab *vocab) {
     struct example_source *source = &examples->source;
-    if (vocab_check_size(vocab) || check_lists(config, vocab) || check_corpus(source, source->longest) ||
+    if (vocab_check_size(vocab) || check_lists(config, vocab) || check_corpus(source, vocab, source->longest) ||
         check_means(config, source) || check_negatives(source, vocab, source->longest) || make_tables(examples, config, vocab))
         return -1;
     examples->least = least_length(source);
@@ -282,7 +286,7 @@ void examples_release(struct examples *examples) {
 }
 
 uint64_t examples_bytes(const struct examples *examples) {
-    uint64_t rows = examples->source.rows;
+    uint64_t rows = examples->source.rows - (examples->source.subwords.starts ? examples->source.target_only : 0);
     return (examples->keep ? rows * sizeof *examples->keep : 0) + (examples->alias ? rows * sizeof *examples->alias : 0) +
            (examples->arcs ? examples->source.walks.arcs * sizeof *examples->arcs : 0);
 }

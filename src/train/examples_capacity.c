@@ -32,10 +32,19 @@ static double window_pairs(double kept, const struct example_source *source) {
     return 2 * (kept * chances - distances);
 }
 
-static double expected_kept(const struct example_source *source, const uint32_t *ids, uint64_t length) {
-    double kept = 0;
-    if (!source->keep) return (double)length;
-    for (uint64_t i = 0; i < length; i++) kept += examples_kept(source, ids[i]);
+/* The words of a sentence that are expected to be kept, and their target rows. */
+struct kept {
+    double words, rows;
+};
+
+static struct kept expected_kept(const struct example_source *source, const uint32_t *ids, uint64_t length) {
+    struct kept kept = {0, 0};
+    if (!source->keep && !source->subwords.starts) return (struct kept){(double)length, (double)length};
+    for (uint64_t i = 0; i < length; i++) {
+        double chance = examples_kept(source, ids[i]);
+        kept.words += chance;
+        kept.rows += chance * (double)example_rows_of(source, ids[i]);
+    }
     return kept;
 }
 
@@ -45,16 +54,33 @@ static void add_bounded(struct sums *sums, int kind, double value, double most) 
     sums->square[kind] += value * most;
 }
 
-static void add_windows(const struct example_source *source, double kept, uint64_t length, struct sums *sums) {
-    double share = kept / (double)length;
+/* Windows that their middle words' rows are set against. */
+static void add_predicted(const struct example_source *source, double windows, double pairs, double rows, struct sums *sums) {
+    double most = 2.0 * source->window, negatives = source->negatives;
+    double contexts = pairs + (source->per_pair ? pairs : windows) * negatives;
+    double most_contexts = most + (source->per_pair ? most : 1) * negatives;
+    add_bounded(sums, BLOCKS, windows, 1);
+    add_bounded(sums, TARGETS, windows * rows, (double)source->subwords.most);
+    add_bounded(sums, CONTEXTS, contexts, most_contexts);
+    add_bounded(sums, TERMS, contexts, most_contexts);
+    add_bounded(sums, PAIRS, pairs, most);
+}
+
+static void add_windows(const struct example_source *source, struct kept in, uint64_t length, struct sums *sums) {
+    double kept = in.words, share = kept / (double)length, rows = kept > 0 ? in.rows / kept : 1;
+    double most_rows = source->subwords.starts ? (double)source->subwords.most : 1;
     /* A kept word makes a block unless it is alone; for the odd short sentence its chance of company is rough. */
     double windows = length < 2 ? 0 : kept > 2 ? kept : kept * (1 - pow(1 - share, (double)(length - 1)));
     double pairs = fmax(window_pairs(kept, source), windows), most = 2.0 * source->window;
     double blocks = source->per_pair ? pairs : windows, most_blocks = source->per_pair ? most : 1;
     double contexts = 1.0 + source->negatives;
     sums->examples += (double)length;
+    if (example_predicts_window(source)) {
+        add_predicted(source, windows, pairs, rows, sums);
+        return;
+    }
     add_bounded(sums, BLOCKS, blocks, most_blocks);
-    add_bounded(sums, TARGETS, pairs, most);
+    add_bounded(sums, TARGETS, pairs * rows, most * most_rows);
     add_bounded(sums, CONTEXTS, blocks * contexts, most_blocks * contexts);
     double vectors = source->pool.on ? blocks : pairs, most_vectors = source->pool.on ? most_blocks : most;
     add_bounded(sums, TERMS, vectors * contexts, most_vectors * contexts);
@@ -84,7 +110,7 @@ static double kept_of_walk(const struct example_source *source) {
 
 static struct sums sum_walk(const struct example_source *source, double kept) {
     struct sums sums = {0};
-    add_windows(source, kept, source->walks.length, &sums);
+    add_windows(source, (struct kept){kept, kept}, source->walks.length, &sums);
     return sums;
 }
 
@@ -146,7 +172,7 @@ static void add_to_batches(struct batches *batches, const struct sums *sums) {
     }
 }
 
-/* What a batch is expected to make, and a margin that a batch exceeds once in 10^9. Expected: the mean batch where the order
+/* Returns what a batch is expected to make, and a margin that a batch exceeds once in 10^9. Expected: the mean batch where the order
  * is drawn, or the corpus is, otherwise the largest in file order. The margin is Bernstein's bound for a sum of draws, which holds
  * also where a few examples are far larger than the others. No example makes more than `largest`. */
 static double capacity_of_kind(const struct example_source *source, const struct batches *batches,

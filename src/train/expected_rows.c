@@ -49,8 +49,8 @@ static void fill_chances(struct expected_rows *t, double power) {
         return;
     }
     for (int i = 0; i < ROW_POOLS; i++)
-        t->chance[i] = source->lists && i == 0        ? 0
-                       : source->noise == NOISE_UNIFORM ? 1 / (double)(source->rows - source->lists)
+        t->chance[i] = t->vocab->lists && i == 0      ? 0
+                       : source->noise == NOISE_UNIFORM ? 1 / (double)(source->rows - source->target_only)
                        : t->all.rows[i] > 0           ? t->all.drawn[i] / t->all.rows[i]
                                                       : 0;
 }
@@ -82,8 +82,7 @@ static double corpus_missed(const struct expected_rows *t, const struct row_pool
 /* Lines begin with rows that no count tells: as if each row, or each that is a list, had as many of them, or some none and
  * the others one. */
 static double line_missed(const struct expected_rows *t, double draws) {
-    const struct example_source *source = &t->examples->source;
-    double each = t->lines / (double)(source->lists ? source->lists : source->rows);
+    double each = t->lines / (double)(t->vocab->lists ? t->vocab->lists : t->vocab->size);
     return 1 - fmin(1, each) * (1 - missed(draws / t->lines, fmax(1, each)));
 }
 
@@ -92,7 +91,7 @@ static double distinct_targets(const struct expected_rows *t, const struct row_p
     double sum = 0, others = batch->target_draws - batch->line_draws;
     for (int i = 0; i < ROW_POOLS; i++) {
         if (pools->rows[i] == 0) continue;
-        int own = t->lines > 0 && !(t->examples->source.lists && i); /* lists have counts of 0 */
+        int own = t->lines > 0 && !(t->vocab->lists && i); /* lists have counts of 0 */
         double left = corpus_missed(t, pools, i, others) * (own ? line_missed(t, batch->line_draws) : 1);
         sum += pools->rows[i] * (1 - left);
     }
@@ -122,7 +121,7 @@ struct distinct_rows expected_rows_from(const struct expected_rows *t, const str
 
 /* ---- a batch ---- */
 
-/* Of a block's targets, those that are its line's own row: all, or beside a pool one or (examples.own = 0) hardly any. */
+/* Returns how many of a block's targets are its line's own row: all, or beside a pool one or (examples.own = 0) hardly any. */
 static double own_targets(const struct expected_rows *t) {
     const struct example_pool *pool = &t->examples->source.pool;
     if (!(t->lines > 0)) return 0;

@@ -372,10 +372,10 @@ static uint64_t gpu_budget(const struct config *config, const struct backend_inf
 static void make(struct planning *p, const struct vocab *vocab) {
     struct plan *plan = p->plan;
     p->rule = tables_rule(p->config);
-    plan->rows = vocab->size;
+    plan->rows = vocab_targets(vocab);
     plan->items = vocab->size - vocab->lists;
     plan->first_target = vocab->lists && p->config->examples_own == 1 ? plan->items : 0;
-    plan->tokens = p->source.tokens - (p->source.lists ? p->source.sentences : 0); /* without the lists' own rows */
+    plan->tokens = p->source.tokens - (vocab->lists ? p->source.sentences : 0); /* without the lists' own rows */
     plan->sentences = p->source.sentences;
     plan->ranks = config_ranks(p->config);
     settle_columns(p, (uint32_t)p->config->model_dim);

@@ -15,11 +15,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Returns 1 with the sentence in `why` where a backend of a GPU does not train what the config asks for. */
+static int refuses(const struct config *config, const struct backend_ops *ops, char why[HOGWILD_WHY]) {
+    if (!config_subwords(config).max || ops->trains_subwords) return config_refuses_hogwild(config, 1, why);
+    snprintf(why, HOGWILD_WHY, "examples.subwords = %s trains on the CPU alone; set device.backend = cpu", config->examples_subwords);
+    return 1;
+}
+
 /* The backend that trains this config: the CPU's for what it alone trains, whatever else is there. */
 static int choose_backend(const struct config *config, const struct backend_ops **ops) {
     char why[HOGWILD_WHY];
     if (config_backend(config, ops)) return -1;
-    if (!(*ops)->has_gpu || !config_refuses_hogwild(config, 1, why)) return 0;
+    if (!(*ops)->has_gpu || !refuses(config, *ops, why)) return 0;
     if (config_named_backend(config)) return fail("%s", why);
     *ops = backend_without_gpu();
     return 0;
@@ -103,6 +110,12 @@ static int read_corpus(struct session *s) {
     return ranks_count(s->ranks) > 1 ? ranks_do(s->ranks, first ? NULL : find_corpus, s) : 0;
 }
 
+/* The rows of n-grams follow from the vocabulary, so each rank finds them by itself. */
+static int find_subwords(struct session *s) {
+    const struct subword_form form = config_subwords(s->config);
+    return subwords_make(&s->vocab.subwords, &form, &s->vocab);
+}
+
 static int open_source(void *session) {
     struct session *s = session;
     return warm_start_open(&s->grow, s->config);
@@ -129,7 +142,7 @@ static struct bench_limits find_rates(struct session *s, int measure) {
 
 /* Finds the values that rows begin with and which of them are frozen. */
 static int find_rows(struct session *s, const char *checkpoint) {
-    if (frozen_init(&s->frozen, s->config, s->vocab.size)) return -1;
+    if (frozen_init(&s->frozen, s->config, vocab_targets(&s->vocab))) return -1;
     if (!checkpoint || !s->frozen.known) return warm_start_match(&s->grow, &s->vocab, &s->frozen, s->ranks);
     return frozen_resume(&s->frozen, checkpoint, s->ranks);
 }
@@ -137,7 +150,7 @@ static int find_rows(struct session *s, const char *checkpoint) {
 static int open_with(struct session *s, struct config *config, int (*machine)(struct session *), const char *checkpoint,
                      int measure) {
     if (tables_check_init(config) || !(s->pool = pool_open(threads_of(s))) || read_corpus(s) ||
-        find_rows(s, checkpoint) || ranks_do(s->ranks, find_examples, s) || machine(s))
+        ranks_agree(s->ranks, find_subwords(s)) || find_rows(s, checkpoint) || ranks_do(s->ranks, find_examples, s) || machine(s))
         return -1;
     if (config->examples_targets == TARGETS_NEW) s->examples.source.known = s->frozen.bits[TABLE_TARGET];
     const struct planner_machine planned = {.ops = s->ops,
@@ -184,7 +197,7 @@ int session_plan(struct session *s, struct config *config, const struct ranks *r
     plan_shares(s, ranks);
     char why[HOGWILD_WHY];
     const struct backend_ops *named = config_named_backend(config);
-    if (named && named->has_gpu && config_refuses_hogwild(config, 1, why)) return fail("%s", why);
+    if (named && named->has_gpu && refuses(config, named, why)) return fail("%s", why);
     return open_with(s, config, imagine_gpu, NULL, 1);
 }
 
@@ -252,6 +265,7 @@ static int open_tables(void *session) {
     context.frozen = frozen[TABLE_CONTEXT];
     context.rows = s->plan.items;
     context.first_row = 0;
+    target.idle = s->vocab.subwords.rows - s->vocab.subwords.named;
     if (tables_init(&s->target, TABLE_TARGET, c, &target, s->ops, s->backend) ||
         tables_init(&s->context, TABLE_CONTEXT, c, &context, s->ops, s->backend))
         return -1;

@@ -32,14 +32,32 @@ static int check_dim(const struct config *config, uint32_t dim) {
                 config->train_from, dim, config->model_dim, dim);
 }
 
-/* A directory is a run; a file has vectors, and an npy its words in another. */
+/* Rows of n-grams go on only where they are the same ones. */
+static int check_subwords(const struct config *config, const struct model *run) {
+    const struct subword_form own = config_subwords(config), *older = &run->vocab.subwords.form;
+    int shared = run->vocab.subwords.starts != NULL;
+    if (shared && !own.max)
+        return fail("train.from = %s has words that share rows of n-grams: go on with examples.subwords = %" PRIu32 "-%" PRIu32
+                    " and model.buckets = %" PRIu32,
+                    config->train_from, older->min, older->max, older->buckets);
+    if (shared && own.buckets != older->buckets)
+        return fail("train.from = %s has n-grams in %" PRIu32 " buckets, and model.buckets is %" PRIu32 ": set model.buckets = %" PRIu32,
+                    config->train_from, older->buckets, own.buckets, older->buckets);
+    return 0;
+}
+
+static int open_run(struct warm_start *grow) {
+    grow->kind = WARM_RUN;
+    if (model_open(&grow->run, grow->paths[0]) || check_dim(grow->config, grow->run.dim)) return -1;
+    return check_subwords(grow->config, &grow->run);
+}
+
+/* A directory is a run, and so is a model of fastText; another file has vectors, and an npy its words in another. */
 static int open_source(struct warm_start *grow) {
     int directory = grow->path_count == 1 ? directory_exists(grow->paths[0]) : 0;
-    if (directory < 0) return -1;
-    if (directory) {
-        grow->kind = WARM_RUN;
-        return model_open(&grow->run, grow->paths[0]) || check_dim(grow->config, grow->run.dim) ? -1 : 0;
-    }
+    int fasttext = grow->path_count == 1 && !directory ? fasttext_file_is(grow->paths[0]) : 0;
+    if (directory < 0 || fasttext < 0) return -1;
+    if (directory || fasttext) return open_run(grow);
     if (grow->path_count > 2)
         return fail("train.from = %s names %" PRId64
                     " files; wanted a run, a file of vectors, or an npy and its vocabulary",
@@ -72,6 +90,16 @@ static const struct words *words_of(const struct warm_start *grow) {
     return grow->kind == WARM_RUN ? &grow->run.vocab.words : &grow->vectors.words;
 }
 
+/* A bucket's row begins from that of the same bucket. */
+static void find_buckets(struct warm_start *grow) {
+    const struct subwords *own = &grow->vocab->subwords, *older = &grow->run.vocab.subwords;
+    for (uint64_t row = grow->rows; row < vocab_targets(grow->vocab); row++) grow->row[row] = WORDS_ABSENT;
+    for (uint64_t bucket = 0; own->starts && older->starts && bucket < own->form.buckets; bucket++) {
+        uint32_t from = older->row_of[bucket], to = own->row_of[bucket];
+        if (to != WORDS_ABSENT && from != WORDS_ABSENT && from < older->words + older->named) grow->row[to] = from;
+    }
+}
+
 static void find_rows(struct warm_start *grow) {
     struct word_query queries[WORDS_BATCH];
     const struct words *words = words_of(grow);
@@ -98,12 +126,13 @@ static enum table_side vector_side(const struct warm_start *grow, uint64_t row) 
  * is still known as untrained later (answers.h); so does the context of an item that was a list there. */
 static int begins_there(const struct warm_start *grow, enum table_side side, uint64_t row) {
     if (grow->row[row] == WORDS_ABSENT) return 0;
+    if (side == TABLE_CONTEXT && row >= grow->rows) return 0; /* n-grams have no contexts */
     return grow->kind == WARM_RUN ? model_is_trained(&grow->run, side, grow->row[row]) : vector_side(grow, row) == side;
 }
 
 /* A row that comes from the source is known. */
 static void freeze_known(const struct warm_start *grow, struct frozen *frozen) {
-    for (uint64_t row = 0; row < grow->rows; row++)
+    for (uint64_t row = 0; row < vocab_targets(grow->vocab); row++)
         for (enum table_side side = TABLE_TARGET; side <= TABLE_CONTEXT; side++)
             if (begins_there(grow, side, row)) frozen_add(frozen, side, row);
 }
@@ -117,9 +146,11 @@ static int match(void *user) {
     const struct matching *matching = user;
     struct warm_start *grow = matching->grow;
     struct frozen *frozen = matching->frozen;
-    grow->row = mem_alloc(grow->rows, sizeof *grow->row, "the rows that words begin from");
+    grow->row = mem_alloc(vocab_targets(grow->vocab), sizeof *grow->row, "the rows that words begin from");
     if (!grow->row) return -1;
     find_rows(grow);
+    find_buckets(grow);
+    grow->scaled = grow->vocab->subwords.starts && !(grow->kind == WARM_RUN && grow->run.vocab.subwords.starts);
     if (frozen->known) freeze_known(grow, frozen);
     int targets_alone = grow->kind == WARM_VECTORS && grow->config->examples_targets != TARGETS_NEW &&
                         vector_side(grow, 0) == TABLE_TARGET; /* contexts still learn */
@@ -137,7 +168,7 @@ static int match(void *user) {
 static uint64_t fingerprint(const struct warm_start *grow) {
     const struct run_state *state = &grow->run.state;
     const struct file_map *map = grow->vectors.format == VECTORS_NPY ? &grow->vectors.npy.map : &grow->vectors.map;
-    uint64_t rows = XXH3_64bits(grow->row, grow->rows * sizeof *grow->row);
+    uint64_t rows = XXH3_64bits(grow->row, vocab_targets(grow->vocab) * sizeof *grow->row);
     if (grow->kind == WARM_VECTORS) return rows ^ XXH3_64bits(map->data, map->size);
     return rows ^ state->target.xxh64 ^ 3 * state->context.xxh64;
 }
@@ -169,13 +200,22 @@ struct filling {
     int state;                     /* 1: whole records, which are this table's, state and all; 0: weights alone */
 };
 
+/* A word whose whole vector was its own row has n-grams now, which begin near zero: its row becomes so many times as long that their
+ * mean is that vector. */
+static void make_mean(const struct warm_start *grow, const struct table *table, uint64_t row, float *weights) {
+    const struct subwords *subwords = &grow->vocab->subwords;
+    if (!grow->scaled || table->side != TABLE_TARGET || row >= grow->rows) return;
+    float rows = (float)(subwords->starts[row + 1] - subwords->starts[row]);
+    for (uint32_t i = 0; i < table->own.count; i++) weights[i] *= rows;
+}
+
 static int check_finite(const struct filling *filling, const struct table *table, uint64_t row, const char *record) {
     const struct record_layout *layout = &table->spec.layout;
     for (uint32_t i = 0; i < layout->fields; i++) {
         const struct record_field *field = &layout->field[i];
         if (values_finite(field, record + field->packed)) continue;
         return fail("train.from = %s: the %s row of '%s' holds NaN or infinity", filling->grow->config->train_from,
-                    table->spec.name, vocab_word(filling->grow->vocab, row, NULL));
+                    table->spec.name, row < filling->grow->rows ? vocab_word(filling->grow->vocab, row, NULL) : "an n-gram");
     }
     return 0;
 }
@@ -187,14 +227,16 @@ static int take_vector(void *user, const struct table *table, uint64_t row, char
     if (!begins_there(filling->grow, table->side, row)) return 0;
     float weights[COLUMNS_MOST];
     if (vectors_file_row(&filling->grow->vectors, from, table->own.first, table->own.count, weights)) return -1;
+    make_mean(filling->grow, table, row, weights);
     values_write(table->spec.layout.field[RECORD_WEIGHTS].type, record, weights, table->own.count);
     return check_finite(filling, table, row, record) ? -1 : 1;
 }
 
 /* A row's weights come whatever types the two tables have; to bfloat16 they are rounded to nearest. */
-static void take_weights(const struct filling *filling, const struct table *table, const void *older, char *record) {
+static void take_weights(const struct filling *filling, const struct table *table, uint64_t row, const void *older, char *record) {
     float weights[COLUMNS_MOST];
     values_of_file(filling->field, older, table->own.first, table->own.count, weights);
+    make_mean(filling->grow, table, row, weights);
     values_write(table->spec.layout.field[RECORD_WEIGHTS].type, record, weights, table->own.count);
 }
 
@@ -205,7 +247,7 @@ static int take_row(void *user, const struct table *table, uint64_t row, char *r
     if (!begins_there(filling->grow, table->side, row)) return 0;
     const void *older = model_table_row(&filling->grow->run, table->side, filling->field, from);
     if (filling->state) record_split(&table->whole, &table->spec.layout, table->own.first, 1, older, record);
-    else take_weights(filling, table, older, record);
+    if (!filling->state || filling->grow->scaled) take_weights(filling, table, row, older, record);
     return check_finite(filling, table, row, record) ? -1 : 1;
 }
 

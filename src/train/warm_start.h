@@ -1,4 +1,4 @@
-/* warm_start: a run that begins from an older one, or from vectors of any program, by word (train.from).
+/* warm_start: a run that begins from an older one, from a model of fastText, or from vectors of any program, by word (train.from).
  *
  *   word of this run's vocabulary -> the source's row of the same word, or none -> first values of the table's row
  *
@@ -23,8 +23,9 @@ struct warm_start {
     int64_t path_count;
     struct model run;
     struct vectors_file vectors; /* each in the table that export takes it from; the word's other row begins at first values */
-    uint32_t *row;               /* [rows] of the source where each row begins; WORDS_ABSENT: at first values */
-    uint64_t rows, known;        /* of them, how many are not WORDS_ABSENT */
+    uint32_t *row;               /* [target rows] of the source where each row begins; WORDS_ABSENT: at first values */
+    uint64_t rows, known;        /* words, and how many of them are not WORDS_ABSENT */
+    int scaled;                  /* 1: words have n-grams here, and had none in the source */
 };
 
 /* Opens what train.from names, if anything. 0, or -1 after fail(); released in any case. */
@@ -35,7 +36,7 @@ void warm_start_release(struct warm_start *grow); /* harmless on a zeroed one */
  * those are. By all ranks together: they must have found the same. */
 int warm_start_match(struct warm_start *grow, const struct vocab *vocab, struct frozen *frozen, struct ranks *ranks);
 
-/* What was found, on stderr. */
+/* Says on stderr what was found. */
 void warm_start_print(const struct warm_start *grow);
 
 /* First values of a table. */

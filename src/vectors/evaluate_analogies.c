@@ -67,8 +67,9 @@ static int ask_questions(struct search *search, struct search_block *block, cons
         const int64_t *word = questions[i].word;
         uint32_t rows[3] = {(uint32_t)word[0], (uint32_t)word[1], (uint32_t)word[2]};
         uint64_t at = block->banned_starts[i];
-        block->banned_starts[i + 1] =
-            at + search_analogy(search, rows, block->queries + i * search->dim, block->banned + at);
+        int64_t excluded = search_analogy(search, rows, NULL, block->queries + i * search->dim, block->banned + at);
+        if (excluded < 0) return -1;
+        block->banned_starts[i + 1] = at + (uint64_t)excluded;
     }
     return search_top(search, block->queries, count, 1, block->banned_starts, block->banned, block->ids, block->scores);
 }

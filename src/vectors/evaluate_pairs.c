@@ -74,30 +74,38 @@ static int read_pairs(struct lines *lines, struct names *names, struct pair **pa
     return 0;
 }
 
-static int refuse_vectors(const struct model *model, uint64_t a, uint64_t b) {
-    return fail("the vector of '%s' or of '%s' in '%s' holds NaN or infinity", vocab_word(&model->vocab, a, NULL),
-                vocab_word(&model->vocab, b, NULL), model->directory);
+static int refuse_vectors(const struct model *model, const struct names *names, const struct pair *pair) {
+    return fail("the vector of '%s' or of '%s' in '%s' holds NaN or infinity", words_get(&names->words, (uint64_t)pair->a, NULL),
+                words_get(&names->words, (uint64_t)pair->b, NULL), model->directory);
 }
 
-/* Collects scores and cosines of the pairs whose words are known. Returns how many there are, or -1. */
+/* Writes the vector of a name. Returns 1; 0 where the model has none; -1 after fail(). */
+static int vector_of(const struct model *model, enum model_view view, const struct names *names, int64_t name, float *out) {
+    uint64_t length;
+    const char *word = words_get(&names->words, (uint64_t)name, &length);
+    if (names->row[name] < 0) return model_unseen(model, view, word, length, out);
+    model_rows(model, view, (uint64_t)names->row[name], 1, out);
+    return 1;
+}
+
+/* Collects scores and cosines of the pairs whose words are known, or have n-grams that are. Returns how many there are, or -1. */
 static int64_t compare_pairs(const struct model *model, enum model_view view, const struct names *names,
                              const struct pair *pairs, uint64_t count, struct value *golds, struct value *cosines,
                              const char *path) {
     float *rows = mem_alloc(2, model->dim * sizeof *rows, "two rows");
     int64_t known = rows ? 0 : -1;
     for (uint64_t i = 0; known >= 0 && i < count; i++) {
-        int64_t a = names->row[pairs[i].a], b = names->row[pairs[i].b];
+        int a = vector_of(model, view, names, pairs[i].a, rows), b = vector_of(model, view, names, pairs[i].b, rows + model->dim);
         double gold;
-        if (a < 0 || b < 0) continue;
+        if (a < 0 || b < 0) known = -1;
+        if (a <= 0 || b <= 0) continue;
         if (text_real(pairs[i].score, &gold)) {
             known = fail("'%s' line %" PRIu64 ": '%s' is not a score", path, pairs[i].line, pairs[i].score);
             break;
         }
-        model_rows(model, view, (uint64_t)a, 1, rows);
-        model_rows(model, view, (uint64_t)b, 1, rows + model->dim);
         double near = cosine(rows, rows + model->dim, model->dim);
         if (!isfinite(near)) {
-            known = refuse_vectors(model, (uint64_t)a, (uint64_t)b);
+            known = refuse_vectors(model, names, &pairs[i]);
             break;
         }
         golds[known] = (struct value){gold, (uint64_t)known};

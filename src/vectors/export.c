@@ -1,4 +1,5 @@
 #include "export.h"
+#include "export_fasttext.h"
 
 #include "base/interrupt.h"
 #include "base/memory.h"
@@ -145,9 +146,9 @@ static int metadata_row(struct file_writer *writer, const struct row *row) {
 
 /* One of the files that a format has. */
 struct part {
-    const char *suffix; /* what follows the path that was asked for */
+    const char *suffix; /* what follows the path that was asked for; NULL: there is no such file */
     int (*head)(const struct export *export, struct file_writer *writer); /* NULL: it begins with the rows */
-    int (*row)(struct file_writer *writer, const struct row *row);                            /* NULL: there is no such file */
+    int (*row)(struct file_writer *writer, const struct row *row); /* NULL: the head is all that there is */
 };
 
 /* Bytes that a word must not hold in a format. */
@@ -173,6 +174,7 @@ static const struct format {
     [EXPORT_PROJECTOR] = {"projector",
                           &cell_ends,
                           {{"", NULL, tsv_row}, {".metadata.tsv", metadata_head, metadata_row}}},
+    [EXPORT_FASTTEXT] = {"fasttext", NULL, {{"", export_fasttext, NULL}}},
 };
 enum { FORMATS = sizeof formats / sizeof *formats };
 
@@ -249,7 +251,7 @@ static int write_parts(const struct export *export, const struct part *parts, in
     int result = values ? 0 : -1;
     for (int i = 0; !result && i < files; i++)
         if (parts[i].head) result = parts[i].head(export, writers + i);
-    for (uint64_t first = 0; !result && first < export->rows; first += chunk) {
+    for (uint64_t first = 0; !result && parts[0].row && first < export->rows; first += chunk) {
         uint64_t count = export->rows - first < chunk ? export->rows - first : chunk;
         if (interrupt_asked()) result = fail("stopped by a signal: '%s' is as it was", writers->path);
         if (!result) model_rows(model, export->view, first, count, values);
@@ -263,7 +265,7 @@ int export_write(const struct export *export, enum export_format format, const c
     const struct part *parts = formats[format].parts;
     struct file_writer writers[FILES];
     int files = 0, opened = 0;
-    while (files < FILES && parts[files].row) files++;
+    while (files < FILES && parts[files].suffix) files++;
     int result = check_type(export, &formats[format]) || check_words(export, &formats[format]) ? -1 : 0;
     while (!result && opened < files && !(result = open_part(&writers[opened], &parts[opened], path, files))) opened++;
     if (!result) result = write_parts(export, parts, files, writers);

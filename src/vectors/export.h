@@ -16,7 +16,8 @@ enum export_format {
     EXPORT_FVECS,
     EXPORT_FBIN,
     EXPORT_SAFETENSORS,
-    EXPORT_PROJECTOR
+    EXPORT_PROJECTOR,
+    EXPORT_FASTTEXT
 };
 
 /* How numbers are written; bf16 and f16 are rounded to nearest, and bf16 is exact for rows that a run keeps so. */

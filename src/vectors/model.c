@@ -21,12 +21,12 @@ static float length_of(const float *row, uint32_t dim) {
     return (float)fmax(sqrt(squares), least_length);
 }
 
-static void make_unit(float *row, uint32_t dim) {
+void model_make_unit(float *row, uint32_t dim) {
     float length = length_of(row, dim);
     for (uint32_t i = 0; i < dim; i++) row[i] /= length;
 }
 
-/* A row's vectors in the two tables: in their mappings, or copies where the tables hold bfloat16. */
+/* A row's vectors in the two tables: in their mappings, or in `copy` where they do not lie there as they are. */
 struct vectors {
     const float *target, *context;
     float copy[2][COLUMNS_MOST];
@@ -36,16 +36,35 @@ static int is_list(const struct model *model, uint64_t row) {
     return row >= model_items(model);
 }
 
-static const float *vector_of(const struct model *model, enum table_side side, uint64_t row, float *copy) {
+/* Returns a row of a table, copied to `room` where it is bfloat16 or its floats are not aligned; NULL where the table does not
+ * have it. */
+static const float *row_of(const struct model *model, enum table_side side, uint64_t row, float room[COLUMNS_MOST]) {
     const struct npy_field *weights = npy_find(side == TABLE_TARGET ? &model->target : &model->context, "weights");
-    if (weights->kind == 'f') return model_table_row(model, side, weights, row);
-    return model_weights(model, side, row, 0, model->dim, copy) ? copy : NULL;
+    if (weights->kind != 'f') return model_weights(model, side, row, 0, model->dim, room) ? room : NULL;
+    const void *found = model_table_row(model, side, weights, row);
+    if ((uintptr_t)found % sizeof *room == 0) return found;
+    return memcpy(room, found, model->dim * sizeof *room);
+}
+
+/* Computes the mean of target rows as fastText does, to the bit. A row that is absent counts as zeros. */
+static void mean_of_rows(const struct model *model, const uint32_t *rows, uint64_t count, float *out) {
+    float share = (float)(1.0 / (double)count), room[COLUMNS_MOST];
+    memset(out, 0, model->dim * sizeof *out);
+    for (uint64_t i = 0; i < count; i++) {
+        const float *row = rows[i] == WORDS_ABSENT ? NULL : row_of(model, TABLE_TARGET, rows[i], room);
+        for (uint32_t j = 0; row && j < model->dim; j++) out[j] += row[j];
+    }
+    for (uint32_t j = 0; j < model->dim; j++) out[j] *= share;
 }
 
 static void find_vectors(const struct model *model, uint64_t row, struct vectors *of) {
-    of->context = of->target = vector_of(model, TABLE_TARGET, row, of->copy[0]);
+    const struct subwords *subwords = &model->vocab.subwords;
+    of->target = subwords->starts ? of->copy[0] : row_of(model, TABLE_TARGET, row, of->copy[0]);
+    if (subwords->starts)
+        mean_of_rows(model, subwords->row + subwords->starts[row], subwords->starts[row + 1] - subwords->starts[row], of->copy[0]);
+    of->context = of->target;
     if (is_list(model, row)) return;
-    of->context = vector_of(model, TABLE_CONTEXT, row, of->copy[1]);
+    of->context = row_of(model, TABLE_CONTEXT, row, of->copy[1]);
     if (model->vocab.lists && model->own == 1) of->target = of->context;
 }
 
@@ -85,7 +104,7 @@ int model_row(const struct model *model, enum model_view view, uint64_t row, int
     if (!floats_finite(out, model->dim))
         return fail("the vector of '%s' in '%s' holds NaN or infinity", vocab_word(&model->vocab, row, NULL),
                     model->directory);
-    if (unit) make_unit(out, model->dim);
+    if (unit) model_make_unit(out, model->dim);
     return 0;
 }
 
@@ -103,6 +122,21 @@ float *model_matrix_of(const struct model *model, enum model_view view, const ui
             matrix = NULL;
         }
     return matrix;
+}
+
+int model_unseen(const struct model *model, enum model_view view, const char *word, uint64_t length, float *out) {
+    const struct subwords *subwords = &model->vocab.subwords;
+    uint32_t *rows = NULL;
+    uint64_t capacity = 0;
+    int has_target = view == VIEW_TARGET || view == VIEW_NORMSUM || view == VIEW_SUM;
+    if (!subwords->starts || !has_target) return 0;
+    int64_t count = subwords_of(subwords, word, length, &rows, &capacity);
+    if (count > 0) mean_of_rows(model, rows, (uint64_t)count, out);
+    free(rows);
+    if (count > 0 && view == VIEW_NORMSUM) model_make_unit(out, model->dim);
+    if (count > 0 && !floats_finite(out, model->dim))
+        return fail("the vector of the n-grams of '%.100s' in '%s' holds NaN or infinity", word, model->directory);
+    return count < 0 ? -1 : count > 0;
 }
 
 uint64_t model_items(const struct model *model) {
@@ -147,6 +181,12 @@ int64_t model_find(const struct model *model, enum model_view view, const char *
     const char *near = vocab_near(&model->vocab, word);
     if (near) return fail("'%.100s' is not in the vocabulary of '%s'; did you mean '%s'?", word, model->directory, near);
     return fail("'%.100s' is not in the vocabulary of '%s'", word, model->directory);
+}
+
+int64_t model_find_or_make(const struct model *model, enum model_view view, const char *word, float *out) {
+    uint64_t length = strlen(word);
+    int made = vocab_find(&model->vocab, word, length) < 0 ? model_unseen(model, view, word, length, out) : 0;
+    return made < 0 ? -1 : made ? (int64_t)DRAW_NONE : model_find(model, view, word);
 }
 
 static const char *const view_names[VIEWS] = {"target", "context", "sum", "normsum", "propagated"};

@@ -21,6 +21,7 @@ void model_rows(const struct model *model, enum model_view view, uint64_t first,
 /* Writes one row of a view, of unit length if asked (zeros stay zeros). Returns -1 after fail(), which names the word,
  * where the row holds NaN or infinity. */
 int model_row(const struct model *model, enum model_view view, uint64_t row, int unit, float *out);
+void model_make_unit(float *vector, uint32_t dim); /* scales it to length 1; zeros stay zeros */
 /* Returns the first `rows` rows of a view (0: all), each of unit length if asked, for the caller to free. NULL after
  * fail(). */
 float *model_matrix(const struct model *model, enum model_view view, uint64_t rows, int unit);
@@ -35,6 +36,12 @@ int model_check_row(const struct model *model, enum model_view view, uint64_t ro
 /* Returns the row of a word; -1 after fail(), which names the nearest word, or says that the word has no row in the
  * view. */
 int64_t model_find(const struct model *model, enum model_view view, const char *word);
+
+/* Writes the vector of a word that has no row: the mean of its n-grams' target rows, where the run's words have n-grams
+ * (examples.subwords). Returns 1; 0 where the word, or the view, has none; -1 after fail(). */
+int model_unseen(const struct model *model, enum model_view view, const char *word, uint64_t length, float *out);
+/* Does what model_find() does, but for a word that model_unseen() knows: its vector goes to out[dim], and DRAW_NONE is returned. */
+int64_t model_find_or_make(const struct model *model, enum model_view view, const char *word, float *out);
 
 /* Returns "target", "context", "sum", "normsum" or "propagated". */
 const char *model_view_name(enum model_view view);

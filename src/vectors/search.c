@@ -103,18 +103,21 @@ uint64_t search_distinct(uint32_t *ids, uint64_t count) {
     return kept;
 }
 
-uint64_t search_analogy(const struct search *search, const uint32_t rows[3], float *query, uint32_t banned[3]) {
+int64_t search_analogy(const struct search *search, const uint32_t rows[3], const float *unseen, float *query, uint32_t banned[3]) {
     const float *row[3];
+    uint64_t count = 0;
     for (int i = 0; i < 3; i++) {
-        if (rows[i] >= search->rows) {
-            fail("an analogy is asked of words or items; row %u is that of a list, and the first list's is %llu",
-                 rows[i], (unsigned long long)search->rows);
-            return 0;
+        if (unseen && rows[i] == DRAW_NONE) {
+            row[i] = unseen + (uint64_t)i * search->dim;
+            continue;
         }
+        if (rows[i] >= search->rows)
+            return fail("an analogy is asked of words or items; row %u is that of a list, and the first list's is %llu",
+                        rows[i], (unsigned long long)search->rows);
         row[i] = search->base + (uint64_t)rows[i] * search->dim;
-        banned[i] = rows[i];
+        banned[count++] = rows[i];
     }
     for (uint32_t column = 0; column < search->dim; column++)
         query[column] = row[1][column] - row[0][column] + row[2][column];
-    return search_distinct(banned, 3);
+    return (int64_t)search_distinct(banned, count);
 }

@@ -51,8 +51,8 @@ void search_block_release(struct search_block *block); /* harmless on a zeroed o
 uint64_t search_distinct(uint32_t *ids, uint64_t count);
 
 /* Makes the query for "row 0 is to row 1 as row 2 is to ?": row 1 - row 0 + row 2 of the base rows. The three rows must
- * not answer: they go into `banned`, sorted. Returns how many they are; 0 after fail() for a row that is not searched
- * (a list's own). */
-uint64_t search_analogy(const struct search *search, const uint32_t rows[3], float *query, uint32_t banned[3]);
+ * not answer: they go into `banned`, sorted. unseen: [3 x dim] where a word that has no row (DRAW_NONE) has its unit vector; NULL:
+ * all have rows. Returns how many are banned, or -1 after fail() for a row that is not searched (a list's own). */
+int64_t search_analogy(const struct search *search, const uint32_t rows[3], const float *unseen, float *query, uint32_t banned[3]);
 
 #endif

@@ -163,6 +163,9 @@ static void a_run_is_trained_stopped_resumed_and_read(void **state) {
     assert_int_equal(sptx_run_find(run, "grean", &row), SPTX_USAGE);
     assert_non_null(strstr(sptx_error(context), "green"));
     assert_int_equal(sptx_run_find(run, "green", &row), SPTX_OK);
+    float unseen[64];
+    assert_int_equal(sptx_run_unseen(run, NULL, "grean", unseen), SPTX_USAGE); /* words have no n-grams here */
+    assert_int_equal(sptx_run_unseen(run, NULL, NULL, unseen), SPTX_USAGE);
     struct sptx_view view = {.size = sizeof view};
     assert_int_equal(sptx_run_view(run, "target", &view), SPTX_OK);
     uint32_t self = (uint32_t)row, rows[3];

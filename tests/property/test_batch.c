@@ -56,8 +56,30 @@ static void assert_same_blocks(const struct batch_view *a, const struct batch_vi
     assert_memory_equal(a->context_ids, b->context_ids, a->context_starts[a->blocks] * sizeof(uint32_t));
 }
 
+enum { BUCKETS = 40, TABLE_ROWS = ROWS + BUCKETS };
+static uint64_t shared_starts[ROWS + 1];
+static uint32_t shared_rows[ROWS * 8];
+
+/* Gives each word its own row and up to seven of those behind the words. */
+static void share_rows(struct example_source *s, int by_window) {
+    uint64_t at = 0, most = 0;
+    srand(9);
+    for (uint32_t word = 0; word < ROWS; word++) {
+        uint64_t count = 1 + (uint64_t)(rand() % 8);
+        shared_starts[word] = at;
+        shared_rows[at++] = word;
+        for (uint64_t i = 1; i < count; i++) shared_rows[at++] = ROWS + (uint32_t)(rand() % BUCKETS);
+        if (count > most) most = count;
+    }
+    shared_starts[ROWS] = at;
+    s->rows = ROWS + BUCKETS;
+    s->target_only = BUCKETS;
+    s->pool = (struct example_pool){.on = 1, .whole = 1};
+    s->subwords = (struct example_subwords){shared_starts, shared_rows, most, by_window};
+}
+
 /* Makes sources of every mode, with the switches that change how examples are found. */
-static int variants(struct example_source out[16]) {
+static int variants(struct example_source out[20]) {
     struct example_source base = corpus();
     int n = 0;
     out[n++] = base;
@@ -65,6 +87,9 @@ static int variants(struct example_source out[16]) {
     out[n] = base, out[n++].shuffle = 1;
     out[n] = base, out[n++].shuffle_items = 1;
     out[n] = base, out[n].shuffle = 1, out[n].distinct = 1, out[n++].shuffle_items = 1;
+    out[n] = base, share_rows(&out[n], 0), out[n++].per_pair = 1;
+    out[n] = base, share_rows(&out[n], 0), out[n].shuffle = 1, out[n++].distinct = 1;
+    out[n] = base, share_rows(&out[n++], 1);
     base.mode = EXAMPLE_LIST;
     out[n++] = base;
     out[n] = base, out[n].targets_all = 1, out[n++].positives = 0;
@@ -81,7 +106,7 @@ static int variants(struct example_source out[16]) {
 }
 
 static void batches_do_not_depend_on_workers(void **state) {
-    struct example_source source[16];
+    struct example_source source[20];
     struct backend *one = open_cpu(1), *many = open_cpu(5);
     for (int i = 0, n = variants(source); i < n; i++) {
         uint64_t count = example_count(&source[i]);
@@ -98,7 +123,7 @@ static void batches_do_not_depend_on_workers(void **state) {
 /* Building one example at a time gives the same blocks as building all at once: the bounds of a batch change
  * nothing. */
 static void batches_do_not_depend_on_their_bounds(void **state) {
-    struct example_source source[16];
+    struct example_source source[20];
     struct backend *whole = open_cpu(2), *single = open_cpu(1);
     for (int i = 0, n = variants(source); i < n; i++) {
         uint64_t count = example_count(&source[i]), block = 0;
@@ -135,6 +160,48 @@ static void epochs_differ(void **state) {
     assert_memory_not_equal(first.context_ids, second.context_ids, n * 4);
     backend_cpu.close(a);
     backend_cpu.close(b);
+}
+
+/* Asserts that block i of `shared` has the rows of words[count] as its targets. */
+static void assert_rows_of(const struct batch_view *shared, uint64_t i, const uint32_t *words, uint64_t count) {
+    uint64_t at = shared->target_starts[i];
+    for (uint64_t j = 0; j < count; j++)
+        for (uint64_t k = shared_starts[words[j]]; k < shared_starts[words[j] + 1]; k++)
+            assert_int_equal(shared->target_ids[at++], shared_rows[k]);
+    assert_int_equal(at, shared->target_starts[i + 1]);
+}
+
+/* Words of several rows make the windows that words of one row make: the rows of those in the window are set against the word in
+ * the middle, or the rows of that one against those in the window. */
+static void shared_rows_make_the_same_windows(void **state) {
+    struct backend *plain = open_cpu(2), *shared = open_cpu(3);
+    for (int variant = 0; variant < 4; variant++) {
+        int by_window = variant & 1, per_pair = variant >> 1 && !by_window;
+        struct example_source source = corpus(), other = source;
+        source.pool.on = 1;
+        share_rows(&other, by_window);
+        other.per_pair = per_pair;
+        backend_cpu.source(plain, &source);
+        backend_cpu.source(shared, &other);
+        struct batch_view a = make(plain, 1, 0, TOKENS, 0), b = make(shared, 1, 0, TOKENS, 0);
+        assert_int_equal(a.blocks, b.blocks);
+        for (uint64_t i = 0; i < a.blocks; i++) {
+            const uint32_t *window = a.target_ids + a.target_starts[i], *middle = a.context_ids + a.context_starts[i];
+            const uint32_t *contexts = b.context_ids + b.context_starts[i];
+            uint64_t words = a.target_starts[i + 1] - a.target_starts[i], count = b.context_starts[i + 1] - b.context_starts[i];
+            assert_rows_of(&b, i, by_window ? window : middle, by_window ? words : 1);
+            assert_int_equal(b.positives[i], by_window ? 1 : words);
+            assert_memory_equal(contexts, by_window ? middle : window, b.positives[i] * sizeof *contexts);
+            assert_int_equal(count, b.positives[i] + (per_pair ? words : 1) * NEGATIVES);
+            for (uint64_t j = b.positives[i]; j < count; j++) {
+                assert_true(contexts[j] < ROWS);
+                for (uint32_t k = 0; k < b.positives[i]; k++) assert_int_not_equal(contexts[j], contexts[k]);
+            }
+            if (by_window) assert_memory_equal(contexts, middle, count * sizeof *contexts);
+        }
+    }
+    backend_cpu.close(plain);
+    backend_cpu.close(shared);
 }
 
 /* Makes a window's block from the documentation alone. */
@@ -230,22 +297,22 @@ struct model {
 static struct model open_model(unsigned threads, struct rule_options rule, enum place place, enum place state_place) {
     struct model m = {.backend = open_cpu(threads), .rule = rule};
     m.layout = record_layout_make(&rule, DIM);
-    char *packed = calloc(ROWS, m.layout.packed);
+    char *packed = calloc(TABLE_ROWS, m.layout.packed);
     srand(3);
     for (int side = 0; side < 2; side++) {
         char path[64];
         snprintf(path, sizeof path, "/tmp/sptx-property-%d-%d", (int)getpid(), side);
         struct table_spec spec = {.name = side ? "context" : "target",
-                                  .rows = ROWS,
+                                  .rows = TABLE_ROWS,
                                   .layout = m.layout,
                                   .weights = place,
                                   .state = state_place,
                                   .file_path = path};
         assert_int_equal(backend_cpu.table_open(m.backend, &spec, &m.table[side]), 0);
-        for (int row = 0; row < ROWS; row++)
+        for (int row = 0; row < TABLE_ROWS; row++)
             for (int j = 0; j < DIM; j++)
                 ((float *)(packed + (uint64_t)row * m.layout.packed))[j] = (float)rand() / (float)RAND_MAX - 0.5f;
-        assert_int_equal(backend_cpu.table_write(m.backend, m.table[side], 0, ROWS, packed), 0);
+        assert_int_equal(backend_cpu.table_write(m.backend, m.table[side], 0, TABLE_ROWS, packed), 0);
     }
     free(packed);
     return m;
@@ -271,15 +338,15 @@ static void train_model(struct model *m, const struct example_source *source, ui
 }
 
 static char *read_model(struct model *m) {
-    char *packed = malloc(2 * ROWS * m->layout.packed);
+    char *packed = malloc(2 * TABLE_ROWS * m->layout.packed);
     for (int side = 0; side < 2; side++)
         assert_int_equal(
-            backend_cpu.table_read(m->backend, m->table[side], 0, ROWS, packed + side * ROWS * m->layout.packed), 0);
+            backend_cpu.table_read(m->backend, m->table[side], 0, TABLE_ROWS, packed + side * TABLE_ROWS * m->layout.packed), 0);
     return packed;
 }
 
 static void steps_do_not_depend_on_workers_or_places(void **state) {
-    struct example_source source[16];
+    struct example_source source[20];
     for (int i = 0, n = variants(source); i < n; i++) {
         struct rule_options rule = {.rule = i % RULE_COUNT,
                                     .eps = 1e-8,
@@ -302,7 +369,7 @@ static void steps_do_not_depend_on_workers_or_places(void **state) {
             train_model(&m, &source[i], 50, example_count(&source[i]));
             char *got = read_model(&m);
             if (want)
-                assert_memory_equal(want, got, 2 * ROWS * m.layout.packed);
+                assert_memory_equal(want, got, 2 * TABLE_ROWS * m.layout.packed);
             else
                 want = got, got = NULL;
             free(got);
@@ -319,13 +386,13 @@ static void step_sums_duplicates(void **state) {
         struct rule_options rule = {.rule = RULE_SGD, .clip = clip};
         struct model m = open_model(2, rule, PLACE_PINNED, PLACE_PINNED);
         struct example_source source = corpus();
-        static double old[2][ROWS][DIM], sum[2][ROWS][DIM];
-        int places[2][ROWS] = {{0}}, cut = 0, whole = 0;
+        static double old[2][TABLE_ROWS][DIM], sum[2][TABLE_ROWS][DIM];
+        int places[2][TABLE_ROWS] = {{0}}, cut = 0, whole = 0;
         char *packed = read_model(&m);
         for (int side = 0; side < 2; side++)
-            for (int r = 0; r < ROWS; r++)
+            for (int r = 0; r < TABLE_ROWS; r++)
                 for (int j = 0; j < DIM; j++)
-                    old[side][r][j] = ((float *)packed)[((uint64_t)side * ROWS + (uint64_t)r) * DIM + (uint64_t)j];
+                    old[side][r][j] = ((float *)packed)[((uint64_t)side * TABLE_ROWS + (uint64_t)r) * DIM + (uint64_t)j];
         memset(sum, 0, sizeof sum);
         free(packed);
         backend_cpu.source(m.backend, &source);
@@ -351,7 +418,7 @@ static void step_sums_duplicates(void **state) {
         assert_true(fabs(result.loss - loss) < 1e-5 * loss);
         packed = read_model(&m);
         for (int side = 0; side < 2; side++)
-            for (int r = 0; r < ROWS; r++) {
+            for (int r = 0; r < TABLE_ROWS; r++) {
                 double squares = 0, share = 1;
                 for (int j = 0; j < DIM; j++) squares += sum[side][r][j] * sum[side][r][j];
                 if (clip && places[side][r] > 1 && squares > clip * clip) share = clip / sqrt(squares);
@@ -360,7 +427,7 @@ static void step_sums_duplicates(void **state) {
                 else
                     whole++;
                 for (int j = 0; j < DIM; j++)
-                    assert_true(fabs(((float *)packed)[((uint64_t)side * ROWS + (uint64_t)r) * DIM + (uint64_t)j] -
+                    assert_true(fabs(((float *)packed)[((uint64_t)side * TABLE_ROWS + (uint64_t)r) * DIM + (uint64_t)j] -
                                      (old[side][r][j] - 0.02 * share * sum[side][r][j])) < 2e-5);
             }
         assert_true(whole > 0 && (cut > 0) == (clip > 0));
@@ -405,7 +472,7 @@ static void large_batches_diverge_unless_clipped(void **state) {
 
 /* Lock-free training on one worker lowers the loss in every mode, and passes every word once. */
 static void hogwild_learns(void **state) {
-    struct example_source source[16];
+    struct example_source source[20];
     for (int i = 0, n = variants(source); i < n; i++)
         for (int adagrad = 0; adagrad < 2; adagrad++) {
             struct rule_options rule = {.rule = adagrad ? RULE_ADAGRAD : RULE_SGD, .eps = 1e-10};
@@ -434,6 +501,7 @@ int main(void) {
         cmocka_unit_test(batches_do_not_depend_on_their_bounds),
         cmocka_unit_test(epochs_differ),
         cmocka_unit_test(windows_are_word2vecs),
+        cmocka_unit_test(shared_rows_make_the_same_windows),
         cmocka_unit_test(lists_exclude_and_do_not_repeat),
         cmocka_unit_test(held_out_is_a_partition),
         cmocka_unit_test(steps_do_not_depend_on_workers_or_places),

@@ -6,6 +6,7 @@
     fit         trains a run on data as it is: paths, iterables, dicts, sparse matrices, Arrow tables, edges
     Run, train  what the sptx-w2v program trains: a finished run's words and vectors, and training itself
     Word2Vec    gensim's class: `from sptx import Word2Vec`; its vectors are KeyedVectors
+    FastText    gensim's class of words that share the rows of their n-grams; its vectors are FastTextKeyedVectors
     Context     the machine that tables run on, where the default is not wanted
     Rows        rows in place, as Table.weights gives them
     Error       what failed outside a call; a call that is wrong itself raises ValueError, TypeError or IndexError
@@ -18,6 +19,7 @@ from typing import Any
 
 from ._context import Context
 from ._errors import Error, OutOfMemory, SptxWarning
+from ._fasttext import FastText, FastTextKeyedVectors
 from ._fit import fit
 from ._halves import HalfRows
 from ._keyed import KeyedVectors
@@ -27,8 +29,8 @@ from ._table import Table
 from ._views import Rows
 from ._word2vec import Word2Vec
 
-__all__ = ["Context", "Error", "HalfRows", "KeyedVectors", "OutOfMemory", "Progress", "Rows", "Run", "SptxWarning", "Table", "Word2Vec",
-           "fit", "speedtorch", "torch", "train"]
+__all__ = ["Context", "Error", "FastText", "FastTextKeyedVectors", "HalfRows", "KeyedVectors", "OutOfMemory", "Progress", "Rows", "Run",
+           "SptxWarning", "Table", "Word2Vec", "fit", "speedtorch", "torch", "train"]
 
 
 def __getattr__(name: str) -> Any:

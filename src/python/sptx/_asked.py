@@ -64,8 +64,8 @@ class Asked:
         if not parts:
             raise ValueError("most_similar wants at least one word or vector in positive or negative")
         words = [key for key, _ in parts if isinstance(key, str)]
-        own = {int(row) for row in self._asked_rows(words, table)}
-        of_words = iter(self.vectors(words, table))
+        rows_of_words, vectors = self._asked_vectors(words, table_of(table), asking=True)
+        own, of_words = {int(row) for row in rows_of_words if row >= 0}, iter(vectors)
         mean = numpy.zeros(self.dim, numpy.float64)
         for key, weight in parts:
             word = isinstance(key, str)
@@ -89,6 +89,8 @@ class Asked:
         The three words are not in the answer. KeyError for a word that is none; sptx.Error for a list's row.
         """
         rows, scores = places_for(1, min(count_of(k, "k", 32), len(self)))
+        if not all(word in self for word in (a, b, c)):
+            return self.most_similar([b, c], [a], k, table)  # some word never seen: a vector without a row
         asked = numpy.array([self.row(word) for word in (a, b, c)], numpy.uint64)
         self._ask(library.sptx_run_analogy, table_of(table), asked.ctypes.data, rows.shape[1], rows.ctypes.data, scores.ctypes.data)
         return self._answers(rows, scores)[0]
@@ -210,13 +212,6 @@ class Asked:
                   scores, ctypes.byref(counts))
         found = {name: _fields_of(score) for name, score in zip(_LINK_SCORES, scores) if score.auc == score.auc}
         return {**found, **_fields_of(counts)}
-
-    def _asked_rows(self, words: Iterable[str], table: Optional[str]) -> Any:
-        """Returns the rows of words that ask for others, uint64 [n], and says where one was never trained in the table."""
-        rows = numpy.array([self.row(word) for word in words], numpy.uint64)
-        for row in rows:
-            self._ask(library.sptx_run_check_trained, table_of(table), int(row))
-        return rows
 
 
 _LINK_SCORES = ("dot", "cosine", "hadamard", "cross", "cross-cosine")

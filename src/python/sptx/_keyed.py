@@ -172,8 +172,7 @@ class KeyedVectors:
         cosines = self.get_normed_vectors()[clip_start:clip_end] @ mean
         if topn is None:
             return cosines
-        asked = {self.get_index(key) for key, _ in parts if not isinstance(key, numpy.ndarray)}
-        return self._best(cosines, topn, asked, clip_start)
+        return self._best(cosines, topn, self._rows_of([key for key, _ in parts]), clip_start)
 
     def most_similar_cosmul(self, positive: Any = None, negative: Any = None, topn: Optional[int] = 10,
                             restrict_vocab: Optional[int] = None) -> Any:
@@ -186,7 +185,7 @@ class KeyedVectors:
         scores = numpy.prod(cosines[0], axis=0) / (numpy.prod(cosines[1], axis=0) + 0.000001)
         if topn is None:
             return scores
-        return self._best(scores, topn, {self.get_index(key) for key in all_of if not isinstance(key, numpy.ndarray)}, 0)
+        return self._best(scores, topn, self._rows_of(all_of), 0)
 
     def similar_by_word(self, word: Any, topn: Optional[int] = 10, restrict_vocab: Optional[int] = None) -> Any:
         return self.most_similar(positive=[word], topn=topn, restrict_vocab=restrict_vocab)
@@ -238,6 +237,10 @@ class KeyedVectors:
 
     def most_similar_to_given(self, key1: Any, keys_list: Sequence[Any]) -> Any:
         return keys_list[int(numpy.argmax([self.similarity(key1, key) for key in keys_list]))]
+
+    def _rows_of(self, keys: Iterable[Any]) -> Any:
+        """The rows of those keys that are no vectors."""
+        return {self.get_index(key) for key in keys if not isinstance(key, numpy.ndarray)}
 
     def _unit(self, key: Any) -> Any:
         if isinstance(key, numpy.ndarray):

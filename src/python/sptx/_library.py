@@ -160,6 +160,7 @@ _CALLS = {
     "sptx_run_find": (c_int, [c_void_p, c_char_p, POINTER(c_uint64)]),
     "sptx_run_view": (c_int, [c_void_p, c_char_p, POINTER(View)]),
     "sptx_run_vectors": (c_int, [c_void_p, c_char_p, c_void_p, c_uint64, c_void_p]),
+    "sptx_run_unseen": (c_int, [c_void_p, c_char_p, c_char_p, c_void_p]),
     "sptx_run_vector_rows": (c_uint64, [c_void_p]),
     "sptx_run_items": (c_uint64, [c_void_p]),
     "sptx_run_check_trained": (c_int, [c_void_p, c_char_p, c_uint64]),

@@ -61,7 +61,7 @@ class Run(Asked):
         run.evaluate(pairs="ws353.txt")      # {"ws353": {"rho": 0.68, "covered": 320, "total": 353}}
         run.export("my.bin", "word2vec-bin")
 
-    path    a run directory (its newest checkpoint is read), or one checkpoint in it
+    path    a run directory (its newest checkpoint is read), or one checkpoint in it; or a model of fastText (.bin)
     device  where nearest() and recommend() search: "auto", "cpu", "cuda", "cuda:1", or an sptx.Context
 
     Where lists have rows of their own (examples.mode = user), those lie behind all others. `words`, len() and what is asked of a
@@ -74,6 +74,10 @@ class Run(Asked):
 
     The two tables, `target` and `context`, are mapped, not read: they cost no memory until they are looked at, and may be
     larger than memory. They are read-only, and stay valid as long as they live, a closed run's too.
+
+    Where words share rows of their n-grams (examples.subwords), a word never seen has a vector as well, the mean of its n-grams':
+    run["unseen"], nearest(), most_similar(), analogy(). The n-grams' rows stand behind the words' in `target`, where a word's own
+    row is a part of its vector; vectors() has the whole.
 
     Raises sptx.Error where there is no such run or its files are not whole; KeyError for a word that is none.
     """
@@ -166,8 +170,7 @@ class Run(Asked):
         name, handle = table_of(table), self._open()
         if words is None:
             return self._vectors(None, int(library.sptx_run_vector_rows(handle.pointer)) if lists else len(self), name)
-        rows = numpy.array([self.row(word) for word in words], numpy.uint64)
-        return self._vectors(rows, len(rows), name)
+        return self._asked_vectors(list(words), name)[1]
 
     def nearest(self, query: Any, k: int = 10, table: Optional[str] = None, lists: bool = False, metric: str = "cosine") -> Any:
         """The k words whose vectors are most similar, best first, with the similarities: [("cos", 0.88), ..].
@@ -182,8 +185,7 @@ class Run(Asked):
         if not isinstance(query, numpy.ndarray):
             query = list(query)
         if len(query) and isinstance(query[0], str):
-            own = self._asked_rows(query, table)
-            asked = self._vectors(own, len(own), table_of(table))
+            own, asked = self._asked_vectors(query, table_of(table), asking=True)
             return self._answers(*self.search(asked, k, own, table, lists, metric))
         asked = numpy.asarray(query)
         found = self._answers(*self.search(asked if asked.ndim > 1 else asked[None], k, None, table, lists, metric))
@@ -336,6 +338,36 @@ class Run(Asked):
         self._context.call(library.sptx_run_vectors, handle.pointer, table, None if rows is None else rows.ctypes.data, count,
                            out.ctypes.data)
         return out
+
+    def _asked_vectors(self, words: List[str], table: Optional[bytes], asking: bool = False) -> Tuple[Any, Any]:
+        """Returns the rows int64 [n] and the vectors [n x dim] of words; the row of one never seen, whose n-grams make its vector, is
+        -1. KeyError for a word that has no vector. asking: it is said where one was never trained in the table."""
+        rows, out = numpy.full(len(words), -1, numpy.int64), numpy.empty((len(words), self.dim), numpy.float32)
+        for at, word in enumerate(words):
+            if not isinstance(word, str):
+                raise TypeError("a word is a str, not a %s" % type(word).__name__)
+            found = ctypes.c_uint64()
+            said = self._find(word, found)
+            if said is None:
+                rows[at] = found.value
+            elif not self._unseen(word, table, out[at]):
+                raise KeyError(said)
+            if asking and rows[at] >= 0:
+                self._context.call(library.sptx_run_check_trained, self._open().pointer, table, int(rows[at]))
+        known = rows >= 0
+        out[known] = self._vectors(rows[known].astype(numpy.uint64), int(known.sum()), table)
+        return rows, out
+
+    def _unseen(self, word: str, table: Optional[bytes], out: Any) -> bool:
+        """Writes the mean of a word's n-grams to out [dim]. False where it has none."""
+        try:
+            name = word.encode("utf-8", "surrogateescape")
+            if b"\0" in name:
+                return False
+            self._context.call(library.sptx_run_unseen, self._open().pointer, table, name, out.ctypes.data, usage=KeyError)
+        except (KeyError, UnicodeEncodeError):
+            return False
+        return True
 
     def _word(self, row: int) -> str:
         handle = self._open()  # a local variable keeps a run that is closed meanwhile open until the word is read

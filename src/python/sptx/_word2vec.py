@@ -16,7 +16,7 @@ import numpy
 
 from . import _library
 from ._context import Context
-from ._corpus import Corpus, Words, numbers, starts_of
+from ._corpus import Corpus, Words, known, numbers, starts_of
 from ._keyed import KeyedVectors
 from ._run import Run, _setting, _Training
 
@@ -71,7 +71,7 @@ class Word2Vec:
         self.corpus_count = self.corpus_total_words = self.train_count = 0
         self.total_train_time = 0.0
         self.raw_vocab: Dict[str, int] = {}
-        self.wv = KeyedVectors(self.vector_size)
+        self.wv = self._keyed()
         self._numbers: Dict[str, int] = {}  # each word's number, which is its name where the library trains
         self._left = 0                      # of wv.vectors, which the user may change before the first train()
         self._place = _Place()              # the run that was trained last, which training goes on from
@@ -109,6 +109,9 @@ class Word2Vec:
 
     # ---- the vocabulary ----
 
+    def _keyed(self) -> KeyedVectors:
+        return KeyedVectors(self.vector_size)
+
     def _met(self, sentences: Optional[Sentences], corpus_file: Optional[Path]) -> "_Numbered":
         """Reads sentences; new words get numbers."""
         learning = _Learning(self._numbers)
@@ -136,7 +139,7 @@ class Word2Vec:
         if not chosen:
             raise RuntimeError("you must first build vocabulary before training the model: no word comes %d times in %d words" %
                                (least, given.words))
-        before, self.wv = self.wv, KeyedVectors(self.vector_size)
+        before, self.wv = self.wv, self._keyed()
         first = numpy.random.default_rng(self.seed).random((len(chosen), self.vector_size), numpy.float32)
         self.wv.add_vectors(chosen, (2 * first - 1) / self.vector_size)
         for word in kept:
@@ -159,8 +162,8 @@ class Word2Vec:
         """Trains a run on numbered words, and takes its vectors."""
         place = _Place()
         vocabulary = place.path("vocabulary.tsv")
-        with open(vocabulary, "w") as file:
-            file.writelines("%d\t%d\n" % (self._numbers[word], count) for word, count in zip(self.wv, self.wv.expandos["count"]))
+        with open(vocabulary, "w", encoding="utf-8", errors="surrogateescape", newline="\n") as file:
+            file.writelines("%s\t%d\n" % (self._name(word), count) for word, count in zip(self.wv, self.wv.expandos["count"]))
         keys = {**self._keys(epochs, start_alpha, end_alpha), "corpus.vocab": vocabulary, "run.dir": place.path("run")}
         if self.train_count:
             keys["train.from"] = '"%s"' % self._place.path("run")
@@ -169,18 +172,28 @@ class Word2Vec:
             keys["train.from"] = '"%s" "%s"' % (place.path("first.npy"), vocabulary)
         context = Context(self.device)
         corpus = Corpus(context, [_setting(*key) for key in keys.items()])
-        given.give(corpus)
+        self._give(given, corpus)
         _Training(context, None, functools.partial(corpus.train, _library.ANEW)).run()
         with Run(place.path("run"), device=self.device) as run:
             places = {word: row for row, word in enumerate(run.words)}
-            rows = [places[str(self._numbers[word])] for word in self.wv]
-            self.wv.vectors = numpy.ascontiguousarray(run.target[rows])
-            self.syn1neg = numpy.ascontiguousarray(run.context[rows])
+            self._take(run, [places[self._name(word)] for word in self.wv])
         self.wv.fill_norms(force=True)
         self._left = _sum_of(self.wv.vectors)
         self._place.remove()
         self._place = place
         self.train_count += 1
+
+    def _name(self, word: str) -> str:
+        """What a word is called where the library trains: its number, so that words may be any text."""
+        return str(self._numbers[word])
+
+    def _give(self, given: "_Numbered", corpus: Corpus) -> None:
+        given.give(corpus)
+
+    def _take(self, run: Run, rows: List[int]) -> None:
+        """Takes the vectors of the words of `wv`, which have these rows in the run."""
+        self.wv.vectors = numpy.ascontiguousarray(run.target[rows])
+        self.syn1neg = numpy.ascontiguousarray(run.context[rows])
 
     # ---- beyond vectors ----
 
@@ -213,7 +226,7 @@ class Word2Vec:
         return model
 
     def __repr__(self) -> str:
-        return "Word2Vec<vocab=%d, vector_size=%d, alpha=%s>" % (len(self.wv), self.vector_size, self.alpha)
+        return "%s<vocab=%d, vector_size=%d, alpha=%s>" % (type(self).__name__, len(self.wv), self.vector_size, self.alpha)
 
 
 _WHAT_TO_DO = {
@@ -223,6 +236,7 @@ _WHAT_TO_DO = {
     "compute_loss": (False, "compute_loss is not there: sptx.train(.., progress=) is told losses, and metrics.jsonl has them"),
     "trim_rule": (None, "trim_rule is not there: leave words out of the sentences, or set min_count or max_final_vocab"),
     "null_word": (0, "null_word is not there: it serves models of concatenated words, which are not there either"),
+    "word_ngrams": (1, "word_ngrams above 1 (n-grams of words) are not there: join words in the sentences instead"),
     "max_vocab_size": (None, "max_vocab_size is not there, as it drops counts: set max_final_vocab"),
 }
 
@@ -288,6 +302,11 @@ class _Numbered:
         for ids, starts in self._blocks:
             corpus.sentences(numbers(ids, "words"), starts)
 
+    def give_known(self, corpus: Corpus) -> None:
+        """Gives the same to a corpus whose dictionary has the words in the order of their numbers."""
+        for ids, starts in self._blocks:
+            corpus.sentences(known(ids, "words"), starts)
+
 
 class _Filed(_Numbered):
     """The same for a file's sentences, whose words the library numbers: five times as fast as Python does."""
@@ -295,9 +314,9 @@ class _Filed(_Numbered):
     def __init__(self, path: Path, numbers: Dict[str, int]) -> None:
         super().__init__((), numbers)
         words, grows = Words(Context("cpu")), isinstance(numbers, _Learning)
-        known = [word for word in numbers if _is_token(word)]
-        places = [numbers[word] for word in known]  # by the library's number
-        words.number("\n".join(known).encode(), True)
+        before = [word for word in numbers if _is_token(word)]
+        places = [numbers[word] for word in before]  # by the library's number
+        words.number("\n".join(before).encode(), True)
         with open(path, "rb") as file:
             for block in _whole_lines(file):
                 ids, starts = words.number(block, grows)

@@ -1,0 +1,219 @@
+#include "subwords.h"
+
+#include "base/memory.h"
+#include "base/report.h"
+#include "base/text.h"
+#include "vocab.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- the form ---- */
+
+static int read_length(const char *text, const char *end, uint32_t *out) {
+    uint64_t value = 0;
+    if (text == end) return -1;
+    for (; text < end; text++) {
+        if (*text < '0' || *text > '9' || (value = value * 10 + (uint64_t)(*text - '0')) > SUBWORDS_LONGEST) return -1;
+    }
+    *out = (uint32_t)value;
+    return value ? 0 : -1;
+}
+
+int subwords_read_lengths(const char *text, struct subword_form *form) {
+    const char *dash = strchr(text, '-');
+    form->min = form->max = 0;
+    if (!strcmp(text, "none")) return 0;
+    if (!dash || read_length(text, dash, &form->min) || read_length(dash + 1, text + strlen(text), &form->max))
+        return -1;
+    return form->min <= form->max ? 0 : -1;
+}
+
+enum { USUAL_BUCKETS = 2000000 };
+
+int subwords_read_buckets(const char *text, struct subword_form *form) {
+    uint64_t buckets;
+    form->used = !strcmp(text, "used");
+    form->buckets = USUAL_BUCKETS;
+    if (form->used) return 0;
+    if (text_count(text, &buckets) || buckets < 1 || buckets > SUBWORDS_MOST_BUCKETS) return -1;
+    form->buckets = (uint32_t)buckets;
+    return 0;
+}
+
+/* ---- n-grams ---- */
+
+/* Bytes from 128 on are negative here, as fastText's signed characters are, so that they change the upper bits too. */
+uint32_t subwords_hash(const char *ngram, uint64_t length) {
+    uint32_t hash = 2166136261u;
+    for (uint64_t i = 0; i < length; i++) {
+        hash ^= (uint32_t)(int8_t)ngram[i];
+        hash *= 16777619u;
+    }
+    return hash;
+}
+
+static int continues(char byte) {
+    return ((unsigned char)byte & 0xC0) == 0x80;
+}
+
+/* Visits the n-grams that begin at byte `from` of the bounded word. */
+static int visit_from(const struct subword_form *form, const char *bounded, uint64_t length, uint64_t from,
+                      int (*found)(void *user, const char *ngram, uint64_t length, uint32_t bucket), void *user) {
+    uint64_t end = from;
+    for (uint32_t n = 1; end < length && n <= form->max; n++) {
+        for (end++; end < length && continues(bounded[end]);) end++;
+        int bound = n == 1 && (from == 0 || end == length); /* a < or > alone says nothing */
+        if (n < form->min || bound) continue;
+        const char *ngram = bounded + from;
+        int result = found(user, ngram, end - from, subwords_hash(ngram, end - from) % form->buckets);
+        if (result) return result;
+    }
+    return 0;
+}
+
+int subwords_visit(const struct subword_form *form, const char *word, uint64_t length,
+                   int (*found)(void *user, const char *ngram, uint64_t length, uint32_t bucket), void *user) {
+    char small[256], *bounded = small;
+    int result = 0;
+    if (length == strlen(SUBWORDS_END) && !memcmp(word, SUBWORDS_END, length)) return 0;
+    if (length + 2 > sizeof small && !(bounded = mem_alloc(length + 2, 1, "the n-grams of a word"))) return -1;
+    bounded[0] = '<';
+    memcpy(bounded + 1, word, length);
+    bounded[length + 1] = '>';
+    for (uint64_t i = 0; i < length + 2 && !result; i++)
+        if (!continues(bounded[i])) result = visit_from(form, bounded, length + 2, i, found, user);
+    if (bounded != small) free(bounded);
+    return result;
+}
+
+/* ---- the rows of all words ---- */
+
+/* Rows of a word under way: the bucket of each n-gram until buckets have rows. */
+struct gathering {
+    uint32_t *row;
+    uint64_t count, capacity;
+};
+
+static int gather(void *user, const char *ngram, uint64_t length, uint32_t bucket) {
+    struct gathering *to = user;
+    if (to->count == to->capacity &&
+        mem_grow(&to->row, &to->capacity, to->count + 1, sizeof *to->row, "the rows of n-grams"))
+        return -1;
+    to->row[to->count++] = bucket;
+    return 0;
+}
+
+static int gather_words(struct subwords *s, const struct vocab *vocab) {
+    struct gathering all = {.row = NULL};
+    int result = 0;
+    for (uint64_t i = 0; i < s->words && !result; i++) {
+        uint64_t length;
+        const char *word = vocab_word(vocab, i, &length);
+        s->starts[i] = all.count;
+        result = gather(&all, NULL, 0, (uint32_t)i);
+        if (!result) result = subwords_visit(&s->form, word, length, gather, &all);
+        if (all.count - s->starts[i] > s->most) s->most = all.count - s->starts[i];
+    }
+    s->starts[s->words] = all.count;
+    s->row = all.row;
+    return result;
+}
+
+/* A bucket, and how often words of the corpus name it. */
+struct named {
+    uint64_t count;
+    uint32_t bucket, words;
+};
+
+/* The most named bucket comes first; of those named equally often, that which more words name, then the lower one. */
+static int compare_named(const void *left, const void *right) {
+    const struct named *a = left, *b = right;
+    if (a->count != b->count) return a->count > b->count ? -1 : 1;
+    if (a->words != b->words) return a->words > b->words ? -1 : 1;
+    return a->bucket < b->bucket ? -1 : a->bucket > b->bucket;
+}
+
+static void count_buckets(const struct subwords *s, const struct vocab *vocab, struct named *named) {
+    for (uint32_t b = 0; b < s->form.buckets; b++) named[b] = (struct named){0, b, 0};
+    for (uint64_t i = 0; i < s->words; i++)
+        for (uint64_t j = s->starts[i] + 1; j < s->starts[i + 1]; j++) {
+            named[s->row[j]].count += vocab->counts[i];
+            named[s->row[j]].words++;
+        }
+}
+
+/* Moves the buckets that words name to the front, and returns how many they are. The others keep their order. */
+static uint64_t part_named(struct named *named, uint64_t buckets, struct named *spare) {
+    uint64_t front = 0, others = 0;
+    for (uint64_t i = 0; i < buckets; i++)
+        if (named[i].words)
+            named[front++] = named[i];
+        else
+            spare[others++] = named[i];
+    memcpy(named + front, spare, others * sizeof *spare);
+    return front;
+}
+
+static int number_rows(struct subwords *s, const struct named *named) {
+    s->counts = mem_alloc(s->rows ? s->rows : 1, sizeof *s->counts, "the rows of n-grams");
+    if (!s->counts) return -1;
+    for (uint64_t i = 0; i < s->form.buckets; i++) {
+        s->row_of[named[i].bucket] = i < s->rows ? (uint32_t)(s->words + i) : WORDS_ABSENT;
+        if (i < s->rows) s->counts[i] = named[i].count;
+    }
+    for (uint64_t i = 0; i < s->words; i++)
+        for (uint64_t j = s->starts[i] + 1; j < s->starts[i + 1]; j++) s->row[j] = s->row_of[s->row[j]];
+    return 0;
+}
+
+static int order_buckets(struct subwords *s, const struct vocab *vocab) {
+    uint64_t buckets = s->form.buckets;
+    struct named *named = mem_alloc(2 * buckets, sizeof *named, "the order of n-grams");
+    if (!named) return -1;
+    count_buckets(s, vocab, named);
+    uint64_t used = s->form.in_order ? buckets : part_named(named, buckets, named + buckets);
+    if (!s->form.in_order) qsort(named, used, sizeof *named, compare_named);
+    s->rows = s->form.used ? used : buckets;
+    s->named = used;
+    int result = s->words + s->rows > WORDS_MOST ? fail("%" PRIu64 " words and %" PRIu64
+                                                        " rows of n-grams are more than %u rows; lower model.buckets",
+                                                        s->words, s->rows, WORDS_MOST)
+                                                 : number_rows(s, named);
+    free(named);
+    return result;
+}
+
+int subwords_make(struct subwords *s, const struct subword_form *form, const struct vocab *vocab) {
+    *s = (struct subwords){.form = *form, .words = vocab->size};
+    if (!form->max) return 0;
+    s->starts = mem_alloc(s->words + 1, sizeof *s->starts, "the rows of n-grams");
+    s->row_of = mem_alloc(form->buckets, sizeof *s->row_of, "the rows of n-grams");
+    return !s->starts || !s->row_of || gather_words(s, vocab) || order_buckets(s, vocab) ? -1 : 0;
+}
+
+void subwords_release(struct subwords *s) {
+    free(s->starts);
+    free(s->row);
+    free(s->row_of);
+    free(s->counts);
+    *s = (struct subwords){.words = 0};
+}
+
+uint64_t subwords_bytes(const struct subwords *s) {
+    if (!s->starts) return 0;
+    return (s->words + 1) * sizeof *s->starts + s->starts[s->words] * sizeof *s->row +
+           s->form.buckets * sizeof *s->row_of + s->rows * sizeof *s->counts;
+}
+
+/* ---- the rows of one word ---- */
+
+int64_t subwords_of(const struct subwords *s, const char *word, uint64_t length, uint32_t **rows, uint64_t *capacity) {
+    struct gathering found = {.row = *rows, .capacity = *capacity};
+    int result = subwords_visit(&s->form, word, length, gather, &found);
+    *rows = found.row;
+    *capacity = found.capacity;
+    for (uint64_t i = 0; i < found.count; i++) found.row[i] = s->row_of[found.row[i]];
+    return result ? -1 : (int64_t)found.count;
+}

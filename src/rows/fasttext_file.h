@@ -1,0 +1,42 @@
+/* fasttext_file: fastText's own file of a model (.bin), version 12, mapped and held against its size.
+ *
+ *   i32 magic, i32 version; struct fasttext_args
+ *   i32 size, words, labels; i64 tokens, pruned (-1)
+ *   an entry a word: its bytes, a NUL, i64 count, u8 kind
+ *   u8 quantized (0); i64 rows = words + buckets, i64 columns; float32 [rows x columns]     the input: target rows
+ *   u8 quantized (0); i64 rows = words, i64 columns; float32 [rows x columns]               the output: context rows
+ *
+ * All numbers are little-endian. Rows begin at any byte, so their floats are not aligned: copy them before use.
+ */
+#ifndef SPTX_FASTTEXT_FILE_H
+#define SPTX_FASTTEXT_FILE_H
+
+#include "base/file_map.h"
+#include "corpus/vocab.h"
+
+#include <stdint.h>
+
+enum { FASTTEXT_MAGIC = 793712314, FASTTEXT_VERSION = 12, FASTTEXT_NEGATIVES = 2, FASTTEXT_CBOW = 1, FASTTEXT_SKIPGRAM = 2 };
+
+/* How the model was trained, as the file has it. */
+struct fasttext_args {
+    int32_t dim, window, epochs, min_count, negatives, word_ngrams, loss, model, buckets, min, max, update_rate;
+    double subsample;
+};
+
+struct fasttext_file {
+    struct fasttext_args args;
+    struct file_map map;
+    uint64_t rows, words;    /* of the input, of the output */
+    uint64_t input, output;  /* the bytes where their rows begin */
+};
+
+/* Returns 1 for a file that begins as these do; 0 for any other, and where there is none; -1 after fail(). */
+int fasttext_file_is(const char *path);
+
+/* Maps a file and reads its words, with their n-grams, into a zeroed vocabulary, which the caller releases in any case. Refuses what
+ * was trained for labels, quantized files, and sizes that the file does not have. Returns 0, or -1 after fail(). */
+int fasttext_file_open(struct fasttext_file *file, struct vocab *vocab, const char *path);
+void fasttext_file_close(struct fasttext_file *file); /* harmless on a zeroed one */
+
+#endif
