@@ -131,7 +131,7 @@ void metrics_judge(struct metrics *metrics, uint64_t step) {
 void metrics_note_loss(const struct metrics *metrics) {
     char from[64] = "";
     if (!metrics->reports) return;
-    if (metrics->first.term > 0) snprintf(from, sizeof from, "; untrained %.4f", metrics->first.example);
+    if (metrics->first.term != 0) snprintf(from, sizeof from, "; untrained %.4f", metrics->first.example);
     note("loss       %.4f (%.4f a pair, %.4f a dot product)%s", metrics->last.example, metrics->last.pair,
          metrics->last.term, from);
     if (metrics->held_out_times > 1)
