@@ -12,6 +12,7 @@
  *   SHUFFLE         (keys of a permutation)     what it permutes
  *   ITEMS           sentence                    (keys of the permutation of its items)
  *   HELD_OUT        example / 4                 0; epoch 0 always, so that an example stays held out
+ *                   list                        epoch 1: how many of its items are held out (0), and which (1)
  *   INIT_*          row                         column / 4
  *   WALK            walk                        a running number (walks.h)
  */

@@ -3,6 +3,7 @@
 #include "base/interrupt.h"
 #include "base/memory.h"
 #include "train/trainer.h"
+#include "vectors/judge.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -76,6 +77,7 @@ int train(struct sptx_context *context, struct config *config, struct gathered *
                                       .resume = beginning == SPTX_RESUME,
                                       .overwrite = beginning == SPTX_OVERWRITE,
                                       .keep_signals = 1,
+                                      .judge = judge_checkpoint,
                                       .hear = progress ? hear : NULL,
                                       .user = &listener};
     if (beginning < SPTX_ANEW || beginning > SPTX_OVERWRITE)

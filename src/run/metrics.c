@@ -276,6 +276,17 @@ void metrics_held_out(struct metrics *metrics, const struct step_result *sum, co
     if (!metrics->held_out_times++) metrics->held_out_first = loss;
 }
 
+void metrics_recall(struct metrics *metrics, double recall, uint64_t lists, const struct standing *at) {
+    struct json line = {.used = 0};
+    begin_line(&line, at);
+    add_number(&line, "held_out_recall", recall);
+    add_count(&line, "held_out_lists", lists);
+    json_print(&line, "}\n");
+    note("held out   recall@20 %.4f of %" PRIu64 " lists after %" PRIu64 " epochs", recall, lists, at->state->epoch);
+    append(metrics, &line);
+    json_release(&line);
+}
+
 /* ---- reading ---- */
 
 int metrics_lines(const char *path, int (*take)(void *user, const char *line, uint64_t length), void *user) {
