@@ -15,6 +15,7 @@
  *                   list                        epoch 1: how many of its items are held out (0), and which (1)
  *   INIT_*          row                         column / 4
  *   WALK            walk                        a running number (walks.h)
+ *   TUNE            trial                       key; epoch counts the attempts at a new trial
  */
 #ifndef SPTX_DRAWS_H
 #define SPTX_DRAWS_H
@@ -33,7 +34,8 @@ enum draw_purpose {
     DRAW_INIT_TARGET,
     DRAW_INIT_CONTEXT,
     DRAW_GENERATE, /* synthetic corpora */
-    DRAW_WALK
+    DRAW_WALK,
+    DRAW_TUNE /* keys that a trial of tune tries */
 };
 
 enum { DRAW_ATTEMPTS = 256 }; /* tries for a negative that is allowed; then its slot stays empty */

@@ -21,12 +21,15 @@ struct ends {
     uint32_t *trained, *out;
 };
 
-static void split_list(struct ends *ends, const uint32_t *ids, uint64_t items, double share, uint32_t seed, uint64_t list) {
+static void split_list(struct ends *ends, const uint32_t *ids, uint64_t items, double share, uint32_t seed,
+                       uint64_t list) {
     uint64_t count = count_of(items, share, seed, list);
     struct shuffle order = shuffle_make(items, draw_at(seed, DRAW_HELD_OUT, list, 1, 1));
     for (uint64_t i = 0; i < items; i++) {
-        if (shuffle_at(&order, i) < count) *ends->out++ = ids[i];
-        else *ends->trained++ = ids[i];
+        if (shuffle_at(&order, i) < count)
+            *ends->out++ = ids[i];
+        else
+            *ends->trained++ = ids[i];
     }
 }
 
@@ -55,14 +58,13 @@ static void split(struct held_out *h, const struct idstream *whole, double share
 }
 
 int held_out_split(struct held_out *h, const struct idstream *whole, int own, double share, uint32_t seed) {
-    *h = (struct held_out){.trained = {.sentences = whole->sentences, .checksum = whole->checksum},
-                           .lists = whole->sentences,
-                           .own = own};
+    *h = (struct held_out){
+        .trained = {.sentences = whole->sentences, .checksum = whole->checksum}, .lists = whole->sentences, .own = own};
     if (reserve(h, whole)) return -1;
     split(h, whole, share, seed);
     if (h->starts[h->lists]) return 0;
-    return fail("train.held_out_items = %g holds out no item: no list is long enough to lose one and keep %d; raise it", share,
-                STAY);
+    return fail("train.held_out_items = %g holds out no item: no list is long enough to lose one and keep %d; raise it",
+                share, STAY);
 }
 
 void held_out_release(struct held_out *h) {

@@ -4,9 +4,10 @@
  *   trained   u0 a b d e f g h i j     u1 k l m        what is trained
  *   ids            c                                   what is held out
  *
- * A list of n items loses n x share of them, rounded up or down by a draw of its own, and keeps two at least. The row that stands
- * in front of them (a list's own, or that of the paper which a line begins with) always stays. The draws are
- * draw_at(seed, DRAW_HELD_OUT, list, 1, 0) for how many and (.., 1, 1) for which: nothing but the seed changes them.
+ * A list of n items loses n x share of them, rounded up or down by a draw of its own, and keeps two at least. The row
+ * that stands in front of them (a list's own, or that of the paper which a line begins with) always stays. The draws
+ * are draw_at(seed, DRAW_HELD_OUT, list, 1, 0) for how many and (.., 1, 1) for which: nothing but the seed changes
+ * them.
  */
 #ifndef SPTX_HELD_OUT_H
 #define SPTX_HELD_OUT_H

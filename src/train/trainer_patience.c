@@ -1,8 +1,8 @@
-/* trainer_patience: the held-out score of a run. With train.patience it is found after each epoch, on a checkpoint of its own; the
- * run ends when it has not become better for so many epochs, and its best checkpoint is what it leaves.
+/* trainer_patience: the held-out score of a run. With train.patience it is found after each epoch, on a checkpoint of
+ * its own; the run ends when it has not become better for so many epochs, and its best checkpoint is what it leaves.
  *
- * A checkpoint's state.ini says what the score was up to there, so that a run that goes on decides as it would have without a
- * kill.
+ * A checkpoint's state.ini says what the score was up to there, so that a run that goes on decides as it would have
+ * without a kill.
  */
 #include "trainer_inner.h"
 
@@ -81,13 +81,15 @@ static void look_at_patience(struct trainer *t) {
     t->impatient = t->steps.state.worse_epochs >= t->config->train_patience;
 }
 
-/* Some epochs of lock-free runs over little text end at the step of the one before, and have no checkpoint of their own. */
+/* Some epochs of lock-free runs over little text end at the step of the one before, and have no checkpoint of their
+ * own. */
 int trainer_judge_epoch(struct trainer *t) {
     struct trainer_score score;
     if (t->steps.state.step == t->steps.state.judged_step) return 0;
     if (trainer_write_checkpoint(t) || find_score(t, &score)) return -1;
     if (isnan(score.score))
-        return fail("train.patience = %" PRIu64 " found nothing that is held out after epoch %" PRIu64 "; raise train.held_out",
+        return fail("train.patience = %" PRIu64 " found nothing that is held out after epoch %" PRIu64
+                    "; raise train.held_out",
                     t->config->train_patience, t->steps.state.epoch);
     take_score(&t->steps.state, score.score);
     look_at_patience(t);

@@ -4,8 +4,8 @@
 
 #include "evaluate.h"
 
-/* Finds recall@20 of the held-out items, each list scored as `evaluate` does by itself, and how many lists were asked. Returns 0,
- * or -1 after fail(). */
+/* Finds recall@20 of the held-out items, each list scored as `evaluate` does by itself, and how many lists were asked.
+ * Returns 0, or -1 after fail(). */
 enum { JUDGE_PLACES = 20 };
 int judge_checkpoint(double *recall, uint64_t *lists, const char *checkpoint, const struct held_out *held_out,
                      const struct config *config);

@@ -32,8 +32,10 @@ static void assert_parts(const struct held_out *h, uint64_t list, uint64_t least
     uint64_t trained = h->trained.starts[list], out = h->starts[list];
     for (uint64_t at = starts[list]; at < starts[list + 1]; at++) {
         int is_out = out < h->starts[list + 1] && h->ids[out] == ids[at];
-        if (is_out) out++;
-        else assert_int_equal(h->trained.ids[trained++], ids[at]);
+        if (is_out)
+            out++;
+        else
+            assert_int_equal(h->trained.ids[trained++], ids[at]);
     }
     assert_int_equal(out, h->starts[list + 1]);
     assert_int_equal(trained, h->trained.starts[list + 1]);
