@@ -11,17 +11,11 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A training as a line of the table. */
 static void print_tried(void *user, const struct tune_tried *tried) {
+    char line[1024];
     (void)user;
-    printf("%5" PRIu64 "   %d/3 %7" PRIu64 "  ", tried->trial, tried->rung + 1, tried->epochs);
-    if (isnan(tried->score))
-        printf("%9s", "failed");
-    else
-        printf("%9.4f", tried->shown);
-    printf("%c %7.1f%s  ", tried->leads ? '*' : ' ', tried->seconds, tried->known ? "=" : " ");
-    const char *last = isnan(tried->score) ? tried->error : tried->keys;
-    terminal_print(last, strlen(last));
+    tune_line(tried, line, sizeof line);
+    terminal_print(line, strlen(line));
     printf("\n");
     fflush(stdout);
 }
@@ -67,7 +61,7 @@ int cmd_tune(int argc, char **argv) {
         arguments_number("tune", "trials", trials, 1, UINT32_MAX, &request.trials) ||
         arguments_keys_wanted(&config, argv[0], &arguments))
         goto out;
-    printf("trial  rung  epochs      score  seconds  keys\n");
+    printf("%s\n", TUNE_HEAD);
     fflush(stdout);
     interrupt_watch(&watch);
     result = tune_run(&answer, &request);

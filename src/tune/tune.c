@@ -6,6 +6,7 @@
 #include "base/path.h"
 #include "base/progress.h"
 #include "base/report.h"
+#include "base/text.h"
 #include "corpus/cache.h"
 #include "kernels/draws.h"
 #include "run/checkpoints.h"
@@ -281,6 +282,17 @@ static int search(struct tuning *t) {
 }
 
 /* ---- the answer ---- */
+
+void tune_line(const struct tune_tried *tried, char *out, uint64_t capacity) {
+    size_t n = text_add(out, capacity, 0, "%5" PRIu64 "   %d/%d %7" PRIu64 "  ", tried->trial, tried->rung + 1,
+                        HALVING_RUNGS, tried->epochs);
+    if (isnan(tried->score))
+        n = text_add(out, capacity, n, "%9s", "failed");
+    else
+        n = text_add(out, capacity, n, "%9.4f", tried->shown);
+    text_add(out, capacity, n, "%c %7.1f%s  %s", tried->leads ? '*' : ' ', tried->seconds, tried->known ? "=" : " ",
+             isnan(tried->score) ? tried->error : tried->keys);
+}
 
 static int by_score(const void *a, const void *b) {
     const struct tune_place *x = a, *y = b;

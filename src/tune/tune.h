@@ -64,6 +64,10 @@ struct tune_answer {
     int stopped; /* 1: a signal or the caller's flag ended it early */
 };
 
+/* Writes a training as a line of the table, whose columns TUNE_HEAD names. */
+#define TUNE_HEAD "trial  rung  epochs      score  seconds  keys"
+void tune_line(const struct tune_tried *tried, char *out, uint64_t capacity);
+
 /* Returns 0; -1 after fail(), also where it was stopped before a trial was done. */
 int tune_run(struct tune_answer *answer, const struct tune_request *request);
 
