@@ -353,10 +353,10 @@ struct sptx_tuned {
     const char *keys;        /* the best trial's, but for its epochs: "model.dim=256 optimizer.lr=0.001", or none of this form */
 };
 
-/* Finds keys, as `sptx-w2v tune` does: trains on most of the data and judges by the rest. config, settings: as for sptx_train(); the
- * keys that they set stay. It writes to run.dir with ".tune" behind, and leaves there what was tried. progress (or NULL) is told of
- * each training: step is the trial, epoch its epochs, loss its score (NaN: it failed), line a line of the program's table. Where it,
- * or sptx_stop(), ends the search, the best so far is the answer. */
+/* Finds keys, as `sptx-w2v tune` does: trains on most of the data and judges by the rest. config, settings: as for
+ * sptx_train(); the keys that they set stay. It writes to run.dir with ".tune" behind, and leaves there what was tried.
+ * progress (or NULL) is told of each training: step is the trial, epoch its epochs, loss its score (NaN: it failed), line
+ * a line of the program's table. Where it, or sptx_stop(), ends the search, the best so far is the answer. */
 enum sptx_status sptx_tune(struct sptx_context *context, const char *config, const char *const *settings, uint64_t count,
                            const struct sptx_tune_options *options, sptx_progress_fn *progress, void *user,
                            struct sptx_tuned *tuned);

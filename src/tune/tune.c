@@ -29,7 +29,11 @@ const char *const tune_measures[] = {"recall@20", "MRR", "loss", "score"};
 
 /* ---- the data ---- */
 
-/* A number that changes with the data and with the keys that trials share. */
+static void add_text(uint64_t *sum, const char *text) {
+    *sum = XXH3_64bits_withSeed(text, strlen(text) + 1, *sum);
+}
+
+/* Finds a number that changes with the data and with the keys that trials share. */
 static int find_fingerprint(const struct tuning *t, const struct corpus *corpus, uint64_t *sum) {
     const struct config *c = t->request->config;
     const char *name, *choices;
@@ -41,13 +45,11 @@ static int find_fingerprint(const struct tuning *t, const struct corpus *corpus,
         if (!strcmp(section, "run") || !strcmp(section, "device") || !strcmp(section, "memory")) continue;
         char *value = config_value(c, section, name + length + 1);
         if (!value) return -1;
-        *sum = XXH3_64bits_withSeed(value, strlen(value), *sum);
+        add_text(sum, value);
         free(value);
     }
-    for (int i = 0; i < t->request->pair_count; i++)
-        *sum = XXH3_64bits_withSeed(t->request->pairs[i], strlen(t->request->pairs[i]), *sum);
-    for (int i = 0; i < t->request->analogy_count; i++)
-        *sum = XXH3_64bits_withSeed(t->request->analogies[i], strlen(t->request->analogies[i]), *sum + 1);
+    for (int i = 0; i < t->request->pair_count; i++) add_text(sum, t->request->pairs[i]);
+    for (int i = 0; i < t->request->analogy_count; i++) add_text(sum, t->request->analogies[i]);
     return 0;
 }
 
@@ -232,7 +234,23 @@ static int leads(const struct tuning *t, int rung, double score) {
     return 1;
 }
 
-/* Does a job, or finds what it came to in an earlier call. */
+static void tell_job(const struct tuning *t, const struct halving_job *job, uint64_t epochs, const char *keys,
+                     int known, const struct trial_end *end) {
+    int failed = *end->why != 0;
+    const struct tune_tried tried = {.trial = job->trial,
+                                     .rung = job->rung,
+                                     .epochs = epochs,
+                                     .score = failed ? NAN : end->score,
+                                     .shown = tune_shown(t, end->score),
+                                     .seconds = end->seconds,
+                                     .known = known,
+                                     .leads = !failed && leads(t, job->rung, end->score),
+                                     .keys = keys,
+                                     .error = end->why};
+    if (t->request->took) t->request->took(t->request->user, &tried);
+}
+
+/* Does a job, or finds what it came to in an earlier call. A trial that failed has the lowest score there is. */
 static int do_job(struct tuning *t, const struct halving_job *job) {
     char keys[SPACE_TEXT];
     struct trial_end end = {.score = NAN};
@@ -243,19 +261,9 @@ static int do_job(struct tuning *t, const struct halving_job *job) {
     t->stopped |= end.stopped;
     if (end.stopped) return 0;
     if (*end.why && !t->halving.count) return fail("%s", end.why); /* the user's own keys: nothing would work */
-    int result = known || *end.why ? 0 : tried_add(&t->tried, epochs, keys, end.score, end.seconds);
-    const struct tune_tried tried = {.trial = job->trial,
-                                     .rung = job->rung,
-                                     .epochs = epochs,
-                                     .score = *end.why ? NAN : end.score,
-                                     .shown = tune_shown(t, end.score),
-                                     .seconds = end.seconds,
-                                     .known = known,
-                                     .leads = !*end.why && leads(t, job->rung, end.score),
-                                     .keys = keys,
-                                     .error = end.why};
-    if (t->request->took) t->request->took(t->request->user, &tried);
-    return result || halving_took(&t->halving, job, *end.why ? -INFINITY : end.score, end.seconds) ? -1 : 0;
+    if (!known && !*end.why && tried_add(&t->tried, epochs, keys, end.score, end.seconds)) return -1;
+    tell_job(t, job, epochs, keys, known, &end);
+    return halving_took(&t->halving, job, *end.why ? -INFINITY : end.score, end.seconds);
 }
 
 /* Finds the limits of the next job, by the number of trials and the clock. */

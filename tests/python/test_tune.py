@@ -14,7 +14,7 @@ KEYS = {"negatives.count": 20, "train.epochs": 2}
 
 def test_what_it_finds_trains(tmp_path):
     lines = []
-    found = sptx.tune(LISTS, trials=3, keys=KEYS, device="cpu", progress=lambda told: lines.append(told.line) and None)
+    found = sptx.tune(LISTS, trials=3, keys=KEYS, device="cpu", progress=lambda told: lines.append(told.line))
     assert found.trials == 3 and found.measure == "recall@20" and found.score >= found.own and len(lines) >= 6
     assert found.keys["negatives.count"] == 20 and found.keys["train.epochs"] == 2
     with sptx.fit(LISTS, tmp_path / "run", keys=found.keys, device="cpu") as run:
@@ -30,11 +30,12 @@ def test_a_file_of_the_same_data_gives_the_same(tmp_path):
 
 
 def test_the_same_call_goes_on(tmp_path):
-    seconds = []
+    lines = []
     for _ in range(2):
-        found = sptx.tune(LISTS, trials=2, keys=KEYS, device="cpu", path=tmp_path / "my", progress=lambda told: seconds.append(told.line) and None)
-    half = len(seconds) // 2
-    assert seconds[:half] != seconds[half:] and all("=  " in line for line in seconds[half:]) and found.trials == 2
+        found = sptx.tune(LISTS, trials=2, keys=KEYS, device="cpu", path=tmp_path / "my",
+                          progress=lambda told: lines.append(told.line))
+    half = len(lines) // 2
+    assert lines[:half] != lines[half:] and all("=  " in line for line in lines[half:]) and found.trials == 2
     assert os.listdir(tmp_path) == ["my.tune"] and os.listdir(tmp_path / "my.tune") == ["tried.tsv"]
 
 

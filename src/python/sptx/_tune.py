@@ -55,18 +55,18 @@ def tune(data: Any, *, minutes: Optional[float] = None, trials: Optional[int] = 
         raise TypeError("keys are a %s, wanted a dict of 'section.key': value" % type(keys).__name__)
     if "run.dir" in (keys or {}):
         raise ValueError("keys name run.dir, and tune() keeps what it has tried beside its path")
+    search = functools.partial(_tune_in, data, keys or {}, (format, columns, users, items, weights),
+                               _options(minutes, trials, pairs, analogies), progress, device, threads)
     if path is not None:
-        return _tune_in(data, path, minutes, trials, keys or {}, (format, columns, users, items, weights), pairs, analogies, progress,
-                        device, threads)
+        return search(path)
     with tempfile.TemporaryDirectory(prefix="sptx-tune-") as folder:
-        return _tune_in(data, os.path.join(folder, "run"), minutes, trials, keys or {}, (format, columns, users, items, weights), pairs,
-                        analogies, progress, device, threads)
+        return search(os.path.join(folder, "run"))
 
 
-def _tune_in(data: Any, path: Path, minutes: Optional[float], trials: Optional[int], keys: Mapping[str, Any], form: Any,
-             pairs: Sequence[Path], analogies: Sequence[Path], progress: Any, device: Any, threads: int) -> Tuned:
+def _tune_in(data: Any, keys: Mapping[str, Any], form: Any, options: Any, progress: Any, device: Any, threads: int,
+             path: Path) -> Tuned:
     source, settings = _source_and_settings(data, path, keys, *form)
-    options, tuned = _options(minutes, trials, pairs, analogies), _library.Tuned()
+    tuned = _library.Tuned()
     context = Context(device, threads)
     _Training(context, _told(progress), _work(context, source, settings, options, tuned)).run()
     if not tuned.trials:  # the caller's progress() or a signal ended it before a trial was done
@@ -80,9 +80,9 @@ def _options(minutes: Optional[float], trials: Optional[int], pairs: Sequence[Pa
     if minutes is None:
         minutes = 5 if trials is None else 0
     files = [[path_of(file) for file in given] for given in (pairs, analogies)]
+    arrays = ((ctypes.c_char_p * len(some))(*some) for some in files)
     return _library.TuneOptions(ctypes.sizeof(_library.TuneOptions), number_of(minutes, "minutes"),
-                                count_of(trials or 0, "trials", 63), None, *((ctypes.c_char_p * len(some))(*some) for some in files),
-                                *map(len, files))
+                                count_of(trials or 0, "trials", 63), None, *arrays, *map(len, files))
 
 
 def _told(progress: Any) -> Optional[Callable[[Progress], Any]]:
