@@ -5,11 +5,15 @@
  *
  *   logistic      sum over positives of softplus(-z)  +  sum over negatives of softplus(z)             (word2vec's)
  *   softmax       sum over positives p of  log(e^z_p + W sum over negatives of e^z_n) - z_p            (W: negative_weight)
+ *     with K > 0  sum over positives p of  K log(mean over negatives of e^z_n) - z_p       (K: negative_power; BSL's)
  *   bpr           sum over positives p and negatives n of  softplus(z_n - z_p)
  *   contrastive   sum over positives p of  (1 - s_p) + W / N sum over negatives of max(0, s_n - margin)   (SimpleX's)
  *
  * Each positive is compared with the negatives of its block and with no other positive. softmax is the logistic loss of how far
- * a positive is above its negatives: with L = log(W sum of e^z_n) it is softplus(L - z_p), which holds for any z.
+ * a positive is above its negatives: with L = log(W sum of e^z_n) it is softplus(L - z_p), which holds for any z. With a
+ * negative_power no positive stands below the fraction: a positive is pulled alike however high it is, and the negatives are
+ * pushed K times as strongly (Wu et al., "BSL: Understanding and Improving Softmax Loss for Recommendation", ICDE 2024). Such a
+ * loss may be below zero.
  *
  * A backend needs a score's coefficient c = d loss / d s. For a cosine s = u.v / (|u| |v|), the gradient of row u is
  *
@@ -34,6 +38,7 @@ struct loss_options {
     float temperature;     /* 0 stands for 1 */
     float margin;          /* contrastive */
     float negative_weight; /* softmax, contrastive */
+    float negative_power;  /* softmax: weight of the negatives' logarithm, without a positive in it; 0: the plain softmax */
 };
 
 FN float loss_inverse_temperature(const struct loss_options *o) {
@@ -90,9 +95,23 @@ FN double loss_of_sum(const struct loss_sum *sum) {
 FN float loss_power(float s, float most, float inverse) {
     return sgns_exp((s - most) * inverse);
 }
-/* Returns the value that a positive's z is compared with: the logarithm of the negatives' weighted exponentials. */
-FN float loss_against(const struct loss_options *o, float powers, float most, float inverse) {
-    return logf(o->negative_weight * powers) + most * inverse;
+/* Returns the value that a positive's z is compared with: the logarithm of the negatives' weighted exponentials, or of their mean
+ * with a negative_power. */
+FN float loss_against(const struct loss_options *o, float powers, float most, float inverse, uint32_t negatives) {
+    float weight = o->negative_power > 0 ? 1.0f / (float)negatives : o->negative_weight;
+    return logf(weight * powers) + most * inverse;
+}
+/* Returns a positive's coefficient. `above`: how far its z is above loss_against(). */
+FN float loss_pulled(const struct loss_options *o, float above) {
+    return o->negative_power > 0 ? -1.0f : sgns_coefficient(above, 1.0f);
+}
+/* Returns the weight of what the negatives take of the positives' coefficients, which they share out with the sign turned. */
+FN float loss_push(const struct loss_options *o) {
+    return o->negative_power > 0 ? o->negative_power : 1.0f;
+}
+/* Returns a positive's loss with a negative_power. */
+FN float loss_of_positive(const struct loss_options *o, float z, float against) {
+    return o->negative_power * against - z;
 }
 
 /* contrastive: how far a negative is past the margin, and how much one past it weighs for `positives`. */

@@ -344,6 +344,36 @@ enum sptx_status sptx_corpus_edges(struct sptx_corpus *corpus, const struct sptx
 enum sptx_status sptx_corpus_train(struct sptx_corpus *corpus, enum sptx_beginning beginning,
                                    sptx_progress_fn *progress, void *user);
 
+/* ---- finding keys ---- */
+
+struct sptx_tune_options {
+    uint64_t size;     /* sizeof (struct sptx_tune_options) */
+    double minutes;    /* how long it may take; 0: until the trials are done */
+    uint64_t trials;   /* how many begin; 0: as many as there is time for */
+    const char *out;   /* a file that gets the best keys as an INI; NULL: none */
+    const char *const *pairs, *const *analogies; /* files that words are judged by; NULL: the loss of what is held out */
+    uint64_t pair_count, analogy_count;
+};
+#define SPTX_TUNE_OPTIONS {sizeof(struct sptx_tune_options), 5, 0, 0, 0, 0, 0, 0}
+
+struct sptx_tuned {
+    uint64_t trials, epochs; /* epochs: of the best trial */
+    double score, own;       /* the best trial's; that of the keys as they were, NaN where there was no time for it */
+    const char *measure;     /* "recall@20"; this and the next are valid until the next call in the context */
+    const char *keys;        /* the best trial's, but for its epochs: "model.dim=256 optimizer.lr=0.001", or none of this form */
+};
+
+/* Finds keys, as `sptx-w2v tune` does: trains on most of the data and judges by the rest. config, settings: as for
+ * sptx_train(); the keys that they set stay. It writes to run.dir with ".tune" behind, and leaves there what was tried.
+ * progress (or NULL) is told of each training: step is the trial, epoch its epochs, loss its score (NaN: it failed), line
+ * a line of the program's table. Where it, or sptx_stop(), ends the search, the best so far is the answer. */
+enum sptx_status sptx_tune(struct sptx_context *context, const char *config, const char *const *settings, uint64_t count,
+                           const struct sptx_tune_options *options, sptx_progress_fn *progress, void *user,
+                           struct sptx_tuned *tuned);
+/* Does the same on what a corpus was given, which can still be trained on. */
+enum sptx_status sptx_corpus_tune(struct sptx_corpus *corpus, const struct sptx_tune_options *options, sptx_progress_fn *progress,
+                                  void *user, struct sptx_tuned *tuned);
+
 /* ---- words of text, numbered ----
  *
  * A dictionary gives each different word of text a number, by first appearance from 0, for programs that count words or choose
@@ -360,6 +390,8 @@ enum sptx_status sptx_words_number(struct sptx_words *words, uint32_t grow, cons
                                    uint64_t *starts, uint64_t *sentences);
 /* Shows the words from number `first` on as text, each followed by one NUL that its offsets count; valid until the next call. */
 enum sptx_status sptx_words_from(struct sptx_words *words, uint64_t first, struct sptx_tokens *tokens);
+
+/* ---- finished runs ---- */
 
 /* Opens a finished run, or one checkpoint of it, for reading; its files are mapped. */
 enum sptx_status sptx_run_open(struct sptx_context *context, const char *path, struct sptx_run **run);

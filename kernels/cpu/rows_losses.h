@@ -49,15 +49,16 @@ static double learn_softmax(const struct loss_options *o, float *score, uint32_t
     }
     float most = greatest(powers, negatives);
     for (uint32_t i = 0; i < negatives; i++) powers[i] = loss_power(powers[i], most, inverse);
-    float sum = sum_of(powers, negatives), against = loss_against(o, sum, most, inverse);
+    float sum = sum_of(powers, negatives), against = loss_against(o, sum, most, inverse, negatives);
     for (uint32_t i = 0; i < positives; i++) {
-        float above = score[i] * inverse - against;
-        loss_add_softplus(&loss, -above);
-        score[i] = sgns_coefficient(above, 1.0f);
+        float z = score[i] * inverse;
+        if (o->negative_power > 0) loss.linear += loss_of_positive(o, z, against);
+        else loss_add_softplus(&loss, against - z);
+        score[i] = loss_pulled(o, z - against);
         pulled -= score[i];
         score[i] *= factor;
     }
-    for (uint32_t i = 0; i < negatives; i++) powers[i] *= factor * pulled / sum;
+    for (uint32_t i = 0; i < negatives; i++) powers[i] *= factor * loss_push(o) * pulled / sum;
     return loss_of_sum(&loss);
 }
 

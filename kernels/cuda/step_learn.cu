@@ -81,15 +81,15 @@ template <int WIDTH> static __device__ double learn_softmax(const struct loss_op
     for (uint32_t i = s.positives + s.tid; i < s.count; i += WIDTH)
         if (is_there(s, i)) sum += loss_power(s.score[i], most, s.inverse);
     sum = across<WIDTH>(sum, plus());
-    float against = loss_against(&o, sum, most, s.inverse);
+    float against = loss_against(&o, sum, most, s.inverse, s.negatives);
     for (uint32_t i = s.tid; i < s.positives; i += WIDTH) {
-        float above = s.score[i] * s.inverse - against, coefficient = sgns_coefficient(above, 1.0f);
-        loss += softplus(-above);
+        float z = s.score[i] * s.inverse, coefficient = loss_pulled(&o, z - against);
+        loss += o.negative_power > 0 ? (double)loss_of_positive(&o, z, against) : softplus(against - z);
         pulled -= coefficient;
         s.coefficient[i] = factor * coefficient;
     }
     pulled = across<WIDTH>(pulled, plus());
-    float share = factor * pulled / sum;
+    float share = factor * loss_push(&o) * pulled / sum;
     for (uint32_t i = s.positives + s.tid; i < s.count; i += WIDTH)
         s.coefficient[i] = is_there(s, i) ? share * loss_power(s.score[i], most, s.inverse) : 0;
     return loss;

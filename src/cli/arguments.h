@@ -47,6 +47,9 @@ int arguments_config(struct config *config, unsigned ranks, const char *path, co
 /* Makes a config for a command that demands one file, or keys instead. */
 int arguments_config_wanted(struct config *config, unsigned ranks, const char *command, const struct arguments *arguments);
 
+/* Makes the same config without resolving it, for a command that sets more keys before. */
+int arguments_keys_wanted(struct config *config, const char *command, const struct arguments *arguments);
+
 /* Reads a finished run's config.ini, with the keys over it, for how its lists are read and scored. It is not resolved
  * again. */
 int arguments_config_of_run(struct config *config, const char *run_directory, const struct arguments *arguments);

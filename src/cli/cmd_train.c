@@ -2,6 +2,7 @@
 #include "base/report.h"
 #include "launch.h"
 #include "train/trainer.h"
+#include "vectors/judge.h"
 
 #include <string.h>
 
@@ -35,7 +36,7 @@ out:
 /* sptx-w2v train [CONFIG.ini] [--section.key=value ...] [--resume | --overwrite[=now]], by each rank that mpirun began */
 int cmd_train(int argc, char **argv) {
     struct ranks ranks;
-    struct trainer_options how = {.ranks = &ranks};
+    struct trainer_options how = {.ranks = &ranks, .judge = judge_checkpoint};
     struct config config = {0};
     int result = command_ranks(&ranks, argv[0]);
     report_hold(); /* the ranks that this process becomes read the configuration again */

@@ -77,6 +77,30 @@ const struct command commands[] = {
      "device.ranks = G for one of G processes that share out the columns, each on a machine of its own, and with\n"
      "device.gpus = G or under mpirun for one of those that are begun so.\n"
      "\n" KEYS_HELP},
+    {"tune", cmd_tune,
+     "tune [CONFIG.ini] [--section.key=value ...] [--minutes=5] [--trials=N] [--out=best.ini] [--pairs=FILE ...] "
+     "[--analogies=FILE ...] [--anew]",
+     "find keys for the data: trains on most of it, judges by the rest",
+     "Tries keys on the data and writes the best ones as a configuration. A part of the data is held out: of lists a tenth\n"
+     "of each one's items (judged by recall@20), of a graph a tenth of its edges, so that what hangs together still does\n"
+     "(MRR among 1,000 nodes), of text a fiftieth of its windows (their loss). Files of tests are never looked at.\n"
+     "\n"
+     "The first trial has the keys as they are. Others draw theirs, at first anywhere, later near the best ones; keys that\n"
+     "are set stay as they are. Each trains for a third of the epochs that the keys come to, the best third of them for\n"
+     "all of these, and of these the best third for three times as many (successive halving); train.epochs, where it is\n"
+     "set, is the most. A line of stdout tells of each training: * leads its rung, = was known from an earlier call.\n"
+     "\n"
+     "  --minutes=5       how long it may take\n"
+     "  --trials=N        how many trials begin; without --minutes there is no other end, and the same seed (train.seed) gives\n"
+     "                    the same answer where training is exact (train.update = batch)\n"
+     "  --out=best.ini    gets the best keys, and in comments what was tried\n"
+     "  --pairs=FILE --analogies=FILE\n"
+     "                    text: judges by these, as evaluate does, and tries keys that a loss cannot compare\n"
+     "  --anew            forgets what was tried\n"
+     "\n"
+     "Ctrl-C keeps the best so far. RUN.tune/tried.tsv, beside run.dir, remembers what was tried: the same call goes on\n"
+     "from it.\n"
+     "\n" KEYS_HELP},
     {"export", cmd_export, "export RUN --format=F --out=FILE [--type=f32|bf16|f16] [--table=TABLE] [--lists]",
      "write the vectors in a format that other programs read",
      RUN_HELP

@@ -26,6 +26,7 @@ const struct command *command_find(const char *name);
 
 int cmd_train(int argc, char **argv);
 int cmd_plan(int argc, char **argv);
+int cmd_tune(int argc, char **argv);
 int cmd_export(int argc, char **argv);
 int cmd_nearest(int argc, char **argv);
 int cmd_analogy(int argc, char **argv);

@@ -201,11 +201,18 @@ static int refuse_key(const char *section, const char *key, const char *where, c
 static int set_named(struct config *config, const char *section, const char *key, const char *value, const char *where,
                      config_refuser *refuse) {
     const struct config_key *found = config_find_key(section, key);
-    return found ? set_value(config, found, value, where, refuse) : refuse_key(section, key, where, refuse);
+    if (!found) return refuse_key(section, key, where, refuse);
+    config->given[found - config_keys] = 1;
+    return set_value(config, found, value, where, refuse);
 }
 
 int config_set(struct config *config, const char *section, const char *key, const char *value, const char *where) {
     return set_named(config, section, key, value, where, fail);
+}
+
+int config_is_given(const struct config *config, const char *section, const char *key) {
+    const struct config_key *found = config_find_key(section, key);
+    return found && config->given[found - config_keys];
 }
 
 int config_argument(struct config *config, const char *argument) {
@@ -228,6 +235,19 @@ int config_init(struct config *config) {
     for (int i = 0; i < CONFIG_KEYS; i++)
         if (set_value(config, &config_keys[i], config_keys[i].fallback, "default", fail)) return -1;
     return 0;
+}
+
+int config_copy(struct config *copy, const struct config *config) {
+    *copy = *config;
+    copy->name = NULL;
+    for (int i = 0; i < CONFIG_KEYS; i++) /* the copy's own texts, so that it can be released halfway */
+        if (config_keys[i].type == TYPE_TEXT) *config_text(copy, &config_keys[i]) = NULL;
+    for (int i = 0; i < CONFIG_KEYS; i++) {
+        const char *text = config_keys[i].type == TYPE_TEXT ? *config_text(config, &config_keys[i]) : NULL;
+        if (text && !(*config_text(copy, &config_keys[i]) = mem_text(text, strlen(text), "the configuration"))) return -1;
+    }
+    if (config->name) copy->name = mem_text(config->name, strlen(config->name), "the configuration");
+    return config->name && !copy->name ? -1 : 0;
 }
 
 void config_release(struct config *config) {

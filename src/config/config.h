@@ -36,6 +36,19 @@ enum config_backend { BACKEND_AUTO }; /* then the backends' own names (kernels/b
 enum config_count { COUNT_GLOBAL, COUNT_ROW };
 enum { PRECISION_AUTO = 2 }; /* behind the kernels' own (kernels/optimizers.h) */
 
+enum {
+    CONFIG_KEYS = 0
+#define SECTION(name, help)
+#define TEXT(section, key, fallback, help)                   +1
+#define FORM(section, key, fallback, form, help)             +1
+#define COUNT(section, key, fallback, lowest, highest, help) +1
+#define REAL(section, key, fallback, lowest, highest, help)  +1
+#define BYTES(section, key, fallback, lowest, highest, help) +1
+#define TRUTH(section, key, fallback, help)                  +1
+#define CHOICE(section, key, fallback, list, help)           +1
+#include "config.def"
+};
+
 struct config {
 #define SECTION(name, help)
 #define TEXT(section, key, fallback, help) char *section##_##key;
@@ -49,6 +62,7 @@ struct config {
     int update_auto, clip_auto, per_auto; /* 1: train.update, optimizer.clip or negatives.per was "auto" before
                                              config_resolve() */
     unsigned ranks; /* processes that mpirun began: set before config_resolve(); 0: not known, as device.ranks says */
+    unsigned char given[CONFIG_KEYS]; /* in the order of config.def; 1: the key was set by a file, an argument or config_set() */
     char *name; /* what runs/NAME is called by: the file, without directory and .ini, or else the corpus; NULL: neither */
     /* run.checkpoint_every, taken apart by config_resolve(); 0: not bound by it. One is always written at the end. */
     double checkpoint_seconds;
@@ -61,12 +75,18 @@ struct config {
 int config_init(struct config *config);
 void config_release(struct config *config);
 
+/* Makes a copy that is as little or as much resolved. 0, or -1 after fail(). The caller releases in any case. */
+int config_copy(struct config *copy, const struct config *config);
+
 /* Sets keys from an INI file; an unknown section, key or value fails with file, line and the nearest name. */
 int config_read(struct config *config, const char *path);
 /* config_read() in two parts. config_file() gives the file's text, for the caller to free, or NULL after fail();
  * config_read_text() takes it apart and sets its keys. `path` is for sentences. */
 char *config_file(const char *path);
 int config_read_text(struct config *config, char *text, const char *path);
+
+/* Returns 1 where this key was set, and not left at its default. */
+int config_is_given(const struct config *config, const char *section, const char *key);
 
 /* Sets one key. `where` opens the sentence of a failure ("config.ini line 3", "command line"). */
 int config_set(struct config *config, const char *section, const char *key, const char *value, const char *where);

@@ -34,17 +34,6 @@ struct config_section {
 };
 
 enum {
-    CONFIG_KEYS = 0
-#define SECTION(name, help)
-#define TEXT(section, key, fallback, help)                   +1
-#define FORM(section, key, fallback, form, help)             +1
-#define COUNT(section, key, fallback, lowest, highest, help) +1
-#define REAL(section, key, fallback, lowest, highest, help)  +1
-#define BYTES(section, key, fallback, lowest, highest, help) +1
-#define TRUTH(section, key, fallback, help)                  +1
-#define CHOICE(section, key, fallback, list, help)           +1
-#include "config.def"
-    ,
     CONFIG_SECTIONS = 0
 #define SECTION(name, help) +1
 #define TEXT(section, key, fallback, help)

@@ -51,6 +51,12 @@ int config_check_loss(const struct config *c) {
     if (!contrastive && !softmax && c->train_negative_weight != 1)
         return fail("train.negative_weight = %g works with train.loss = softmax or contrastive only, and it is %s",
                     c->train_negative_weight, loss);
+    if (!softmax && c->train_negative_power != 0)
+        return fail("train.negative_power = %g works with train.loss = softmax only, and it is %s", c->train_negative_power, loss);
+    if (c->train_negative_power > 0 && c->train_negative_weight != 1)
+        return fail("train.negative_weight = %g changes nothing beside train.negative_power = %g, which takes the negatives' mean; "
+                    "leave it at 1",
+                    c->train_negative_weight, c->train_negative_power);
     if (is_cosine(c) && (is_zeros(c->model_target_init) || is_zeros(c->model_context_init)))
         return fail("model.%s_init = zeros with train.score = cosine: a row of zeros has no direction and never moves; set it "
                     "to word2vec", is_zeros(c->model_target_init) ? "target" : "context");
@@ -64,5 +70,6 @@ struct loss_options config_loss(const struct config *c) {
                                  .score = (enum loss_score)c->train_score,
                                  .temperature = (float)c->train_temperature,
                                  .margin = (float)c->train_margin,
-                                 .negative_weight = (float)c->train_negative_weight};
+                                 .negative_weight = (float)c->train_negative_weight,
+                                 .negative_power = (float)c->train_negative_power};
 }

@@ -259,12 +259,25 @@ static int check_ranks(const struct config *c) {
     return 0;
 }
 
+/* Items are held out of lists alone, and patience watches something that is held out. */
+static int check_held_out(const struct config *c) {
+    const struct corpus_format_properties *format = &corpus_formats[c->corpus_format];
+    if (c->train_held_out_items > 0 && (format->sentences || format->edges))
+        return fail("train.held_out_items = %g is of the items of lists, and corpus.format is %s; set train.held_out, whose examples "
+                    "are left out", c->train_held_out_items, format->name);
+    if (c->train_patience && !(c->train_held_out_items > 0) && !(c->train_held_out > 0))
+        return fail("train.patience = %" PRIu64 " watches what is held out, and nothing is; set train.%s",
+                    c->train_patience, format->sentences || format->edges ? "held_out = 0.01" : "held_out_items = 0.1");
+    return 0;
+}
+
 static int check_train(const struct config *c) {
     char why[HOGWILD_WHY];
     if (c->train_epochs == 0 && c->train_steps == 0)
         return fail("train.epochs = 0 and train.steps = 0 leave the run without an end; set one of the two");
     if (c->train_freeze == FREEZE_KNOWN && !*c->train_from)
         return fail("train.freeze = known keeps the rows that come from train.from, and that is empty: say what to begin from");
+    if (check_held_out(c)) return -1;
     return config_refuses_hogwild(c, 0, why) ? fail("%s", why) : 0;
 }
 

@@ -155,6 +155,7 @@ void sptx_close(struct sptx_context *context) {
     if (context->backend) context->ops->close(context->backend);
     pool_close(context->pool);
     free(context->trained);
+    free(context->tuned);
     leave(context, 0);
     report_close(context->report);
     free(context);

@@ -10,7 +10,8 @@
 
 struct sptx_corpus {
     struct sptx_context *context;
-    struct config config;
+    struct config keys;   /* as they were given, not resolved */
+    struct config config; /* the same, resolved */
     struct corpus_options options; /* of config */
     struct gathered gathered;
     int closed; /* 1: a call has failed halfway, or it was trained on */
@@ -18,7 +19,9 @@ struct sptx_corpus {
 
 static int open_corpus(struct sptx_corpus *corpus, const char *path, const char *const *settings, uint64_t count) {
     if (!corpus->context->backend) return fail_usage("the context is not open");
-    if (read_config(&corpus->config, corpus->context, path, settings, count)) return -1;
+    if (read_keys(&corpus->keys, corpus->context, path, settings, count) || config_copy(&corpus->config, &corpus->keys) ||
+        config_resolve(&corpus->config))
+        return -1;
     if (*corpus->config.corpus_path)
         return fail_usage("corpus.path = %s: a corpus that is given by calls has no files", corpus->config.corpus_path);
     corpus->options = config_corpus(&corpus->config);
@@ -29,6 +32,7 @@ static int open_corpus(struct sptx_corpus *corpus, const char *path, const char 
 static void release(struct sptx_corpus *corpus) {
     gathered_release(&corpus->gathered);
     config_release(&corpus->config);
+    config_release(&corpus->keys);
     free(corpus);
 }
 
@@ -172,4 +176,13 @@ enum sptx_status sptx_corpus_train(struct sptx_corpus *corpus, enum sptx_beginni
     corpus->closed = 1;
     if (!result) result = train(corpus->context, &corpus->config, &corpus->gathered, beginning, progress, user);
     return leave_training(corpus->context, result);
+}
+
+enum sptx_status sptx_corpus_tune(struct sptx_corpus *corpus, const struct sptx_tune_options *options, sptx_progress_fn *progress,
+                                  void *user, struct sptx_tuned *tuned) {
+    if (!corpus) return SPTX_USAGE;
+    int result = begin(corpus);
+    if (!result) result = tune(corpus->context, &corpus->keys, &corpus->gathered, options, progress, user, tuned);
+    corpus->context->stop = 0;
+    return leave(corpus->context, result);
 }

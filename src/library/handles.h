@@ -21,6 +21,7 @@
 #include <fenv.h>
 #include <stdatomic.h>
 
+struct tune_answer;
 struct sptx_context {
     struct report *report;    /* holds the sentences of this context's calls */
     struct report *before;    /* the sink that the calling thread had, while a call runs */
@@ -36,6 +37,7 @@ struct sptx_context {
     struct backend_info machine;
     unsigned index;           /* of its GPU */
     char device[32];          /* "cpu", "cuda:0" */
+    struct tune_answer *tuned; /* of the last search, owned; NULL: there was none */
     char *trained;            /* the directory of the last run that was trained, owned; NULL: none yet */
     struct sptx_table *tables; /* the open ones */
     struct sptx_run *runs;
@@ -97,6 +99,14 @@ void step_in(void);
  */
 int read_config(struct config *config, const struct sptx_context *context, const char *path,
                 const char *const *settings, uint64_t count);
+
+/* Reads the same without resolving it. */
+int read_keys(struct config *config, const struct sptx_context *context, const char *path, const char *const *settings,
+              uint64_t count);
+
+/* Finds keys over an unresolved config, for files (data: NULL) or for what was gathered. Returns 0, or -1 after fail(). */
+int tune(struct sptx_context *context, const struct config *config, struct gathered *data,
+         const struct sptx_tune_options *options, sptx_progress_fn *progress, void *user, struct sptx_tuned *tuned);
 
 /* Trains on files (data: NULL) or on what was gathered; beginning: enum sptx_beginning. Returns 0, 1 where the callback
  * stopped it, or -1 after fail(). leave_training() turns these into a status. */

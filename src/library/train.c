@@ -3,6 +3,7 @@
 #include "base/interrupt.h"
 #include "base/memory.h"
 #include "train/trainer.h"
+#include "vectors/judge.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,8 +46,8 @@ static int set_key(struct config *config, const char *setting) {
     return result > 0 ? fail_usage("'%s' is not of the form section.key=value", setting) : result;
 }
 
-int read_config(struct config *config, const struct sptx_context *context, const char *path,
-                const char *const *settings, uint64_t count) {
+int read_keys(struct config *config, const struct sptx_context *context, const char *path, const char *const *settings,
+              uint64_t count) {
     if (count && !settings) return fail_usage("%llu settings at NULL", (unsigned long long)count);
     if (config_init(config) || (path && config_read(config, path))) return -1;
     for (uint64_t i = 0; i < count; i++)
@@ -55,7 +56,12 @@ int read_config(struct config *config, const struct sptx_context *context, const
         config_set(config, "device", "backend", context->ops->name, "the context"))
         return -1;
     if (!config->device_threads) config->device_threads = pool_threads(context->pool);
-    return config_resolve(config);
+    return 0;
+}
+
+int read_config(struct config *config, const struct sptx_context *context, const char *path, const char *const *settings,
+                uint64_t count) {
+    return read_keys(config, context, path, settings, count) || config_resolve(config) ? -1 : 0;
 }
 
 /* Keeps where a run lies for sptx_trained(). */
@@ -76,6 +82,7 @@ int train(struct sptx_context *context, struct config *config, struct gathered *
                                       .resume = beginning == SPTX_RESUME,
                                       .overwrite = beginning == SPTX_OVERWRITE,
                                       .keep_signals = 1,
+                                      .judge = judge_checkpoint,
                                       .hear = progress ? hear : NULL,
                                       .user = &listener};
     if (beginning < SPTX_ANEW || beginning > SPTX_OVERWRITE)

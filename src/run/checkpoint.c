@@ -256,13 +256,14 @@ static int can_go(const struct checkpoint_entry *one, const char *checkpoint, ui
     return broken;
 }
 
-static int prune(const char *run, const char *checkpoint, uint64_t step, uint64_t keep) {
+static int prune(const char *run, const char *checkpoint, uint64_t step, uint64_t keep, uint64_t best) {
     struct checkpoints all;
     uint64_t kept = 0;
     int result = checkpoints_find(run, &all);
     for (uint64_t i = 0; i < all.count && !result; i++) {
         const struct checkpoint_entry *one = &all.list[i];
-        int goes = can_go(one, checkpoint, step, kept, keep);
+        int is_best = best && one->step == best && one->kind == CHECKPOINT_IN_PLACE;
+        int goes = !is_best && can_go(one, checkpoint, step, kept, keep);
         kept += one->own && one->step <= step && !goes;
         if (goes) result = checkpoint_remove(one);
     }
@@ -270,9 +271,9 @@ static int prune(const char *run, const char *checkpoint, uint64_t step, uint64_
     return result;
 }
 
-void checkpoint_remove_older(const char *run, const char *checkpoint, uint64_t step, uint64_t keep) {
+void checkpoint_remove_older(const char *run, const char *checkpoint, uint64_t step, uint64_t keep, uint64_t best) {
     int failed_before = report_exit_code();
-    if (prune(run, checkpoint, step, keep)) pass_over("cannot remove older checkpoints of", run, failed_before);
+    if (prune(run, checkpoint, step, keep, best)) pass_over("cannot remove older checkpoints of", run, failed_before);
 }
 
 /* Gives the whole directory its name, and lets older ones go. */
@@ -284,7 +285,7 @@ static int end_directory(void *user) {
         directory_sync(w->paths[CHECKPOINT_PARTIAL]) || put_in_place(w->paths, step) ||
         point_latest(w->run, w->names[CHECKPOINT_IN_PLACE]))
         return -1;
-    checkpoint_remove_older(w->run, w->paths[CHECKPOINT_IN_PLACE], step, w->keep);
+    checkpoint_remove_older(w->run, w->paths[CHECKPOINT_IN_PLACE], step, w->keep, w->state.progress.best_step);
     return 0;
 }
 
@@ -314,6 +315,51 @@ int checkpoint_write(const char *run, const struct checkpoint *what, uint64_t ke
     if (!result) result = ranks_do(ranks, first ? end_directory : NULL, &w);
     if (result && begun) remove_begun(&w);
     for (int kind = CHECKPOINT_IN_PLACE; kind <= CHECKPOINT_PARTIAL; kind++) free(w.paths[kind]);
+    return result;
+}
+
+/* ---- the best one ---- */
+
+static char *path_of_step(const char *run, uint64_t step) {
+    char name[CHECKPOINT_NAME];
+    checkpoint_name(name, step, CHECKPOINT_IN_PLACE);
+    return file_join(run, name);
+}
+
+int checkpoint_amend(const char *run, const struct progress_state *progress) {
+    struct run_state state;
+    char *path = path_of_step(run, progress->step);
+    int broken, result = !path || state_read(path, &state, &broken) ? -1 : 0;
+    if (!result) {
+        state.progress = *progress;
+        result = state_write(path, &state);
+    }
+    free(path);
+    return result;
+}
+
+static int remove_later(const char *run, uint64_t step) {
+    struct checkpoints all;
+    int result = checkpoints_find(run, &all);
+    for (uint64_t i = 0; i < all.count && !result; i++)
+        if (all.list[i].own && all.list[i].step > step) result = checkpoint_remove(&all.list[i]);
+    checkpoints_release(&all);
+    return result;
+}
+
+static int end_at(const char *run, const char *path, uint64_t step, uint64_t ended) {
+    struct run_state state;
+    int broken;
+    if (state_read(path, &state, &broken)) return -1;
+    state.progress.finished = 1;
+    state.progress.ended_step = ended;
+    return state_write(path, &state) || remove_later(run, step) || checkpoint_name_latest(run, path) ? -1 : 0;
+}
+
+int checkpoint_end_at(const char *run, uint64_t step, uint64_t ended) {
+    char *path = path_of_step(run, step);
+    int result = path ? end_at(run, path, step, ended) : -1;
+    free(path);
     return result;
 }
 

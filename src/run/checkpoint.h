@@ -24,9 +24,10 @@ struct checkpoint {
     const struct frozen *frozen; /* NULL: no row is frozen */
 };
 
-/* Writes checkpoint-<step>, points `latest` at it, and removes all but the newest `keep`. All ranks of the tables call
- * it together; the first one gives the directory. A failure leaves the older ones: -1 after fail(), or TABLE_NOT_FINITE
- * after fail() where the tables hold an infinite value or NaN. */
+/* Writes checkpoint-<step>, points `latest` at it, and removes all but the newest `keep` and the
+ * best one so far (progress.best_step). All ranks of the tables call it together; the first one gives the directory. A
+ * failure leaves the older ones: -1 after fail(), or TABLE_NOT_FINITE after fail() where the tables hold an infinite
+ * value or NaN. */
 int checkpoint_write(const char *run, const struct checkpoint *what, uint64_t keep);
 
 /* Returns the newest whole checkpoint of RUN, for the caller to free; others are warned about and passed over. NULL
@@ -36,12 +37,20 @@ char *checkpoint_newest(const char *run, struct run_state *state, int *found);
 /* Counts the checkpoints in RUN, whole or not. */
 int checkpoint_count(const char *run, uint64_t *count);
 
+/* Ends a run at its checkpoint of this step, the best one. `ended`: the step that the run came to, where no more epochs
+ * can be added (state.h); 0: they can. The state.ini there says so, `latest` names it, and the later checkpoints go. A
+ * kill on the way leaves a run that --resume ends in the same way. */
+int checkpoint_end_at(const char *run, uint64_t step, uint64_t ended);
+
+/* Puts where the run stands into the state.ini of its checkpoint of that step. */
+int checkpoint_amend(const char *run, const struct progress_state *progress);
+
 /* Points `latest` of RUN at this checkpoint. A killed process may have left it at an older one. */
 int checkpoint_name_latest(const char *run, const char *checkpoint);
 
 /* Removes what the writer of this checkpoint, which is of `step`, removes at its end, in case it was killed before:
- * partial checkpoints, those moved aside, and all but the newest `keep`. Warns where it cannot. */
-void checkpoint_remove_older(const char *run, const char *checkpoint, uint64_t step, uint64_t keep);
+ * partial checkpoints, those moved aside, and all but the newest `keep` and the one of step `best`. Warns where it cannot. */
+void checkpoint_remove_older(const char *run, const char *checkpoint, uint64_t step, uint64_t keep, uint64_t best);
 
 /* Verifies state.ini, sizes and checksums of one checkpoint directory. `state` may be NULL. */
 int checkpoint_verify(const char *directory, struct run_state *state);

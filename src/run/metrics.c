@@ -131,7 +131,7 @@ void metrics_judge(struct metrics *metrics, uint64_t step) {
 void metrics_note_loss(const struct metrics *metrics) {
     char from[64] = "";
     if (!metrics->reports) return;
-    if (metrics->first.term > 0) snprintf(from, sizeof from, "; untrained %.4f", metrics->first.example);
+    if (metrics->first.term != 0) snprintf(from, sizeof from, "; untrained %.4f", metrics->first.example);
     note("loss       %.4f (%.4f a pair, %.4f a dot product)%s", metrics->last.example, metrics->last.pair,
          metrics->last.term, from);
     if (metrics->held_out_times > 1)
@@ -274,6 +274,17 @@ void metrics_held_out(struct metrics *metrics, const struct step_result *sum, co
     json_release(&line);
     metrics->held_out = loss;
     if (!metrics->held_out_times++) metrics->held_out_first = loss;
+}
+
+void metrics_recall(struct metrics *metrics, double recall, uint64_t lists, const struct standing *at) {
+    struct json line = {.used = 0};
+    begin_line(&line, at);
+    add_number(&line, "held_out_recall", recall);
+    add_count(&line, "held_out_lists", lists);
+    json_print(&line, "}\n");
+    note("held out   recall@20 %.4f of %" PRIu64 " lists after %" PRIu64 " epochs", recall, lists, at->state->epoch);
+    append(metrics, &line);
+    json_release(&line);
 }
 
 /* ---- reading ---- */

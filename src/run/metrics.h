@@ -75,6 +75,8 @@ int metrics_due(const struct metrics *metrics);
 void metrics_report(struct metrics *metrics, const struct standing *at);
 /* Writes the loss of examples that are never trained; `sum` is over all of them. */
 void metrics_held_out(struct metrics *metrics, const struct step_result *sum, const struct standing *at);
+/* Writes recall@20 of the items that are never trained (train.held_out_items). `lists`: how many were asked. */
+void metrics_recall(struct metrics *metrics, double recall, uint64_t lists, const struct standing *at);
 /* Writes the last line about the loss of a run that has come to its end, and warns where the loss never left its
  * untrained value. It comes after the last report. */
 void metrics_judge(struct metrics *metrics, uint64_t step);

@@ -19,7 +19,7 @@
 static const struct key {
     const char *name;
     size_t offset;
-    enum { DECIMAL, HEXADECIMAL, TRUTH, SECONDS } kind;
+    enum { DECIMAL, HEXADECIMAL, TRUTH, SECONDS, REAL } kind;
     enum { NEEDED, MAY_LACK, NOT_ZERO } written; /* MAY_LACK: earlier versions did not write it; NOT_ZERO: only where it is not 0 */
 } keys[] = {
     {"step", offsetof(struct run_state, progress.step), DECIMAL, NEEDED},
@@ -29,6 +29,11 @@ static const struct key {
     {"pairs", offsetof(struct run_state, progress.pairs), DECIMAL, NEEDED},
     {"seconds", offsetof(struct run_state, progress.seconds), SECONDS, NEEDED},
     {"finished", offsetof(struct run_state, progress.finished), TRUTH, NEEDED},
+    {"best_score", offsetof(struct run_state, progress.best), REAL, NOT_ZERO},
+    {"best_step", offsetof(struct run_state, progress.best_step), DECIMAL, NOT_ZERO},
+    {"worse_epochs", offsetof(struct run_state, progress.worse_epochs), DECIMAL, NOT_ZERO},
+    {"judged_step", offsetof(struct run_state, progress.judged_step), DECIMAL, NOT_ZERO},
+    {"ended_step", offsetof(struct run_state, progress.ended_step), DECIMAL, NOT_ZERO},
     {"target_bytes", offsetof(struct run_state, target.bytes), DECIMAL, NEEDED},
     {"target_xxh64", offsetof(struct run_state, target.xxh64), HEXADECIMAL, NEEDED},
     {"context_bytes", offsetof(struct run_state, context.bytes), DECIMAL, NEEDED},
@@ -55,6 +60,7 @@ static size_t add_value(char *out, size_t capacity, size_t at, const struct key 
     case TRUTH:
         return text_add(out, capacity, at, "%d", *(const int *)value != 0);
     case SECONDS:
+    case REAL:
         return text_add(out, capacity, at, "%.17g", *(const double *)value);
     default:
         return text_add(out, capacity, at, "%" PRIu64, *(const uint64_t *)value);
@@ -62,7 +68,7 @@ static size_t add_value(char *out, size_t capacity, size_t at, const struct key 
 }
 
 int state_write(const char *directory, const struct run_state *state) {
-    char text[2048], *path = file_join(directory, "state.ini"); /* 18 lines of at most 40 bytes, and a comment */
+    char text[2048], *path = file_join(directory, "state.ini"); /* 23 lines of at most 40 bytes, and a comment */
     size_t n = text_add(text, sizeof text, 0, "%s\n[state]\n", first_line);
     for (int i = 0; i < KEYS; i++) {
         if (keys[i].written == NOT_ZERO && !*(const uint64_t *)(const void *)((const char *)state + keys[i].offset)) continue;
@@ -85,9 +91,9 @@ static int parse_value(const struct key *key, const char *text, struct run_state
     void *place = (char *)state + key->offset;
     char *end;
     errno = 0;
-    if (key->kind == SECONDS) {
-        double seconds = *(double *)place = numbers_read(text, &end);
-        if (!(seconds >= 0) || isinf(seconds)) return -1;
+    if (key->kind == SECONDS || key->kind == REAL) {
+        double number = *(double *)place = numbers_read(text, &end);
+        if (!isfinite(number) || (key->kind == SECONDS && number < 0)) return -1;
     } else if (key->kind == TRUTH)
         *(int *)place = strtol(text, &end, 10) != 0;
     else *(uint64_t *)place = strtoull(text, &end, key->kind == DECIMAL ? 10 : 16);

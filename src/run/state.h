@@ -17,6 +17,12 @@ struct progress_state {
     uint64_t words, pairs; /* trained in the whole run */
     double seconds;    /* seconds of training, those before a resume included */
     int finished;      /* 1: the run ended as configured */
+    /* A run with train.patience. All zeros otherwise. */
+    double best;           /* the best held-out score so far; the higher the better */
+    uint64_t best_step;    /* its checkpoint's; 0: none yet */
+    uint64_t worse_epochs; /* epochs since then, none of which was better */
+    uint64_t judged_step;  /* the last step that has a score */
+    uint64_t ended_step;   /* the last step of the whole run, of which this checkpoint is the best; 0: the run may go on */
 };
 
 /* The corpus of a run, by content. A run that goes on must find the same, since its position counts examples of this

@@ -121,11 +121,20 @@ static int open_source(void *session) {
     return warm_start_open(&s->grow, s->config);
 }
 
+/* Holds out items of the lists, where train.held_out_items asks for it. A row that stands in front of them stays. */
+static int set_items_apart(struct session *s) {
+    const struct config *c = s->config;
+    int own = s->vocab.lists > 0 || corpus_formats[c->corpus_format].targets;
+    if (!(c->train_held_out_items > 0)) return 0;
+    return held_out_split(&s->held_out, &s->stream, own, c->train_held_out_items, (uint32_t)c->train_seed);
+}
+
 static int find_examples(void *session) {
     struct session *s = session;
     if (s->config->examples_mode == MODE_WALK)
         return examples_init_walks(&s->examples, s->config, &s->vocab, &s->graph, s->pool);
-    return examples_init(&s->examples, s->config, &s->vocab, &s->stream);
+    if (set_items_apart(s)) return -1;
+    return examples_init(&s->examples, s->config, &s->vocab, s->held_out.lists ? &s->held_out.trained : &s->stream);
 }
 
 /* Rates of the GPU's copies, for the floor of a plan: what is kept of this machine; for `measure`, what a second of
@@ -304,6 +313,7 @@ void session_close(struct session *s) {
     if (s->backend) s->ops->close(s->backend);
     s->backend = NULL;
     examples_release(&s->examples);
+    held_out_release(&s->held_out);
     warm_start_release(&s->grow);
     frozen_release(&s->frozen);
     idstream_close(&s->stream);

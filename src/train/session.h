@@ -7,6 +7,7 @@
 
 #include "warm_start.h"
 #include "corpus/graph.h"
+#include "corpus/held_out.h"
 #include "planner.h"
 #include "steps.h"
 
@@ -23,6 +24,7 @@ struct session {
     struct idstream stream; /* all zeros where the corpus is a graph, */
     struct graph graph;     /* which is all zeros otherwise */
     int reused; /* 1: the encoded corpus was there already */
+    struct held_out held_out; /* of the stream's lists (train.held_out_items); all zeros: nothing is */
     struct examples examples;
     struct warm_start grow;     /* where rows begin */
     struct frozen frozen; /* which rows stay as they are */
@@ -39,19 +41,19 @@ struct session {
 int session_open(struct session *session, struct config *config, struct gathered *data, struct ranks *ranks,
                  const char *checkpoint);
 
-/* The same for a plan and nothing more, by one process: where device.backend = cuda and no GPU is here, one of
+/* Opens what a plan needs and nothing more, by one process: where device.backend = cuda and no GPU is here, one of
  * memory.gpu_budget bytes is taken for granted. `ranks`: those that are planned for; one alone (or NULL): as device.gpus and
  * device.ranks say. */
 int session_plan(struct session *session, struct config *config, const struct ranks *ranks);
 
-/* What was found and planned, as train begins with it, on stderr. */
+/* Prints on stderr what was found and planned, as train begins with it. */
 void session_print(const struct session *session);
 
-/* By all ranks, as session_fill(). Refuses a plan that does not fit; puts the settled batch and places into the config; opens
- * both tables (not filled). */
+/* Refuses a plan that does not fit; puts the settled batch and places into the config; opens
+ * both tables (not filled). All ranks call it, and session_fill(). */
 int session_tables(struct session *session);
 
-/* What the rows of a run that begins have: first values, or those of train.from. */
+/* Gives the rows of a run that begins their first values, or those of train.from. */
 int session_fill(struct session *session);
 
 /* The steps over its tables, from their beginning; how many there are is the caller's to say. */

@@ -4,6 +4,7 @@
  *   trainer.c          the whole: from a claim on the directory to the last line
  *   steps.c            the steps
  *   trainer_between.c  what is done with their results, and between them
+ *   trainer_patience.c what is held out, and the end where it says so
  */
 #include "trainer_inner.h"
 
@@ -49,6 +50,13 @@ static int load_tables(struct trainer *t, const char *checkpoint) {
 
 /* ---- training ---- */
 
+/* The last checkpoint of a run that has come to its end, or was stopped. */
+static int write_last(struct trainer *t, int stopped) {
+    t->steps.state.finished = !stopped;
+    if (!stopped && trainer_is_judged(t)) return trainer_end_at_best(t);
+    return trainer_write_checkpoint(t) || (!stopped && trainer_judge_end(t)) ? -1 : 0;
+}
+
 static int train(struct trainer *t) {
     struct interrupt watch;
     struct steps_watch watching = trainer_watch(t);
@@ -59,13 +67,12 @@ static int train(struct trainer *t) {
     if (!t->options->keep_signals) interrupt_watch(&watch);
     note("training   begins after %.1f s", t->began_training - t->began);
     metrics_start(&t->metrics);
-    int stopped = steps_train(&t->steps, &watching);
+    int stopped = trainer_judge_left(t);
+    if (!stopped && !t->impatient) stopped = steps_train(&t->steps, &watching);
     report_live("");
+    if (t->impatient && stopped > 0) stopped = 0; /* that is an end, and not an interruption */
     if (!stopped) metrics_judge(&t->metrics, t->steps.state.step);
-    if (stopped >= 0) {
-        t->steps.state.finished = !stopped;
-        if (trainer_write_checkpoint(t)) stopped = -1;
-    }
+    if (stopped >= 0 && write_last(t, stopped)) stopped = -1;
     if (!t->options->keep_signals) interrupt_end(&watch);
     if (stopped > 0 && t->heard_stop) return 1;
     if (stopped > 0)
@@ -96,8 +103,8 @@ static void note_end(const struct trainer *t) {
 static int go_on(struct trainer *t, const char *checkpoint, const struct run_state *older) {
     t->steps.state = older->progress;
     if (resume_corpus(t->config, checkpoint, older, &t->corpus, t->steps.per_epoch)) return -1;
-    if (t->steps.state.finished && steps_done(&t->steps) >= t->steps.run) {
-        if (trainer_writes(t)) checkpoint_remove_older(t->run->place, checkpoint, older->progress.step, t->claim.kept);
+    if (t->steps.state.finished && (steps_done(&t->steps) >= t->steps.run || t->steps.state.ended_step)) {
+        if (trainer_writes(t)) checkpoint_remove_older(t->run->place, checkpoint, older->progress.step, t->claim.kept, 0);
         note("'%s' is finished already, after %" PRIu64 " steps", t->run->path, t->steps.state.step);
         return 1;
     }

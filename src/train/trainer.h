@@ -15,7 +15,14 @@ struct trainer_report {
     const char *line; /* the live line, as the terminal shows it */
 };
 
+/* A score of what a run holds out. */
+struct trainer_score {
+    double score;   /* the higher the better: recall@20, or the loss of a pair with its sign turned; NaN: nothing is held out */
+    uint64_t lists; /* that were asked; 0: it is a loss */
+};
+
 struct gathered;
+struct held_out;
 struct trainer_options {
     struct gathered *data; /* what the caller has gathered (corpus/gathered.h); NULL: the files of corpus.path */
     int resume;
@@ -27,6 +34,11 @@ struct trainer_options {
     /* Told of each report. Not 0: write a checkpoint and stop. NULL: nobody. */
     int (*hear)(void *user, const struct trainer_report *report);
     void *user;
+    /* Finds recall@20 of the items that a run leaves out (train.held_out_items), on one of its checkpoints: vectors/judge.h, for
+     * training does not know how a finished run is asked. */
+    int (*judge)(double *recall, uint64_t *lists, const char *checkpoint, const struct held_out *held_out,
+                 const struct config *config);
+    struct trainer_score *score; /* gets that of the run's last checkpoint; NULL: not asked for */
 };
 
 /* The first of several ranks owns the run directory. All ranks end with the same result:

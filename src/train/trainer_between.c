@@ -32,7 +32,7 @@ static int do_beside(struct trainer *t, int (*work)(struct trainer *)) {
 
 /* ---- reports ---- */
 
-static struct standing standing(const struct trainer *t, double lr) {
+struct standing trainer_standing(const struct trainer *t, double lr) {
     return (struct standing){.state = &t->steps.state, .done = steps_share(&t->steps), .seconds = seconds_trained(t), .lr = lr};
 }
 
@@ -59,7 +59,7 @@ static void tell(struct trainer *t, double lr) {
 }
 
 static void report_now(struct trainer *t, double lr) {
-    struct standing now = standing(t, lr);
+    struct standing now = trainer_standing(t, lr);
     uint64_t before = t->metrics.reports;
     if (follow(t)) {
         t->heard_stop = 1; /* the checkpoint that it ends with says why */
@@ -172,7 +172,7 @@ static unsigned wishes(void *user, int epoch_ended) {
 
 /* ---- held-out loss ---- */
 
-static int measure_held_out(struct trainer *t) {
+int trainer_measure_held_out(struct trainer *t) {
     uint64_t most = t->steps.per_epoch < HELD_OUT_EXAMPLES ? t->steps.per_epoch : HELD_OUT_EXAMPLES;
     struct step_request request = {.target = t->steps.target->store,
                                    .context = t->steps.context->store,
@@ -192,7 +192,7 @@ static int measure_held_out(struct trainer *t) {
         sum.terms += got.terms;
     }
     if (!sum.examples) return 0;
-    struct standing now = standing(t, 0);
+    struct standing now = trainer_standing(t, 0);
     if (follow(t)) return -1;
     metrics_held_out(&t->metrics, &sum, &now);
     return 0;
@@ -203,8 +203,10 @@ static int between(void *user, int epoch_ended, unsigned wished) {
     struct trainer *t = user;
     int finished = steps_done(&t->steps) >= t->steps.run;
     if (epoch_ended || finished) {
-        if (t->steps.ops->drain(t->steps.backend) || do_beside(t, measure_held_out)) return -1;
+        if (t->steps.ops->drain(t->steps.backend) || do_beside(t, trainer_measure_held_out)) return -1;
     }
+    if (trainer_is_judged(t) && (epoch_ended || finished) && do_beside(t, trainer_judge_epoch)) return -1;
+    if (t->impatient) return 1;
     if (finished) return 0;
     if (wished & WISH_STOP) return 1;
     return wished & WISH_CHECKPOINT ? do_beside(t, trainer_write_checkpoint) : 0;

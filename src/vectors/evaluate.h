@@ -20,6 +20,7 @@
 #define SPTX_EVALUATE_H
 
 #include "list_scores.h"
+#include "corpus/held_out.h"
 
 struct pairs_score {
     double rho;
@@ -87,6 +88,11 @@ int evaluate_pairs(struct pairs_score *score, const struct model *model, enum mo
 int evaluate_analogies(struct analogies_score *score, const struct model *model, enum model_view view, const char *path,
                        uint64_t restrict_rows, const struct config *config);
 int evaluate_lists(struct lists_score *score, const struct model *model, const struct lists_request *request,
+                   const struct config *config);
+/* Judges lists as evaluate_lists() does: by the items that training left out. At most EVALUATE_SPLIT_LISTS of them are asked,
+ * evenly over all. A list without a held-out item is passed over. */
+enum { EVALUATE_SPLIT_LISTS = 10000 };
+int evaluate_split(struct lists_score *score, const struct model *model, const struct held_out *held_out, uint32_t k,
                    const struct config *config);
 /* Fills scores[GROUPS_MOST]. Returns how many columns there are, or -1 after fail(). */
 int evaluate_groups(struct groups_score *scores, const struct model *model, enum model_view view, const char *path,

@@ -2,6 +2,7 @@
  * best. */
 #include "evaluate.h"
 
+#include "answers.h"
 #include "list_form.h"
 #include "list_items.h"
 #include "base/memory.h"
@@ -16,6 +17,7 @@ struct lists_job {
     uint32_t k;
     struct names lists;
     struct list_items train, held_out;
+    int64_t *rows_of_lists; /* [lists] of each list's own row, or -1; NULL: those of the names */
     uint64_t *scored; /* the lists that are scored */
     double *gains;    /* [k] what a hit at each place adds */
 };
@@ -72,17 +74,15 @@ static int choose_lists(struct lists_job *job, const struct lists_request *reque
     return fail("no list of '%s' has items there and a line in '%s'", request->held_out, request->train);
 }
 
-static int ask(struct lists_job *job, const struct model *model, const struct lists_request *request,
-               const struct config *config) {
+static int ask(struct lists_job *job, const struct model *model, enum list_score score, const struct config *config) {
     struct list_scores scores = {.model = NULL};
-    names_locate_lists(&job->lists, model);
     struct list_question question = {.starts = job->train.starts,
                                      .codes = job->train.codes,
-                                     .rows = job->lists.row,
+                                     .rows = job->rows_of_lists ? job->rows_of_lists : job->lists.row,
                                      .lists = job->scored,
                                      .count = job->sums->lists,
                                      .k = job->k};
-    int result = list_scores_open(&scores, model, request->score, 0, config) ||
+    int result = list_scores_open(&scores, model, score, 0, config) ||
                          list_scores_ask(&scores, &question, score_list, job)
                      ? -1
                      : 0;
@@ -90,25 +90,81 @@ static int ask(struct lists_job *job, const struct model *model, const struct li
     return result;
 }
 
-int evaluate_lists(struct lists_score *score, const struct model *model, const struct lists_request *request,
-                   const struct config *config) {
-    struct lists_job job = {.sums = score, .rows = model->rows, .k = request->k};
-    int result = -1;
-    *score = (struct lists_score){.lists = 0};
-    if (read_lists(&job, model, request) || choose_lists(&job, request)) goto out;
-    job.gains = mem_alloc(job.k, sizeof *job.gains, "gains");
-    if (!job.gains) goto out;
-    for (uint32_t i = 0; i < job.k; i++) job.gains[i] = 1 / log2((double)i + 2);
-    if (ask(&job, model, request, config)) goto out;
+/* Asks the chosen lists, and makes means of the sums. */
+static int judge(struct lists_job *job, const struct model *model, enum list_score how, const struct config *config) {
+    struct lists_score *score = job->sums;
+    job->gains = mem_alloc(job->k, sizeof *job->gains, "gains");
+    if (!job->gains) return -1;
+    for (uint32_t i = 0; i < job->k; i++) job->gains[i] = 1 / log2((double)i + 2);
+    if (ask(job, model, how, config)) return -1;
     score->recall /= (double)score->lists;
     score->ndcg /= (double)score->lists;
     score->hit /= (double)score->lists;
-    result = 0;
-out:
-    free(job.scored);
-    free(job.gains);
-    names_release(&job.lists);
-    list_items_release(&job.train);
-    list_items_release(&job.held_out);
+    return 0;
+}
+
+static void release(struct lists_job *job) {
+    free(job->scored);
+    free(job->gains);
+    free(job->rows_of_lists);
+    names_release(&job->lists);
+    list_items_release(&job->train);
+    list_items_release(&job->held_out);
+}
+
+int evaluate_lists(struct lists_score *score, const struct model *model, const struct lists_request *request,
+                   const struct config *config) {
+    struct lists_job job = {.sums = score, .rows = model->rows, .k = request->k};
+    *score = (struct lists_score){.lists = 0};
+    int result = read_lists(&job, model, request) || choose_lists(&job, request) ? -1 : 0;
+    if (!result) names_locate_lists(&job.lists, model);
+    if (!result) result = judge(&job, model, request->score, config);
+    release(&job);
+    return result;
+}
+
+/* ---- items that training left out ---- */
+
+/* Takes ids as the codes of lists, without the first `own` of each. */
+static int take_ids(struct list_items *items, const uint32_t *ids, const uint64_t *starts, uint64_t lists, uint64_t own) {
+    uint64_t count = 0;
+    items->starts = mem_alloc(lists + 1, sizeof *items->starts, "lists");
+    items->codes = mem_alloc(starts[lists], sizeof *items->codes, "lists");
+    for (uint64_t list = 0; items->starts && items->codes && list <= lists; list++) {
+        items->starts[list] = count;
+        for (uint64_t at = starts[list] + own; list < lists && at < starts[list + 1]; at++) items->codes[count++] = ids[at];
+    }
+    return items->starts && items->codes ? 0 : -1;
+}
+
+static int take_own_rows(struct lists_job *job, const struct held_out *h) {
+    job->rows_of_lists = mem_alloc(h->lists, sizeof *job->rows_of_lists, "lists");
+    if (!job->rows_of_lists) return -1;
+    for (uint64_t list = 0; list < h->lists; list++)
+        job->rows_of_lists[list] = h->own ? (int64_t)h->trained.ids[h->trained.starts[list]] : -1;
+    return 0;
+}
+
+static int choose_evenly(struct lists_job *job, const struct held_out *h) {
+    uint64_t all = 0, at = 0, *count = &job->sums->lists;
+    for (uint64_t list = 0; list < h->lists; list++) all += h->starts[list + 1] > h->starts[list];
+    job->scored = mem_alloc(all, sizeof *job->scored, "lists");
+    if (!job->scored) return -1;
+    uint64_t most = all < EVALUATE_SPLIT_LISTS ? all : EVALUATE_SPLIT_LISTS;
+    for (uint64_t list = 0; list < h->lists; list++)
+        if (h->starts[list + 1] > h->starts[list] && at++ * most / all == *count) job->scored[(*count)++] = list;
+    return 0;
+}
+
+int evaluate_split(struct lists_score *score, const struct model *model, const struct held_out *h, uint32_t k,
+                   const struct config *config) {
+    struct lists_job job = {.sums = score, .rows = model->rows, .k = k};
+    *score = (struct lists_score){.lists = 0};
+    int result = take_ids(&job.train, h->trained.ids, h->trained.starts, h->lists, (uint64_t)h->own) ||
+                         take_ids(&job.held_out, h->ids, h->starts, h->lists, 0) || take_own_rows(&job, h) || choose_evenly(&job, h)
+                     ? -1
+                     : 0;
+    if (!result) result = judge(&job, model, answers_score(model, 1), config);
+    release(&job);
     return result;
 }

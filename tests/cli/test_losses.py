@@ -11,6 +11,7 @@ ITEMS = {"corpus": {"format": "lists"}, "examples": {"mode": "list", "positives"
 LOSSES = {
     "softmax": {"loss": "softmax"},
     "softmax of dot products": {"loss": "softmax", "score": "dot"},
+    "softmax with a power of the negatives": {"loss": "softmax", "negative_power": 1.2},
     "bpr": {"loss": "bpr"},
     "contrastive": {"loss": "contrastive", "margin": 0.3, "negative_weight": 5},
     "logistic of cosines": {"loss": "logistic", "score": "cosine", "temperature": 0.2},
@@ -95,6 +96,8 @@ def test_what_cannot_work_is_refused(sptx):
         (["--train.loss=softmax", "--train.update=hogwild", "--optimizer.rule=adagrad"], "train.update = hogwild", "softmax"),
         (["--train.margin=0.5"], "train.margin = 0.5", "contrastive"),
         (["--train.negative_weight=2"], "train.negative_weight = 2"),
+        (["--train.negative_power=1.2"], "train.negative_power = 1.2", "softmax only"),
+        (["--train.loss=softmax", "--train.negative_power=1.2", "--train.negative_weight=2"], "train.negative_weight = 2", "mean"),
         (["--train.loss=contrastive", "--train.temperature=0.5"], "train.temperature = 0.5"),
         (["--train.loss=softmax", "--model.context_init=zeros"], "model.context_init = zeros", "never moves"),
         (["--train.loss=bpr", "--negatives.count=0"], "negatives.count is 0"),

@@ -253,6 +253,7 @@ static void choose_loss(struct choice *c) {
     o->temperature = o->kind == LOSS_CONTRASTIVE || one_in(2) ? 1 : 0.5f;
     o->negative_weight = o->kind == LOSS_SOFTMAX || o->kind == LOSS_CONTRASTIVE ? (float)between(1, 3) : 1;
     o->margin = o->kind == LOSS_CONTRASTIVE ? -20 : 0;
+    o->negative_power = o->kind == LOSS_SOFTMAX && one_in(3) ? 1.2f : 0;
 }
 
 static void choose_pool(struct choice *c) {

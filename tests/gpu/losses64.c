@@ -29,6 +29,17 @@ static double softmax(const double *s, double *k, uint64_t count, uint64_t posit
     return loss;
 }
 
+/* The mean of the negatives takes no positive in, and has a weight. */
+static double softmax_apart(const double *s, double *k, uint64_t count, uint64_t positives, double inverse, double power) {
+    double all = 0;
+    if (count == positives) return 0;
+    for (uint64_t i = positives; i < count; i++) all += exp(s[i] * inverse);
+    double loss = (double)positives * power * log(all / (double)(count - positives));
+    for (uint64_t p = 0; p < positives; p++) loss -= s[p] * inverse, k[p] = -inverse;
+    for (uint64_t i = positives; i < count; i++) k[i] = (double)positives * power * exp(s[i] * inverse) / all * inverse;
+    return loss;
+}
+
 static double bpr(const double *s, double *k, uint64_t count, uint64_t positives, double inverse) {
     double loss = 0;
     for (uint64_t p = 0; p < positives; p++)
@@ -56,7 +67,10 @@ double losses64(const struct loss_options *o, const double *s, double *k, uint64
     for (uint64_t i = 0; i < count; i++) k[i] = 0;
     switch (o->kind) {
     case LOSS_LOGISTIC: loss = logistic(s, k, count, positives, inverse); break;
-    case LOSS_SOFTMAX: loss = softmax(s, k, count, positives, inverse, weight); break;
+    case LOSS_SOFTMAX:
+        loss = o->negative_power > 0 ? softmax_apart(s, k, count, positives, inverse, (double)o->negative_power)
+                                     : softmax(s, k, count, positives, inverse, weight);
+        break;
     case LOSS_BPR: loss = bpr(s, k, count, positives, inverse); break;
     case LOSS_CONTRASTIVE: loss = contrastive(s, k, count, positives, (double)o->margin, weight); break;
     }

@@ -285,6 +285,7 @@ static void check_near(const struct choice *c, const struct outcome *cpu, const 
                        const struct outcome *got, char *const first[2], const char *text) {
     struct record_layout layout = layout_of(&c->rule.options, c->dim);
     double loss = fabs(cpu->loss) + fabs(cpu->held_out_loss), off = loss_apart(got, cpu);
+    if (c->loss.negative_power > 0) loss += (double)cpu->pairs; /* a pair's loss is a difference, which may come to nothing */
     CHECK(got->examples == cpu->examples && got->pairs == cpu->pairs && got->terms == cpu->terms &&
               got->words == cpu->words,
           "%s: pairs %llu, the CPU's %llu; terms %llu, the CPU's %llu", text, (unsigned long long)got->pairs,

@@ -27,6 +27,8 @@ CASES = {
     "softmax_dot": (SGD, dict(loss="softmax", temperature=0.5)),
     "softmax_cosine": (ADAM, dict(loss="softmax", score="cosine", temperature=0.15)),
     "softmax_cosine_windows": (ADAM, dict(loss="softmax", score="cosine", temperature=0.3, negative_weight=3, targets=3)),
+    "softmax_power_dot": (SGD, dict(loss="softmax", temperature=0.5, negative_power=1.15)),
+    "softmax_power_cosine": (ADAM, dict(loss="softmax", score="cosine", temperature=0.15, negative_power=1.3, targets=2)),
     "bpr_dot": (ADAGRAD, dict(loss="bpr")),
     "bpr_cosine": (ADAM, dict(loss="bpr", score="cosine", temperature=0.2)),
     "contrastive_dot": (SGD, dict(loss="contrastive", margin=0.1, negative_weight=2)),
@@ -62,6 +64,8 @@ def loss_of(score, o):
     positive, negative = z[..., :P], z[..., P:]
     if o["loss"] == "logistic":
         return F.softplus(-positive).sum() + F.softplus(negative).sum()
+    if o.get("negative_power"):
+        return (o["negative_power"] * torch.log(torch.exp(negative).mean(-1, keepdim=True)) - positive).sum()
     if o["loss"] == "softmax":
         against = torch.log(weight * torch.exp(negative).sum(-1, keepdim=True))
         return (torch.logaddexp(positive, against) - positive).sum()

@@ -111,6 +111,7 @@ static void read_loss(struct known *known) {
     known->loss.temperature = (float)option(known, "temperature", 0, 1);
     known->loss.margin = (float)option(known, "margin", 0, 0);
     known->loss.negative_weight = (float)option(known, "negative_weight", 0, 1);
+    known->loss.negative_power = (float)option(known, "negative_power", 0, 0);
     known->targets = (uint64_t)option(known, "targets", 0, 1);
     known->pool.on = option(known, "pool", 0, 0) != 0;
     known->pool.own = (float)option(known, "own", 0, 0);

@@ -4,6 +4,7 @@
     torch       sptx.torch.Embedding: a table as a module of PyTorch
     speedtorch  the names of the SpeedTorch package: `import sptx.speedtorch as SpeedTorch`
     fit         trains a run on data as it is: paths, iterables, dicts, sparse matrices, Arrow tables, edges
+    tune        finds keys for data: trains on most of it, judges by the rest
     Run, train  what the sptx-w2v program trains: a finished run's words and vectors, and training itself
     Word2Vec    gensim's class: `from sptx import Word2Vec`; its vectors are KeyedVectors
     FastText    gensim's class of words that share the rows of their n-grams; its vectors are FastTextKeyedVectors
@@ -26,11 +27,12 @@ from ._keyed import KeyedVectors
 from ._library import version as __version__
 from ._run import Progress, Run, train
 from ._table import Table
+from ._tune import Tuned, tune
 from ._views import Rows
 from ._word2vec import Word2Vec
 
 __all__ = ["Context", "Error", "FastText", "FastTextKeyedVectors", "HalfRows", "KeyedVectors", "OutOfMemory", "Progress", "Rows", "Run",
-           "SptxWarning", "Table", "Word2Vec", "fit", "speedtorch", "torch", "train"]
+           "SptxWarning", "Table", "Tuned", "Word2Vec", "fit", "speedtorch", "torch", "train", "tune"]
 
 
 def __getattr__(name: str) -> Any:

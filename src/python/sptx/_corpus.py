@@ -153,6 +153,9 @@ class Corpus:
         self._context.call(library.sptx_corpus_edges, self._handle.pointer, sources.struct, targets.struct,
                            None if weights is None else weights.ctypes.data)
 
+    def tune(self, options: Any, tuned: Any, hear: Any) -> int:
+        return self._context.call(library.sptx_corpus_tune, self._handle.pointer, options, hear, None, tuned)
+
     def train(self, beginning: int, hear: Any) -> int:
         return self._context.call(library.sptx_corpus_train, self._handle.pointer, beginning, hear, None)
 

@@ -3,7 +3,7 @@
 import functools
 import os
 from collections.abc import Mapping
-from typing import Any, Callable, Optional, Sequence, Union
+from typing import Any, Callable, List, Optional, Sequence, Tuple, Union
 
 from ._context import Context
 from ._corpus import Corpus, Source
@@ -55,19 +55,24 @@ def fit(data: Any, path: Union[str, "os.PathLike[str]"], *, dim: Optional[int] =
         _refuse_older(path)
     if "run.dir" in (keys or {}):
         raise ValueError("keys name run.dir, and fit() has the run's directory as its path")
-    format = (keys or {}).get("corpus.format") if format is None else format
-    format = "graph" if format is None and weights is not None else format
-    source = source_of(data, columns, users, items, format, weights).read_as(format)
-    settings = {**source.defaults, **(keys or {}), **source.settings, "corpus.format": source.format, "run.dir": os.fsdecode(path_of(path))}
-    for key, value in (("model.dim", dim), ("train.epochs", epochs)):
-        if value is not None:
-            settings[key] = value
-    if isinstance(source, Sparse) and "corpus.min_rating" in settings:
-        source.min_rating = float(settings.pop("corpus.min_rating"))
+    given = {**(keys or {}), **{key: value for key, value in (("model.dim", dim), ("train.epochs", epochs)) if value is not None}}
+    source, settings = _source_and_settings(data, path, given, format, columns, users, items, weights)
     context = Context(device, threads)
     with shown(progress) as hear:
-        _Training(context, hear, _work(context, source, [_setting(*item) for item in settings.items()], beginning)).run()
+        _Training(context, hear, _work(context, source, settings, beginning)).run()
     return Run(path, device=device)
+
+
+def _source_and_settings(data: Any, path: Any, keys: Mapping[str, Any], format: Optional[str], columns: Any, users: Any, items: Any,
+                         weights: Any) -> Tuple[Source, List[bytes]]:
+    """Returns the data as a source, and the settings of a run on it."""
+    format = keys.get("corpus.format") if format is None else format
+    format = "graph" if format is None and weights is not None else format
+    source = source_of(data, columns, users, items, format, weights).read_as(format)
+    settings = {**source.defaults, **keys, **source.settings, "corpus.format": source.format, "run.dir": os.fsdecode(path_of(path))}
+    if isinstance(source, Sparse) and "corpus.min_rating" in settings:
+        source.min_rating = float(settings.pop("corpus.min_rating"))
+    return source, [_setting(*item) for item in settings.items()]
 
 
 def _refuse_older(path: Any) -> None:

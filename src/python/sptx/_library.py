@@ -106,6 +106,16 @@ class ReportOptions(Structure):
                 ("lists", c_uint64), ("labels", c_char_p)]
 
 
+class TuneOptions(Structure):
+    _fields_ = [("size", c_uint64), ("minutes", c_double), ("trials", c_uint64), ("out", c_char_p), ("pairs", POINTER(c_char_p)),
+                ("analogies", POINTER(c_char_p)), ("pair_count", c_uint64), ("analogy_count", c_uint64)]
+
+
+class Tuned(Structure):
+    _fields_ = [("trials", c_uint64), ("epochs", c_uint64), ("score", c_double), ("own", c_double), ("measure", c_char_p),
+                ("keys", c_char_p)]
+
+
 ProgressFunction = CFUNCTYPE(c_int, c_void_p, POINTER(Progress))
 
 # name -> (result, arguments). Handles are void pointers.
@@ -151,6 +161,9 @@ _CALLS = {
     "sptx_words_number": (c_int, [c_void_p, c_uint32, c_char_p, c_uint64, c_void_p, c_void_p, POINTER(c_uint64)]),
     "sptx_words_from": (c_int, [c_void_p, c_uint64, POINTER(Tokens)]),
     "sptx_corpus_train": (c_int, [c_void_p, c_int, ProgressFunction, c_void_p]),
+    "sptx_tune": (c_int, [c_void_p, c_char_p, POINTER(c_char_p), c_uint64, POINTER(TuneOptions), ProgressFunction, c_void_p,
+                          POINTER(Tuned)]),
+    "sptx_corpus_tune": (c_int, [c_void_p, POINTER(TuneOptions), ProgressFunction, c_void_p, POINTER(Tuned)]),
     "sptx_run_open": (c_int, [c_void_p, c_char_p, POINTER(c_void_p)]),
     "sptx_run_close": (None, [c_void_p]),
     "sptx_run_rows": (c_uint64, [c_void_p]),

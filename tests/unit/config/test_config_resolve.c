@@ -208,6 +208,7 @@ static void auto_of_the_losses(void **state) {
         assert_true(config.train_temperature == all[i].temperature);
         assert_true(config.train_margin == all[i].margin);
         assert_true(config.train_negative_weight == all[i].weight);
+        assert_true(config.train_negative_power == 0);
         assert_string_equal(config.model_context_init, all[i].init);
         config_release(&config);
     }

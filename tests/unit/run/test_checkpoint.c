@@ -345,7 +345,7 @@ static void test_older_ones_go_later(void **state) {
     for (uint64_t step = 7; step <= 10; step++) assert_int_equal(0, write_step(step, 9));
     assert_int_equal(0, rename(in_run("checkpoint-7"), in_run("checkpoint-7.partial")));
     assert_int_equal(0, directory_make(in_run("checkpoint-6.partial/the user's")));
-    checkpoint_remove_older(run, in_run("checkpoint-10"), 10, 2);
+    checkpoint_remove_older(run, in_run("checkpoint-10"), 10, 2, 0);
     expect_names("checkpoint-10 checkpoint-6.partial checkpoint-9 latest");
     assert_string_equal("", report_sentence());
 }
@@ -354,7 +354,7 @@ static void test_older_ones_go_but_the_one_moved_aside_that_is_read(void **state
     for (uint64_t step = 8; step <= 10; step++) assert_int_equal(0, write_step(step, 9));
     assert_int_equal(0, rename(in_run("checkpoint-10"), in_run("checkpoint-10.replaced")));
     assert_int_equal(0, rename(in_run("checkpoint-9"), in_run("checkpoint-9.replaced")));
-    checkpoint_remove_older(run, in_run("checkpoint-10.replaced"), 10, 1);
+    checkpoint_remove_older(run, in_run("checkpoint-10.replaced"), 10, 1, 0);
     expect_names("checkpoint-10.replaced latest");
 }
 

@@ -1,0 +1,74 @@
+#include "commands.h"
+
+#include "base/interrupt.h"
+#include "base/report.h"
+#include "base/terminal.h"
+#include "base/text.h"
+#include "tune/tune.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static void print_tried(void *user, const struct tune_tried *tried) {
+    char line[1024];
+    (void)user;
+    tune_line(tried, line, sizeof line);
+    terminal_print(line, strlen(line));
+    printf("\n");
+    fflush(stdout);
+}
+
+static void print_answer(const struct tune_answer *a, const char *out) {
+    note("%s %s %.4f after %" PRIu64 " epochs with %s", a->stopped ? "so far    " : "best      ", a->measure, a->shown,
+         a->epochs, a->keys);
+    if (!isnan(a->own)) note("           the keys as they were: %.4f", a->own);
+    note("written    '%s': sptx-w2v train %s trains on all of the data", out, out);
+}
+
+/* Reads --minutes: any number above 0. */
+static int read_minutes(const char *text, double *seconds) {
+    double minutes;
+    if (!text) return 0;
+    if (text_real(text, &minutes) || !(minutes > 0) || minutes > 1e6)
+        return fail_usage("tune: --minutes = '%.100s' is not a number above 0", text);
+    *seconds = 60 * minutes;
+    return 0;
+}
+
+/* sptx-w2v tune [CONFIG.ini] [--section.key=value ...] [--minutes=5] [--trials=N] [--out=best.ini] [--pairs=FILE ...]
+ * [--analogies=FILE ...] [--anew] */
+int cmd_tune(int argc, char **argv) {
+    const char *minutes = NULL, *trials = NULL, *pairs[OPTION_TIMES], *analogies[OPTION_TIMES];
+    struct config config = {.name = NULL};
+    struct tune_request request = {
+        .config = &config, .pairs = pairs, .analogies = analogies, .out = "best.ini", .took = print_tried};
+    const struct option options[] = {{.name = "minutes", .text = &minutes},
+                                     {.name = "trials", .text = &trials},
+                                     {.name = "out", .text = &request.out},
+                                     {.name = "pairs", .texts = pairs, .count = &request.pair_count},
+                                     {.name = "analogies", .texts = analogies, .count = &request.analogy_count},
+                                     {.name = "anew", .flag = &request.anew},
+                                     {0}};
+    struct arguments arguments;
+    struct tune_answer answer;
+    struct interrupt watch;
+    int result = -1;
+    if (arguments_read(&arguments, argv[0], argc, argv, options, ANY_SECTION)) goto out;
+    if (!minutes && !trials) request.seconds = 5 * 60;
+    if (read_minutes(minutes, &request.seconds) ||
+        arguments_number("tune", "trials", trials, 1, UINT32_MAX, &request.trials) ||
+        arguments_keys_wanted(&config, argv[0], &arguments))
+        goto out;
+    printf("%s\n", TUNE_HEAD);
+    fflush(stdout);
+    interrupt_watch(&watch);
+    result = tune_run(&answer, &request);
+    interrupt_end(&watch);
+    if (!result) print_answer(&answer, request.out);
+out:
+    config_release(&config);
+    arguments_release(&arguments);
+    return result;
+}

@@ -1,0 +1,88 @@
+#include "split.h"
+
+#include "kernels/draws.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/report.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+struct edge {
+    uint32_t from, to;
+    float weight;
+};
+struct edges {
+    struct edge *list;
+    uint64_t count;
+    uint32_t *parent; /* [nodes] of a forest of disjoint sets */
+};
+
+/* Lists each edge once. */
+static int list_edges(struct edges *edges, const struct graph *graph) {
+    edges->list = mem_alloc(graph->arcs, sizeof *edges->list, "edges");
+    edges->parent = mem_alloc(graph->nodes, sizeof *edges->parent, "edges");
+    if (!edges->list || !edges->parent) return -1;
+    for (uint64_t node = 0; node < graph->nodes; node++) {
+        edges->parent[node] = (uint32_t)node;
+        for (uint64_t arc = graph->starts[node]; arc < graph->starts[node + 1]; arc++)
+            if (graph->directed || node < graph->neighbours[arc])
+                edges->list[edges->count++] =
+                    (struct edge){(uint32_t)node, graph->neighbours[arc], graph->weights ? graph->weights[arc] : 1};
+    }
+    return 0;
+}
+
+static uint32_t root_of(struct edges *edges, uint32_t node) {
+    while (edges->parent[node] != node) node = edges->parent[node] = edges->parent[edges->parent[node]];
+    return node;
+}
+
+/* Returns 1 where an edge joins two parts that did not hang together before. */
+static int joins(struct edges *edges, const struct edge *edge) {
+    uint32_t from = root_of(edges, edge->from), to = root_of(edges, edge->to);
+    if (from != to) edges->parent[from > to ? from : to] = from > to ? to : from;
+    return from != to;
+}
+
+static int write_edge(struct file_writer *writer, const struct edge *edge, int weighted) {
+    if (weighted)
+        return file_print(writer, "%" PRIu32 "\t%" PRIu32 "\t%.9g\n", edge->from, edge->to, (double)edge->weight);
+    return file_print(writer, "%" PRIu32 "\t%" PRIu32 "\n", edge->from, edge->to);
+}
+
+static int write_parts(struct edges *edges, uint64_t wanted, uint32_t seed, int weighted, struct file_writer *kept,
+                       struct file_writer *out) {
+    struct shuffle order = shuffle_make(edges->count, draw_at(seed, DRAW_HELD_OUT, 0, 2, 0));
+    uint64_t taken = 0;
+    for (uint64_t i = 0; i < edges->count; i++) {
+        const struct edge *edge = &edges->list[shuffle_at(&order, i)];
+        int stays = joins(edges, edge) || taken == wanted;
+        taken += !stays;
+        if (stays ? write_edge(kept, edge, weighted) : write_edge(out, edge, 0)) return -1;
+    }
+    return taken ? 0 : fail("tune holds out edges that no two nodes need to hang together, and this graph has none");
+}
+
+static int write_files(struct edges *edges, uint64_t wanted, uint32_t seed, int weighted, const char *kept,
+                       const char *out) {
+    struct file_writer writers[2] = {{.path = NULL}, {.path = NULL}};
+    int result = file_writer_open(&writers[0], kept) || file_writer_open(&writers[1], out) ||
+                         write_parts(edges, wanted, seed, weighted, &writers[0], &writers[1])
+                     ? -1
+                     : 0;
+    if (!result) result = file_commit(&writers[0]) || file_commit(&writers[1]) ? -1 : 0;
+    file_abandon(&writers[0]);
+    file_abandon(&writers[1]);
+    return result;
+}
+
+int split_edges(const struct graph *graph, double share, uint32_t seed, const char *kept, const char *out) {
+    struct edges edges = {.count = 0};
+    int result = list_edges(&edges, graph);
+    uint64_t wanted = (uint64_t)((double)edges.count * share);
+    if (!result) result = write_files(&edges, wanted ? wanted : 1, seed, graph->weights != NULL, kept, out);
+    free(edges.list);
+    free(edges.parent);
+    return result;
+}

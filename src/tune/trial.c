@@ -1,0 +1,176 @@
+/* trial: trains one trial in this process, through the trainer, and judges it. What the trainer says on the way goes
+ * nowhere; its live line is shown behind the number of the trial. */
+#include "tune_inner.h"
+
+#include "base/memory.h"
+#include "base/progress.h"
+#include "base/report.h"
+#include "base/text.h"
+#include "train/trainer.h"
+#include "vectors/answers.h"
+#include "vectors/judge.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- keys ---- */
+
+int trial_config(const struct tuning *t, const struct space_point *point, struct config *config) {
+    return config_copy(config, t->request->config) || space_set(&t->space, point, config) ? -1 : 0;
+}
+
+uint64_t trial_epochs(const struct tuning *t, int rung) {
+    uint64_t most = t->resolved.train_epochs * (tune_finds_epochs(t) ? HALVING_SHARE : 1), share = 1;
+    for (int above = rung + 1; above < HALVING_RUNGS; above++) share *= HALVING_SHARE;
+    uint64_t epochs = (most + share / 2) / share;
+    return epochs ? epochs : 1;
+}
+
+struct setting {
+    const char *section, *key, *value;
+};
+
+static int set_all(struct config *config, const struct setting *settings) {
+    for (; settings->section; settings++)
+        if (config_set(config, settings->section, settings->key, settings->value, "tune")) return -1;
+    return 0;
+}
+
+/* A path as the value of a key that takes several. */
+static int set_path(struct config *config, const char *path) {
+    char text[4096];
+    if (text_add(text, sizeof text, 0, "\"%s\"", path) + 1 >= sizeof text)
+        return fail("the path '%s' is too long", path);
+    return config_set(config, "corpus", "path", text, "tune");
+}
+
+/* Nodes of the two parts are numbers, whatever the user's own are called. */
+static int take_edges(const struct tuning *t, struct config *config) {
+    const struct setting settings[] = {{"corpus", "min_count", "1"},     {"corpus", "max_vocab", "0"},
+                                       {"corpus", "header", "no"},       {"corpus", "vocab", ""},
+                                       {"corpus", "order", "frequency"}, {NULL, NULL, NULL}};
+    return set_path(config, t->edges) || set_all(config, settings) ? -1 : 0;
+}
+
+static int set_held_out(const struct tuning *t, struct config *config) {
+    if (t->measure == TUNE_LINKS) return take_edges(t, config);
+    if (t->measure == TUNE_RECALL && !config_is_given(config, "train", "held_out_items"))
+        return config_set(config, "train", "held_out_items", "0.1", "tune");
+    if (t->measure == TUNE_LOSS && !config_is_given(config, "train", "held_out"))
+        return config_set(config, "train", "held_out", "0.02", "tune");
+    return 0;
+}
+
+/* Everything that a trial has of its own beside its keys. */
+static int settle(const struct tuning *t, struct config *config, uint64_t epochs) {
+    char text[32];
+    snprintf(text, sizeof text, "%" PRIu64, epochs);
+    const struct setting settings[] = {{"run", "dir", t->run},     {"run", "checkpoint_every", "end"},
+                                       {"run", "keep", "1"},       {"corpus", "cache", t->corpus},
+                                       {"train", "patience", "0"}, {"train", "epochs", text},
+                                       {NULL, NULL, NULL}};
+    return set_all(config, settings) || set_held_out(t, config) || config_resolve(config) ? -1 : 0;
+}
+
+/* ---- judging ---- */
+
+static int judge_links(const struct tuning *t, const struct model *model, const struct config *config, double *score) {
+    struct links_request request = {.held_out = t->out, .directed = t->resolved.graph_directed};
+    struct links_score scores[LINK_SCORES];
+    struct links_counts counts;
+    if (evaluate_links(scores, &counts, model, answers_view(model), &request, config)) return -1;
+    *score = scores[LINK_CROSS].mrr;
+    return 0;
+}
+
+static int judge_sets(const struct tuning *t, const struct model *model, const struct config *config, double *score) {
+    const struct tune_request *r = t->request;
+    double sum = 0;
+    for (int i = 0; i < r->pair_count; i++) {
+        struct pairs_score pairs;
+        if (evaluate_pairs(&pairs, model, answers_view(model), r->pairs[i])) return -1;
+        sum += pairs.rho;
+    }
+    for (int i = 0; i < r->analogy_count; i++) {
+        struct analogies_score analogies;
+        if (evaluate_analogies(&analogies, model, answers_view(model), r->analogies[i], 30000, config)) return -1;
+        sum += analogies.accuracy;
+    }
+    *score = sum / (r->pair_count + r->analogy_count);
+    return 0;
+}
+
+/* Judges what training itself has no score for. */
+static int judge(const struct tuning *t, const struct config *config, double *score) {
+    struct model model;
+    if (t->measure != TUNE_LINKS && t->measure != TUNE_SETS) return 0;
+    int result = model_open(&model, t->run);
+    if (!result)
+        result =
+            t->measure == TUNE_LINKS ? judge_links(t, &model, config, score) : judge_sets(t, &model, config, score);
+    model_close(&model);
+    return result;
+}
+
+/* ---- training ---- */
+
+struct listening {
+    const struct tuning *t;
+    const struct halving_job *job;
+};
+
+static int hear(void *user, const struct trainer_report *report) {
+    const struct listening *l = user;
+    char line[512];
+    if (!isatty(2)) return 0;
+    text_add(line, sizeof line, 0, "trial %" PRIu64 ", rung %d of %d  %s", l->job->trial, l->job->rung + 1,
+             HALVING_RUNGS, report->line);
+    struct report *quiet = report_use(l->t->said);
+    report_live(line);
+    report_use(quiet);
+    return 0;
+}
+
+static int train(const struct tuning *t, struct config *config, const struct halving_job *job, double *score) {
+    struct listening listening = {t, job};
+    struct trainer_score found = {NAN, 0};
+    struct trainer_options options = {.data = t->measure == TUNE_LINKS ? NULL : t->request->data,
+                                      .overwrite = 1,
+                                      .overwrite_now = 1,
+                                      .keep_signals = 1,
+                                      .judge = judge_checkpoint,
+                                      .score = &found,
+                                      .hear = hear,
+                                      .user = &listening};
+    int result = trainer_run(config, &options);
+    *score = found.score;
+    return result;
+}
+
+/* Keeps the sentence of a trial that failed, which is no failure of the search. */
+static void take_sentence(struct trial_end *end) {
+    snprintf(end->why, sizeof end->why, "%s", *report_sentence() ? report_sentence() : "it has no score");
+    end->stopped |= report_exit_code() == REPORT_STOPPED;
+    report_clear();
+}
+
+int trial_run(const struct tuning *t, const struct halving_job *job, uint64_t epochs, struct trial_end *end) {
+    struct config config;
+    double began = progress_now();
+    *end = (struct trial_end){.score = NAN};
+    report_use(t->quiet);
+    int result = trial_config(t, &t->points[job->trial], &config) || settle(t, &config, epochs) ? -1 : 0;
+    if (!result) result = train(t, &config, job, &end->score);
+    end->stopped = result > 0;
+    if (!result) result = judge(t, &config, &end->score);
+    if (result < 0 || (!result && !isfinite(end->score))) take_sentence(end);
+    config_release(&config);
+    report_use(t->said);
+    if (isatty(2)) report_live("");
+    end->seconds = progress_now() - began;
+    return 0;
+}

@@ -1,0 +1,65 @@
+#include "tried.h"
+
+#include "base/file.h"
+#include "base/numbers.h"
+#include "base/report.h"
+#include "base/text.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LINE = 1024 };
+static const char mark[] = "# sptx-w2v tune ";
+
+static int begin_file(struct tried *t, const char *first) {
+    free(t->lines);
+    t->lines = NULL;
+    return file_replace(t->path, first, strlen(first));
+}
+
+int tried_open(struct tried *t, const char *directory, uint64_t fingerprint, int anew) {
+    char first[LINE];
+    *t = (struct tried){.path = file_join(directory, "tried.tsv")};
+    if (!t->path) return -1;
+    size_t n = text_add(first, sizeof first, 0, "%s%016" PRIx64 "\n", mark, fingerprint);
+    int there = file_exists(t->path);
+    if (there < 0) return -1;
+    if (there && !(t->lines = file_read(t->path, NULL))) return -1;
+    if (t->lines && !anew && !strncmp(t->lines, first, n)) return 0;
+    if (t->lines && strncmp(t->lines, mark, sizeof mark - 1))
+        return fail("'%s' is in the way: tune keeps what it has tried in a file of this name, and this is none",
+                    t->path);
+    if (t->lines && !anew) note("tried      '%s' is of other data or keys, and begins anew", t->path);
+    return begin_file(t, first);
+}
+
+void tried_close(struct tried *t) {
+    free(t->path);
+    free(t->lines);
+    *t = (struct tried){.path = NULL};
+}
+
+/* Returns 1 where the line is of this training; its score and seconds, then. */
+static int line_is(const char *line, uint64_t epochs, const char *keys, double *score, double *seconds) {
+    char *end;
+    size_t length = strlen(keys);
+    if (strtoull(line, &end, 10) != epochs || *end != '\t') return 0;
+    *score = numbers_read(end + 1, &end);
+    if (*end != '\t') return 0;
+    *seconds = numbers_read(end + 1, &end);
+    return *end == '\t' && !strncmp(end + 1, keys, length) && end[1 + length] == '\n';
+}
+
+int tried_find(const struct tried *t, uint64_t epochs, const char *keys, double *score, double *seconds) {
+    for (const char *line = t->lines; line && *line; line += strcspn(line, "\n"), line += *line == '\n')
+        if (line_is(line, epochs, keys, score, seconds)) return 1;
+    return 0;
+}
+
+int tried_add(const struct tried *t, uint64_t epochs, const char *keys, double score, double seconds) {
+    char line[LINE];
+    size_t n = text_add(line, sizeof line, 0, "%" PRIu64 "\t%.17g\t%.3f\t%s\n", epochs, score, seconds, keys);
+    return file_append(t->path, line, n);
+}

@@ -1,0 +1,357 @@
+#include "tune_inner.h"
+
+#include "base/directory.h"
+#include "base/interrupt.h"
+#include "base/memory.h"
+#include "base/path.h"
+#include "base/progress.h"
+#include "base/report.h"
+#include "base/text.h"
+#include "corpus/cache.h"
+#include "kernels/draws.h"
+#include "run/checkpoints.h"
+#include "run/run_files.h"
+#include "split.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+enum { ATTEMPTS = 100 };                   /* draws for a trial that was not there before */
+enum { PARTS = 20 };                       /* of the time, of which a trial's first training may take one */
+static const double beginning_share = 0.7; /* of the time in which new trials begin; in the rest the best ones rise */
+static const double held_out_edges = 0.1;
+
+const char *const tune_measures[] = {"recall@20", "MRR", "loss", "score"};
+
+/* ---- the data ---- */
+
+static void add_text(uint64_t *sum, const char *text) {
+    *sum = XXH3_64bits_withSeed(text, strlen(text) + 1, *sum);
+}
+
+/* Finds a number that changes with the data and with the keys that trials share. */
+static int find_fingerprint(const struct tuning *t, const struct corpus *corpus, uint64_t *sum) {
+    const struct config *c = t->request->config;
+    const char *name, *choices;
+    *sum = corpus_fingerprint(corpus);
+    for (int i = 0; (name = config_key_at(i, &choices)); i++) {
+        char section[64];
+        size_t length = strcspn(name, ".");
+        snprintf(section, sizeof section, "%.*s", (int)length, name);
+        if (!strcmp(section, "run") || !strcmp(section, "device") || !strcmp(section, "memory")) continue;
+        char *value = config_value(c, section, name + length + 1);
+        if (!value) return -1;
+        add_text(sum, value);
+        free(value);
+    }
+    for (int i = 0; i < t->request->pair_count; i++) add_text(sum, t->request->pairs[i]);
+    for (int i = 0; i < t->request->analogy_count; i++) add_text(sum, t->request->analogies[i]);
+    return 0;
+}
+
+static struct corpus *open_corpus(const struct tuning *t) {
+    char **paths;
+    if (t->request->data) return corpus_open_gathered(t->request->data);
+    int64_t count = config_paths("corpus.path", t->resolved.corpus_path, &paths);
+    struct corpus *corpus = NULL;
+    if (count == 0)
+        fail("corpus.path is empty: say which files to read (corpus.path = FILE, or --corpus.path=FILE)");
+    else if (count > 0 && !strcmp(paths[0], CORPUS_INPUT))
+        fail("corpus.path = " CORPUS_INPUT
+             ": tune reads the corpus more than once, and standard input comes once; put it into a file "
+             "first");
+    else if (count > 0)
+        corpus = corpus_open(paths, (uint64_t)count);
+    mem_free_texts(paths, count);
+    return corpus;
+}
+
+/* Makes the two parts of a graph. */
+static int split_graph(struct tuning *t, struct corpus *corpus) {
+    const struct corpus_options options = config_corpus(&t->resolved);
+    struct pool *pool = pool_open((unsigned)t->resolved.device_threads);
+    struct vocab vocab = {.size = 0};
+    struct idstream stream = {.tokens = 0};
+    struct graph graph = {.nodes = 0};
+    int reused, result = !pool || !(t->edges = file_join(t->work, "edges.tsv")) ||
+                                 !(t->out = file_join(t->work, "held_out.tsv")) ||
+                                 cache_open(t->work, corpus, &options, pool, &vocab, &stream, &graph, &reused)
+                             ? -1
+                             : 0;
+    if (!result) result = split_edges(&graph, held_out_edges, (uint32_t)t->resolved.train_seed, t->edges, t->out);
+    graph_close(&graph);
+    idstream_close(&stream);
+    vocab_release(&vocab);
+    if (pool) pool_close(pool);
+    return result;
+}
+
+static int open_data(struct tuning *t) {
+    uint64_t fingerprint;
+    struct corpus *corpus = open_corpus(t);
+    int result = !corpus || find_fingerprint(t, corpus, &fingerprint) ||
+                         tried_open(&t->tried, t->work, fingerprint, t->request->anew)
+                     ? -1
+                     : 0;
+    if (!result && t->measure == TUNE_LINKS) result = split_graph(t, corpus);
+    if (corpus) corpus_close(corpus);
+    return result;
+}
+
+/* ---- where trials lie ---- */
+
+static int make_work(struct tuning *t) {
+    uint64_t capacity = strlen(t->resolved.run_dir) + sizeof ".tune";
+    char *name = mem_alloc(capacity, 1, "a path");
+    if (!name) return -1;
+    snprintf(name, capacity, "%s.tune", t->resolved.run_dir);
+    t->work = path_resolve(name);
+    free(name);
+    if (!t->work || !(t->run = file_join(t->work, "trial")) || !(t->corpus = file_join(t->work, "corpus"))) return -1;
+    return directory_make(t->work);
+}
+
+/* Removes the files of an encoded corpus. */
+static void remove_cache(const char *directory) {
+    char **names;
+    int64_t count = directory_exists(directory) == 1 ? directory_list(directory, &names) : 0;
+    for (int64_t i = 0; i < count; i++)
+        if (cache_owns(names[i])) file_remove_in(directory, names[i]);
+    if (count > 0) mem_free_texts(names, count);
+}
+
+/* Removes what trials have left, but for what was tried. Nothing that goes wrong here is worth a failure. */
+static void clean_work(const struct tuning *t) {
+    int failed_before = report_exit_code();
+    if (!t->work) return;
+    if (t->run && directory_exists(t->run) == 1 && !checkpoints_remove(t->run) && !run_files_remove(t->run))
+        directory_unmake(t->run, 1);
+    if (t->corpus) remove_cache(t->corpus), directory_unmake(t->corpus, 1);
+    remove_cache(t->work);
+    if (t->edges) file_remove(t->edges);
+    if (t->out) file_remove(t->out);
+    directory_unmake(t->work, 1);
+    if (!failed_before) report_clear();
+}
+
+/* ---- opening ---- */
+
+static enum tune_measure measure_of(const struct tuning *t) {
+    const struct corpus_format_properties *format = &corpus_formats[t->resolved.corpus_format];
+    if (format->edges) return TUNE_LINKS;
+    if (!format->sentences) return TUNE_RECALL;
+    return t->request->pair_count + t->request->analogy_count ? TUNE_SETS : TUNE_LOSS;
+}
+
+static int check_request(const struct tuning *t) {
+    const struct tune_request *r = t->request;
+    if (!t->resolved.train_epochs)
+        return fail("tune measures trials in epochs, and train.epochs is 0: leave it out, or set how many a run has");
+    if (!(r->seconds > 0) && !r->trials) return fail_usage("tune wants an end: --minutes=M, --trials=N, or both");
+    if (config_ranks(&t->resolved) > 1)
+        return fail("tune trains its trials in one process, and device.gpus asks for %u; leave it out",
+                    config_ranks(&t->resolved));
+    if (!corpus_formats[t->resolved.corpus_format].sentences && r->pair_count + r->analogy_count)
+        return fail("--pairs and --analogies judge words, and corpus.format is %s: leave them out",
+                    corpus_formats[t->resolved.corpus_format].name);
+    return r->out ? best_check(r->out) : 0;
+}
+
+static int open_tuning(struct tuning *t) {
+    t->quiet = report_open(NULL, NULL);
+    t->said = report_current();
+    if (config_copy(&t->resolved, t->request->config) || config_resolve(&t->resolved)) return -1;
+    if (!t->quiet) return fail("not enough memory for what trials say");
+    if (check_request(t)) return -1;
+    t->measure = measure_of(t);
+    return space_find(&t->space, t->request->config, t->measure == TUNE_SETS) || make_work(t) || open_data(t) ? -1 : 0;
+}
+
+static void close_tuning(struct tuning *t) {
+    clean_work(t);
+    halving_release(&t->halving);
+    tried_close(&t->tried);
+    report_close(t->quiet);
+    config_release(&t->resolved);
+    free(t->points);
+    free(t->work);
+    free(t->run);
+    free(t->corpus);
+    free(t->edges);
+    free(t->out);
+}
+
+/* ---- trials ---- */
+
+/* The trial that a new one is drawn near to: one of the best three that have risen; NULL: none has, or it is drawn
+ * anywhere. */
+static const struct space_point *parent_of(const struct tuning *t, uint64_t number, uint32_t attempt) {
+    int top = halving_top(&t->halving);
+    uint64_t count, *order;
+    if (top < 1 || number % 3 == 0 || !(order = halving_order(&t->halving, top, &count))) return NULL;
+    struct draw4 drawn = draw_at((uint32_t)t->resolved.train_seed, DRAW_TUNE, number, attempt, SPACE_KEYS + 1);
+    const struct space_point *parent = &t->points[order[draw_below(draw_pair(drawn, 0), count < 3 ? count : 3)]];
+    free(order);
+    return parent;
+}
+
+static int is_new(const struct tuning *t, const struct space_point *point) {
+    for (uint64_t i = 0; i < t->halving.count; i++)
+        if (space_equal(&t->space, &t->points[i], point)) return 0;
+    return 1;
+}
+
+/* A trial that takes very long would leave no time for others. */
+static int is_affordable(const struct tuning *t, const struct space_point *point) {
+    double all = t->request->seconds;
+    if (!(all > 0) || !t->halving.count) return 1;
+    return space_cost(&t->space, point) * t->halving.trial[0].seconds[0] <=
+           fmax(all / PARTS, t->halving.trial[0].seconds[0]);
+}
+
+/* Draws the keys of a new trial. 1 where there is none that was not there before; -1 after fail(). */
+static int draw_point(struct tuning *t) {
+    uint64_t number = t->halving.count;
+    if (mem_grow(&t->points, &t->point_capacity, number + 1, sizeof *t->points, "trials")) return -1;
+    for (uint32_t attempt = 0; attempt < ATTEMPTS; attempt++) {
+        struct space_point *point = &t->points[number];
+        *point = number ? space_draw(&t->space, parent_of(t, number, attempt), (uint32_t)t->resolved.train_seed, number,
+                                     attempt)
+                        : space_own(&t->space);
+        if (is_new(t, point) && is_affordable(t, point)) return 0;
+    }
+    t->exhausted = 1;
+    return 1;
+}
+
+static int leads(const struct tuning *t, int rung, double score) {
+    for (uint64_t i = 0; i < t->halving.count; i++)
+        if (t->halving.trial[i].rungs > rung && t->halving.trial[i].score[rung] > score) return 0;
+    return 1;
+}
+
+static void tell_job(const struct tuning *t, const struct halving_job *job, uint64_t epochs, const char *keys,
+                     int known, const struct trial_end *end) {
+    int failed = *end->why != 0;
+    const struct tune_tried tried = {.trial = job->trial,
+                                     .rung = job->rung,
+                                     .epochs = epochs,
+                                     .score = failed ? NAN : end->score,
+                                     .shown = tune_shown(t, end->score),
+                                     .seconds = end->seconds,
+                                     .known = known,
+                                     .leads = !failed && leads(t, job->rung, end->score),
+                                     .keys = keys,
+                                     .error = end->why};
+    if (t->request->took) t->request->took(t->request->user, &tried);
+}
+
+/* Does a job, or finds what it came to in an earlier call. A trial that failed has the lowest score there is. */
+static int do_job(struct tuning *t, const struct halving_job *job) {
+    char keys[SPACE_TEXT];
+    struct trial_end end = {.score = NAN};
+    uint64_t epochs = trial_epochs(t, job->rung);
+    space_text(&t->space, &t->points[job->trial], keys);
+    int known = tried_find(&t->tried, epochs, keys, &end.score, &end.seconds);
+    if (!known && trial_run(t, job, epochs, &end)) return -1;
+    t->stopped |= end.stopped;
+    if (end.stopped) return 0;
+    if (*end.why && !t->halving.count) return fail("%s", end.why); /* the user's own keys: nothing would work */
+    if (!known && !*end.why && tried_add(&t->tried, epochs, keys, end.score, end.seconds)) return -1;
+    tell_job(t, job, epochs, keys, known, &end);
+    return halving_took(&t->halving, job, *end.why ? -INFINITY : end.score, end.seconds);
+}
+
+/* Finds the limits of the next job, by the number of trials and the clock. */
+static struct halving_bounds bounds_now(const struct tuning *t) {
+    const struct tune_request *r = t->request;
+    double spent = progress_now() - t->began;
+    int begin =
+        (!r->trials || t->halving.count < r->trials) && (!(r->seconds > 0) || spent < beginning_share * r->seconds);
+    return (struct halving_bounds){begin && !t->exhausted, r->seconds > 0 ? fmax(r->seconds - spent, 0) : INFINITY};
+}
+
+static int search(struct tuning *t) {
+    struct halving_job job;
+    int more = 1;
+    while (more > 0 && !t->stopped) {
+        struct halving_bounds bounds = bounds_now(t);
+        more = halving_next(&t->halving, &bounds, &job);
+        if (more <= 0) break;
+        int drawn = job.trial == t->halving.count ? draw_point(t) : 0;
+        if (drawn < 0 || (!drawn && do_job(t, &job))) return -1;
+        t->stopped |= interrupt_asked();
+    }
+    return more;
+}
+
+/* ---- the answer ---- */
+
+void tune_line(const struct tune_tried *tried, char *out, uint64_t capacity) {
+    size_t n = text_add(out, capacity, 0, "%5" PRIu64 "   %d/%d %7" PRIu64 "  ", tried->trial, tried->rung + 1,
+                        HALVING_RUNGS, tried->epochs);
+    if (isnan(tried->score))
+        n = text_add(out, capacity, n, "%9s", "failed");
+    else
+        n = text_add(out, capacity, n, "%9.4f", tried->shown);
+    text_add(out, capacity, n, "%c %7.1f%s  %s", tried->leads ? '*' : ' ', tried->seconds, tried->known ? "=" : " ",
+             isnan(tried->score) ? tried->error : tried->keys);
+}
+
+static int by_score(const void *a, const void *b) {
+    const struct tune_place *x = a, *y = b;
+    if (x->score != y->score) return x->score < y->score ? 1 : -1;
+    return x->trial != y->trial ? (x->trial < y->trial ? -1 : 1) : x->rung - y->rung;
+}
+
+struct tune_place *tune_places(const struct tuning *t, uint64_t *count) {
+    int least = tune_finds_epochs(t) ? 0 : halving_top(&t->halving);
+    struct tune_place *all = mem_alloc(t->halving.count * HALVING_RUNGS + 1, sizeof *all, "trials");
+    *count = 0;
+    for (uint64_t i = 0; all && i < t->halving.count; i++)
+        for (int rung = least; rung < t->halving.trial[i].rungs; rung++)
+            if (isfinite(t->halving.trial[i].score[rung]))
+                all[(*count)++] = (struct tune_place){t->halving.trial[i].score[rung], i, rung};
+    if (all) qsort(all, *count, sizeof *all, by_score);
+    return all;
+}
+
+/* The score of the user's own keys with their own epochs. */
+static double own_score(const struct tuning *t) {
+    int rung = tune_finds_epochs(t) ? HALVING_RUNGS - 2 : HALVING_RUNGS - 1;
+    return t->halving.trial[0].rungs > rung ? tune_shown(t, t->halving.trial[0].score[rung]) : NAN;
+}
+
+static void tell(const struct tuning *t, const struct tune_place *best, struct tune_answer *a) {
+    *a = (struct tune_answer){.trials = t->halving.count,
+                              .best = best->trial,
+                              .epochs = trial_epochs(t, best->rung),
+                              .shown = tune_shown(t, best->score),
+                              .own = own_score(t),
+                              .stopped = t->stopped};
+    snprintf(a->measure, sizeof a->measure, "%s", tune_measures[t->measure]);
+    space_text(&t->space, &t->points[best->trial], a->keys);
+}
+
+static int answer_of(const struct tuning *t, struct tune_answer *a) {
+    uint64_t count;
+    struct tune_place *place = tune_places(t, &count);
+    int result = place ? 0 : -1;
+    if (!result && !count) result = fail_stopped("stopped before a trial was done: there is nothing to choose from");
+    if (!result) tell(t, &place[0], a);
+    free(place);
+    return !result && t->request->out ? best_write(t, a) : result;
+}
+
+int tune_run(struct tune_answer *answer, const struct tune_request *request) {
+    struct tuning t = {.request = request, .began = progress_now()};
+    *answer = (struct tune_answer){.trials = 0};
+    int result = open_tuning(&t);
+    if (!result) result = search(&t) < 0 || answer_of(&t, answer) ? -1 : 0;
+    close_tuning(&t);
+    return result;
+}

@@ -1,0 +1,74 @@
+/* tune: finds keys for the user's data by training on most of it and judging by the rest.
+ *
+ *   space.c    which keys, with which values, and what a trial draws of them
+ *   halving.c  which trial is trained next, and for how long
+ *   split.c    a graph without some of its edges
+ *   trial.c    one trial, from its keys to its score
+ *   tried.c    what was tried already, on disk
+ *   tune.c     the loop
+ *   best.c     the configuration that it leaves
+ *
+ * What is held out, and what a trial is judged by:
+ *
+ *   lists, pairs, adjacency   a tenth of each list's items           recall@20, as evaluate finds it
+ *   graph                     a tenth of the edges, and the others   MRR of both ends among 1,000 nodes
+ *                             hang together as all did               (evaluate --edges, cross)
+ *   text                      a fiftieth of the windows              their loss, of a pair
+ *   text, with sets           nothing                                mean of --pairs and --analogies
+ *
+ * All of it is drawn from train.seed. What a run writes meanwhile lies in RUN.tune beside run.dir, and is removed at
+ * the end; only RUN.tune/tried.tsv stays, so that the same call goes on where it was.
+ */
+#ifndef SPTX_TUNE_H
+#define SPTX_TUNE_H
+
+#include "config/config.h"
+
+struct gathered;
+
+/* One training of a trial. */
+struct tune_tried {
+    uint64_t trial; /* 0: the user's own keys */
+    int rung;       /* 0 .. 2 */
+    uint64_t epochs;
+    double score; /* the higher the better; NaN: it failed */
+    double shown; /* the score as people know it: of a loss without the turned sign */
+    double seconds;
+    int known;         /* 1: it was tried in an earlier call */
+    int leads;         /* 1: no trial was better so far on this rung */
+    const char *keys;  /* those that were drawn: "model.dim=256 optimizer.lr=0.001" */
+    const char *error; /* why it failed, or "" */
+};
+
+struct tune_request {
+    const struct config *config;                 /* unresolved: the keys that are given in it stay as they are */
+    struct gathered *data;                       /* what the caller has gathered; NULL: the files of corpus.path */
+    double seconds;                              /* how long it may take; 0: until the trials are done */
+    uint64_t trials;                             /* that are begun; 0: as many as there is time for */
+    const char *const *pairs, *const *analogies; /* files that words are judged by */
+    int pair_count, analogy_count;
+    int anew;                                                 /* 1: what was tried in an earlier call is forgotten */
+    const char *out;                                          /* the file that gets the best keys; NULL: none */
+    void (*took)(void *user, const struct tune_tried *tried); /* told of each training, NULL: nobody */
+    void *user;
+};
+
+enum { TUNE_KEYS = 512 };
+struct tune_answer {
+    char measure[32];     /* "recall@20" */
+    char keys[TUNE_KEYS]; /* the best trial's */
+    uint64_t epochs;      /* of that trial */
+    double shown,
+        own; /* its score; that of the user's own keys with their own epochs (NaN: there was no time for it) */
+    uint64_t trials, best;
+    int stopped; /* 1: a signal or the caller's flag ended it early */
+};
+
+/* Writes a training as a line of the table, whose columns TUNE_HEAD names. */
+#define TUNE_HEAD "trial  rung  epochs      score  seconds  keys"
+void tune_line(const struct tune_tried *tried, char *out, uint64_t capacity);
+
+/* Returns 0; -1 after fail(), also where it was stopped before a trial was done. */
+int tune_run(struct tune_answer *answer, const struct tune_request *request);
+
+#endif

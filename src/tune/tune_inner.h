@@ -1,0 +1,76 @@
+/* tune_inner: what the files of tune share. For nobody else. */
+#ifndef SPTX_TUNE_INNER_H
+#define SPTX_TUNE_INNER_H
+
+#include "tune.h"
+
+#include "halving.h"
+#include "space.h"
+#include "tried.h"
+
+enum tune_measure { TUNE_RECALL, TUNE_LINKS, TUNE_LOSS, TUNE_SETS };
+
+struct tuning {
+    const struct tune_request *request;
+    struct config resolved; /* the user's keys */
+    enum tune_measure measure;
+    struct space space;
+    struct halving halving;
+    struct space_point *points; /* [halving.count], owned: the keys of each trial */
+    uint64_t point_capacity;
+    char *work;         /* RUN.tune, owned */
+    char *run, *corpus; /* in it: where trials are written, and the encoded corpus that they share; owned */
+    char *edges, *out;  /* in it: the two parts of a graph; owned, NULL otherwise */
+    struct tried tried;
+    struct report *quiet, *said; /* quiet: where trials say what they find; said: the caller's sink */
+    double began;
+    int stopped, exhausted; /* exhausted: no new trial is found any more */
+};
+
+extern const char *const tune_measures[];
+
+/* ---- trial.c ---- */
+
+/* The outcome of a trial. */
+struct trial_end {
+    double score, seconds;
+    int stopped;
+    char why[256]; /* why it failed; "": it did not */
+};
+
+/* Sets a trial's keys over the user's. The caller releases in any case. */
+int trial_config(const struct tuning *t, const struct space_point *point, struct config *config);
+/* Returns the epochs of a trial on this rung: a third, all and three times what the user's keys come to; where
+ * train.epochs is set, a ninth, a third and all of it. */
+uint64_t trial_epochs(const struct tuning *t, int rung);
+/* Trains and judges. Returns 0 also where the trial failed, which `end` says. */
+int trial_run(const struct tuning *t, const struct halving_job *job, uint64_t epochs, struct trial_end *end);
+
+/* ---- best.c ---- */
+
+/* Refuses to write over a file that tune has not written. */
+int best_check(const char *path);
+/* Writes the best trial's configuration, with what was tried in its comments. */
+int best_write(const struct tuning *t, const struct tune_answer *answer);
+
+/* Returns 1 where epochs are found, too: train.epochs is not set. */
+static inline int tune_finds_epochs(const struct tuning *t) {
+    return !config_is_given(t->request->config, "train", "epochs");
+}
+
+/* A training of all that were done, the best first. */
+struct tune_place {
+    double score;
+    uint64_t trial;
+    int rung;
+};
+/* Lists those that may be the answer: all where epochs are found, otherwise those of the highest rung. Returns them for
+ * the caller to free, or NULL after fail(). */
+struct tune_place *tune_places(const struct tuning *t, uint64_t *count);
+
+/* The score as people know it. */
+static inline double tune_shown(const struct tuning *t, double score) {
+    return t->measure == TUNE_LOSS ? -score : score;
+}
+
+#endif

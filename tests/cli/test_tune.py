@@ -1,0 +1,119 @@
+"""tune: finds keys for data, on data that was made so that some keys are better than others."""
+import random
+import signal
+
+import pytest
+
+SMALL = {"model": {"dim": None}, "train": {"update": None, "batch": None, "epochs": "2"}, "run": {"dir": "run"}}
+
+
+def lists(sptx, **keys):
+    """Writes lists of six topics: 10 of a topic's 30 items each."""
+    draw = random.Random(1)
+    lines = [f"list{i} " + " ".join(f"t{i % 6}i{item}" for item in draw.sample(range(30), 10)) for i in range(180)]
+    sptx.path("corpus.txt").write_text("\n".join(lines) + "\n")
+    return sptx.config(**{**SMALL, "corpus": {"format": "lists"}, "negatives": {"count": "20"}, **keys})
+
+
+def graph(sptx):
+    draw = random.Random(2)
+    edges = {(i, draw.randrange(i)) for i in range(1, 120)} | {tuple(draw.sample(range(120), 2)) for _ in range(300)}
+    sptx.path("corpus.txt").write_text("".join(f"n{a} n{b}\n" for a, b in sorted(edges) if a != b))
+    return sptx.config(corpus={"format": "graph"}, examples={"window": "2"}, train={"update": None, "batch": None, "epochs": "1"},
+                       walks={"per_node": "2", "length": "10"}, model={"dim": None})
+
+
+def table(done):
+    """Returns the lines of the table but for their seconds, which differ."""
+    lines = [line.split() for line in done.stdout.splitlines()[1:]]
+    return [line[:4] + line[5:] for line in lines]
+
+
+def test_the_best_keys_are_written_and_train(sptx):
+    done = sptx("tune", lists(sptx), "--trials=6")
+    lines = table(done)
+    assert [line[0] for line in lines].count("0") == 3 and {line[0] for line in lines} == set("012345")
+    text = sptx.path("best.ini").read_text()
+    assert text.startswith("# Found by sptx-w2v tune") and "the best of 6 trials: held-out recall@20" in text
+    assert "[corpus]\npath = corpus.txt\n" in text and "count = 20\n" in text and "epochs = 2\n" in text
+    best = max((float(line[3].rstrip("*")) for line in lines if line[1] == "3/3"))
+    assert f"recall@20 {best:.4f}" in text and f"recall@20 {best:.4f}" in done.stderr
+    assert [path.name for path in sptx.path("run.tune").iterdir()] == ["tried.tsv"] and not sptx.path("run").exists()
+    sptx("train", "best.ini")
+
+
+def test_the_same_seed_gives_the_same_answer_and_the_same_call_goes_on(sptx):
+    config = lists(sptx)
+    once = sptx("tune", config, "--trials=4")
+    text = sptx.path("best.ini").read_text()
+    again = sptx("tune", config, "--trials=4", "--out=again.ini")
+    assert all("=" in line.split()[4] for line in again.stdout.splitlines()[1:]) and table(again) == table(once)
+    anew = sptx("tune", config, "--trials=4", "--anew")
+    assert table(anew) == table(once) and sptx.path("best.ini").read_text() == text
+    more = sptx("tune", config, "--trials=5")
+    assert table(more)[:2] == table(once)[:2] and "4" in [line[0] for line in table(more)]
+    other = sptx("tune", config, "--trials=4", "--train.seed=2")
+    assert "begins anew" in other.stderr and table(other) != table(once)
+
+
+def test_keys_that_are_set_stay(sptx):
+    done = sptx("tune", lists(sptx), "--model.dim=32", "--optimizer.lr=0.01", "--trials=5")
+    assert "model.dim=" not in done.stdout and "optimizer.lr=" not in done.stdout
+    text = sptx.path("best.ini").read_text()
+    assert "dim = 32\n" in text and "lr = 0.01\n" in text
+
+
+def test_epochs_are_found_where_they_are_not_set(sptx):
+    config = lists(sptx, train={"update": None, "batch": None, "epochs": None})
+    done = sptx("tune", config, "--trials=1")
+    assert [line[2] for line in table(done)] == ["7", "20", "60"]
+    assert "epochs = " in sptx.path("best.ini").read_text()
+
+
+def test_ctrl_c_keeps_the_best_so_far(sptx):
+    config = lists(sptx)
+    run = sptx.start("tune", config, "--minutes=10")
+    for _ in range(4):
+        assert run.stdout.readline()
+    run.send_signal(signal.SIGINT)
+    out, err = run.communicate(timeout=60)
+    assert run.returncode == 0 and "so far     recall@20" in err, err
+    assert sptx.path("best.ini").read_text().startswith("# Found by sptx-w2v tune")
+    assert [path.name for path in sptx.path("run.tune").iterdir()] == ["tried.tsv"]
+
+
+def test_links_of_a_graph_are_judged(sptx):
+    done = sptx("tune", graph(sptx), "--trials=3", "--train.seed=3")
+    assert "held-out MRR" in sptx.path("best.ini").read_text() and "failed" not in done.stdout
+    assert [path.name for path in sptx.path("run.tune").iterdir()] == ["tried.tsv"]
+
+
+def test_text_is_judged_by_its_loss_or_by_sets(sptx):
+    config = sptx.config(model={"dim": None})
+    done = sptx("tune", config, "--trials=3")
+    assert "examples.window=" not in done.stdout and "held-out loss" in sptx.path("best.ini").read_text()
+    words = sorted({word for line in sptx.path("corpus.txt").read_text().splitlines() for word in line.split()})
+    sptx.path("pairs.txt").write_text("".join(f"{a} {b} {i}\n" for i, (a, b) in enumerate(zip(words, words[5:]))))
+    done = sptx("tune", config, "--trials=3", "--pairs=pairs.txt")
+    assert "held-out score" in sptx.path("best.ini").read_text()
+
+
+def test_a_file_of_the_users_own_is_never_written_over(sptx):
+    config = lists(sptx)
+    sptx.path("best.ini").write_text("[model]\ndim = 3\n")
+    done = sptx("tune", config, "--trials=1", expect=1)
+    assert "tune has not written it" in done.stderr and sptx.path("best.ini").read_text() == "[model]\ndim = 3\n"
+
+
+@pytest.mark.parametrize("arguments, code, part", [
+    (["--minutes=no"], 2, "--minutes = 'no'"),
+    (["--trials=0"], 2, "--trials = '0'"),
+    (["--trials=1", "--pairs=x.txt"], 1, "corpus.format is lists"),
+    (["--trials=1", "--train.epochs=0", "--train.steps=5"], 1, "train.epochs is 0"),
+    (["--trials=1", "--corpus.path=absent.txt"], 1, "absent.txt"),
+    (["--trials=1", "--model.dim=64", "--optimizer.lr=1", "--train.loss=bpr", "--train.temperature=1", "--examples.own=1"], 1,
+     "no key left to try"),
+])
+def test_what_cannot_work_is_refused(sptx, arguments, code, part):
+    done = sptx("tune", lists(sptx), *arguments, expect=code)
+    assert part in done.stderr.splitlines()[-1], done.stderr

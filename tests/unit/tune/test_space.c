@@ -1,0 +1,117 @@
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+
+#include "base/report.h"
+#include "tune/space.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/sentence.h"
+
+static struct config config;
+static struct space space;
+
+static int set_up(void **state) {
+    (void)state;
+    return config_init(&config);
+}
+static int tear_down(void **state) {
+    (void)state;
+    config_release(&config);
+    return 0;
+}
+
+static void set(const char *argument) {
+    assert_int_equal(config_argument(&config, argument), 0);
+}
+
+static const struct space_key *find(const char *key) {
+    for (int i = 0; i < space.count; i++)
+        if (!strcmp(space.key[i].key, key)) return &space.key[i];
+    return NULL;
+}
+
+static void keys_that_are_set_are_not_tried(void **state) {
+    (void)state;
+    set("--corpus.format=lists");
+    assert_int_equal(space_find(&space, &config, 0), 0);
+    assert_non_null(find("dim"));
+    assert_non_null(find("negative_power"));
+    assert_string_equal(find("lr")->value[find("lr")->own], "0.002");
+    set("--model.dim=128"); /* its default */
+    assert_int_equal(space_find(&space, &config, 0), 0);
+    assert_null(find("dim"));
+}
+
+static void values_that_other_keys_refuse_are_not_tried(void **state) {
+    (void)state;
+    set("--corpus.format=lists");
+    set("--train.loss=bpr"); /* its negatives have no power */
+    assert_int_equal(space_find(&space, &config, 0), 0);
+    assert_null(find("negative_power"));
+    assert_string_equal(report_sentence(), "");
+}
+
+static void a_loss_compares_fewer_keys_of_text(void **state) {
+    (void)state;
+    assert_int_equal(space_find(&space, &config, 0), 0);
+    assert_null(find("window"));
+    assert_int_equal(space_find(&space, &config, 1), 0);
+    assert_non_null(find("window"));
+    set("--model.dim=100"), set("--optimizer.lr=0.1");
+    assert_int_equal(space_find(&space, &config, 0), -1);
+    sentence_holds("tune has no key left to try");
+}
+
+static void draws_depend_on_seed_and_number_alone(void **state) {
+    (void)state;
+    set("--corpus.format=lists");
+    assert_int_equal(space_find(&space, &config, 0), 0);
+    struct space_point own = space_own(&space);
+    for (uint64_t number = 1; number < 50; number++) {
+        struct space_point a = space_draw(&space, NULL, 3, number, 0), b = space_draw(&space, NULL, 3, number, 0);
+        struct space_point near = space_draw(&space, &own, 3, number, 0);
+        int moved = 0;
+        assert_true(space_equal(&space, &a, &b));
+        for (int i = 0; i < space.count; i++) {
+            assert_in_range(a.place[i], 0, space.key[i].count - 1);
+            if (near.place[i] == SPACE_OWN) continue;
+            assert_int_equal(abs(near.place[i] - space.key[i].own), 1);
+            assert_in_range(near.place[i], 0, space.key[i].count - 1);
+            moved++;
+        }
+        assert_true(moved >= 1);
+    }
+}
+
+static void a_trial_sets_its_keys(void **state) {
+    struct space_point point;
+    char text[SPACE_TEXT];
+    (void)state;
+    set("--corpus.format=lists");
+    assert_int_equal(space_find(&space, &config, 0), 0);
+    point = space_own(&space);
+    space_text(&space, &point, text);
+    assert_string_equal(text, "the keys as they are");
+    point.place[0] = 0;
+    space_text(&space, &point, text);
+    assert_string_equal(text, "model.dim=64");
+    assert_true(space_cost(&space, &point) == 0.5);
+    assert_int_equal(space_set(&space, &point, &config), 0);
+    assert_int_equal(config.model_dim, 64);
+    assert_true(config_is_given(&config, "model", "dim") && !config_is_given(&config, "optimizer", "lr"));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(keys_that_are_set_are_not_tried, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(values_that_other_keys_refuse_are_not_tried, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_loss_compares_fewer_keys_of_text, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(draws_depend_on_seed_and_number_alone, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_trial_sets_its_keys, set_up, tear_down)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
