@@ -22,6 +22,7 @@
  *   lr_decay            adagrad: the rate is divided by 1 + n x lr_decay. n counts the updates before: the row's own
  *                       (places, not blocks), or where rows do not count (bias_correction = global) the run's examples
  *   loss                of one example in HOGWILD_LOSS_EVERY
+ *   bfloat16 rows       move in whole steps: what a row gains is added to it as it is then, and the sum is rounded at random
  *
  * Keys that have no meaning here are refused, never ignored: hogwild_refuses() has all of them.
  */

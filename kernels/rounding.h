@@ -20,7 +20,7 @@
 
 enum { ROUND_GROUP = 8 }; /* columns of a draw, and of 16 bytes */
 
-/* What a table's draws begin with. */
+/* The part of a draw that is the same for all rows of a table. */
 struct rounding {
     uint32_t seed;
     uint32_t table;  /* 0: targets, or a table by itself; 1: contexts */

@@ -128,7 +128,7 @@ static void gain_all(const struct hogwild *run, const struct cpu_block *block, c
                 moved[i] = vector_gain + (uint64_t)(t + i) * run->span;
                 memcpy(some + i * few, factors + (uint64_t)(t + i) * block->c + c, few * sizeof *some);
             }
-            run->backend->rows->gain(vectors + t, moved, band, contexts + c, gained, few, run->dim, some);
+            run->backend->rows->gain(vectors + t, moved, band, contexts + c, gained, few, run->dim, some, c == 0, t == 0);
         }
     }
 }
@@ -151,7 +151,7 @@ static void move_halves(const struct hogwild *run, const struct piece *piece, co
     const struct cpu_blocks *blocks = piece->blocks;
     uint64_t global_step = request->global_step + piece->first + block->example;
     run->backend->rows->coefficients(logits, block->t, block->c, block->positives, -lr);
-    memset(of->gain, 0, ((uint64_t)block->t + block->c) * run->span * sizeof *of->gain);
+    if (!block->c) return; /* nothing moves, and nothing would say what targets gain */
     gain_all(run, block, (const float *const *)of->targets, block->t, of, of->gain, logits);
     add_gains(run, request->context, blocks->context + block->contexts, block->c, of->gain + block->t * run->span,
               global_step);
@@ -238,7 +238,6 @@ static void move_pooled_halves(const struct hogwild *run, const struct piece *pi
     uint32_t key = round_step_key(&request->target->spec.rounding, DRAW_ROUND_WEIGHTS, global_step);
     float *gains = of->gain + block->t * run->span;
     run->backend->rows->coefficients(logits, 1, block->c, block->positives, -lr);
-    memset(gains, 0, block->c * run->span * sizeof *gains);
     gain_all(run, block, &vector, 1, of, pooled->gradient, logits);
     add_gains(run, request->context, piece->blocks->context + block->contexts, block->c, gains, global_step);
     for (uint32_t t = 0; t < block->t; t++) {

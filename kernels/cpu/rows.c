@@ -169,21 +169,25 @@ static void scale_scores(float *values, const float *t_factors, uint32_t t_count
     }                                                                                                                  \
     INLINE uint32_t update_##name(uint32_t j, uint32_t dim, const float *const *targets, float *const *moved,          \
                                   uint32_t nt, const float *const *contexts, float *const *to, const int nc,           \
-                                  const float *factors) {                                                              \
+                                  const float *factors, const int new_moved, const int new_gained) {                   \
         for (; j + sizeof(type) / 4 <= dim; j += sizeof(type) / 4) {                                                   \
             type old[CPU_ROWS_CONTEXTS], gained[CPU_ROWS_CONTEXTS];                                                    \
             _Pragma("GCC unroll 8") for (int k = 0; k < nc; k++) old[k] = *(const type *)(contexts[k] + j),            \
                                                                  gained[k] = (type){0};                                \
             for (uint32_t t = 0; t < nt; t++) {                                                                        \
                 const float *f = factors + t * (uint32_t)nc;                                                           \
-                type row = *(const type *)(targets[t] + j), sum = *(type *)(moved[t] + j);                             \
+                type row = *(const type *)(targets[t] + j), sum = (type){0};                                           \
+                if (!new_moved) sum = *(type *)(moved[t] + j);                                                         \
                 _Pragma("GCC unroll 8") for (int k = 0; k < nc; k++) {                                                 \
                     sum += f[k] * old[k];                                                                              \
                     gained[k] += f[k] * row;                                                                           \
                 }                                                                                                      \
                 *(type *)(moved[t] + j) = sum;                                                                         \
             }                                                                                                          \
-            _Pragma("GCC unroll 8") for (int k = 0; k < nc; k++) * (type *)(to[k] + j) += gained[k];                   \
+            _Pragma("GCC unroll 8") for (int k = 0; k < nc; k++) {                                                     \
+                if (!new_gained) gained[k] += *(type *)(to[k] + j);                                                    \
+                *(type *)(to[k] + j) = gained[k];                                                                      \
+            }                                                                                                          \
         }                                                                                                              \
         return j;                                                                                                      \
     }
@@ -230,9 +234,9 @@ INLINE void update_columns(const float *const *targets, float *const *moved, uin
     float *context[CPU_ROWS_CONTEXTS];
     for (int k = 0; k < nc; k++) context[k] = contexts[k];
     const float *const *from = (const float *const *)context;
-    uint32_t j = update_wide(0, dim, targets, moved, nt, from, context, nc, factors);
-    j = update_four(j, dim, targets, moved, nt, from, context, nc, factors);
-    update_one(j, dim, targets, moved, nt, from, context, nc, factors);
+    uint32_t j = update_wide(0, dim, targets, moved, nt, from, context, nc, factors, 0, 0);
+    j = update_four(j, dim, targets, moved, nt, from, context, nc, factors, 0, 0);
+    update_one(j, dim, targets, moved, nt, from, context, nc, factors, 0, 0);
 }
 
 static void update(const float *const *targets, float *const *moved, uint32_t nt, float *const *contexts, uint32_t nc,
@@ -268,21 +272,21 @@ static void update(const float *const *targets, float *const *moved, uint32_t nt
 }
 
 INLINE void gain_columns(const float *const *targets, float *const *moved, uint32_t nt, const float *const *contexts,
-                         float *const *gained, const int nc, uint32_t dim, const float *factors) {
+                         float *const *gained, const int nc, uint32_t dim, const float *factors, int new_moved, int new_gained) {
     const float *context[CPU_ROWS_CONTEXTS];
     float *to[CPU_ROWS_CONTEXTS];
     for (int k = 0; k < nc; k++) context[k] = contexts[k], to[k] = gained[k];
-    uint32_t j = update_wide(0, dim, targets, moved, nt, context, to, nc, factors);
-    j = update_four(j, dim, targets, moved, nt, context, to, nc, factors);
-    update_one(j, dim, targets, moved, nt, context, to, nc, factors);
+    uint32_t j = update_wide(0, dim, targets, moved, nt, context, to, nc, factors, new_moved, new_gained);
+    j = update_four(j, dim, targets, moved, nt, context, to, nc, factors, new_moved, new_gained);
+    update_one(j, dim, targets, moved, nt, context, to, nc, factors, new_moved, new_gained);
 }
 
 static void gain(const float *const *targets, float *const *moved, uint32_t nt, const float *const *contexts, float *const *gained,
-                 uint32_t nc, uint32_t dim, const float *factors) {
+                 uint32_t nc, uint32_t dim, const float *factors, int new_moved, int new_gained) {
     switch (nc) {
 #define CASE(n)                                                                                                        \
     case n:                                                                                                            \
-        gain_columns(targets, moved, nt, contexts, gained, n, dim, factors);                                           \
+        gain_columns(targets, moved, nt, contexts, gained, n, dim, factors, new_moved, new_gained); \
         break;
         CASE(1) CASE(2) CASE(3) CASE(4) CASE(5) CASE(6) CASE(7) CASE(8)
 #undef CASE

@@ -69,9 +69,10 @@ struct cpu_rows {
     void (*update)(const float *const *targets, float *const *moved, uint32_t t_count, float *const *contexts,
                    uint32_t c_count, uint32_t dim, const float *factors);
 
-    /* Does what update() does, but for where the sums of contexts go: to gained[c], which are no contexts. */
+    /* Does what update() does, but for where the sums of contexts go: to gained[c], which are no contexts.
+     * new_moved, new_gained: 1 where the sums begin there, with nothing in them. */
     void (*gain)(const float *const *targets, float *const *moved, uint32_t t_count, const float *const *contexts,
-                 float *const *gained, uint32_t c_count, uint32_t dim, const float *factors);
+                 float *const *gained, uint32_t c_count, uint32_t dim, const float *factors, int new_moved, int new_gained);
 
     /* Fields of bfloat16: `kept` is one, of `columns` columns from the first on. widen() reads it; write() rounds values by the
      * draws. combine_kept() is combine() over such fields. */

@@ -37,7 +37,7 @@ void values_write(enum value_type type, void *at, const float *values, uint32_t 
     }
 }
 
-/* Both types have infinity and NaN where all bits of the exponent are ones. */
+/* Infinity and NaN have an exponent whose bits are all ones, in either type. */
 int values_finite(const struct record_field *field, const void *at) {
     const char *from = at;
     int bad = 0;
