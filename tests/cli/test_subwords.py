@@ -275,6 +275,12 @@ def test_wrong_forms_are_refused(sptx, key, value, wanted):
     assert key in sentence and wanted in sentence
 
 
+def test_a_gpu_trains_none(sptx):
+    """The plan needs no GPU, and says what training would say."""
+    sentence = sptx.refuses("plan", sptx.config(**KEYS), "--device.backend=cuda", "--memory.gpu_budget=1GiB")
+    assert sentence == "examples.subwords = 2-4 trains on the CPU alone; set device.backend = cpu"
+
+
 def test_only_windows_have_subwords(sptx):
     sptx.path("lists.txt").write_text("a x y z\nb y z x\n")
     sentence = sptx.refuses("train", "--corpus.path=lists.txt", "--corpus.format=lists", "--examples.subwords=3-6")
