@@ -417,8 +417,8 @@ enum sptx_status sptx_run_find(struct sptx_run *run, const char *word, uint64_t 
  * (examples.own = 0). Such lists are the last rows; sptx_run_vector_rows() counts the others.
  */
 enum sptx_status sptx_run_vectors(struct sptx_run *run, const char *table, const uint64_t *rows, uint64_t count, float *out);
-/* Writes the vector of a word that has no row to out [dim]: where words share rows of their n-grams (examples.subwords, and models of
- * fastText), the mean of its n-grams' rows of the target table. SPTX_USAGE where it, or the table, has none. */
+/* Writes the vector of a word that has no row to out [dim]: where words share rows of their n-grams (examples.subwords, and models
+ * of fastText), the mean of its n-grams' rows of the target table. SPTX_USAGE where it, or the table, has none. */
 enum sptx_status sptx_run_unseen(struct sptx_run *run, const char *table, const char *word, float *out);
 uint64_t sptx_run_vector_rows(const struct sptx_run *run);
 /* Counts the rows that are words or items: all but those of lists, which come last. */

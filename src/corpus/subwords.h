@@ -37,8 +37,8 @@ int subwords_read_buckets(const char *text, struct subword_form *form);
 /* Returns the hash that says which bucket an n-gram falls into. */
 uint32_t subwords_hash(const char *ngram, uint64_t length);
 
-/* Calls found() for each n-gram of a word in fastText's order, with its place in "<word>"; `word` stands without the bounds. Stops
- * where found() returns other than 0, and returns that. -1 after fail() where there is no memory. */
+/* Calls found() for each n-gram of a word in fastText's order, with its place in "<word>"; `word` stands without the bounds.
+ * Stops where found() returns other than 0, and returns that. -1 after fail() where there is no memory. */
 int subwords_visit(const struct subword_form *form, const char *word, uint64_t length,
                    int (*found)(void *user, const char *ngram, uint64_t length, uint32_t bucket), void *user);
 

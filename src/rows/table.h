@@ -33,7 +33,7 @@ double table_init_reach(const struct init_values *values);
 struct table_options {
     uint64_t rows, hot_rows; /* hot_rows: so many first rows lie on the GPU where the others are pinned or in a file */
     uint64_t first_row;      /* the table does not have rows below this one (table_spec) */
-    uint64_t idle;           /* so many last rows are in no example: they begin as zeros, and on the CPU take no memory until read */
+    uint64_t idle;           /* so many last rows are in no example: they begin as zeros, and take no memory on the CPU so far */
     uint32_t dim;
     struct rule_options rule;
     enum place weights, state;

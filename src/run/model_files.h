@@ -26,13 +26,13 @@ struct model {
     struct run_state state; /* of its checkpoint */
 };
 
-/* Opens RUN, a run directory or one checkpoint in it, or a model of fastText (.bin). Verifies checksums before it uses anything, and
- * refuses tables and a vocabulary that do not belong together. */
+/* Opens RUN, a run directory or one checkpoint in it, or a model of fastText (.bin). Verifies checksums before it uses anything,
+ * and refuses tables and a vocabulary that do not belong together. */
 int model_open(struct model *model, const char *run);
 void model_close(struct model *model); /* harmless on a zeroed one */
 
-/* Returns a row of a field of either table, in the mapping, or NULL where the table does not have the row. In a model of fastText its
- * floats lie at any byte. */
+/* Returns a row of a field of either table, in the mapping, or NULL where the table does not have the row. In a model of fastText
+ * its floats lie at any byte. */
 const void *model_table_row(const struct model *model, enum table_side side, const struct npy_field *field, uint64_t row);
 
 /* Reads columns [first, first + count) of a row's weights. Returns 0 where the table does not have the row. */

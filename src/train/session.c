@@ -18,7 +18,8 @@
 /* Returns 1 with the sentence in `why` where a backend of a GPU does not train what the config asks for. */
 static int refuses(const struct config *config, const struct backend_ops *ops, char why[HOGWILD_WHY]) {
     if (!config_subwords(config).max || ops->trains_subwords) return config_refuses_hogwild(config, 1, why);
-    snprintf(why, HOGWILD_WHY, "examples.subwords = %s trains on the CPU alone; set device.backend = cpu", config->examples_subwords);
+    snprintf(why, HOGWILD_WHY, "examples.subwords = %s trains on the CPU alone; set device.backend = cpu",
+             config->examples_subwords);
     return 1;
 }
 

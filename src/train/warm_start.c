@@ -41,7 +41,8 @@ static int check_subwords(const struct config *config, const struct model *run) 
                     " and model.buckets = %" PRIu32,
                     config->train_from, older->min, older->max, older->buckets);
     if (shared && own.buckets != older->buckets)
-        return fail("train.from = %s has n-grams in %" PRIu32 " buckets, and model.buckets is %" PRIu32 ": set model.buckets = %" PRIu32,
+        return fail("train.from = %s has n-grams in %" PRIu32 " buckets, and model.buckets is %" PRIu32 ": set model.buckets = "
+                    "%" PRIu32,
                     config->train_from, older->buckets, own.buckets, older->buckets);
     return 0;
 }
@@ -200,8 +201,8 @@ struct filling {
     int state;                     /* 1: whole records, which are this table's, state and all; 0: weights alone */
 };
 
-/* A word whose whole vector was its own row has n-grams now, which begin near zero: its row becomes so many times as long that their
- * mean is that vector. */
+/* A word whose whole vector was its own row has n-grams now, which begin near zero: its row becomes so many times as long that
+ * their mean is that vector. */
 static void make_mean(const struct warm_start *grow, const struct table *table, uint64_t row, float *weights) {
     const struct subwords *subwords = &grow->vocab->subwords;
     if (!grow->scaled || table->side != TABLE_TARGET || row >= grow->rows) return;

@@ -1,5 +1,5 @@
-/* export_fasttext: writes a model as fastText's own file (rows/fasttext_file.h), which fastText and gensim go on with: both tables, and
- * the rows of all buckets. */
+/* export_fasttext: writes a model as fastText's own file (rows/fasttext_file.h), which fastText and gensim go on with: both tables,
+ * and the rows of all buckets. */
 #ifndef SPTX_EXPORT_FASTTEXT_H
 #define SPTX_EXPORT_FASTTEXT_H
 

@@ -98,7 +98,8 @@ def test_gensim_loads_it(shared, run):
     model = facebook.load_facebook_model(str(shared.path("model.bin")))
     vectors = vectors_of(shared, run)
     assert model.wv.index_to_key == words_of(shared) and model.sg == (run == "run")
-    assert (model.wv.min_n, model.wv.max_n, model.wv.bucket, model.window, model.negative) == (2, 4, 500, 3, 10 if model.sg else 5)
+    assert (model.wv.min_n, model.wv.max_n, model.wv.bucket) == (2, 4, 500)
+    assert (model.window, model.negative) == (3, 10 if model.sg else 5)
     contexts = numpy.load(shared.checkpoint(run) / "context.npy")["weights"]
     assert model.syn1neg.tobytes() == contexts.tobytes()
     table = numpy.load(shared.checkpoint(run) / "target.npy")["weights"]
@@ -135,7 +136,8 @@ def test_its_file_comes_back_the_same(shared):
     assert shared.path("again.bin").read_bytes() == shared.path("model.bin").read_bytes()
     for words in (("t1w0",), ("t1w1234", "t2w0")):
         assert shared("nearest", "model.bin", *words).stdout == shared("nearest", "run", *words).stdout
-    assert shared("analogy", "model.bin", "t1w0", "t1w1", "t2w99").stdout == shared("analogy", "run", "t1w0", "t1w1", "t2w99").stdout
+    asked = ("t1w0", "t1w1", "t2w99")
+    assert shared("analogy", "model.bin", *asked).stdout == shared("analogy", "run", *asked).stdout
     shared("export", "model.bin", "--format=npy", "--table=sum", "--out=sum.npy")
     shared("export", "run", "--format=npy", "--table=sum", "--out=own.npy")
     assert shared.path("sum.npy").read_bytes() == shared.path("own.npy").read_bytes()
@@ -149,7 +151,8 @@ def test_models_of_fasttext_are_read(sptx):
     for line in sptx.path("ours.vec").read_text().splitlines()[1:]:
         word, numbers = line.split(" ", 1)
         assert [float(f"{float(number):.5g}") for number in numbers.split()] == [float(number) for number in theirs[word].split()]
-    agree(sptx("nearest", "theirs.bin", "neverseen", "--k=5").stdout, fasttext("nn", sptx.path("theirs.bin"), "5", text="neverseen\n"))
+    theirs = fasttext("nn", sptx.path("theirs.bin"), "5", text="neverseen\n")
+    agree(sptx("nearest", "theirs.bin", "neverseen", "--k=5").stdout, theirs)
 
 
 def test_a_run_without_ngrams_is_written_too(trained):
@@ -179,7 +182,8 @@ def test_threads_and_a_resume_change_nothing(shared):
     tables = shared.tables()
     shared("train", "run.ini", "--device.threads=1", "--run.dir=one")
     assert shared.tables("one") == tables
-    config = shared.config("long.ini", **KEYS, train={"epochs": "6", "report_seconds": "0.02"}, run={"checkpoint_every": "20 steps"})
+    config = shared.config("long.ini", **KEYS, train={"epochs": "6", "report_seconds": "0.02"},
+                           run={"checkpoint_every": "20 steps"})
     shared("train", config, "--run.dir=whole")
     process = shared.start("train", config, "--run.dir=stopped")
     assert wait_for(lambda: checkpoints(shared, "stopped"), process)
@@ -275,6 +279,12 @@ def test_wrong_forms_are_refused(sptx, key, value, wanted):
     assert key in sentence and wanted in sentence
 
 
+def test_a_gpu_trains_none(sptx):
+    """The plan needs no GPU, and says what training would say."""
+    sentence = sptx.refuses("plan", sptx.config(**KEYS), "--device.backend=cuda", "--memory.gpu_budget=1GiB")
+    assert sentence == "examples.subwords = 2-4 trains on the CPU alone; set device.backend = cpu"
+
+
 def test_only_windows_have_subwords(sptx):
     sptx.path("lists.txt").write_text("a x y z\nb y z x\n")
     sentence = sptx.refuses("train", "--corpus.path=lists.txt", "--corpus.format=lists", "--examples.subwords=3-6")
@@ -316,5 +326,6 @@ def test_damaged_files_are_refused(shared):
 
 
 def test_what_fasttext_has_no_word_for_is_refused(shared):
-    assert "--table=context cannot be chosen" in shared.refuses("export", "run", "--format=fasttext", "--table=context", "--out=x.bin")
+    sentence = shared.refuses("export", "run", "--format=fasttext", "--table=context", "--out=x.bin")
+    assert "--table=context cannot be chosen" in sentence
     assert not shared.path("x.bin").exists()

@@ -157,8 +157,9 @@ class Asked:
         """Writes the vectors to a file, the bytes that `sptx-w2v export` writes. A file at the path stays until the new one is
         whole.
 
-        format: "word2vec-bin", "word2vec-text", "glove-text", "npy", "fvecs", "fbin", "safetensors" or "projector"; None: by the
-        path's ending (.bin, .txt, .npy, .fvecs, .fbin, .safetensors, .tsv). table, lists: as of vectors().
+        format: "word2vec-bin", "word2vec-text", "glove-text", "npy", "fvecs", "fbin", "safetensors", "projector"
+        or "fasttext" (its .bin); None: by the path's ending (.bin, .txt, .npy, .fvecs, .fbin, .safetensors, .tsv). table, lists: as
+        of vectors().
 
         Raises ValueError for a format that is none, sptx.Error where writing fails or the format cannot hold a word.
         """

@@ -1,5 +1,5 @@
-"""FastText: vectors of words that share the rows of their n-grams, as gensim's users train them. Names, defaults and meaning are those
-of gensim 4.4."""
+"""FastText: vectors of words that share the rows of their n-grams, as gensim's users train them. Names, defaults and meaning are
+those of gensim 4.4."""
 
 import os
 from typing import Any, Dict, Iterable, List, Optional, Union
@@ -106,8 +106,8 @@ class FastText(Word2Vec):
         _refuse(word_ngrams=word_ngrams)
         self.min_n, self.max_n, self.bucket = int(min_n), int(max_n), int(bucket)
         super().__init__(sentences, corpus_file, vector_size=vector_size, alpha=alpha, window=window, min_count=min_count,
-                         max_vocab_size=max_vocab_size, sample=sample, seed=seed, workers=workers, min_alpha=min_alpha, sg=sg, hs=hs,
-                         negative=negative, ns_exponent=ns_exponent, cbow_mean=cbow_mean, epochs=epochs, null_word=null_word,
+                         max_vocab_size=max_vocab_size, sample=sample, seed=seed, workers=workers, min_alpha=min_alpha, sg=sg,
+                         hs=hs, negative=negative, ns_exponent=ns_exponent, cbow_mean=cbow_mean, epochs=epochs, null_word=null_word,
                          trim_rule=trim_rule, callbacks=callbacks, max_final_vocab=max_final_vocab, shrink_windows=shrink_windows,
                          device=device)
 

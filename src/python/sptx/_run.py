@@ -340,8 +340,8 @@ class Run(Asked):
         return out
 
     def _asked_vectors(self, words: List[str], table: Optional[bytes], asking: bool = False) -> Tuple[Any, Any]:
-        """Returns the rows int64 [n] and the vectors [n x dim] of words; the row of one never seen, whose n-grams make its vector, is
-        -1. KeyError for a word that has no vector. asking: it is said where one was never trained in the table."""
+        """Returns the rows int64 [n] and the vectors [n x dim] of words; the row of one never seen, whose n-grams make its vector,
+        is -1. KeyError for a word that has no vector. asking: it is said where one was never trained in the table."""
         rows, out = numpy.full(len(words), -1, numpy.int64), numpy.empty((len(words), self.dim), numpy.float32)
         for at, word in enumerate(words):
             if not isinstance(word, str):
