@@ -66,11 +66,10 @@ static int begin_matrix(const struct model *model, uint64_t rows, struct file_wr
 
 /* A bucket that has no row is written as zeros. */
 static int write_row(const struct model *model, enum table_side side, uint32_t row, struct file_writer *writer) {
-    static const float zeros[COLUMNS_MOST];
-    const struct npy *table = side == TABLE_TARGET ? &model->target : &model->context;
-    const void *weights = row == WORDS_ABSENT ? zeros : model_table_row(model, side, npy_find(table, "weights"), row);
+    float weights[COLUMNS_MOST] = {0};
+    if (row != WORDS_ABSENT) model_weights(model, side, row, 0, model->dim, weights);
     if (row % 65536 == 0 && interrupt_asked()) return fail("stopped by a signal: '%s' is as it was", writer->path);
-    return file_write(writer, weights, model->dim * sizeof(float));
+    return file_write(writer, weights, model->dim * sizeof *weights);
 }
 
 static int write_targets(const struct model *model, struct file_writer *writer) {

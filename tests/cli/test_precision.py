@@ -151,3 +151,19 @@ def test_ranks_share_out_groups_of_eight(small, mpi, state):
 def test_columns_that_are_too_few_for_the_ranks(small, mpi):
     config = small.config(model={"dim": 16, "precision": "bfloat16"}, train={"steps": 5})
     assert "groups of eight" in train(small, 3, config, expect=1).stderr
+
+
+@pytest.mark.parametrize("buckets", ["used", "500"])
+def test_words_with_ngrams_leave_as_they_are(small, buckets):
+    """The mean of a word's bfloat16 rows is the same from the run, from fastText's file, and where training goes on from the run."""
+    config = small.config(model={**HALVES, "buckets": buckets}, examples={"subwords": "3-5"}, train={"steps": 30})
+    small("train", config)
+    small("export", "run", "--format=fasttext", "--out=model.bin")
+    files = []
+    for source in "run", "model.bin":
+        small("export", source, "--format=word2vec-text", f"--out={source}.txt")
+        files.append(sorted(small.path(f"{source}.txt").read_text().splitlines()))
+    assert files[0] == files[1]
+    assert small("nearest", "run", "unheard").stdout == small("nearest", "model.bin", "unheard").stdout
+    small("train", config, "--run.dir=on", "--train.from=run", "--train.steps=0", "--train.epochs=1", "--optimizer.lr=1e-30")
+    assert (weights(small, "on") == weights(small, "run")).all()
