@@ -2,6 +2,7 @@
 #include "handles.h"
 
 #include "base/memory.h"
+#include "corpus/tokens.h"
 #include "corpus/words.h"
 
 #include <stdlib.h>
@@ -27,10 +28,6 @@ void sptx_words_close(struct sptx_words *words) {
 }
 
 /* ---- numbering ---- */
-
-static int is_blank(char c) {
-    return c == ' ' || (c >= '\t' && c <= '\r');
-}
 
 /* Tokens whose numbers are looked up together. */
 struct asked {
@@ -59,12 +56,12 @@ static int number_text(struct words *words, int grow, const char *text, uint64_t
     uint64_t found = 0, ended = 0, at = 0;
     starts[0] = 0;
     while (at < bytes) {
-        if (is_blank(text[at])) {
+        if (token_is_white(text[at])) {
             if (text[at++] == '\n') starts[++ended] = found;
             continue;
         }
         uint64_t begin = at;
-        while (at < bytes && !is_blank(text[at])) at++;
+        while (at < bytes && !token_is_white(text[at])) at++;
         words_ask(words, &asked.query[asked.count++], words_hash(text + begin, at - begin), text + begin, at - begin);
         found++;
         if (asked.count == WORDS_BATCH && answer(words, grow, &asked, numbers + found - WORDS_BATCH)) return -1;
@@ -87,8 +84,8 @@ enum sptx_status sptx_words_from(struct sptx_words *words, uint64_t first, struc
     if (!words) return SPTX_USAGE;
     enter(words->context);
     if (!tokens || first > words->words.size)
-        return leave(words->context, fail_usage("words from number %llu on are wanted, into %p; there are %llu", (unsigned long long)first,
-                                                (void *)tokens, (unsigned long long)words->words.size));
+        return leave(words->context, fail_usage("words from number %llu on are wanted, into %p; there are %llu",
+                                                (unsigned long long)first, (void *)tokens, (unsigned long long)words->words.size));
     *tokens = (struct sptx_tokens){.kind = SPTX_TEXT, .bits = 64, .data = words->words.bytes, .count = words->words.size - first};
     if (tokens->count) tokens->offsets = words->words.offsets + first;
     return leave(words->context, 0);

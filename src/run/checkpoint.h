@@ -37,9 +37,9 @@ char *checkpoint_newest(const char *run, struct run_state *state, int *found);
 /* Counts the checkpoints in RUN, whole or not. */
 int checkpoint_count(const char *run, uint64_t *count);
 
-/* Ends a run at its checkpoint of this step, the best one. `ended`: the step that the run came to, where no more epochs
- * can be added (state.h); 0: they can. The state.ini there says so, `latest` names it, and the later checkpoints go. A
- * kill on the way leaves a run that --resume ends in the same way. */
+/* Ends a run at its best checkpoint, that of `step`: its state.ini says so, `latest` names it, and the later checkpoints go.
+ * `ended` is the step that the run came to, where no more epochs can be added (state.h), or 0 where they can. A kill on the way
+ * leaves a run that --resume ends in the same way. */
 int checkpoint_end_at(const char *run, uint64_t step, uint64_t ended);
 
 /* Puts where the run stands into the state.ini of its checkpoint of that step. */

@@ -30,7 +30,7 @@ uint64_t planning_host(const struct estimate *estimate);
 /* Whether the host would hold the same run with so many columns. */
 int planning_fits_host(const struct planning *p, uint32_t dim);
 
-/* Whether the host would hold the same run with rows and state of bfloat16, which are not that yet. */
+/* Returns 1 where the host would hold the same run if rows and state were bfloat16, and these are float32 now. */
 int planning_fits_halved(const struct planning *p);
 
 /* The most hot rows with which the budget holds; 0 also where not even none do. */

@@ -148,7 +148,7 @@ static void compare(const struct holder *holders, int count, uint64_t values, co
         if (!(off <= worst)) worst = off;
         apart += !(off < 5e-5);
     }
-    /* The same draws round bfloat16 on both, so few values end some steps apart. */
+    /* Both sides round bfloat16 by the same draws, so only a few values end some steps apart. */
     CHECK(c->kept ? apart <= 0.02 * (double)values && worst < 0.1 : worst < 5e-5,
           "%s, %u columns%s, operation %d: the GPU is %g from the CPU, and %g of the values are apart", c->optimizer, c->dim,
           c->kept ? " of bfloat16" : "", operation, worst, apart / (double)values);

@@ -576,8 +576,8 @@ static struct sptx_table *open_halves(struct sptx_context *context, uint32_t sta
     return table;
 }
 
-/* What is fetched is what the view holds, and small changes are not lost: of 4,000 stores of 1 + 1/1024, an eighth of a step,
- * an eighth go up. */
+/* A fetch gives what the view holds, and small changes are not lost: 1 + 1/1024 is an eighth of the way from 1 to the next
+ * bfloat16, so an eighth of 4,000 stores of it go up. */
 static void a_table_of_bfloat16(void **state) {
     struct sptx_context *context = open_cpu(1);
     struct sptx_table *table = open_halves(context, SPTX_AS_WEIGHTS), *mixed = open_halves(context, SPTX_FLOAT32);

@@ -15,33 +15,7 @@
 
 enum { ROWS = 24, DIM = 19, BLOCKS = 30, MOST_T = 4, MOST_C = 12, SEEDS = 300, FIELDS = 1 + RULE_SLOTS };
 
-static uint64_t state_of_random = 88172645463325252ull;
-static uint32_t below(uint32_t n) {
-    state_of_random ^= state_of_random << 13;
-    state_of_random ^= state_of_random >> 7;
-    state_of_random ^= state_of_random << 17;
-    return (uint32_t)((state_of_random >> 33) % n);
-}
-
-/* ---- a batch ---- */
-
-struct batch {
-    uint64_t target_starts[BLOCKS + 1], context_starts[BLOCKS + 1];
-    uint32_t positives[BLOCKS], targets[BLOCKS * MOST_T], contexts[BLOCKS * MOST_C];
-};
-
-static struct batch_view fill_batch(struct batch *b) {
-    uint64_t t = 0, c = 0;
-    for (int i = 0; i < BLOCKS; i++) {
-        uint32_t targets = 1 + below(MOST_T), contexts = 1 + below(MOST_C);
-        b->target_starts[i] = t, b->context_starts[i] = c;
-        b->positives[i] = below(contexts + 1);
-        while (targets--) b->targets[t++] = below(ROWS);
-        while (contexts--) b->contexts[c++] = below(ROWS);
-    }
-    b->target_starts[BLOCKS] = t, b->context_starts[BLOCKS] = c;
-    return (struct batch_view){BLOCKS, b->target_starts, b->context_starts, b->positives, b->targets, b->contexts, {.on = 0}};
-}
+#include "random_blocks.h"
 
 /* ---- tables, and their numbers as floats ---- */
 
@@ -150,7 +124,7 @@ static struct way choose_way(uint32_t trial) {
     return way;
 }
 
-/* What is known of the distance of a mean over seeds from the float32 answer: a sum of squares of deviations, and their sum. */
+/* Tells how far means over seeds are from the float32 answer: sums over all values of the deviations and of their squares. */
 struct law {
     double squares, sum, count;
 };
@@ -293,7 +267,7 @@ static void rows_by_id(void **state) {
 
 enum { WORDS = 60 };
 
-/* With one worker the mean over seeds is what float32 comes to: no gain of a row that comes twice in a block is lost. Rates are
+/* The mean over seeds is what float32 comes to, with one worker: no gain of a row that comes twice in a block is lost. Rates are
  * small, because float32 may move a row before a block's last place reads it. */
 static void lock_free_training_has_the_mean_of_float32(void **state) {
     static struct model plain, halves;

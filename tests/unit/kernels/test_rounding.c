@@ -45,7 +45,7 @@ static void nearest_goes_to_even(void **state) {
     assert_int_equal(bfloat16_nearest(float_of_bits(0x7F7FFFFF)), 0x7F7F);
 }
 
-/* Of all 65,536 random bits exactly as many round up as the part that is cut says, so the mean is exact. */
+/* The mean over all 65,536 random bits is exact: as many of them round up as the part that is cut says. */
 static void all_bits_have_the_exact_mean(void **state) {
     const uint32_t values[] = {0x3DCCCCCD, 0xBE2AAAAB, 0x00000123, 0x7F7EFFFF, 0xC2F6E979};
     for (unsigned v = 0; v < sizeof values / sizeof *values; v++) {

@@ -138,7 +138,7 @@ static void test_fields(void **state) {
     assert_ptr_equal(record_updates(&layout), &layout.field[3]);
 }
 
-/* Where a field is bfloat16 all fields have groups of eight columns; packed records have nothing between their fields. */
+/* All fields have groups of eight columns as soon as one is bfloat16; packed records have nothing between their fields. */
 static void test_fields_of_bfloat16(void **state) {
     struct config config = plain_config();
     config.optimizer_rule = RULE_ADAM;
