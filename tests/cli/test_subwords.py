@@ -279,10 +279,12 @@ def test_wrong_forms_are_refused(sptx, key, value, wanted):
     assert key in sentence and wanted in sentence
 
 
-def test_a_gpu_trains_none(sptx):
-    """The plan needs no GPU, and says what training would say."""
-    sentence = sptx.refuses("plan", sptx.config(**KEYS), "--device.backend=cuda", "--memory.gpu_budget=1GiB")
-    assert sentence == "examples.subwords = 2-4 trains on the CPU alone; set device.backend = cpu"
+@pytest.mark.parametrize("mode", ["window", "cbow"])
+@pytest.mark.parametrize("update", ["batch", "hogwild"])
+def test_a_gpu_is_planned_for_them(shared, mode, update):
+    """The plan needs no GPU; it counts the rows of words beside the ids."""
+    keys = ("--device.backend=cuda", "--memory.gpu_budget=1GiB", f"--examples.mode={mode}", f"--train.update={update}")
+    assert "on the GPU" in shared("plan", "run.ini", *keys).stdout
 
 
 def test_only_windows_have_subwords(sptx):
