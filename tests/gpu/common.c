@@ -140,8 +140,11 @@ void source_shares(struct example_source *s, struct corpus *c, int by_window) {
     s->rows = c->rows + shared_rows(c->rows);
     s->target_only = shared_rows(c->rows);
     s->pool.on = 1;
-    s->subwords = (struct example_subwords){
-        .starts = c->word_starts, .rows = c->word_rows, .words = c->rows, .listed = c->word_starts[c->rows], .by_window = by_window};
+    s->subwords = (struct example_subwords){.starts = c->word_starts,
+                                            .rows = c->word_rows,
+                                            .words = c->rows,
+                                            .listed = c->word_starts[c->rows],
+                                            .by_window = by_window};
     for (uint64_t word = 0; word < c->rows; word++) {
         uint64_t count = c->word_starts[word + 1] - c->word_starts[word];
         if (count > s->subwords.most) s->subwords.most = count;
