@@ -231,9 +231,8 @@ static void name_trial(struct trial *t) {
              "decay %g, "
              "lr_decay %g by %s, %s/%s",
              (int)s->mode, s->walks.length ? " over walks" : "",
-             !s->subwords.starts ? "" : s->subwords.by_window ? " of rows shared by windows" : " of rows shared by words", s->window,
-             s->pool.on ? " pooled" : "",
-             s->pool.own > 0 ? " by weight" : "", s->pool.whole ? " whole" : "", s->positives, s->negatives,
+             !s->subwords.starts ? "" : s->subwords.by_window ? ", windows of shared rows" : ", words of shared rows", s->window,
+             s->pool.on ? " pooled" : "", s->pool.own > 0 ? " by weight" : "", s->pool.whole ? " whole" : "", s->positives, s->negatives,
              s->per_pair ? " a pair" : "", s->exclude ? " excluded" : "", s->distinct ? " distinct" : "", s->shuffle,
              s->shuffle_items, (unsigned long long)s->rows, t->layout.dim, t->rule.rule, t->rule.weight_decay,
              t->rule.lr_decay, t->rule.count_rows ? "row" : "example", t->placing[0].name, t->placing[1].name);

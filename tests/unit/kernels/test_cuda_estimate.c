@@ -82,13 +82,14 @@ static void a_pool_meets_contexts_as_one_vector(void **state) {
 /* Words of up to 30 rows, in windows of 5 on each side. */
 static struct example_source shared_source(int by_window) {
     static const uint64_t starts[1];
+    const struct example_subwords subwords = {starts, NULL, 1000, 9000, 30, by_window};
     return (struct example_source){.mode = EXAMPLE_WINDOW,
                                    .window = 5,
                                    .negatives = 7,
                                    .rows = 5000,
                                    .target_only = 4000,
                                    .pool = {.on = 1},
-                                   .subwords = {.starts = starts, .words = 1000, .listed = 9000, .most = 30, .by_window = by_window}};
+                                   .subwords = subwords};
 }
 
 static void the_rows_of_words_lie_on_the_gpu(void **state) {
