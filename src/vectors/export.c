@@ -36,11 +36,17 @@ int export_type_named(const char *name) {
 /* The largest number that float16 rounds to a finite one. */
 static const float float16_most = 65519.996f;
 
+/* Returns the nearest float16 of a value that is no larger than that, the even one of two; compilers before GCC 12 and clang 15 have
+ * no type for it. Below 2^-14 it has steps of 2^-24, to which adding 1/2 rounds. */
 static uint16_t float16_of(float value) {
-    _Float16 half = (_Float16)value;
-    uint16_t bits;
-    memcpy(&bits, &half, sizeof bits);
-    return bits;
+    const uint32_t smallest = 0x38800000; /* 2^-14 */
+    float above_half = fabsf(value) + 0.5f;
+    uint32_t bits, rounded;
+    memcpy(&bits, &value, sizeof bits);
+    memcpy(&rounded, &above_half, sizeof rounded);
+    uint32_t sign = bits >> 16 & 0x8000, size = bits & 0x7FFFFFFF;
+    if (size < smallest) return (uint16_t)(sign | (rounded - 0x3F000000));
+    return (uint16_t)(sign | ((size - (112u << 23) + 0xFFF + (size >> 13 & 1)) >> 13));
 }
 
 /* ---- what stands before the rows ---- */
