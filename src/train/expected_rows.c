@@ -26,6 +26,30 @@ static void fill_pools(struct row_pools *pools, const struct expected_rows *t, u
     }
 }
 
+/* Returns the share of rows of n-grams that kept words have, of those that all words have. It is taken for that of each n-gram: how
+ * frequent the words of one are is not looked at. */
+static double kept_share_of_ngrams(const struct expected_rows *t) {
+    const struct subwords *s = &t->vocab->subwords;
+    double kept = 0, all = 0;
+    for (uint64_t word = 0; word < s->words; word++) {
+        double places = (double)t->vocab->counts[word] * (double)(s->starts[word + 1] - s->starts[word] - 1);
+        all += places;
+        kept += places * examples_kept(&t->examples->source, word);
+    }
+    return all > 0 ? kept / all : 0;
+}
+
+/* Over the rows from `first` on. */
+static void fill_ngrams(struct row_pools *pools, const struct expected_rows *t, uint64_t first) {
+    const struct subwords *s = &t->vocab->subwords;
+    memset(pools, 0, sizeof *pools);
+    for (uint64_t i = first > s->words ? first - s->words : 0; i < s->named; i++) {
+        unsigned at = pool_of(s->counts[i]);
+        pools->rows[at]++;
+        pools->kept[at] += (double)s->counts[i] * t->ngrams_kept;
+    }
+}
+
 static double total(const double *values) {
     double sum = 0;
     for (int i = 0; i < ROW_POOLS; i++) sum += values[i];
@@ -63,6 +87,8 @@ void expected_rows_init(struct expected_rows *t, const struct config *config, co
     t->examples = examples;
     t->expected = examples_expect(examples);
     fill_pools(&t->all, t, 0);
+    t->ngrams_kept = kept_share_of_ngrams(t);
+    fill_ngrams(&t->ngrams, t, 0);
     t->places = total(t->all.kept);
     t->lines = source->mode == EXAMPLE_ADJACENCY ? (double)source->sentences : 0;
     fill_chances(t, config->negatives_power);
@@ -98,6 +124,13 @@ static double distinct_targets(const struct expected_rows *t, const struct row_p
     return sum;
 }
 
+static double distinct_ngrams(const struct expected_rows *t, const struct row_pools *pools, const struct batch_rows *batch) {
+    double sum = 0;
+    for (int i = 1; i < ROW_POOLS; i++)
+        if (pools->rows[i] > 0) sum += pools->rows[i] * (1 - corpus_missed(t, pools, i, batch->target_draws));
+    return sum;
+}
+
 static double distinct_contexts(const struct expected_rows *t, const struct row_pools *pools, double draws, double negatives) {
     double sum = 0;
     for (int i = 0; i < ROW_POOLS; i++) {
@@ -107,16 +140,17 @@ static double distinct_contexts(const struct expected_rows *t, const struct row_
     return sum;
 }
 
-static struct distinct_rows distinct(const struct expected_rows *t, const struct row_pools *pools,
+static struct distinct_rows distinct(const struct expected_rows *t, const struct row_pools *words, const struct row_pools *ngrams,
                                      const struct batch_rows *batch) {
-    return (struct distinct_rows){distinct_targets(t, pools, batch),
-                                  distinct_contexts(t, pools, batch->positive_draws, batch->negatives)};
+    return (struct distinct_rows){distinct_targets(t, words, batch) + distinct_ngrams(t, ngrams, batch),
+                                  distinct_contexts(t, words, batch->positive_draws, batch->negatives)};
 }
 
 struct distinct_rows expected_rows_from(const struct expected_rows *t, const struct batch_rows *batch, uint64_t first) {
-    struct row_pools pools;
-    fill_pools(&pools, t, first);
-    return distinct(t, &pools, batch);
+    struct row_pools words, ngrams;
+    fill_pools(&words, t, first);
+    fill_ngrams(&ngrams, t, first);
+    return distinct(t, &words, &ngrams, batch);
 }
 
 /* ---- a batch ---- */
@@ -131,7 +165,8 @@ static double own_targets(const struct expected_rows *t) {
 struct batch_rows expected_rows_of_batch(const struct expected_rows *t, uint64_t examples) {
     const struct examples_expected *e = &t->expected;
     int window = t->examples->source.mode == EXAMPLE_WINDOW;
-    double positives = window ? 1 : e->pairs, words = (double)examples * total(t->all.kept) / total(t->all.count);
+    double positives = window && !example_predicts_window(&t->examples->source) ? 1 : e->pairs;
+    double words = (double)examples * total(t->all.kept) / total(t->all.count);
     struct batch_rows batch = {.blocks = (double)examples * e->blocks};
     batch.pairs = batch.blocks * e->pairs;
     batch.targets = batch.blocks * e->targets;
@@ -140,7 +175,7 @@ struct batch_rows expected_rows_of_batch(const struct expected_rows *t, uint64_t
     batch.target_draws = window ? fmin(words, batch.targets) : batch.targets;
     batch.line_draws = batch.blocks * own_targets(t);
     batch.positive_draws = window ? fmin(words, batch.positives) : batch.positives;
-    struct distinct_rows rows = distinct(t, &t->all, &batch);
+    struct distinct_rows rows = distinct(t, &t->all, &t->ngrams, &batch);
     batch.distinct_targets = rows.targets;
     batch.distinct_contexts = rows.contexts;
     return batch;
@@ -158,11 +193,17 @@ static double lines_below(const struct expected_rows *t, uint64_t rows) {
 }
 
 static double corpus_below(const struct expected_rows *t, uint64_t rows) {
+    const struct subwords *subwords = &t->vocab->subwords;
     double below = 0, all = 0;
     for (uint64_t row = 0; row < t->vocab->size; row++) {
         double touched = (double)t->vocab->counts[row] * examples_kept(&t->examples->source, row);
         all += touched;
         if (row < rows) below += touched;
+    }
+    for (uint64_t i = 0; i < subwords->named; i++) {
+        double touched = (double)subwords->counts[i] * t->ngrams_kept;
+        all += touched;
+        if (subwords->words + i < rows) below += touched;
     }
     return all > 0 ? below / all : 0;
 }

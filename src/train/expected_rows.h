@@ -16,11 +16,13 @@ struct expected_rows {
     const struct vocab *vocab;
     const struct examples *examples;
     struct examples_expected expected;
-    struct row_pools all;
+    struct row_pools all;    /* of words, or lists and items */
+    struct row_pools ngrams; /* rows that words share: rows and kept alone */
     /* What a batch is drawn from. Targets and positives come from the corpus, each place once an epoch: a row with
      * count c is missed by a share s of all places with chance (1 - s)^c. Negatives come from the noise distribution.
      */
     double places;              /* kept tokens of the corpus */
+    double ngrams_kept;         /* the share of touches of n-grams that are left where words are dropped */
     double lines;               /* adjacency: its targets are the first of each line, but for those of pools */
     double chance[ROW_POOLS]; /* of a row of the pool to be one negative */
 };

@@ -18,6 +18,7 @@ static struct examples examples;
 static int release(void **state) {
     examples_release(&examples);
     tiny_free(&tiny);
+    tiny = (struct tiny){.ids = NULL};
     report_clear();
     return 0;
 }
@@ -64,7 +65,8 @@ static void compare_with_built(const struct config *config, double within) {
         struct cpu_piece piece = {0};
         struct cpu_blocks built = {0};
         assert_int_equal(0, cpu_build(&examples.source, &piece, &built, 0, first, plan.batch, 0));
-        for (uint64_t i = 0; i < built.count; i++) pairs += (double)built.block[i].t * built.block[i].positives;
+        for (uint64_t i = 0; i < built.count; i++)
+            pairs += (double)example_vectors(&examples.source.pool, built.block[i].t) * built.block[i].positives;
         blocks += (double)built.count;
         targets += count_distinct(built.target, built.targets);
         contexts += count_distinct(built.context, built.contexts);
@@ -105,6 +107,65 @@ static void test_distinct_rows_of_unsorted_ids(void **state) { /* corpus.order =
     for (uint64_t i = 0; i < tiny.stream.tokens; i++) tiny.vocab.counts[tiny.ids[i]]++;
     struct config config = tiny_config(EXAMPLE_WINDOW);
     compare_with_built(&config, 0.03);
+}
+
+/* Gives each word one to thirty rows of n-grams, of 6,000 that a few words have or very many, the most frequent first. */
+static void share_rows(struct subwords *s) {
+    enum { NAMED = 6000, MOST = 30 };
+    uint64_t at = 0;
+    *s = (struct subwords){.words = tiny.vocab.size, .rows = NAMED + 1000, .named = NAMED, .most = 1 + MOST};
+    s->starts = calloc(s->words + 1, sizeof *s->starts);
+    s->row = calloc(s->words * (1 + MOST), sizeof *s->row);
+    s->counts = calloc(s->rows, sizeof *s->counts);
+    for (uint64_t word = 0; word < s->words; word++) {
+        uint64_t count = 1 + draw_below(draw_pair(draw_at(3, DRAW_GENERATE, word, 0, 0), 0), MOST);
+        s->row[at++] = (uint32_t)word;
+        for (uint64_t i = 0; i < count; i++) {
+            double u = ldexp((double)draw_pair(draw_at(3, DRAW_GENERATE, word, 1, (uint32_t)i), 0), -64);
+            uint32_t ngram = (uint32_t)(u * u * u * NAMED);
+            s->row[at++] = (uint32_t)s->words + ngram;
+            s->counts[ngram] += tiny.vocab.counts[word];
+        }
+        s->starts[word + 1] = at;
+    }
+}
+
+static void test_distinct_rows_that_words_share(void **state) {
+    for (int variant = 0; variant < 4; variant++) {
+        struct config config = tiny_config(EXAMPLE_WINDOW);
+        tiny_make(&tiny, 20000, 4000, 30, 1);
+        share_rows(&tiny.vocab.subwords);
+        config.examples_subwords = "3-6";
+        config.model_buckets = "used";
+        config.examples_mode = variant & 1 ? MODE_CBOW : MODE_WINDOW;
+        config.negatives_per = PER_EXAMPLE;
+        config.examples_subsample = variant & 2 ? 1e-3 : 0;
+        compare_with_built(&config, 0.03);
+        subwords_release(&tiny.vocab.subwords);
+        release(state);
+    }
+}
+
+/* Words come first, then n-grams, each by their counts: the share of touches grows with the rows, to 1 at the last named one. */
+static void test_hits_of_rows_that_words_share(void **state) {
+    struct config config = tiny_config(EXAMPLE_WINDOW);
+    struct planner_machine machine = gpu_machine(4096);
+    double before = 0;
+    tiny_make(&tiny, 20000, 4000, 30, 1);
+    share_rows(&tiny.vocab.subwords);
+    config.examples_subwords = "3-6";
+    config.model_buckets = "used";
+    config.memory_target = PLACE_PINNED;
+    static const uint64_t rows[] = {100, 20000, 21000, 26000, 27000};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        config.memory_hot_rows = rows[i];
+        struct plan plan = plan_for(&config, &machine);
+        assert_true(i == 4 ? plan.hot_hits == before : plan.hot_hits > before);
+        if (rows[i] == 20000) assert_true(plan.hot_hits < 0.1); /* a word of some 16 rows */
+        if (rows[i] >= 26000) assert_true(fabs(plan.hot_hits - 1) < 1e-9);
+        before = plan.hot_hits;
+    }
+    subwords_release(&tiny.vocab.subwords);
 }
 
 /* ---- CPU ---- */
@@ -538,6 +599,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_distinct_rows),
         TEST(test_distinct_rows_of_unsorted_ids),
+        TEST(test_distinct_rows_that_words_share),
+        TEST(test_hits_of_rows_that_words_share),
         TEST(test_cpu_bytes),
         TEST(test_files),
         TEST(test_batches),
