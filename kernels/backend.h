@@ -233,7 +233,6 @@ struct backend_ops {
     int has_gpu;      /* 1: rows and batches can lie on a GPU, whose memory has a budget, and so can ids and values of a
                        * rows_request, with a stream; 0: all memory is the processor's */
     int halves;       /* 1: it has tables with bfloat16 fields; 0: their opening is refused before it is asked */
-    int trains_subwords; /* 1: it makes examples of words that share rows (example_subwords) */
     /* Returns 1 where this machine can open it; otherwise 0, with the reason as a sentence in `why`. With `why` NULL the
      * sentence is kept as after fail(). */
     int (*present)(char *why, size_t capacity);

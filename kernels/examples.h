@@ -51,6 +51,7 @@ FN uint32_t example_vectors(const struct example_pool *pool, uint32_t targets) {
 struct example_subwords {
     const uint64_t *starts; /* [words + 1] where a word's rows begin; NULL: a word is one row, its own */
     const uint32_t *rows;   /* [starts[words]] its own row, then those of its n-grams */
+    uint64_t words, listed; /* listed: starts[words], rows of all words together */
     uint64_t most;          /* rows of a word, at most */
     int by_window;
 };
@@ -145,6 +146,14 @@ FN int example_predicts_window(const struct example_source *s) {
 /* Returns how many target rows a word has. */
 FN uint64_t example_rows_of(const struct example_source *s, uint32_t word) {
     return s->subwords.starts ? portable_load64_at(s->subwords.starts, word + 1) - portable_load64_at(s->subwords.starts, word) : 1;
+}
+
+/* Returns how many contexts of the block of a window of `around` words are positive, and how many slots of negatives it has. */
+FN uint32_t example_shared_positives(const struct example_source *s, uint32_t around) {
+    return s->subwords.by_window ? 1 : around;
+}
+FN uint64_t example_shared_negatives(const struct example_source *s, uint32_t around) {
+    return s->per_pair ? (uint64_t)around * s->negatives : s->negatives;
 }
 
 /* ---- sentences ---- */
@@ -368,13 +377,13 @@ FN struct example_sizes example_most(const struct example_source *s) {
     struct example_sizes most;
     uint64_t negatives = s->negatives, positives;
     struct example_row row;
-    if (example_predicts_window(s)) {
-        positives = 2 * (uint64_t)s->window;
+    if (s->subwords.starts) {
         most.blocks = 1;
-        most.targets = s->subwords.most;
-        most.contexts = most.terms = positives + (s->per_pair ? positives * negatives : negatives);
+        most.targets = s->subwords.most * (s->subwords.by_window ? 2 * (uint64_t)s->window : 1);
+        most.contexts = most.terms =
+            example_shared_positives(s, 2 * s->window) + example_shared_negatives(s, 2 * s->window);
     } else if (s->mode == EXAMPLE_WINDOW) {
-        most.targets = 2 * (uint64_t)s->window * (s->subwords.starts ? s->subwords.most : 1);
+        most.targets = 2 * (uint64_t)s->window;
         most.blocks = s->per_pair ? most.targets : 1;
         most.contexts = most.blocks * (1 + negatives);
         most.terms = (s->pool.on ? most.blocks : most.targets) * (1 + negatives);

@@ -194,7 +194,6 @@ static int topk(struct backend *backend, const struct topk_request *request) {
 const struct backend_ops backend_cpu = {
     .name = "cpu",
     .halves = 1,
-    .trains_subwords = 1,
     .present = present,
     .devices = devices,
     .estimate = cpu_estimate,

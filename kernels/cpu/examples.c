@@ -160,10 +160,10 @@ static int add_pooled_window(const struct build *build, uint64_t middle, uint64_
     const struct cpu_piece *p = build->piece;
     int by_window = s->subwords.by_window;
     uint64_t around = end - first - 1, rows = by_window ? 0 : example_rows_of(s, p->id[middle]);
-    uint64_t negatives = s->per_pair ? around * s->negatives : s->negatives;
+    uint64_t negatives = example_shared_negatives(s, (uint32_t)around);
     for (uint64_t i = first; i < end && by_window; i++)
         if (i != middle) rows += example_rows_of(s, p->id[i]);
-    struct cpu_block *block = begin_block(build, p->at[middle], rows, (by_window ? 1 : around) + negatives);
+    struct cpu_block *block = begin_block(build, p->at[middle], rows, example_shared_positives(s, (uint32_t)around) + negatives);
     if (!block) return -1;
     uint32_t *contexts = build->blocks->context + block->contexts;
     for (uint64_t i = first; i < end; i++)

@@ -272,8 +272,9 @@ static inline struct hogwild_scratch hogwild_scratch(const struct example_source
     return scratch;
 }
 
-static inline uint64_t hogwild_wanted_warps(uint64_t rows) {
-    uint64_t warps = rows / HOGWILD_WARP_ROWS;
+/* Rows that n-grams share do not count: they are many, and most are seldom met. */
+static inline uint64_t hogwild_wanted_warps(const struct example_source *s) {
+    uint64_t warps = (s->subwords.starts ? s->subwords.words : s->rows) / HOGWILD_WARP_ROWS;
     return warps > HOGWILD_LEAST_WARPS ? warps : HOGWILD_LEAST_WARPS;
 }
 

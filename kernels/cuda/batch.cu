@@ -205,15 +205,22 @@ static void use_pool(struct stage *stage, const struct example_pool *pool) {
     stage->one_vector = stage->one_target || pool->on;
 }
 
+/* Holds a batch against the 31 bits that number its target rows; scores, of which there are more otherwise, are counted. */
+static int check_count(const struct example_source *s, uint64_t count) {
+    const uint64_t most = ((uint64_t)1 << 31) - 1;
+    if (count > most)
+        return fail("a batch of %llu examples is more than 2^31; lower train.batch", (unsigned long long)count);
+    if (s->subwords.starts && count > most / example_most(s).targets)
+        return fail("a batch of %llu examples may have more than 2^31 target rows; lower train.batch", (unsigned long long)count);
+    return 0;
+}
+
 int cuda_make_batch(struct backend *b, unsigned number, const struct batch_request *request) {
     const struct example_source *s = &b->source.view;
     struct stage *stage = NULL;
     struct example_sizes most;
     if (!b->source.ready) return fail("a batch was asked for before its source was given");
-    if (request->count >= (uint64_t)1 << 31)
-        return fail("a batch of %llu examples is more than 2^31; lower train.batch",
-                    (unsigned long long)request->count);
-    if (cuda_stage_begin(b, number, &stage)) return -1;
+    if (check_count(s, request->count) || cuda_stage_begin(b, number, &stage)) return -1;
     if (s->walks.length && cuda_walks_grow(b, &stage->builder->scratch.walks, request->count)) return -1;
     write_request(b, stage, request);
     stage->one_target = example_one_target(s);

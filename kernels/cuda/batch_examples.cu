@@ -5,6 +5,7 @@
  *   words      of windows, a position a thread: whether it is kept, and its sentence
  *   count      an example a thread: how many blocks, targets, contexts, terms it makes; summed, the totals into counts
  *   fill       an example a thread: its blocks, targets and positives, at the places that the sums give
+ *   shared     the same of windows whose words share rows
  *   split      a warp a block: of lists that are split into positives and a pool, both
  *   negatives  some lanes a block, or (distinct) a thread block: each slot's first allowed draw
  *
@@ -144,6 +145,20 @@ struct middle {
     }
 };
 
+/* Lists the kept words on both sides of the middle, in order; returns how many there are. */
+static __device__ __forceinline__ uint32_t list_around(const struct middle &middle, uint32_t width, uint32_t *ids) {
+    uint32_t left = middle.kept(-1, width);
+    middle.walk(-1, left, [=](uint32_t id, uint32_t n) { ids[left - 1 - n] = id; });
+    return left + middle.walk(1, width, [=](uint32_t id, uint32_t n) { ids[left + n] = id; });
+}
+
+/* Returns how many rows the kept words on one side of the middle have. */
+static __device__ uint32_t rows_beside(const struct example_source &s, const struct middle &middle, int by, uint32_t width) {
+    uint32_t rows = 0;
+    middle.walk(by, width, [&](uint32_t id, uint32_t) { rows += (uint32_t)example_rows_of(&s, id); });
+    return rows;
+}
+
 /* ---- examples ---- */
 
 static __device__ uint64_t example_at(const struct example_request &b, uint64_t i) {
@@ -160,15 +175,29 @@ static __device__ struct example_row row_at(const struct example_source &s, uint
 
 /* ---- count ---- */
 
+/* The block of a window of `around` words, whose rows are shared. */
+static __device__ struct need count_shared(const struct example_source &s, const struct middle &middle, uint32_t own,
+                                           uint32_t width, uint32_t around) {
+    struct need need = {0, 0, 0, 0};
+    if (!around) return need;
+    need.blocks = 1;
+    need.targets = s.subwords.by_window ? rows_beside(s, middle, -1, width) + rows_beside(s, middle, 1, width)
+                                        : (uint32_t)example_rows_of(&s, own);
+    need.contexts = need.terms = example_shared_positives(&s, around) + example_shared_negatives(&s, around);
+    return need;
+}
+
 static __device__ struct need count_window(const struct example_request *request, const struct kept_word *words,
                                            uint64_t position) {
     const struct example_source &s = request->source;
     struct need need = {0, 0, 0, 0};
     struct looked_up beside;
     struct middle middle(request, words, position, &beside);
-    if (middle.word() == DRAW_NONE) return need;
+    uint32_t own = middle.word();
+    if (own == DRAW_NONE) return need;
     uint32_t width = strip_window(&s, position, request->epoch);
     need.targets = middle.kept(-1, width) + middle.kept(1, width);
+    if (s.subwords.starts) return count_shared(s, middle, own, width, need.targets);
     need.blocks = s.per_pair ? need.targets : need.targets > 0;
     need.contexts = (uint64_t)need.blocks * (1 + s.negatives);
     need.terms = (uint64_t)(s.pool.on ? need.blocks : need.targets) * (1 + s.negatives);
@@ -225,7 +254,7 @@ static __global__ void count_examples(const struct example_request *request, con
 
 /* Targets, or pooled vectors, with one positive each, summed over the blocks. */
 static __device__ uint64_t pairs_of(const struct example_source &s, const struct need &n) {
-    if (s.mode == EXAMPLE_WINDOW) return s.pool.on ? n.blocks : n.targets;
+    if (s.mode == EXAMPLE_WINDOW && !example_predicts_window(&s)) return s.pool.on ? n.blocks : n.targets;
     if (s.per_pair) return n.contexts / (1 + s.negatives);
     return n.contexts - (uint64_t)s.negatives * n.blocks;
 }
@@ -245,10 +274,8 @@ static __device__ void fill_window(const struct example_request *request, const 
     const struct example_source &s = request->source;
     struct looked_up beside;
     struct middle middle(request, words, position, &beside);
-    uint32_t own = middle.word(), width = strip_window(&s, position, request->epoch), left = middle.kept(-1, width);
-    uint32_t *ids = to.target_ids + at.targets;
-    middle.walk(-1, left, [=](uint32_t id, uint32_t n) { ids[left - 1 - n] = id; });
-    middle.walk(1, width, [=](uint32_t id, uint32_t n) { ids[left + n] = id; });
+    uint32_t own = middle.word(), width = strip_window(&s, position, request->epoch);
+    list_around(middle, width, to.target_ids + at.targets);
     uint32_t blocks = s.per_pair ? targets : 1, each = s.per_pair ? 1 : targets, contexts = 1 + s.negatives;
     for (uint32_t i = 0; i < targets; i++) to.target_block[at.targets + i] = at.blocks + (s.per_pair ? i : 0);
     for (uint32_t i = 0; i < blocks; i++) {
@@ -261,6 +288,18 @@ static __device__ void fill_window(const struct example_request *request, const 
         to.block_slot[block] = i * s.negatives;
         to.context_ids[at.contexts + (uint64_t)i * contexts] = own;
     }
+}
+
+/* Writes the rows of a word as targets from place `at` on. Returns how many there are. */
+static __device__ uint32_t fill_rows_of(const struct example_source &s, const struct built &to, uint32_t word, uint32_t at,
+                                        uint32_t block) {
+    uint64_t first = portable_load64_at(s.subwords.starts, word);
+    uint32_t count = (uint32_t)example_rows_of(&s, word);
+    for (uint32_t i = 0; i < count; i++) {
+        to.target_ids[at + i] = portable_load32_at(s.subwords.rows, first + i);
+        to.target_block[at + i] = block;
+    }
+    return count;
 }
 
 static __device__ void fill_row(const struct example_request &b, const struct built &to, uint64_t example,
@@ -299,10 +338,43 @@ static __global__ void fill(const struct example_request *request, const struct 
     uint32_t targets = starts[i + 1].targets - at.targets;
     if (!targets) return;
     uint64_t example = example_at(b, i);
-    if (b.source.mode == EXAMPLE_WINDOW)
-        fill_window(request, words, to, example, at, targets);
-    else
+    if (b.source.mode != EXAMPLE_WINDOW)
         fill_row(b, to, example, at);
+    else if (!b.source.subwords.starts)
+        fill_window(request, words, to, example, at, targets);
+}
+
+/* The blocks of windows whose words share rows, an example a thread. A kernel of its own, so that other windows keep their
+ * registers. */
+static __global__ void fill_shared(const struct example_request *request, const struct kept_word *words, struct built to,
+                                   const struct need *starts) {
+    const struct example_source &s = request->source;
+    uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= request->count || starts[i].targets == starts[i + 1].targets) return;
+    struct need at = starts[i];
+    uint64_t position = example_at(*request, i);
+    struct looked_up beside;
+    struct middle middle(request, words, position, &beside);
+    uint32_t own = middle.word(), width = strip_window(&s, position, request->epoch), block = at.blocks, positives = 1;
+    uint32_t *contexts = to.context_ids + at.contexts;
+    if (s.subwords.by_window) {
+        uint32_t before = at.targets + rows_beside(s, middle, -1, width), behind = before;
+        middle.walk(-1, width, [&](uint32_t id, uint32_t) {
+            before -= (uint32_t)example_rows_of(&s, id);
+            fill_rows_of(s, to, id, before, block);
+        });
+        middle.walk(1, width, [&](uint32_t id, uint32_t) { behind += fill_rows_of(s, to, id, behind, block); });
+        contexts[0] = own;
+    } else {
+        fill_rows_of(s, to, own, at.targets, block);
+        positives = list_around(middle, width, contexts);
+    }
+    to.target_starts[block] = at.targets;
+    to.context_starts[block] = (uint32_t)at.contexts;
+    to.term_starts[block] = (uint32_t)at.terms;
+    to.positives[block] = positives;
+    to.block_example[block] = position;
+    to.block_slot[block] = 0;
 }
 
 /* Lists are long, and any place of a drawn order is found by itself: a warp a block. */
@@ -557,6 +629,10 @@ int cuda_examples_fill(struct stage *stage) {
     const struct kept_word *words = (const struct kept_word *)stage->builder->scratch.words.data;
     fill<<<blocks_for(request->count + 1, THREADS), THREADS, 0, stream>>>(stage->request, words, to, starts);
     CK_LAUNCH("fill");
+    if (request->source.subwords.starts) {
+        fill_shared<<<blocks_for(request->count, THREADS), THREADS, 0, stream>>>(stage->request, words, to, starts);
+        CK_LAUNCH("fill_shared");
+    }
     if (request->source.pool.on && request->source.mode != EXAMPLE_WINDOW) {
         fill_split<<<blocks_for((uint64_t)blocks * 32, THREADS), THREADS, 0, stream>>>(stage->request, to);
         CK_LAUNCH("fill_split");

@@ -1,6 +1,6 @@
 /* batch_source: puts what examples are made of where the GPU finds it: the id stream and its sentences, or a graph's arcs, in the
  * GPU's own memory or, where they would take too much of it, in the host's; subsampling, the negatives' table, known rows and a
- * graph's nodes always in its own. */
+ * graph's nodes always in its own, and so the rows that words share. */
 #include "cuda.cuh"
 
 #include <string.h>
@@ -72,6 +72,15 @@ static int place_graph(struct backend *b, const struct walks *from, struct walks
                        : 0;
 }
 
+static int place_subwords(struct backend *b, const struct example_subwords *from, struct example_subwords *view) {
+    uint64_t starts = from->starts ? (from->words + 1) * sizeof *from->starts : 0;
+    return copy_to_gpu(b, SOURCE_WORD_STARTS, from->starts, starts, "the rows of words", (const void **)&view->starts) ||
+                   copy_to_gpu(b, SOURCE_WORD_ROWS, from->rows, from->listed * sizeof *from->rows, "the rows of words",
+                               (const void **)&view->rows)
+               ? -1
+               : 0;
+}
+
 void cuda_source_drop(struct backend *b) {
     struct cuda_source *source = &b->source;
     for (int i = 0; i < SOURCE_ARRAYS; i++) gpu_give(b, source->owned[i], source->owned_bytes[i]);
@@ -105,6 +114,7 @@ int cuda_source_set(struct backend *b, const struct example_source *from) {
     source->host = source->view = *from;
     source->host.longest = longest_sentence(from);
     if (from->walks.length ? place_graph(b, &from->walks, &source->view.walks) : place_corpus(b, from, &source->view)) return -1;
+    if (place_subwords(b, &from->subwords, &source->view.subwords)) return -1;
     if (copy_to_gpu(b, SOURCE_KEEP, from->keep, from->rows * sizeof *from->keep, "subsampling",
                     (const void **)&source->view.keep) ||
         copy_to_gpu(b, SOURCE_ALIAS, from->alias, from->rows * sizeof *from->alias, "the negatives' table",

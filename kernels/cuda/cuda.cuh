@@ -242,6 +242,8 @@ enum source_array {
     SOURCE_ALIAS,
     SOURCE_KNOWN,
     SOURCE_NODES,
+    SOURCE_WORD_STARTS,
+    SOURCE_WORD_ROWS,
     SOURCE_ARRAYS
 };
 

@@ -106,6 +106,8 @@ static void add_source(const struct run *run, struct estimate *e) {
     if (s->keep) e->source.gpu += s->rows * sizeof *s->keep;
     if (s->alias) e->source.gpu += s->rows * sizeof *s->alias;
     if (s->known) e->source.gpu += known_bytes(s->rows);
+    if (s->subwords.starts)
+        e->source.gpu += (s->subwords.words + 1) * sizeof *s->subwords.starts + s->subwords.listed * sizeof *s->subwords.rows;
 }
 
 /* ---- batches ---- */
@@ -231,7 +233,7 @@ static void add_hogwild(const struct run *run, struct estimate *e) {
     e->work.gpu += walk_arrays(run->source, smaller(run->source->tokens, WALKED_AT_ONCE));
     if (hogwild_in_registers(run->source, request->target.layout.span, hogwild_is_linear(request->rule))) return;
     struct hogwild_scratch scratch = hogwild_scratch(run->source);
-    uint64_t warps = hogwild_warps(hogwild_wanted_warps(run->rows), request->processors, &scratch);
+    uint64_t warps = hogwild_warps(hogwild_wanted_warps(run->source), request->processors, &scratch);
     e->work.gpu += array(warps * scratch.words * sizeof(uint32_t));
 }
 

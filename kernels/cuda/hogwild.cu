@@ -1,7 +1,8 @@
-/* hogwild: the call for lock-free training on the GPU. It chooses one of three kernels for a request, and collects the result.
+/* hogwild: the call for lock-free training on the GPU. It chooses one of four kernels for a request, and collects the result.
  *
  *   hogwild_windows.cu   windows of a text with sgd, in registers
  *   hogwild_pooled.cu    such windows, where a window's words make one vector
+ *   hogwild_subwords.cu  such windows, where words share the rows of their n-grams
  *   hogwild_rows.cu      everything else
  */
 #include "hogwild_words.cuh"
@@ -106,7 +107,8 @@ void make_job(const backend *backend, const hogwild_request *r, const hogwild_me
 }
 
 int launch(backend *backend, hogwild_memory *m, const hogwild_request *r, hogwild_job *job) {
-    uint64_t warps = r->workers ? r->workers : hogwild_wanted_warps(job->target.rows);
+    uint64_t warps = r->workers ? r->workers : hogwild_wanted_warps(&job->source);
+    if (hogwild_subwords_can(job)) return hogwild_subwords_launch(job, warps, backend->processors, backend->compute);
     if (hogwild_pooled_can(job)) return hogwild_pooled_launch(job, warps, backend->processors, backend->compute);
     if (hogwild_windows_can(job)) return hogwild_windows_launch(job, warps, backend->processors, backend->compute);
     if (size_scratch(backend, m, job, &warps)) return -1;

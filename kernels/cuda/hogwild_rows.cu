@@ -325,7 +325,60 @@ __device__ uint32_t list_side(const hogwild_job &job, uint32_t *targets, uint64_
     return found < wanted ? found : wanted;
 }
 
-/* Lists the words of a window and its first context, as blocks of b.t targets; returns how many words there are. */
+/* Lists the kept words of a window in order, on both sides of place `wanted`; returns how many there are, *first the place of the
+ * first. */
+__device__ uint32_t list_words(const hogwild_job &job, const block &b, const struct strip &strip, uint64_t sentence,
+                               uint32_t *words, uint32_t *first) {
+    uint32_t window = strip_window(&job.source, b.example, job.epoch);
+    uint32_t before = list_side<-1>(job, words, sentence, b.example, strip.start, window);
+    uint32_t after = list_side<1>(job, words + window, sentence, b.example + 1, strip.end, window);
+    *first = window - before;
+    __syncwarp();
+    return before + after;
+}
+
+/* Lists the rows of a word as targets from place `at` on; returns how many there are. */
+__device__ uint32_t list_rows_of(const hogwild_job &job, const block &b, uint32_t word, uint32_t at) {
+    const struct example_subwords &subwords = job.source.subwords;
+    uint64_t from = portable_load64_at(subwords.starts, word);
+    uint32_t count = (uint32_t)example_rows_of(&job.source, word);
+    for (uint32_t i = lane_number(); i < count; i += 32) b.targets[at + i] = portable_load32_at(subwords.rows, from + i);
+    __syncwarp();
+    return count;
+}
+
+/* Lists the words of a window and its first context, as blocks of b.t targets; returns how many targets there are. */
+__device__ uint32_t list_plain(const hogwild_job &job, block &b, const struct strip &strip, uint64_t sentence, uint32_t middle) {
+    const example_source &s = job.source;
+    uint32_t first, count = list_words(job, b, strip, sentence, b.targets, &first);
+    if (lane_number() == 0) b.contexts[0] = middle;
+    __syncwarp();
+    b.targets += first;
+    b.positives = 1;
+    b.t = s.per_pair ? 1 : count;
+    b.negatives = s.negatives;
+    return count;
+}
+
+/* Does the same where words share rows. A window's words wait at the end of the targets' space: rows of the words before one never
+ * reach it, since the space would hold as many rows of each as any has. */
+__device__ uint32_t list_shared(const hogwild_job &job, block &b, const struct strip &strip, uint64_t sentence, uint32_t middle) {
+    const example_source &s = job.source;
+    int by_window = s.subwords.by_window;
+    uint32_t *words = by_window ? b.targets + job.most_words - 2 * s.window : b.contexts, first;
+    uint32_t count = list_words(job, b, strip, sentence, words, &first);
+    b.t = 0;
+    if (!count) return 0;
+    for (uint32_t i = 0; i < count && by_window; i++) b.t += list_rows_of(job, b, words[first + i], b.t);
+    if (!by_window) b.t = list_rows_of(job, b, middle, 0);
+    if (by_window && lane_number() == 0) b.contexts[0] = middle;
+    if (!by_window) b.contexts += first;
+    __syncwarp();
+    b.positives = example_shared_positives(&s, count);
+    b.negatives = (uint32_t)example_shared_negatives(&s, count);
+    return b.t;
+}
+
 __device__ uint32_t list_window(const hogwild_job &job, block &b) {
     const example_source &s = job.source;
     uint64_t sentence = sentence_of(s, b.example);
@@ -333,17 +386,7 @@ __device__ uint32_t list_window(const hogwild_job &job, block &b) {
     struct strip_draws draws = strip_draws();
     uint32_t middle = strip_word(&s, &strip, b.example, job.epoch, &draws);
     if (middle == DRAW_NONE) return 0;
-    uint32_t window = strip_window(&s, b.example, job.epoch);
-    uint32_t before = list_side<-1>(job, b.targets, sentence, b.example, strip.start, window);
-    uint32_t after = list_side<1>(job, b.targets + window, sentence, b.example + 1, strip.end, window);
-    uint32_t count = before + after;
-    if (lane_number() == 0) b.contexts[0] = middle;
-    __syncwarp();
-    b.targets += window - before;
-    b.positives = 1;
-    b.t = s.per_pair ? 1 : count;
-    b.negatives = s.negatives;
-    return count;
+    return s.subwords.starts ? list_shared(job, b, strip, sentence, middle) : list_plain(job, b, strip, sentence, middle);
 }
 
 /* ---- lists and adjacency ---- */

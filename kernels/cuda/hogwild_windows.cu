@@ -17,52 +17,11 @@
  * multiprocessor of 132 must end one every 900 for 250 M a second). Few in flight is what keeps the quality: rows that
  * many positions touch at once move by differences of the same old row, and overshoot.
  */
-#include "hogwild_pieces.cuh"
+#include "hogwild_positions.cuh"
 
 namespace {
 
-struct windows : piece {
-    uint32_t targets[2 * WIDEST]; /* of the current position */
-};
-
-struct position {
-    uint64_t number; /* its number in the corpus, by which draws are counted */
-    uint32_t middle; /* its id */
-    uint32_t targets;
-    float rate;
-    uint32_t target_key, context_key; /* of bfloat16 rows */
-    bool sampled;
-};
-
-/* Lists the words of the window around entry `at` of the piece; returns how many there are. */
-__device__ uint32_t list_targets(windows &p, uint32_t at, uint32_t count, uint32_t window) {
-    uint32_t found = 0, sentence = p.sentence[at];
-    __syncwarp();
-    for (uint32_t base = 0; base < 2 * window; base += 32) {
-        uint32_t i = base + lane_number(), neighbour = i < window ? at - window + i : at + 1 + i - window;
-        bool there =
-            i < 2 * window && neighbour < count && p.sentence[neighbour] == sentence; /* below 0 it wraps to a large number */
-        unsigned mask = __ballot_sync(ALL_LANES, there);
-        if (there) p.targets[found + lanes_below(mask)] = p.id[neighbour];
-        found += __popc(mask);
-    }
-    __syncwarp();
-    return found;
-}
-
 /* ---- training ---- */
-
-/* Turns this lane's logit (number `lane` of TT x (NT + 1), the first of each target the positive) into rate x (y -
- * sigmoid). */
-__device__ __forceinline__ float coefficient(const position &at, hogwild_sums &sums, float logit, bool alive,
-                                             bool positive) {
-    float y = positive ? 1.0f : 0.0f;
-    if (at.sampled) {
-        sums.loss += alive ? logit_loss(logit, y) : 0.0f;
-        sums.sampled_terms += __popc(__ballot_sync(ALL_LANES, alive));
-    }
-    return alive ? at.rate * gain_of(logit, y) : 0.0f;
-}
 
 /* Trains one position whose pairs have negatives of their own, as in word2vec: TT targets, with NT negatives of each,
  * at a time. */
@@ -206,31 +165,15 @@ __global__ void __launch_bounds__(WARPS * 32) window_kernel(const hogwild_job jo
     windows &p = pieces[threadIdx.x / 32];
     constexpr int TT = tile<VEC>::targets, NT = tile<VEC>::negatives;
     hogwild_sums sums = {};
-    stretch s;
-    while (take_stretch(job, s)) {
-        uint32_t own, found = fill_piece(job, p, s.first, s.first + s.size, &own), entry = found & 0xFFFF,
-                      entries = found >> 16;
-        for (uint32_t i = 0; i < own; i++, entry++) {
-            uint32_t offset = p.own[i] >> 8, window = p.own[i] & 255;
-            position at;
-            at.number = s.first + offset;
-            at.middle = p.id[entry];
-            at.targets = list_targets(p, entry, entries, window);
-            at.rate = hogwild_rate(job.lr_first, job.lr_slope, s.number + offset);
-            at.target_key = F::QUADS > 1 ? place_key(job.target_key, s.number + offset) : 0;
-            at.context_key = F::QUADS > 1 ? place_key(job.context_key, s.number + offset) : 0;
-            at.sampled = ((s.number + offset) & job.loss_mask) == 0;
-            if (at.targets == 0) continue;
-            sums.examples += PAIRS ? at.targets : 1;
-            sums.pairs += at.targets;
-            if (at.sampled) sums.sampled_examples += PAIRS ? at.targets : 1, sums.sampled_pairs += at.targets;
-            if (PAIRS)
-                train_pairs<F, VEC, TT, NT, ON_HOST>(job, at, p.targets, sums);
-            else
-                train_shared<F, VEC, TT, NT, ON_HOST>(job, at, p.targets, sums);
-        }
-        __syncwarp();
-    }
+    each_position<F>(job, p, [&](const position &at) {
+        sums.examples += PAIRS ? at.targets : 1;
+        sums.pairs += at.targets;
+        if (at.sampled) sums.sampled_examples += PAIRS ? at.targets : 1, sums.sampled_pairs += at.targets;
+        if (PAIRS)
+            train_pairs<F, VEC, TT, NT, ON_HOST>(job, at, p.targets, sums);
+        else
+            train_shared<F, VEC, TT, NT, ON_HOST>(job, at, p.targets, sums);
+    });
     give_sums(job.totals, &sums);
 }
 

@@ -151,6 +151,10 @@ int hogwild_windows_launch(struct hogwild_job *job, uint64_t warps, int processo
 int hogwild_pooled_can(const struct hogwild_job *job);
 int hogwild_pooled_launch(struct hogwild_job *job, uint64_t warps, int processors, cudaStream_t stream);
 
+/* hogwild_subwords.cu: such windows whose words share rows. It is asked first: the others take a word for one row. */
+int hogwild_subwords_can(const struct hogwild_job *job);
+int hogwild_subwords_launch(struct hogwild_job *job, uint64_t warps, int processors, cudaStream_t stream);
+
 /* hogwild_rows.cu: everything else. */
 int hogwild_rows_launch(const struct hogwild_job *job, uint64_t warps, cudaStream_t stream);
 

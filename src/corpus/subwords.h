@@ -8,7 +8,8 @@
  * A word's vector is the mean of its own row and of its n-grams' rows; that of a word never seen is the mean of its n-grams'. A
  * bucket that has no row counts as a row of zeros, and one that no word names begins as such. A character is a byte and all bytes
  * behind it that go on with a character of UTF-8 (10xxxxxx), whether or not that is valid. An n-gram that a word has twice stands
- * twice among its rows. All this follows from the words, their counts and the form alone, in milliseconds, so it is not stored.
+ * twice among its rows. All this follows from the words, their counts and the form alone, in a fifth of a second for 80,000 words,
+ * so it is not stored with the corpus.
  */
 #ifndef SPTX_SUBWORDS_H
 #define SPTX_SUBWORDS_H

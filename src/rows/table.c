@@ -195,10 +195,9 @@ static int is_idle(const struct table *table, uint64_t row) {
     return row >= table->spec.rows - table->idle;
 }
 
-/* Returns 1 where the chunk's rows are zeros already: those of a new table in the processor's memory are. */
-static int is_blank(const struct filling *filling) {
-    const struct table *table = filling->table;
-    return is_idle(table, filling->first) && !filling->origin && !table->spec.layout.slots && !table->ops->has_gpu;
+/* The processor's memory begins as zeros, which is what an idle row of a rule without state begins as. */
+int table_is_blank(const struct table *table, uint64_t first) {
+    return is_idle(table, first) && !table->spec.layout.slots && !table->ops->has_gpu;
 }
 
 /* Sets a row's first weights, or what it has from elsewhere. */
@@ -206,10 +205,10 @@ static int begin_row(const struct filling *filling, uint64_t row, char *record) 
     const struct table *table = filling->table;
     const struct table_origin *origin = filling->origin;
     int taken = origin ? origin->take(origin->user, table, row, record) : 0;
-    if (taken || is_idle(table, row) || table->init.kind == INIT_ZEROS) return taken < 0 ? -1 : 0;
+    if (taken || table->init.kind == INIT_ZEROS) return taken < 0 ? -1 : 0;
     const struct record_field *weights = &table->spec.layout.field[RECORD_WEIGHTS];
-    float first[COLUMNS_MOST];
-    table_first_weights(&table->init, table->seed, table->side, row, table->own, first);
+    float first[COLUMNS_MOST] = {0};
+    if (!is_idle(table, row)) table_first_weights(&table->init, table->seed, table->side, row, table->own, first);
     values_write(weights->type, record + weights->packed, first, weights->columns);
     return 0;
 }
@@ -236,6 +235,11 @@ uint64_t table_saving_bytes(uint64_t rows, const struct record_layout *whole, un
     return SAVED_AT_ONCE * chunk * whole->packed + whole_rows_bytes(chunk, whole, ranks);
 }
 
+uint64_t table_blank_rows(uint64_t rows, uint64_t idle, const struct record_layout *whole, unsigned ranks) {
+    uint64_t chunk = grain(rows, whole, ranks), first = (rows - idle + chunk - 1) / chunk * chunk;
+    return whole->slots || first > rows ? 0 : rows - first;
+}
+
 uint64_t table_file_bytes(const struct table *table) {
     return table_row_count(&table->spec) * table->whole.packed;
 }
@@ -257,7 +261,7 @@ static int fill_chunks(struct filling *filling, struct pool *pool) {
     first_records(table, filling->records, table_first_chunk(table));
     for (; !result && (filling->count = table_chunk(table, filling->first)); filling->first += filling->count) {
         result = interrupt_check();
-        if (is_blank(filling)) continue;
+        if (!filling->origin && table_is_blank(table, filling->first)) continue;
         if (!result && !alike) result = pool_run(pool, begin_rows, filling);
         if (!result)
             result = table->ops->table_write(table->backend, table->store, filling->first, filling->count, filling->records);

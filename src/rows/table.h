@@ -94,6 +94,11 @@ int table_fill_from(struct table *table, const struct table_origin *origin, stru
 /* Returns 1 where the records of a file have this table's fields. */
 int table_has_fields(const struct table *table, const struct npy *npy);
 
+/* Returns how many last rows of a new table take no memory on the CPU, where so many are idle: those of whole chunks. */
+uint64_t table_blank_rows(uint64_t rows, uint64_t idle, const struct record_layout *whole, unsigned ranks);
+/* Returns 1 where the chunk that begins at this row is one of those. */
+int table_is_blank(const struct table *table, uint64_t first);
+
 /* Returns the rows of the chunk that begins at row `first`, the same on every rank; 0 behind the last. The first chunk begins with
  * the table's first row, and none has more rows. */
 uint64_t table_chunk(const struct table *table, uint64_t first);

@@ -242,9 +242,12 @@ static void begin(struct examples *examples, const struct config *config, const 
     *examples = (struct examples){0};
     examples->source.rows = vocab_targets(vocab);
     examples->source.target_only = vocab->lists + vocab->subwords.rows;
-    examples->source.subwords = (struct example_subwords){.starts = vocab->subwords.starts,
-                                                          .rows = vocab->subwords.row,
-                                                          .most = vocab->subwords.most,
+    const struct subwords *subwords = &vocab->subwords;
+    examples->source.subwords = (struct example_subwords){.starts = subwords->starts,
+                                                          .rows = subwords->row,
+                                                          .words = subwords->words,
+                                                          .listed = subwords->starts ? subwords->starts[subwords->words] : 0,
+                                                          .most = subwords->most,
                                                           .by_window = config->examples_mode == MODE_CBOW};
     take_keys(&examples->source, config);
 }

@@ -28,7 +28,7 @@ enum {
 static struct table_spec spec_of(const struct plan *plan, enum table_side side) {
     int target = side == TABLE_TARGET;
     return (struct table_spec){.name = table_side_name(side),
-                               .rows = target ? plan->rows : plan->items,
+                               .rows = target ? plan->rows - plan->blank_rows : plan->items,
                                .first_row = target ? plan->first_target : 0,
                                .layout = plan->layout,
                                .weights = target ? plan->target : plan->context,
@@ -247,6 +247,13 @@ static void measure_tables(struct planning *p) {
     measure_table(plan, p->gpu, TABLE_CONTEXT, &plan->context_bytes, &plan->context_state_bytes, &plan->one_record_context);
 }
 
+/* Returns 1 where idle rows may take no memory: on the CPU, unless they come from another run, lie in a file, or go through other
+ * ranks. */
+static int stays_blank(const struct planning *p) {
+    const char *from = p->config->train_from;
+    return !p->gpu && p->plan->ranks == 1 && !(from && *from) && p->config->memory_target != PLACE_FILE;
+}
+
 /* Columns, and with them records, of the rank that has the most. */
 static void settle_columns(struct planning *p, uint32_t dim) {
     struct plan *plan = p->plan;
@@ -254,6 +261,7 @@ static void settle_columns(struct planning *p, uint32_t dim) {
     struct record_layout whole = record_layout_make(&p->rule, dim);
     plan->columns = ranks_columns(dim, record_grain(&whole), plan->ranks, 0).count;
     plan->layout = record_layout_make(&p->rule, plan->columns);
+    plan->blank_rows = stays_blank(p) ? table_blank_rows(plan->rows, p->idle, &whole, 1) : 0;
 }
 
 /* The part of what is needed that is there already, and so is not in what can be had. */
@@ -378,6 +386,7 @@ static void make(struct planning *p, const struct vocab *vocab) {
     plan->tokens = p->source.tokens - (vocab->lists ? p->source.sentences : 0); /* without the lists' own rows */
     plan->sentences = p->source.sentences;
     plan->ranks = config_ranks(p->config);
+    p->idle = vocab->subwords.rows - vocab->subwords.named;
     settle_columns(p, (uint32_t)p->config->model_dim);
     plan->vocab_bytes = vocab_bytes(vocab);
     plan->draw_bytes = examples_bytes(p->examples);

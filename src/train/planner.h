@@ -23,6 +23,7 @@ struct planner_machine {
 
 struct plan {
     uint64_t rows, items; /* items: of the rows, those of the context table; the others are lists or n-grams */
+    uint64_t blank_rows;   /* so many last rows of the target table take no memory */
     uint64_t first_target; /* the target table's first row: 0, or the first list where no item is a target */
     uint64_t tokens, sentences;
     uint32_t dim;

@@ -17,6 +17,7 @@ struct planning {
     struct example_source source; /* as the backend will be given it */
     struct rule_options rule;
     int gpu, hogwild;
+    uint64_t idle; /* so many last target rows are in no example */
     uint64_t budget;          /* of the GPU */
     uint64_t unmeasured_host; /* what no backend says: the program, the vocabulary, rows on their way to disk */
     struct estimate estimate; /* of the plan as it stands */

@@ -15,19 +15,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Returns 1 with the sentence in `why` where a backend of a GPU does not train what the config asks for. */
-static int refuses(const struct config *config, const struct backend_ops *ops, char why[HOGWILD_WHY]) {
-    if (!config_subwords(config).max || ops->trains_subwords) return config_refuses_hogwild(config, 1, why);
-    snprintf(why, HOGWILD_WHY, "examples.subwords = %s trains on the CPU alone; set device.backend = cpu",
-             config->examples_subwords);
-    return 1;
-}
-
 /* The backend that trains this config: the CPU's for what it alone trains, whatever else is there. */
 static int choose_backend(const struct config *config, const struct backend_ops **ops) {
     char why[HOGWILD_WHY];
     if (config_backend(config, ops)) return -1;
-    if (!(*ops)->has_gpu || !refuses(config, *ops, why)) return 0;
+    if (!(*ops)->has_gpu || !config_refuses_hogwild(config, 1, why)) return 0;
     if (config_named_backend(config)) return fail("%s", why);
     *ops = backend_without_gpu();
     return 0;
@@ -207,7 +199,7 @@ int session_plan(struct session *s, struct config *config, const struct ranks *r
     plan_shares(s, ranks);
     char why[HOGWILD_WHY];
     const struct backend_ops *named = config_named_backend(config);
-    if (named && named->has_gpu && refuses(config, named, why)) return fail("%s", why);
+    if (named && named->has_gpu && config_refuses_hogwild(config, 1, why)) return fail("%s", why);
     return open_with(s, config, imagine_gpu, NULL, 1);
 }
 

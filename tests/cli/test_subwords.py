@@ -2,6 +2,7 @@
 
 The peers are Debian's fasttext, which may be missing, and gensim.
 """
+import json
 import shutil
 import struct
 import subprocess
@@ -9,7 +10,7 @@ import subprocess
 import numpy
 import pytest
 
-from conftest import checkpoints, end, sentences, wait_for
+from conftest import KEYS as SHARED, checkpoints, end, sentences, wait_for
 
 KEYS = {"examples": {"subwords": "2-4"}, "model": {"buckets": "500"}}
 
@@ -72,9 +73,9 @@ def mean_by_hand(sptx, run, word, seen):
     return total * numpy.float32(1 / len(rows))
 
 
-def buckets_of(word, low=2, high=4):
+def buckets_of(word, low=2, high=4, of=500):
     bounded = f"<{word}>"
-    return [hash_of(bounded[i:i + n]) % 500 for i in range(len(bounded)) for n in range(low, high + 1) if i + n <= len(bounded)]
+    return [hash_of(bounded[i:i + n]) % of for i in range(len(bounded)) for n in range(low, high + 1) if i + n <= len(bounded)]
 
 
 @pytest.mark.parametrize("run", ["run", "cbow"])
@@ -178,6 +179,32 @@ def test_only_rows_that_words_name(shared):
     assert shared("nearest", "used", "t1w1234").stdout == shared("nearest", "used.bin", "t1w1234").stdout
 
 
+@pytest.mark.parametrize("rule", ["sgd", "adagrad"])
+@pytest.mark.parametrize("keys", [[], ["--train.steps=4", "--resume"]])
+def test_rows_that_no_word_names_stay_zeros(shared, rule, keys):
+    """So many that they fill several of the pieces in which tables are filled and loaded."""
+    shared("train", "run.ini", "--model.buckets=600000", f"--optimizer.rule={rule}", "--optimizer.lr=0.01", "--train.steps=2",
+           "--run.dir=wide")
+    if keys:
+        shared("train", "run.ini", "--model.buckets=600000", f"--optimizer.rule={rule}", "--optimizer.lr=0.01", "--run.dir=wide", *keys)
+    words = words_of(shared, "wide")
+    named = len({bucket for word in words for bucket in buckets_of(word, of=600000)})
+    table = numpy.load(shared.checkpoint("wide") / "target.npy")["weights"]
+    assert len(table) == len(words) + 600000
+    assert (table[:len(words) + named] != 0).any(axis=1).all() and (table[len(words) + named:] == 0).all()
+
+
+@pytest.mark.skipif(SHARED["device"]["backend"] != "cpu", reason="a GPU's tables have memory for all rows")
+def test_a_plan_leaves_out_rows_that_take_no_memory(shared):
+    def planned(*keys):
+        return json.loads(shared("plan", "run.ini", "--model.buckets=600000", "--json", *keys).stdout)
+    plan, chunk = planned(), 16 << 20
+    assert plan["rows"] == len(words_of(shared)) + 600000 and plan["target_bytes"] == chunk
+    for keys in (["--optimizer.rule=adagrad"], ["--memory.target=file"]):
+        plan = planned(*keys)
+        assert plan["target_bytes"] >= plan["rows"] * 64
+
+
 def test_threads_and_a_resume_change_nothing(shared):
     tables = shared.tables()
     shared("train", "run.ini", "--device.threads=1", "--run.dir=one")
@@ -279,10 +306,12 @@ def test_wrong_forms_are_refused(sptx, key, value, wanted):
     assert key in sentence and wanted in sentence
 
 
-def test_a_gpu_trains_none(sptx):
-    """The plan needs no GPU, and says what training would say."""
-    sentence = sptx.refuses("plan", sptx.config(**KEYS), "--device.backend=cuda", "--memory.gpu_budget=1GiB")
-    assert sentence == "examples.subwords = 2-4 trains on the CPU alone; set device.backend = cpu"
+@pytest.mark.parametrize("mode", ["window", "cbow"])
+@pytest.mark.parametrize("update", ["batch", "hogwild"])
+def test_a_gpu_is_planned_for_them(shared, mode, update):
+    """The plan needs no GPU; it counts the rows of words beside the ids."""
+    keys = ("--device.backend=cuda", "--memory.gpu_budget=1GiB", f"--examples.mode={mode}", f"--train.update={update}")
+    assert "on the GPU" in shared("plan", "run.ini", *keys).stdout
 
 
 def test_only_windows_have_subwords(sptx):

@@ -73,12 +73,23 @@ static void compare_walks(struct backend *cpu, struct backend *gpu) {
             struct example_source s = source_of(&c, EXAMPLE_WINDOW);
             s.stream_on_host = (int)(kind + l) % 2, s.per_pair = l % 2, s.held_out = l % 3 ? 0 : 1u << 30;
             if (kind % 4 == 3) s.keep = c.keep;
+            if (kind % 5 == 4) source_shares(&s, &c, (int)l % 2);
             source_walks(&s, &c, lengths[l], kind);
             compare_drawn(cpu, gpu, &s, kind);
             snprintf(name, sizeof name, "walks of %u, kind %u, %llu nodes", lengths[l], kind, (unsigned long long)c.rows);
             compare_batches(cpu, gpu, &s, name);
             corpus_free(&c);
         }
+}
+
+/* Words of several rows, against the windows of `s`. */
+static void compare_shared(struct backend *cpu, struct backend *gpu, const struct example_source *s, struct corpus *c, int kind,
+                           const char *of) {
+    struct example_source shared = *s;
+    char name[200];
+    source_shares(&shared, c, kind % 2);
+    snprintf(name, sizeof name, "%s, rows shared by %s", of, kind % 2 ? "windows" : "words");
+    compare_batches(cpu, gpu, &shared, name);
 }
 
 /* Makes batches count, as those do that are too large to be bounded: in stages that have no space for them, too little,
@@ -117,10 +128,12 @@ void test_batches(void) {
                     snprintf(name, sizeof name, "rows %llu mode %d law %d options %d", (unsigned long long)c.rows, mode,
                              law, bits);
                     compare_batches(cpu, gpu, &s, name);
+                    if (mode == EXAMPLE_WINDOW) compare_shared(cpu, gpu, &s, &c, bits, name);
                     if (mode != EXAMPLE_WINDOW && !s.pool.on) continue;
                     count_batches(&s, bits / 3 % 3);
                     strcat(name, ", counted");
                     compare_batches(cpu, gpu, &s, name);
+                    if (mode == EXAMPLE_WINDOW) compare_shared(cpu, gpu, &s, &c, bits + 1, name);
                 }
         corpus_free(&c);
         free(known);
@@ -185,6 +198,7 @@ static void compare_sparse(struct backend *cpu, struct backend *gpu) {
         count_batches(&s, i % 3);
         strcat(name, ", counted");
         compare_batches(cpu, gpu, &s, name);
+        compare_shared(cpu, gpu, &s, &c, i, name);
         corpus_free(&c);
     }
 }

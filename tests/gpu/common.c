@@ -83,8 +83,8 @@ void corpus_make_sloped(struct corpus *c, uint64_t rows, uint64_t sentences, uin
     *c = (struct corpus){.rows = rows, .sentences = sentences};
     c->starts = need_pages((sentences + 1) * 8);
     c->ids = need_pages(sentences * longest * 4);
-    c->keep = need(rows * 4);
-    c->alias = need(rows * sizeof *c->alias);
+    c->keep = need((rows + shared_rows(rows)) * 4);
+    c->alias = need((rows + shared_rows(rows)) * sizeof *c->alias);
     c->tokens = 0;
     for (uint64_t i = 0; i < sentences; i++) {
         uint64_t length = 1 + random_bits() % longest;
@@ -115,6 +115,40 @@ void corpus_free(struct corpus *c) {
     free(c->nodes);
     free(c->neighbours);
     free(c->weights);
+    free(c->word_starts);
+    free(c->word_rows);
+}
+
+/* ---- words of several rows ---- */
+
+enum { FEW_SHARED = 8, MANY_SHARED = 70, SELDOM = 20 };
+
+static void make_word_rows(struct corpus *c) {
+    uint64_t at = 0;
+    c->word_starts = need((c->rows + 1) * sizeof *c->word_starts);
+    c->word_rows = need(c->rows * MANY_SHARED * sizeof *c->word_rows);
+    for (uint64_t word = 0; word < c->rows; word++) {
+        uint64_t count = random_bits() % (random_bits() % SELDOM ? FEW_SHARED : MANY_SHARED);
+        c->word_rows[at++] = (uint32_t)word;
+        for (uint64_t i = 0; i < count; i++) c->word_rows[at++] = (uint32_t)(c->rows + random_bits() % shared_rows(c->rows));
+        c->word_starts[word + 1] = at;
+    }
+}
+
+void source_shares(struct example_source *s, struct corpus *c, int by_window) {
+    if (!c->word_starts) make_word_rows(c);
+    s->rows = c->rows + shared_rows(c->rows);
+    s->target_only = shared_rows(c->rows);
+    s->pool.on = 1;
+    s->subwords = (struct example_subwords){.starts = c->word_starts,
+                                            .rows = c->word_rows,
+                                            .words = c->rows,
+                                            .listed = c->word_starts[c->rows],
+                                            .by_window = by_window};
+    for (uint64_t word = 0; word < c->rows; word++) {
+        uint64_t count = c->word_starts[word + 1] - c->word_starts[word];
+        if (count > s->subwords.most) s->subwords.most = count;
+    }
 }
 
 /* ---- a graph ---- */

@@ -50,6 +50,8 @@ struct corpus {
     uint64_t *nodes; /* [rows + 1] of source_walks(): where the arcs of a row begin; NULL: it was not asked */
     uint32_t *neighbours;
     struct alias *weights;
+    uint64_t *word_starts; /* [rows + 1] of source_shares(): where the rows of a word begin; NULL: it was not asked */
+    uint32_t *word_rows;
 };
 
 /* Makes sentences of 1 to `longest` ids, low ones frequent: row u^slope x rows of a uniform u; slope is 3 unless
@@ -63,6 +65,14 @@ struct example_source source_of(const struct corpus *c, enum example_mode mode);
  * has them side by side. The source has as many walks as the corpus has sentences. By the bits of `kind`: 1 with
  * weights, 2 and 4 with biases, 8 directed. */
 void source_walks(struct example_source *s, struct corpus *c, uint32_t length, unsigned kind);
+
+/* Gives each word of the corpus its own row and up to seven of those that words share, some words up to seventy: more than a warp
+ * looks up at a time. They are shared_rows() rows behind the corpus' own. The window's words are pooled, or with by_window 0 the
+ * word in the middle. */
+void source_shares(struct example_source *s, struct corpus *c, int by_window);
+static inline uint64_t shared_rows(uint64_t rows) {
+    return rows / 2 + 40;
+}
 
 /* ---- backends and tables ---- */
 

@@ -50,17 +50,18 @@ void test_depths(void) {
     int count = rule_cases(rules);
     struct corpus c;
     corpus_make(&c, 300, 600, 20);
-    for (int kind = 0; kind < 3; kind++) {
+    for (int kind = 0; kind < 4; kind++) {
         struct example_source s = source_of(&c, kind == 1 ? EXAMPLE_LIST : EXAMPLE_WINDOW);
         if (kind == 0) s.batch = 40; /* small enough that each stage has its own builder */
         if (kind == 2) s.batch = EXAMPLE_MOST_PADDED; /* too large to be bounded: its parts are counted */
+        if (kind == 3) source_shares(&s, &c, 0);
         s.short_repeat = 1;
         s.keep = c.keep;
         for (int r = 0; r < count; r += 3) {
             const struct rule_options *rule = &rules[r].options;
             uint32_t dim = r % 2 ? 50 : 128;
             struct record_layout layout = layout_of(rule, dim);
-            char *records[2] = {first_records(rule, &layout, c.rows), first_records(rule, &layout, c.rows)};
+            char *records[2] = {first_records(rule, &layout, s.rows), first_records(rule, &layout, s.rows)};
             struct trained want, got;
             if (train(&want, &s, rule, dim, 1, PLACES[0], (const char *const *)records, 14, 40)) {
                 CHECK(0, "%s: the run to compare with", rules[r].name);
@@ -76,7 +77,7 @@ void test_depths(void) {
                         int ok = !train(&got, &s, rule, dim, depths[d], placing, (const char *const *)records, 14, 40);
                         ok = ok && got.loss == want.loss;
                         for (int side = 0; side < 2 && ok; side++)
-                            ok = !memcmp(want.records[side], got.records[side], c.rows * layout.packed);
+                            ok = !memcmp(want.records[side], got.records[side], s.rows * layout.packed);
                         CHECK(ok, "%s, kind %d, depth %u, hot %llu, %s/%s: other bytes (loss %.17g, wanted %.17g)",
                               rules[r].name, kind, depths[d], (unsigned long long)hots[h], placing[0].name,
                               placing[1].name, got.loss, want.loss);

@@ -150,6 +150,12 @@ static struct run run_for(uint64_t seed, int hogwild) {
     return run;
 }
 
+/* Makes the words of windows share rows. */
+static void share_rows(struct run *run, int by_window) {
+    source_shares(&run->source, &run->corpus, by_window);
+    run->choice.rows = run->source.rows;
+}
+
 /* Makes the run one that lock-free training can do: sgd or adagrad, the plain loss, no frozen rows, no rows in
  * files. */
 static void make_lock_free(struct run *run, uint64_t seed) {
@@ -170,6 +176,7 @@ void test_estimate(void) {
     for (uint64_t seed = 1; seed <= BATCH_RUNS + HOGWILD_RUNS; seed++) {
         struct run run = run_for(seed, seed > BATCH_RUNS);
         if (run.hogwild) make_lock_free(&run, seed);
+        if (run.source.mode == EXAMPLE_WINDOW && !run.choice.walks && seed % 3 == 0) share_rows(&run, seed % 2);
         check_run(&run);
         corpus_free(&run.corpus);
     }

@@ -132,11 +132,15 @@ static const struct {
     const char *name;
     int per_pair;
     struct example_pool pool;
-} WAYS[] = {{"negatives by example", 0, {0}},
-            {"negatives by pair", 1, {0}},
-            {"the mean", 0, {.on = 1}},
-            {"the mean's whole gradient", 0, {.on = 1, .whole = 1}},
-            {"the first word and the others' mean", 0, {.on = 1, .own = 0.3f}}};
+    int shared; /* 0: a word is one row; 1: the word in the middle is several; 2: those around it are */
+} WAYS[] = {{"negatives by example", 0, {0}, 0},
+            {"negatives by pair", 1, {0}, 0},
+            {"the mean", 0, {.on = 1}, 0},
+            {"the mean's whole gradient", 0, {.on = 1, .whole = 1}, 0},
+            {"the first word and the others' mean", 0, {.on = 1, .own = 0.3f}, 0},
+            {"words of several rows", 0, {.on = 1, .whole = 1}, 1},
+            {"words of several rows, negatives by pair", 1, {.on = 1}, 1},
+            {"windows of words of several rows", 0, {.on = 1, .whole = 1}, 2}};
 
 static void test_passes(struct backend *gpu) {
     static const uint32_t dims[] = {1, 31, 100, 128, 300, 512, 513, 2048, 4096};
@@ -154,6 +158,7 @@ static void test_passes(struct backend *gpu) {
             s.pool = WAYS[w].pool;
             s.noise = NOISE_UNIFORM;
             if (l % 2) s.keep = c.keep;
+            if (WAYS[w].shared) source_shares(&s, &c, WAYS[w].shared == 2);
             snprintf(name, sizeof name, "sentences to %llu words, %s", (unsigned long long)longest[l], WAYS[w].name);
             for (size_t d = 0; d < sizeof dims / sizeof *dims; d++) {
                 if (dims[d] > 1000 && l != 2) continue; /* most of the time, and the same kernel */
@@ -199,6 +204,11 @@ static void choose_examples(struct trial *t, struct corpus *c) {
     if (s->mode == EXAMPLE_WINDOW && below(2)) s->keep = c->keep;
     if (s->mode == EXAMPLE_WINDOW && below(3) == 0) source_walks(s, c, 2 + (uint32_t)below(60), (unsigned)below(16));
     if (s->mode != EXAMPLE_WINDOW && s->per_pair) s->positives = 1 + (uint32_t)below(4);
+    if (s->mode == EXAMPLE_WINDOW && below(3) == 0) {
+        source_shares(s, c, (int)below(2));
+        s->pool.whole = (int)below(2);
+        return;
+    }
     if (s->mode == EXAMPLE_WINDOW ? below(2) : below(3)) return;
     if (s->mode == EXAMPLE_WINDOW) s->per_pair = 0;
     s->pooled = (uint32_t)below(4);
@@ -217,11 +227,12 @@ static void choose_rule(struct trial *t) {
 static void name_trial(struct trial *t) {
     const struct example_source *s = &t->source;
     snprintf(t->name, sizeof t->name,
-             "mode %d%s, window %u%s%s%s, positives %u, negatives %u%s%s%s, shuffle %d %d, rows %llu, dim %u, rule %d, "
+             "mode %d%s%s, window %u%s%s%s, positives %u, negatives %u%s%s%s, shuffle %d %d, rows %llu, dim %u, rule %d, "
              "decay %g, "
              "lr_decay %g by %s, %s/%s",
-             (int)s->mode, s->walks.length ? " over walks" : "", s->window, s->pool.on ? " pooled" : "",
-             s->pool.own > 0 ? " by weight" : "", s->pool.whole ? " whole" : "", s->positives, s->negatives,
+             (int)s->mode, s->walks.length ? " over walks" : "",
+             !s->subwords.starts ? "" : s->subwords.by_window ? ", windows of shared rows" : ", words of shared rows", s->window,
+             s->pool.on ? " pooled" : "", s->pool.own > 0 ? " by weight" : "", s->pool.whole ? " whole" : "", s->positives, s->negatives,
              s->per_pair ? " a pair" : "", s->exclude ? " excluded" : "", s->distinct ? " distinct" : "", s->shuffle,
              s->shuffle_items, (unsigned long long)s->rows, t->layout.dim, t->rule.rule, t->rule.weight_decay,
              t->rule.lr_decay, t->rule.count_rows ? "row" : "example", t->placing[0].name, t->placing[1].name);
@@ -368,7 +379,7 @@ void test_hogwild_worker(void) {
             struct trial first;
             choose_trial(&first, &c);
             for (int side = 0; side < 2; side++)
-                first.records[side] = first_records(&first.rule, &first.layout, c.rows);
+                first.records[side] = first_records(&first.rule, &first.layout, first.source.rows);
             struct trial want = copy_trial(&first), got = copy_trial(&first);
             int ok = run_trial(&want, &backend_cpu, cpu) && run_trial(&got, &backend_cuda, gpu);
             CHECK(ok, "%s", first.name);
@@ -403,7 +414,7 @@ static void test_races(struct backend *gpu) {
         first.request.rule = &first.rule;
         first.request.lr_first = first.request.lr_last = 1e-3;
         name_trial(&first);
-        for (int side = 0; side < 2; side++) first.records[side] = first_records(&first.rule, &first.layout, c.rows);
+        for (int side = 0; side < 2; side++) first.records[side] = first_records(&first.rule, &first.layout, first.source.rows);
         struct trial want = copy_trial(&first), got = copy_trial(&first);
         got.request.workers = 0;
         int ok = run_trial(&want, &backend_cuda, gpu) && run_trial(&got, &backend_cuda, gpu);

@@ -409,7 +409,7 @@ void test_late_updates(void) {
 
 /* ---- every loss ---- */
 
-enum { LOSS_CASES = 11, SOURCE_CASES = 9 };
+enum { LOSS_CASES = 11, SOURCE_CASES = 12 };
 static const struct loss_options losses[LOSS_CASES] = {
     {LOSS_LOGISTIC, SCORE_DOT, 0.5f, 0, 1, 0},    {LOSS_LOGISTIC, SCORE_COSINE, 0.25f, 0, 1, 0},
     {LOSS_SOFTMAX, SCORE_DOT, 1, 0, 1, 0},        {LOSS_SOFTMAX, SCORE_COSINE, 0.2f, 0, 2, 0},
@@ -420,18 +420,24 @@ static const struct loss_options losses[LOSS_CASES] = {
 
 /* Blocks of several vectors and of one; means; contexts for one warp, for several (from 32 on), and for the thread
  * block that turns scores into coefficients (from 256 on). */
-static struct example_source source_case(const struct corpus *c, int number, const char **name) {
+static struct example_source source_case(struct corpus *c, int number, const char **name) {
     static const char *names[SOURCE_CASES] = {"windows", "windows, a block a pair", "means", "means with a first weight",
                                               "means, whole gradients", "lists", "lists, 40 contexts", "lists, 300 contexts",
-                                              "windows, 300 contexts"};
+                                              "windows, 300 contexts", "words of several rows",
+                                              "words of several rows, negatives by pair", "windows of words of several rows"};
     int list = number >= 5 && number <= 7;
     struct example_source s = source_of(c, list ? EXAMPLE_LIST : EXAMPLE_WINDOW);
     s.per_pair = number == 1;
     s.pool.on = number >= 2 && number <= 4;
     s.pool.own = number == 3 ? 0.4f : 0;
     s.pool.whole = number == 4;
+    if (number >= 9) {
+        source_shares(&s, c, number == 11);
+        s.per_pair = number == 10;
+        s.pool.whole = number != 10;
+    }
     if (list) s.short_repeat = 1, s.noise = NOISE_UNIFORM, s.positives = number == 5 ? 0 : 3;
-    if (number >= 6) s.negatives = number == 6 ? 37 : 297;
+    if (number >= 6 && number <= 8) s.negatives = number == 6 ? 37 : 297;
     if (number == 8) s.window = 2, s.distinct = 1; /* with 300 rows, so that some slots are left out */
     *name = names[number];
     return s;
@@ -456,7 +462,7 @@ static void compare_losses(const uint32_t *dims, size_t count_of_dims, uint64_t 
                 loss_of_steps = losses[l];
                 snprintf(name, sizeof name, "loss %d of %s, %s", (int)losses[l].kind, losses[l].score ? "cosines" : "dots",
                          source_name);
-                compare_steps(cpu, gpu, &rules[turn % count], dim, rows, PLACES[turn % PLACE_PAIRS], 4, turn % 3 ? 30 : 70,
+                compare_steps(cpu, gpu, &rules[turn % count], dim, s.rows, PLACES[turn % PLACE_PAIRS], 4, turn % 3 ? 30 : 70,
                               (int)(turn / 2 % 2), name);
             }
     }
@@ -479,7 +485,7 @@ void test_frozen(void) {
     for (size_t i = 0; i < sizeof every / sizeof *every; i++) {
         uint32_t *bits[2] = {NULL, NULL};
         for (int side = 0; side < 2; side++)
-            if (every[i][side]) frozen[side] = bits[side] = frozen_of(300, every[i][side]);
+            if (every[i][side]) frozen[side] = bits[side] = frozen_of(300 + shared_rows(300), every[i][side]);
         compare_losses(dims, sizeof dims / sizeof *dims, 300, 4);
         for (int side = 0; side < 2; side++) free(bits[side]);
         frozen[0] = frozen[1] = NULL;
@@ -500,7 +506,7 @@ void test_halves(void) {
     test_blocks();
     test_late_updates();
     compare_losses(dims, sizeof dims / sizeof *dims, 300, 7);
-    frozen[0] = frozen_of(300, 2), frozen[1] = frozen_of(300, 3);
+    frozen[0] = frozen_of(300 + shared_rows(300), 2), frozen[1] = frozen_of(300 + shared_rows(300), 3);
     compare_losses(dims, sizeof dims / sizeof *dims, 300, 13);
     for (int side = 0; side < 2; side++) {
         free((void *)(uintptr_t)frozen[side]);

@@ -75,7 +75,7 @@ static void share_rows(struct example_source *s, int by_window) {
     s->rows = ROWS + BUCKETS;
     s->target_only = BUCKETS;
     s->pool = (struct example_pool){.on = 1, .whole = 1};
-    s->subwords = (struct example_subwords){shared_starts, shared_rows, most, by_window};
+    s->subwords = (struct example_subwords){shared_starts, shared_rows, ROWS, at, most, by_window};
 }
 
 /* Makes sources of every mode, with the switches that change how examples are found. */

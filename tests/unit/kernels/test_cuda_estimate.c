@@ -79,12 +79,54 @@ static void a_pool_meets_contexts_as_one_vector(void **state) {
     assert_in_range(scratch_of(20000), scratch_of(10000), 2 * scratch_of(10000));
 }
 
+/* Words of up to 30 rows, in windows of 5 on each side. */
+static struct example_source shared_source(int by_window) {
+    static const uint64_t starts[1];
+    const struct example_subwords subwords = {starts, NULL, 1000, 9000, 30, by_window};
+    return (struct example_source){.mode = EXAMPLE_WINDOW,
+                                   .window = 5,
+                                   .negatives = 7,
+                                   .rows = 5000,
+                                   .target_only = 4000,
+                                   .pool = {.on = 1},
+                                   .subwords = subwords};
+}
+
+static void the_rows_of_words_lie_on_the_gpu(void **state) {
+    const struct rule_options rule = {.rule = RULE_SGD};
+    const struct table_spec table = {.name = "target", .rows = 5000, .layout = record_layout_make(&rule, 4)};
+    struct example_source source = shared_source(0);
+    const struct estimate_request request = {
+        .target = table, .context = table, .source = &source, .depth = 1, .threads = 1, .rule = &rule, .hogwild = 1};
+    struct estimate with, without;
+    cuda_estimate(&request, &with);
+    source.subwords = (struct example_subwords){.starts = NULL};
+    cuda_estimate(&request, &without);
+    assert_int_equal(with.source.gpu - without.source.gpu, 1001 * sizeof(uint64_t) + 9000 * sizeof(uint32_t));
+}
+
+/* A window makes one block, whose targets are the rows of one word or of all others. */
+static void a_block_has_space_for_all_rows_of_its_words(void **state) {
+    for (int variant = 0; variant < 4; variant++) {
+        struct example_source source = shared_source(variant & 1);
+        source.per_pair = variant >> 1;
+        struct hogwild_scratch scratch = hogwild_scratch(&source);
+        uint64_t positives = source.subwords.by_window ? 1 : 10, negatives = source.per_pair ? 70 : 7;
+        assert_int_equal(scratch.targets, source.subwords.by_window ? 300 : 30);
+        assert_int_equal(scratch.window_targets, scratch.targets);
+        assert_int_equal(scratch.contexts, positives + negatives);
+        assert_int_equal(scratch.vectors, 1);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(contexts_that_stand_once_are_left_out_where_they_are_many_and_fewer_than_rows),
         cmocka_unit_test(an_epochs_last_batch_may_leave_them_out_alone),
         cmocka_unit_test(small_batches_have_a_builder_each_and_large_ones_two),
         cmocka_unit_test(a_pool_meets_contexts_as_one_vector),
+        cmocka_unit_test(the_rows_of_words_lie_on_the_gpu),
+        cmocka_unit_test(a_block_has_space_for_all_rows_of_its_words),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,71 @@
+/* hogwild_positions: what the kernels share that train one position after the other: the words around it, its rate and its keys.
+ */
+#ifndef SPTX_CUDA_HOGWILD_POSITIONS_CUH
+#define SPTX_CUDA_HOGWILD_POSITIONS_CUH
+
+#include "hogwild_pieces.cuh"
+
+struct windows : piece {
+    uint32_t targets[2 * WIDEST]; /* of the current position */
+};
+
+struct position {
+    uint64_t number; /* its number in the corpus, by which draws are counted */
+    uint32_t middle; /* its id */
+    uint32_t targets;
+    float rate;
+    uint32_t target_key, context_key; /* of bfloat16 rows */
+    bool sampled;
+};
+
+/* Lists the words of the window around entry `at` of the piece; returns how many there are. */
+static __device__ uint32_t list_targets(windows &p, uint32_t at, uint32_t count, uint32_t window) {
+    uint32_t found = 0, sentence = p.sentence[at];
+    __syncwarp();
+    for (uint32_t base = 0; base < 2 * window; base += 32) {
+        uint32_t i = base + lane_number(), neighbour = i < window ? at - window + i : at + 1 + i - window;
+        bool there =
+            i < 2 * window && neighbour < count && p.sentence[neighbour] == sentence; /* below 0 it wraps to a large number */
+        unsigned mask = __ballot_sync(ALL_LANES, there);
+        if (there) p.targets[found + lanes_below(mask)] = p.id[neighbour];
+        found += __popc(mask);
+    }
+    __syncwarp();
+    return found;
+}
+
+/* Turns this lane's logit into rate x (y - sigmoid). */
+static __device__ __forceinline__ float coefficient(const position &at, hogwild_sums &sums, float logit, bool alive,
+                                                    bool positive) {
+    float y = positive ? 1.0f : 0.0f;
+    if (at.sampled) {
+        sums.loss += alive ? logit_loss(logit, y) : 0.0f;
+        sums.sampled_terms += __popc(__ballot_sync(ALL_LANES, alive));
+    }
+    return alive ? at.rate * gain_of(logit, y) : 0.0f;
+}
+
+/* Calls train() for each position of the request that this warp takes, if it has words around it: they lie in p.targets. */
+template <class F, class Train>
+__device__ __forceinline__ void each_position(const hogwild_job &job, windows &p, Train train) {
+    stretch s;
+    while (take_stretch(job, s)) {
+        uint32_t own, found = fill_piece(job, p, s.first, s.first + s.size, &own), entry = found & 0xFFFF,
+                      entries = found >> 16;
+        for (uint32_t i = 0; i < own; i++, entry++) {
+            uint32_t offset = p.own[i] >> 8, window = p.own[i] & 255;
+            position at;
+            at.number = s.first + offset;
+            at.middle = p.id[entry];
+            at.targets = list_targets(p, entry, entries, window);
+            at.rate = hogwild_rate(job.lr_first, job.lr_slope, s.number + offset);
+            at.target_key = F::QUADS > 1 ? place_key(job.target_key, s.number + offset) : 0;
+            at.context_key = F::QUADS > 1 ? place_key(job.context_key, s.number + offset) : 0;
+            at.sampled = ((s.number + offset) & job.loss_mask) == 0;
+            if (at.targets != 0) train(at);
+        }
+        __syncwarp();
+    }
+}
+
+#endif

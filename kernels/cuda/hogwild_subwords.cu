@@ -1,0 +1,179 @@
+/* hogwild_subwords: lock-free training of windows whose words share the rows of their n-grams, with sgd, in registers.
+ *
+ *   position -> the rows of its word (or of the words around it) are read once and make one vector
+ *            -> contexts, a few at a time: dot products with the vector, coefficients, moves; the vector's own move is summed up
+ *            -> each of the rows gains it
+ *
+ * A word of 18 rows with 6 words around it and 5 negatives reads 30 rows and adds to 30: 30 KB at 128 columns, where a window of
+ * words takes 12. That traffic inside L2 decides, not instructions; a multiprocessor needs few warps to keep it going.
+ */
+#include "hogwild_positions.cuh"
+
+namespace {
+
+/* Rows and contexts that are read at a time, by the width of a row, so that they fit a thread's registers. */
+template <int VEC> struct tile {
+    static constexpr int rows = 8 / VEC, contexts = 8 / VEC;
+};
+
+/* Words, and how many rows they have together. */
+struct word_list {
+    const uint32_t *id;
+    uint32_t count, rows;
+};
+
+__device__ __forceinline__ word_list list_of(const hogwild_job &job, const uint32_t *id, uint32_t count) {
+    uint32_t rows = 0;
+    for (uint32_t i = lane_number(); i < count; i += 32) rows += (uint32_t)example_rows_of(&job.source, id[i]);
+    __syncwarp();
+    return {id, count, add_over_warp(rows)};
+}
+
+/* Calls take(id, at) for the rows of all words in their order, N at a time: row at + n of them all is id[n], or DRAW_NONE behind a
+ * word's last. */
+template <int N, class Take>
+__device__ __forceinline__ void each_rows(const hogwild_job &job, const word_list &words, Take take) {
+    const example_subwords &subwords = job.source.subwords;
+    uint32_t at = 0;
+    for (uint32_t w = 0; w < words.count; w++) {
+        uint64_t first = portable_load64_at(subwords.starts, words.id[w]);
+        uint32_t rows = (uint32_t)example_rows_of(&job.source, words.id[w]);
+        for (uint32_t base = 0; base < rows; base += 32) {
+            uint32_t own = DRAW_NONE, behind = base + lane_number();
+            if (behind < rows) own = portable_load32_at(subwords.rows, first + behind);
+            for (uint32_t k = 0; k < 32 && base + k < rows; k += N) {
+                uint32_t id[N];
+#pragma unroll
+                for (int n = 0; n < N; n++) id[n] = __shfl_sync(ALL_LANES, own, k + n);
+                take(id, at + base + k);
+            }
+        }
+        at += rows;
+    }
+}
+
+template <class F, int VEC, int N, bool ON_HOST>
+__device__ __forceinline__ void read_rows(row<VEC> (&rows)[N], const hogwild_job &job, const table_view &table,
+                                          const uint32_t (&id)[N], hogwild_sums &sums) {
+#pragma unroll
+    for (int n = 0; n < N; n++) read_row<F, VEC, ON_HOST>(rows[n], table, id[n], job.quads, id[n] != DRAW_NONE, sums);
+}
+
+/* Returns the vector that the words' rows make. */
+template <class F, int VEC, bool ON_HOST>
+__device__ __forceinline__ row<VEC> pool_rows(const hogwild_job &job, const word_list &words, hogwild_sums &sums) {
+    constexpr int N = tile<VEC>::rows;
+    const example_pool &pool = job.source.pool;
+    row<VEC> vector = zero_row<VEC>();
+    each_rows<N>(job, words, [&](const uint32_t (&id)[N], uint32_t at) {
+        row<VEC> rows[N];
+        read_rows<F, VEC, N, ON_HOST>(rows, job, job.target, id, sums);
+#pragma unroll
+        for (int n = 0; n < N; n++) fma_row(vector, example_pool_weight(&pool, words.rows, at + n), rows[n]);
+    });
+    return vector;
+}
+
+/* Gives each row its share of what the vector has gained. */
+template <class F, int VEC, bool ON_HOST>
+__device__ __forceinline__ void move_rows(const hogwild_job &job, const word_list &words, const row<VEC> &moved, uint32_t key,
+                                          hogwild_sums &sums) {
+    constexpr int N = tile<VEC>::rows;
+    const example_pool &pool = job.source.pool;
+    each_rows<N>(job, words, [&](const uint32_t (&id)[N], uint32_t at) {
+        row<VEC> old[N];
+        if (F::QUADS > 1) read_rows<F, VEC, N, ON_HOST>(old, job, job.target, id, sums); /* again: none is kept */
+#pragma unroll
+        for (int n = 0; n < N; n++) {
+            if (id[n] == DRAW_NONE) continue;
+            const row<VEC> gained = scale_row(example_pool_share(&pool, words.rows, at + n), moved);
+            add_to_row<F, VEC, ON_HOST>(gained, old[n], job.target, id[n], job.quads, key, sums);
+        }
+    });
+}
+
+/* This lane's context of a block: its number `slot` among the positives and, behind these, the negatives; or DRAW_NONE. */
+__device__ __forceinline__ uint32_t context_of(const hogwild_job &job, const position &at, const uint32_t *positives,
+                                               uint32_t positive_count, uint32_t count, uint32_t slot) {
+    if (slot < positive_count) return positives[slot];
+    const struct example_own own = example_own(&job.source, positives, positive_count, positives, 0);
+    for (uint32_t attempt = 0; slot < count && attempt < DRAW_ATTEMPTS; attempt++) {
+        uint32_t id = example_negative(&job.source, job.epoch, at.number, slot - positive_count, attempt);
+        if (!example_excludes(&own, id)) return id;
+    }
+    return DRAW_NONE;
+}
+
+/* Trains one position. */
+template <class F, int VEC, bool ON_HOST>
+__device__ __forceinline__ void train_shared(const hogwild_job &job, const position &at, const word_list &words,
+                                             const uint32_t *positives, uint32_t positive_count, hogwild_sums &sums) {
+    constexpr int N = tile<VEC>::contexts;
+    uint32_t count = positive_count + (uint32_t)example_shared_negatives(&job.source, at.targets);
+    const row<VEC> vector = pool_rows<F, VEC, ON_HOST>(job, words, sums);
+    row<VEC> moved = zero_row<VEC>();
+    for (uint32_t base = 0; base < count; base += 32) {
+        uint32_t drawn = context_of(job, at, positives, positive_count, count, base + lane_number());
+        __syncwarp();
+        for (uint32_t k0 = 0; k0 < 32 && base + k0 < count; k0 += N) {
+            uint32_t id[N], mine = __shfl_sync(ALL_LANES, drawn, (k0 + lane_number()) & 31);
+            row<VEC> c[N];
+            float logits[N];
+#pragma unroll
+            for (int k = 0; k < N; k++) id[k] = __shfl_sync(ALL_LANES, drawn, k0 + k);
+            read_rows<F, VEC, N, ON_HOST>(c, job, job.context, id, sums);
+#pragma unroll
+            for (int k = 0; k < N; k++) logits[k] = dot_row(vector, c[k]);
+            float logit = sum_over_warp(logits);
+            bool alive = lane_number() < N && mine != DRAW_NONE;
+            float factor = coefficient(at, sums, logit, alive, base + k0 + lane_number() < positive_count);
+#pragma unroll
+            for (int k = 0; k < N; k++) {
+                float f = __shfl_sync(ALL_LANES, factor, k);
+                if (id[k] == DRAW_NONE) continue;
+                fma_row(moved, f, c[k]);
+                add_to_row<F, VEC, ON_HOST>(scale_row(f, vector), c[k], job.context, id[k], job.quads, at.context_key, sums);
+            }
+        }
+    }
+    move_rows<F, VEC, ON_HOST>(job, words, moved, at.target_key, sums);
+}
+
+template <class F, int VEC, bool ON_HOST> __global__ void __launch_bounds__(WARPS * 32) subwords_kernel(const hogwild_job job) {
+    __shared__ windows pieces[WARPS];
+    __shared__ uint32_t middles[WARPS];
+    windows &p = pieces[threadIdx.x / 32];
+    uint32_t *middle = &middles[threadIdx.x / 32];
+    const bool by_window = job.source.subwords.by_window;
+    hogwild_sums sums = {};
+    each_position<F>(job, p, [&](const position &at) {
+        if (lane_number() == 0) *middle = at.middle;
+        __syncwarp();
+        const word_list words = by_window ? list_of(job, p.targets, at.targets) : list_of(job, middle, 1);
+        uint32_t positives = example_shared_positives(&job.source, at.targets);
+        sums.examples++;
+        sums.pairs += positives;
+        if (at.sampled) sums.sampled_examples++, sums.sampled_pairs += positives;
+        train_shared<F, VEC, ON_HOST>(job, at, words, by_window ? middle : p.targets, positives, sums);
+        __syncwarp();
+    });
+    give_sums(job.totals, &sums);
+}
+
+template <class F> window_function *kernel_for(uint32_t quads, bool on_host) {
+    constexpr bool FEW = F::QUADS > 1; /* fewer kernels: those for rows on the host do the others' work, too */
+    if (quads <= 32) return on_host ? subwords_kernel<F, 1, true> : subwords_kernel<F, 1, false>;
+    if (quads <= 64) return FEW || on_host ? subwords_kernel<F, 2, true> : subwords_kernel<F, 2, FEW>;
+    return FEW || on_host ? subwords_kernel<F, 4, true> : subwords_kernel<F, 4, FEW>;
+}
+
+} // namespace
+
+int hogwild_subwords_can(const struct hogwild_job *job) {
+    return job->source.subwords.starts && hogwild_windows_can(job);
+}
+
+int hogwild_subwords_launch(struct hogwild_job *job, uint64_t warps, int processors, cudaStream_t stream) {
+    auto choose = job->halves ? kernel_for<bfloat16_rows> : kernel_for<float32_rows>;
+    return launch_windows(choose(job->quads, job->on_host), job, warps, processors, stream);
+}
