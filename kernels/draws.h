@@ -8,7 +8,8 @@
  *   WINDOW          corpus position / 4         0; word = position % 4
  *   TARGET          list                        0
  *   POSITIVE        example                     slot / 2
- *   NEGATIVE        example                     slot / 2 + attempt << 20; two words a slot
+ *   NEGATIVE        example (per_batch: the     slot / 2 + attempt << 20; two words a slot
+ *                   batch's first place)
  *   SHUFFLE         (keys of a permutation)     what it permutes
  *   ITEMS           sentence                    (keys of the permutation of its items)
  *   HELD_OUT        example / 4                 0; epoch 0 always, so that an example stays held out
