@@ -112,6 +112,13 @@ struct batch_request {
                                           * not need. NULL: not known */
 };
 
+/* The negatives that all examples of a batch share (example_source.per_batch). */
+struct shared_negatives {
+    uint32_t count; /* so many contexts has the first block, which has no target and no positive; 0: none are shared. All other
+                     * blocks have one target and one context, their positive */
+    int masked;     /* 1: an example's sum leaves out those that are its own positive */
+};
+
 /* A batch as plain arrays, in example order: as make_batch() built it, or as a caller gives it to set_batch(). */
 struct batch_view {
     uint64_t blocks;
@@ -120,6 +127,7 @@ struct batch_view {
     const uint32_t *positives;      /* [blocks] P: so many first contexts of the block are positive */
     const uint32_t *target_ids, *context_ids;
     struct example_pool pool;
+    struct shared_negatives shared;
 };
 
 /* How a step treats a batch. */

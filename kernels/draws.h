@@ -8,14 +8,14 @@
  *   WINDOW          corpus position / 4         0; word = position % 4
  *   TARGET          list                        0
  *   POSITIVE        example                     slot / 2
- *   NEGATIVE        example                     slot / 2 + attempt << 20; two words a slot
+ *   NEGATIVE        example (per_batch: the     slot / 2 + attempt << 20; two words a slot
+ *                   batch's first place)
  *   SHUFFLE         (keys of a permutation)     what it permutes
  *   ITEMS           sentence                    (keys of the permutation of its items)
  *   HELD_OUT        example / 4                 0; epoch 0 always, so that an example stays held out
  *                   list                        epoch 1: how many of its items are held out (0), and which (1)
  *   INIT_*          row                         column / 4
  *   WALK            walk                        a running number (walks.h)
- *   ROUND_*         global step                 which eight columns (rounding.h); in the place of the epoch stands the row
  *   TUNE            trial                       key; epoch counts the attempts at a new trial
  */
 #ifndef SPTX_DRAWS_H
@@ -36,7 +36,7 @@ enum draw_purpose {
     DRAW_INIT_CONTEXT,
     DRAW_GENERATE, /* synthetic corpora */
     DRAW_WALK,
-    DRAW_ROUND_WEIGHTS, /* of a step, or of an update by id */
+    DRAW_ROUND_WEIGHTS, /* no draw: rounding.h mixes its bits from these three; of a step, or of an update by id */
     DRAW_ROUND_STATE,
     DRAW_ROUND_STORE,   /* of rows that a caller stores by id */
     DRAW_TUNE           /* keys that a trial of tune tries */

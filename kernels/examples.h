@@ -10,7 +10,7 @@
 
 #include <stddef.h>
 
-enum example_mode { EXAMPLE_WINDOW, EXAMPLE_LIST, EXAMPLE_ADJACENCY };
+enum example_mode { EXAMPLE_WINDOW, EXAMPLE_LIST, EXAMPLE_ADJACENCY, EXAMPLE_ITEM };
 enum noise_distribution { NOISE_UNIGRAM, NOISE_UNIFORM, NOISE_LOG_UNIFORM };
 
 /* Counts of what examples are made of. */
@@ -69,6 +69,11 @@ FN int row_has_bit(const uint32_t *bits, uint32_t row) {
  *   LIST        a list; targets_all: a position          a drawn item;         from the list's other items
  *               of a list                                the item there
  *   ADJACENCY   a line, or a list that has a row         the line's first id   from the line's other ids
+ *   ITEM        a position of such a line but the first  the line's first id   the id there
+ *
+ * With per_batch, examples have no negatives of their own: a batch has one block more, in front of all others, without a target and
+ * without a positive, whose contexts are the negatives of every example. Examples then have one target and one positive each
+ * (ITEM).
  *
  * The functions below define windows, positives, pools, negatives, shuffling and what is held out, each beside its comment.
  */
@@ -92,7 +97,7 @@ struct example_source {
     struct example_pool pool;
     uint32_t pooled; /* lists and lines: rows of a pool at most; 0: no bound */
     uint32_t negatives;
-    int per_pair, exclude, distinct;
+    int per_pair, per_batch, exclude, distinct; /* per_batch: of ITEM alone */
     enum noise_distribution noise;
     const struct alias *alias; /* for NOISE_UNIGRAM: [rows], where the last `target_only` are unused */
     double log2_rows;          /* for NOISE_LOG_UNIFORM: the logarithm of the rows that are drawn from */
@@ -109,7 +114,7 @@ struct example_source {
 
 /* Returns 1 where examples are corpus positions; otherwise they are sentences, lists or lines. */
 FN int example_is_position(const struct example_source *s) {
-    return s->mode == EXAMPLE_WINDOW || (s->mode == EXAMPLE_LIST && s->targets_all);
+    return s->mode == EXAMPLE_WINDOW || s->mode == EXAMPLE_ITEM || (s->mode == EXAMPLE_LIST && s->targets_all);
 }
 
 FN uint64_t example_count(const struct example_source *s) {
@@ -190,7 +195,7 @@ FN struct example_source example_of_walks(const struct example_source *s, struct
 /* ---- lists and lines ----
  *
  * A list or line of m items makes one example with one target, or (LIST with targets_all) one a position. With per_pair it has
- * `negatives` negatives for each positive.
+ * `negatives` negatives for each positive. A line of ITEM makes an example of each of its m - 1 other ids, its only positive.
  *
  * Positives of the m - 1 others:
  *
@@ -217,6 +222,7 @@ FN struct example_source example_of_walks(const struct example_source *s, struct
 
 struct example_row {
     uint64_t start, count, target; /* items[target] is the target, all other items are the others */
+    uint64_t item;                 /* ITEM: the positive's place among the others */
     uint64_t wanted, negatives;    /* positives, and slots of negatives; wanted 0: the row makes no example */
     uint64_t targets, pooled;      /* target rows: those of the pool, and in front of them the row's own where there is one more */
     int replacement, split;        /* split: 1: a drawn order of the others splits them into positives and pool */
@@ -224,6 +230,7 @@ struct example_row {
 
 /* Returns the positives of a row with so many others. */
 FN uint64_t example_wanted(const struct example_source *s, uint64_t others) {
+    if (s->mode == EXAMPLE_ITEM) return 1;
     if (s->positives) return s->positives;
     return s->pool.on ? others - others / 2 : others;
 }
@@ -233,12 +240,12 @@ FN void example_row_sizes(const struct example_source *s, struct example_row *ro
     uint64_t others = row->count ? row->count - 1 : 0;
     row->wanted = example_wanted(s, others);
     row->replacement = s->replacement || others < row->wanted;
-    row->split = s->pool.on && !row->replacement;
+    row->split = s->pool.on && !row->replacement && s->mode != EXAMPLE_ITEM;
     row->pooled = row->split ? others - row->wanted : 0;
     if (s->pooled && row->pooled > s->pooled) row->pooled = s->pooled;
     row->targets = row->pooled + (s->pool.own > 0 || !row->pooled);
     if (!others || (others < row->wanted && !s->short_repeat)) row->wanted = 0;
-    row->negatives = s->per_pair ? row->wanted * s->negatives : s->negatives;
+    row->negatives = s->per_batch ? 0 : s->per_pair ? row->wanted * s->negatives : s->negatives;
 }
 
 /* Returns 1 where a block can hold the row: half the number of a slot has 20 bits of the counter. */
@@ -260,6 +267,8 @@ FN struct example_row example_row(const struct example_source *s, uint64_t numbe
                          ? example - row.start
                          : draw_below(draw_pair(draw_at(s->seed, DRAW_TARGET, example, epoch, 0), 0), row.count);
     example_row_sizes(s, &row);
+    row.item = example - row.start - 1;
+    if (s->mode == EXAMPLE_ITEM && example == row.start) row.wanted = row.negatives = 0;
     return row;
 }
 
@@ -305,6 +314,10 @@ FN void example_positives(const struct example_source *s, const struct example_r
                           uint32_t epoch, uint32_t *contexts) {
     uint32_t wanted = (uint32_t)row->wanted;
     struct draw4 drawn;
+    if (s->mode == EXAMPLE_ITEM) {
+        contexts[0] = example_other(s, row, row->item);
+        return;
+    }
     if (s->positives == 0) {
         for (uint32_t i = 0; i < wanted; i++) contexts[i] = example_other(s, row, i);
         return;
@@ -323,7 +336,16 @@ FN void example_positives(const struct example_source *s, const struct example_r
  * Slot s at attempt a takes half s % 2 of the draw with index s / 2 + (a << 20). A draw that is excluded, or (distinct) that
  * an earlier slot of the block has taken, goes to the next attempt; after DRAW_ATTEMPTS the slot is left out. Excluded are, with
  * `exclude`, all targets and positives of the block; of a window its positives alone.
+ *
+ * With per_batch the slots are those of the block in front, and in the place of the example stands the first place of the batch in
+ * its epoch. They are no example's own: with `exclude`, a step leaves those that are an example's positive out of that example's
+ * sum.
  */
+
+/* Returns how many negatives the examples of a batch share. */
+FN uint32_t example_shared(const struct example_source *s) {
+    return s->per_batch ? s->negatives : 0;
+}
 
 /* Makes the draws of a slot and of its neighbour, at an attempt. */
 FN struct draw4 example_negative_draws(const struct example_source *s, uint32_t epoch, uint64_t example, uint32_t slot,
@@ -372,7 +394,7 @@ FN int example_excludes(const struct example_own *own, uint32_t id) {
 
 #define EXAMPLE_MOST_PADDED ((uint64_t)1 << 19) /* terms of a batch of windows up to which padding pays: half of them are empty */
 
-/* Returns bounds for one example. */
+/* Returns bounds for one example, without what a batch shares. */
 FN struct example_sizes example_most(const struct example_source *s) {
     struct example_sizes most;
     uint64_t negatives = s->negatives, positives;
@@ -393,14 +415,14 @@ FN struct example_sizes example_most(const struct example_source *s) {
         positives = example_wanted(s, s->longest ? s->longest - 1 : 0);
         most.blocks = 1;
         most.targets = row.targets;
-        most.contexts = most.terms = positives + (s->per_pair ? positives * negatives : negatives);
+        most.contexts = most.terms = positives + (s->per_batch ? 0 : s->per_pair ? positives * negatives : negatives);
     }
     return most;
 }
 
 /* Returns 1 where every block has one target. */
 FN int example_one_target(const struct example_source *s) {
-    return s->mode == EXAMPLE_WINDOW ? s->per_pair && !s->pool.on : !s->pool.on;
+    return s->mode == EXAMPLE_WINDOW ? s->per_pair && !s->pool.on : !s->pool.on && !s->per_batch;
 }
 
 /* Returns 1 with *most, bounds for `count` examples, where these are near to what a batch really makes: a stage on a
@@ -413,9 +435,9 @@ FN int example_bound(const struct example_source *s, uint64_t count, struct exam
     if (s->subwords.starts) return 0;
     if (!window && (s->pool.on || !s->positives || one.contexts - s->positives > EXAMPLE_MOST_NEGATIVES)) return 0;
     if (!count || one.terms > limit / whole || one.contexts > limit / whole) return 0;
-    most->blocks = one.blocks * count;
+    most->blocks = one.blocks * count + s->per_batch;
     most->targets = one.targets * count;
-    most->contexts = one.contexts * count;
+    most->contexts = one.contexts * count + example_shared(s);
     most->terms = one.terms * count;
     return 1;
 }

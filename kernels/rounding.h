@@ -2,14 +2,17 @@
  * fraction. All arithmetic is float32; a value becomes a bfloat16 only when it is written to a table.
  *
  * Rounding to nearest would lose every change below 1/512 of a value. So writing rounds stochastically: up or down with the
- * chances that make the mean right, by 16 random bits that are added below the bits that are kept. These bits are draws like all
- * others (draws.h), so that threads, depth, ranks, a kill and a resume change no byte.
+ * chances that make the mean right, by 16 random bits that are added below the bits that are kept. These bits are the same for the
+ * same place, so that threads, depth, ranks, a kill and a resume change no byte.
  *
- *   draw     (seed, ROUND_*), counted by (global step, row, index); index = column / 8 | slot << 16 | table << 24
- *   columns   0        1        2        3        4        5        6        7     of a group; column is that of the whole row
- *   bits     [word 0 low, high | word 1 low, high | word 2 low, high | word 3 low, high]
+ *   key of a step   a mix of (seed, ROUND_* of draws.h, table, global step)
+ *   key of a row    a mix of that and the row
+ *   words           four of a mix of that and an index: column / 8 | slot << 16, where column is that of the whole row
+ *   columns          0        1        2        3        4        5        6        7     of a group of eight
+ *   bits            [word 0 low, high | word 1 low, high | word 2 low, high | word 3 low, high]
  *
- * Lock-free training promises no bytes, and there a cheaper mix takes the place of Philox.
+ * Philox (draws.h) would do as well. The mix obeys the same laws as far as they matter here (tests/unit/kernels/test_rounding.c)
+ * with half of the instructions, and rounding is a third of what a step of bfloat16 rows makes a GPU do.
  */
 #ifndef SPTX_ROUNDING_H
 #define SPTX_ROUNDING_H
@@ -18,9 +21,9 @@
 
 #include <string.h>
 
-enum { ROUND_GROUP = 8 }; /* columns of a draw, and of 16 bytes */
+enum { ROUND_GROUP = 8 }; /* columns whose bits are made together, and of 16 bytes */
 
-/* The part of a draw that is the same for all rows of a table. */
+/* What the bits of all rows of a table have in common. */
 struct rounding {
     uint32_t seed;
     uint32_t table;  /* 0: targets, or a table by itself; 1: contexts */
@@ -64,27 +67,7 @@ FN uint16_t bfloat16_nearest(float x) {
     return bfloat16_round(x, 0x7FFFu + (bits >> 16 & 1));
 }
 
-/* ---- draws ---- */
-
-FN uint32_t round_index(const struct rounding *r, uint32_t column, uint32_t slot) {
-    return (r->column + column) / ROUND_GROUP | slot << 16 | r->table << 24;
-}
-
-/* Draws the bits of the eight columns of which `column`, counted from this process's first one, is the first. `purpose` is
- * DRAW_ROUND_WEIGHTS (slot 0), DRAW_ROUND_STATE or DRAW_ROUND_STORE (slot 0). */
-FN struct draw4 round_draw(const struct rounding *r, uint32_t purpose, uint64_t global_step, uint32_t row, uint32_t column,
-                           uint32_t slot) {
-    return draw_at(r->seed, purpose, global_step, row, round_index(r, column, slot));
-}
-
-/* Returns the 16 bits of column `column` % 8 of a draw. */
-FN uint32_t round_bits(struct draw4 drawn, uint32_t column) {
-    uint32_t pair = column % ROUND_GROUP / 2, low = pair & 1 ? drawn.word[1] : drawn.word[0],
-             high = pair & 1 ? drawn.word[3] : drawn.word[2], word = pair & 2 ? high : low;
-    return column & 1 ? word >> 16 : word & 0xFFFFu;
-}
-
-/* ---- cheaper bits, for lock-free training ---- */
+/* ---- bits ---- */
 
 FN uint32_t round_mix(uint32_t x) {
     x ^= x >> 16;
@@ -103,11 +86,44 @@ FN uint32_t round_row_key(uint32_t step_key, uint32_t row) {
     return round_mix(step_key ^ row);
 }
 
-#define ROUND_PAIR_STEP 0x9E3779B9u
+/* Returns a second word of random bits, made of a first one by less work; several by different odd factors. */
+FN uint32_t round_more(uint32_t word, uint32_t factor) {
+    word *= factor;
+    return word ^ word >> 16;
+}
+
+#define ROUND_STEP   0x9E3779B9u /* between the mixes of neighbours */
+#define ROUND_SECOND 0x85EBCA77u
+#define ROUND_THIRD  0xC2B2AE3Du
+#define ROUND_FOURTH 0x27D4EB2Fu
+
+/* Returns the index of the eight columns of which `column`, counted from this process's first one, is the first. */
+FN uint32_t round_index(const struct rounding *r, uint32_t column, uint32_t slot) {
+    return (r->column + column) / ROUND_GROUP | slot << 16;
+}
+
+/* Returns the words of eight columns of a row with that key. */
+FN struct draw4 round_words(uint32_t row_key, uint32_t index) {
+    struct draw4 words;
+    words.word[0] = round_mix(row_key + index * ROUND_STEP);
+    words.word[1] = round_more(words.word[0], ROUND_SECOND);
+    words.word[2] = round_more(words.word[0], ROUND_THIRD);
+    words.word[3] = round_more(words.word[0], ROUND_FOURTH);
+    return words;
+}
+
+/* Returns the 16 bits of column `column` % 8 of such words. */
+FN uint32_t round_bits(struct draw4 words, uint32_t column) {
+    uint32_t pair = column % ROUND_GROUP / 2, low = pair & 1 ? words.word[1] : words.word[0],
+             high = pair & 1 ? words.word[3] : words.word[2], word = pair & 2 ? high : low;
+    return column & 1 ? word >> 16 : word & 0xFFFFu;
+}
+
+/* ---- bits for lock-free training, which has two or four columns at hand ---- */
 
 /* Returns the bits of columns 2 x pair (the lower half) and 2 x pair + 1 of a row with that key. */
 FN uint32_t round_pair(uint32_t row_key, uint32_t pair) {
-    uint32_t x = row_key + pair * ROUND_PAIR_STEP;
+    uint32_t x = row_key + pair * ROUND_STEP;
     x ^= x >> 15;
     x *= 0x2C1B3C6Du;
     x ^= x >> 12;

@@ -71,7 +71,7 @@ int cpu_index_batch(struct cpu_stage *stage) {
         mem_grow(&stage->context_block, &stage->context_block_capacity, b->contexts, sizeof(uint64_t),
                  "a batch's contexts"))
         return -1;
-    stage->result = (struct step_result){.words = stage->words, .examples = b->count};
+    stage->result = (struct step_result){.words = stage->words, .examples = b->count - (stage->shared.count > 0)};
     b->logits = 0;
     for (uint64_t i = 0; i < b->count; i++) {
         const struct cpu_block *block = &b->block[i];
@@ -82,7 +82,7 @@ int cpu_index_batch(struct cpu_stage *stage) {
         for (uint32_t t = 0; t < block->t; t++) stage->target_block[block->targets + t] = i;
         for (uint32_t c = 0; c < block->c; c++) stage->context_block[block->contexts + c] = i;
     }
-    stage->result.terms = b->logits;
+    stage->result.terms = b->logits + stage->result.examples * stage->shared.count;
     if (b->targets > UINT32_MAX || b->contexts > UINT32_MAX)
         return fail("a batch of %llu targets and %llu contexts is more than 2^32; lower train.batch",
                     (unsigned long long)b->targets, (unsigned long long)b->contexts);
@@ -104,11 +104,16 @@ int cpu_make_batch(struct backend *backend, unsigned number, const struct batch_
     struct build build = {.backend = backend, .stage = stage, .request = request};
     build.chunks = (request->count + CPU_GRAIN - 1) / CPU_GRAIN;
     stage->pool = backend->source.pool;
+    stage->shared = (struct shared_negatives){0};
     stage->words = backend->source.mode == EXAMPLE_WINDOW ? request->count : 0;
     if (grow_chunks(&backend->shared, build.chunks) || cpu_reserve_batch(backend, stage)) return -1;
     build.chunk = backend->shared.chunk;
     if (pool_run(backend->pool, build_chunks, &build)) return -1;
     cpu_blocks_clear(all);
+    if (request->count) {
+        if (cpu_build_shared(&backend->source, all, request->epoch, request->first)) return -1;
+        stage->shared = (struct shared_negatives){(uint32_t)all->contexts, backend->source.exclude};
+    }
     for (uint64_t i = 0; i < build.chunks; i++) {
         struct cpu_chunk *chunk = &build.chunk[i];
         chunk->first_block = all->count;
@@ -128,6 +133,7 @@ int cpu_set_batch(struct backend *backend, unsigned number, const struct batch_v
     struct cpu_stage *stage = &backend->stage[number];
     uint64_t targets = view->target_starts[view->blocks], contexts = view->context_starts[view->blocks];
     stage->pool = view->pool;
+    stage->shared = view->shared;
     stage->words = 0;
     if (grow_blocks(&stage->all, view->blocks, targets, contexts)) return -1;
     cpu_blocks_clear(&stage->all);
@@ -164,6 +170,6 @@ int cpu_batch_view(struct backend *backend, unsigned number, struct batch_view *
     stage->target_starts[b->count] = b->targets;
     stage->context_starts[b->count] = b->contexts;
     *view = (struct batch_view){b->count,  stage->target_starts, stage->context_starts, stage->positives, b->target,
-                                b->context, stage->pool};
+                                b->context, stage->pool, stage->shared};
     return 0;
 }

@@ -3,6 +3,7 @@
  *
  *   examples  (epoch, example) -> blocks          step, update   a batch's blocks -> gradients -> new rows, exact
  *   batch     examples -> a stage's arrays        hogwild        blocks -> rows at once, lock-free
+ *   step_shared   a batch's blocks against the negatives that they share
  *   by_id     rows for a library's caller         frozen         what a batch is spared where rows are frozen
  *   estimate  all arrays by name: how large they will be, making them so, how large they are
  */
@@ -99,6 +100,10 @@ void cpu_piece_release(struct cpu_piece *piece);
 int cpu_build(const struct example_source *source, struct cpu_piece *piece, struct cpu_blocks *blocks, uint32_t epoch,
               uint64_t first, uint64_t count, int held_out);
 
+/* Appends the block of the negatives that are shared by the batch whose first place in the epoch is `first`; nothing where none
+ * are. */
+int cpu_build_shared(const struct example_source *source, struct cpu_blocks *blocks, uint32_t epoch, uint64_t first);
+
 /* ---- a batch in its stage ---- */
 
 enum {
@@ -111,6 +116,7 @@ enum {
 struct cpu_stage {
     struct cpu_blocks all;
     struct example_pool pool;
+    struct shared_negatives shared;
     uint64_t *target_starts, *context_starts; /* [blocks + 1], for batch_view */
     uint32_t *positives;
     uint64_t view_capacity;
@@ -134,10 +140,11 @@ struct cpu_shared {
     float *target_gradient;  /* [targets x span] */
     float *pooled;           /* [blocks x span]: the pooled vectors */
     double *losses;          /* [blocks] */
+    float *shared_scores, *shared_rows, *context_gradient; /* where negatives are shared: step_shared.c has their shapes */
     float *squares;          /* [2 x places of a side] where ranks share out the columns and the rule bounds a norm */
     uint64_t *keys, *spare;  /* [targets, or contexts if more] row << 32 | occurrence, for sorting; each worker has a part */
     uint64_t chunk_capacity, coefficient_capacity, gradient_capacity, pooled_capacity, loss_capacity, key_capacity,
-        spare_capacity, square_capacity;
+        spare_capacity, square_capacity, shared_score_capacity, shared_row_capacity, context_gradient_capacity;
 };
 
 /* The scratch of one worker, which grows as needed. */
@@ -162,6 +169,7 @@ struct cpu_scratch {
 struct cpu_sizes {
     struct example_sizes batch;   /* of a whole batch; zeros where it is not known before it is made */
     struct example_sizes example; /* of one example */
+    uint32_t shared;              /* negatives that a batch's examples share */
     int alike;                    /* 1: most examples are nearly as large; 0: each is as long as its list */
     uint64_t chunks;              /* of a batch */
     uint64_t piece;               /* examples that a lock-free worker builds together */
@@ -198,6 +206,7 @@ struct cpu_sizes cpu_sizes(const struct example_source *source);
 int cpu_reserve_batch(struct backend *backend, struct cpu_stage *stage);
 struct cpu_step_needs {
     uint64_t span;
+    uint32_t dim;
     struct loss_options loss;
     struct example_pool pool;
     int loss_only;
@@ -210,6 +219,11 @@ int cpu_reserve_hogwild(struct backend *backend, uint64_t span, int halves);
 FN uint64_t cpu_lock_free_span(const struct record_layout *layout) {
     return layout->halves ? (layout->span + CPU_APART - 1) / CPU_APART * CPU_APART : layout->span;
 }
+/* step_shared.c: the floats of its arrays, for so many examples and negatives at most. */
+struct cpu_shared_needs {
+    uint64_t scores, rows, context_gradient, of_worker;
+};
+struct cpu_shared_needs cpu_shared_needs(uint64_t examples, uint64_t negatives, uint32_t dim, uint64_t span);
 uint64_t cpu_allocated(struct backend *backend); /* bytes of everything but tables */
 void cpu_release_arrays(struct backend *backend);
 void cpu_estimate(const struct estimate_request *request, struct estimate *estimate);

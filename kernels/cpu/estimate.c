@@ -74,6 +74,12 @@ static struct list step_arrays(struct cpu_shared *s, const struct cpu_sizes *siz
     put(&list, &s->spare, &s->spare_capacity, sizeof *s->spare, targets > contexts ? targets : contexts);
     uint64_t most = targets > contexts ? targets : contexts;
     put(&list, &s->squares, &s->square_capacity, sizeof *s->squares, needs->norms ? 2 * most : 0);
+    struct cpu_shared_needs shared = {0};
+    if (sizes->shared && batch->targets) shared = cpu_shared_needs(batch->targets, sizes->shared, needs->dim, span);
+    put(&list, &s->shared_scores, &s->shared_score_capacity, sizeof *s->shared_scores, shared.scores);
+    put(&list, &s->shared_rows, &s->shared_row_capacity, sizeof *s->shared_rows, shared.rows);
+    put(&list, &s->context_gradient, &s->context_gradient_capacity, sizeof *s->context_gradient,
+        needs->loss_only ? 0 : shared.context_gradient);
     return list;
 }
 
@@ -96,7 +102,8 @@ static struct list worker_arrays(struct cpu_scratch *s, const struct cpu_sizes *
     put(&list, &s->gradient, &s->gradient_capacity, sizeof *s->gradient, (lock_free ? vectors + 2 : 1) * span);
     put(&list, &s->unused_slot, &s->unused_capacity, sizeof *s->unused_slot, CPU_FIELDS * span);
     put(&list, &s->wide, &s->wide_capacity, sizeof *s->wide, halves ? (t + c) * (lock_free ? 2 : 1) * span + CPU_WIDE_SPARE : 0);
-    put(&list, &s->logits, &s->logit_capacity, sizeof *s->logits, lock_free ? scores : learn ? scores + 2 * c : 0);
+    uint64_t tile = sizes->shared ? cpu_shared_needs(0, sizes->shared, (uint32_t)span, span).of_worker : 0;
+    put(&list, &s->logits, &s->logit_capacity, sizeof *s->logits, lock_free ? scores : tile ? tile : learn ? scores + 2 * c : 0);
     put_blocks(&list, &s->blocks, examples * each->blocks, examples * each->targets, examples * each->contexts);
     return list;
 }
@@ -105,6 +112,7 @@ static struct list worker_arrays(struct cpu_scratch *s, const struct cpu_sizes *
 
 struct cpu_sizes cpu_sizes(const struct example_source *source) {
     struct cpu_sizes sizes = {.example = example_most(source),
+                              .shared = example_shared(source),
                               .alike = source->mode == EXAMPLE_WINDOW ? !source->subwords.starts
                                                                       : source->positives && !source->pool.on,
                               .chunks = (source->batch + CPU_GRAIN - 1) / CPU_GRAIN,
@@ -226,6 +234,7 @@ void cpu_estimate(const struct estimate_request *request, struct estimate *estim
     struct cpu_shared shared = {.chunk_capacity = 0};
     struct cpu_scratch scratch = {.gradient_capacity = 0};
     const struct cpu_step_needs needs = {.span = request->target.layout.span,
+                                         .dim = request->target.layout.dim,
                                          .loss = request->loss,
                                          .pool = source->pool,
                                          .loss_only = request->hogwild,

@@ -103,6 +103,17 @@ static void add_negatives(const struct build *build, struct cpu_block *block, ui
     }
 }
 
+int cpu_build_shared(const struct example_source *s, struct cpu_blocks *b, uint32_t epoch, uint64_t first) {
+    struct build build = {.source = s, .blocks = b, .epoch = epoch, .before = first};
+    uint32_t shared = example_shared(s);
+    if (!shared) return 0;
+    struct cpu_block *block = begin_block(&build, first, 0, shared);
+    if (!block) return -1;
+    add_negatives(&build, block, first, 0, shared);
+    end_block(&build, block);
+    return 0;
+}
+
 /* ---- windows ---- */
 
 static void add_kept(struct cpu_piece *p, uint32_t id, uint64_t position) {

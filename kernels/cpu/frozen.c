@@ -11,6 +11,7 @@
  * Every row that changes keeps all its places and all its pairs, in their order, so its bytes are those of the whole batch. Where
  * a run grows by a tenth of its words this leaves about a fifth of the pairs. The loss is that of the pairs that stay.
  * Losses that compare a pair with others of its block, and pooled targets, need whole blocks: only the first line is theirs.
+ * Negatives that all examples share are one product with all targets: of such a batch nothing is left out.
  */
 #include "cpu.h"
 
@@ -49,7 +50,7 @@ static void leave_out(struct cpu_blocks *left, struct cpu_block block, const str
 
 int cpu_leave_out_frozen(struct cpu_stage *stage, const struct step_request *request) {
     int by_pairs = request->loss.kind == LOSS_LOGISTIC && !stage->pool.on;
-    if (!request->target->spec.frozen && !request->context->spec.frozen) return 0;
+    if (stage->shared.count || (!request->target->spec.frozen && !request->context->spec.frozen)) return 0;
     uint64_t examples = stage->result.examples, blocks = stage->all.count;
     cpu_blocks_clear(&stage->all);
     for (uint64_t i = 0; i < blocks; i++) leave_out(&stage->all, stage->all.block[i], request, by_pairs);

@@ -80,9 +80,14 @@ static void dots(const float *const *t, uint32_t nt, const float *const *c, uint
  * latency. */
 enum { VECTORS = CPU_PANEL / LANES, PRODUCTS = 8 / VECTORS };
 
-INLINE void products_tile(const float *const *q, const int nq, const float *panel, uint32_t dim, float *out,
-                          uint64_t stride) {
+INLINE void products_tile(const float *const *q, const int nq, const float *panel, uint32_t dim, float *out, uint64_t stride,
+                          const int add) {
     vec sum[PRODUCTS][VECTORS] = {{{0}}};
+#pragma GCC unroll 8
+    for (int i = 0; i < nq; i++)
+#pragma GCC unroll 8
+        for (int v = 0; v < VECTORS; v++)
+            if (add) sum[i][v] = load(out + (uint64_t)i * stride + v * LANES);
     for (uint32_t j = 0; j < dim; j++, panel += CPU_PANEL) {
         vec column[VECTORS];
 #pragma GCC unroll 8
@@ -98,11 +103,16 @@ INLINE void products_tile(const float *const *q, const int nq, const float *pane
         for (int v = 0; v < VECTORS; v++) store(out + (uint64_t)i * stride + v * LANES, sum[i][v]);
 }
 
-static void products(const float *const *q, uint32_t nq, const float *panel, uint32_t dim, float *out,
-                     uint64_t stride) {
+INLINE void products_of_all(const float *const *q, uint32_t nq, const float *panel, uint32_t dim, float *out, uint64_t stride,
+                            const int add) {
     uint32_t i = 0;
-    for (; i + PRODUCTS <= nq; i += PRODUCTS) products_tile(q + i, PRODUCTS, panel, dim, out + i * stride, stride);
-    for (; i < nq; i++) products_tile(q + i, 1, panel, dim, out + i * stride, stride);
+    for (; i + PRODUCTS <= nq; i += PRODUCTS) products_tile(q + i, PRODUCTS, panel, dim, out + i * stride, stride, add);
+    for (; i < nq; i++) products_tile(q + i, 1, panel, dim, out + i * stride, stride, add);
+}
+
+static void products(const float *const *q, uint32_t nq, const float *panel, uint32_t dim, float *out, uint64_t stride, int add) {
+    if (add) products_of_all(q, nq, panel, dim, out, stride, 1);
+    else products_of_all(q, nq, panel, dim, out, stride, 0);
 }
 
 static void coefficients(float *logits, uint32_t t_count, uint32_t c_count, uint32_t positives, float scale) {
@@ -320,6 +330,7 @@ const struct cpu_rows JOIN(cpu_rows_, CPU_LEVEL) = {
     .coefficients = coefficients,
     .loss = loss,
     .learn = learn,
+    .learn_shared = learn_shared,
     .squares = squares,
     .scale = scale_scores,
     .combine = combine,

@@ -35,9 +35,10 @@ struct cpu_rows {
     void (*dots)(const float *const *targets, uint32_t t_count, const float *const *contexts, uint32_t c_count, uint32_t dim,
                  float *logits, uint64_t stride);
 
-    /* out[q x stride + r] = dot(queries[q], row r of the panel), over columns in order. */
-    void (*products)(const float *const *queries, uint32_t q_count, const float *panel, uint32_t dim, float *out,
-                     uint64_t stride);
+    /* out[q x stride + r] = dot(queries[q], row r of the panel), over columns in order; add: the sum goes on from what stands
+     * there. */
+    void (*products)(const float *const *queries, uint32_t q_count, const float *panel, uint32_t dim, float *out, uint64_t stride,
+                     int add);
 
     /* logits[t_count x c_count] -> scale x (sigmoid(logit) - y), y = 1 for the first `positives` of each row. */
     void (*coefficients)(float *logits, uint32_t t_count, uint32_t c_count, uint32_t positives, float scale);
@@ -49,6 +50,11 @@ struct cpu_rows {
      * summed. `spare`: [2 x c_count]. */
     double (*learn)(const struct loss_options *loss, float *scores, uint32_t t_count, uint32_t c_count, uint32_t positives,
                     float scale, float *spare);
+
+    /* Computes the softmax of losses.h of one target whose negatives are shared: *positive and scores[count] become scale x
+     * their coefficients. Negatives whose id is `own` have none and stand in no sum. Returns the loss. */
+    double (*learn_shared)(const struct loss_options *loss, float *positive, float *scores, const uint32_t *ids, uint32_t count,
+                           uint32_t own, float scale);
 
     /* squares[i] = dot(rows[i], rows[i]) */
     void (*squares)(const float *const *rows, uint64_t count, uint32_t dim, float *squares);

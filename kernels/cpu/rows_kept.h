@@ -1,6 +1,6 @@
 /* rows_kept: fields of bfloat16 (kernels/rounding.h). It is a part of rows.c, which is compiled once a level, and the
  * only place of the CPU backend that knows how such a field is read and written. Loops are plain C, for the compiler to
- * make vectors of; bits of a draw lie in memory in the order of its columns, on processors that store the lower byte
+ * make vectors of; bits lie in memory in the order of their columns, on processors that store the lower byte
  * first.
  */
 #ifndef SPTX_CPU_ROWS_KEPT_H
@@ -8,7 +8,7 @@
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the lower half of a word is the first column's");
 
-enum { DRAWN = 16, DRAWN_COLUMNS = DRAWN * ROUND_GROUP }; /* groups of columns whose bits are drawn at once */
+enum { DRAWN = 16, DRAWN_COLUMNS = DRAWN * ROUND_GROUP }; /* groups of columns whose bits are made at once */
 
 static void widen(const uint16_t *restrict kept, uint32_t columns, float *restrict out) {
     for (uint32_t j = 0; j < columns; j++) out[j] = bfloat16_value(kept[j]);
@@ -16,27 +16,12 @@ static void widen(const uint16_t *restrict kept, uint32_t columns, float *restri
 
 /* ---- bits ---- */
 
-INLINE uint32_t high_of(uint32_t a, uint32_t b) {
-    return (uint32_t)((uint64_t)a * b >> 32);
-}
-
-/* Philox4x32-10 of DRAWN counters that differ in their last word: the same as draw_at(). The loops over counters must
- * not be unrolled before the compiler looks for vectors in them. */
-INLINE void philox(const struct cpu_draws *of, uint32_t index, uint32_t *restrict words) {
-    uint32_t a[DRAWN], b[DRAWN], c[DRAWN], d[DRAWN], key0 = of->of->seed, key1 = of->purpose;
-    uint32_t low = (uint32_t)of->global_step, high = (uint32_t)(of->global_step >> 32);
-    _Pragma("GCC unroll 1") for (uint32_t i = 0; i < DRAWN; i++) a[i] = low, b[i] = high, c[i] = of->row,
-                                                                 d[i] = index + i;
-    for (int round = 0; round < 10; round++, key0 += PHILOX_W32_0, key1 += PHILOX_W32_1) {
-        _Pragma("GCC unroll 1") for (uint32_t i = 0; i < DRAWN; i++) {
-            uint32_t next_a = high_of(c[i], PHILOX_M4x32_1) ^ b[i] ^ key0,
-                     next_c = high_of(a[i], PHILOX_M4x32_0) ^ d[i] ^ key1;
-            b[i] = c[i] * PHILOX_M4x32_1, d[i] = a[i] * PHILOX_M4x32_0;
-            a[i] = next_a, c[i] = next_c;
-        }
+/* round_words() of DRAWN indices from `index` on. The loop must not be unrolled before the compiler looks for vectors in it. */
+INLINE void words_from(uint32_t row_key, uint32_t index, uint32_t *restrict words) {
+    _Pragma("GCC unroll 1") for (uint32_t i = 0; i < DRAWN; i++) {
+        struct draw4 own = round_words(row_key, index + i);
+        for (int word = 0; word < 4; word++) words[4 * i + word] = own.word[word];
     }
-    for (uint32_t i = 0; i < DRAWN; i++)
-        words[4 * i] = a[i], words[4 * i + 1] = b[i], words[4 * i + 2] = c[i], words[4 * i + 3] = d[i];
 }
 
 /* ---- writing ---- */
@@ -54,7 +39,7 @@ INLINE void round_vector(uint16_t *kept, vec values, const uint16_t *random) {
     *(vec_kept *)kept = __builtin_convertvector(bits >> 16, vec_kept);
 }
 
-/* The bits of a tile of columns, as words of draws and as columns. */
+/* The bits of a tile of columns, as words and as columns. */
 union tile_bits {
     uint32_t word[DRAWN_COLUMNS / 2];
     uint16_t column[DRAWN_COLUMNS];
@@ -62,9 +47,10 @@ union tile_bits {
 
 static void write_kept(uint16_t *kept, const float *values, uint32_t columns, const struct cpu_draws *draws) {
     union tile_bits bits;
+    uint32_t row_key = round_row_key(round_step_key(draws->of, draws->purpose, draws->global_step), draws->row);
     for (uint32_t at = 0; at < columns; at += DRAWN_COLUMNS) {
         uint32_t end = columns - at < DRAWN_COLUMNS ? columns : at + DRAWN_COLUMNS, j = at;
-        philox(draws, round_index(draws->of, at, draws->slot), bits.word);
+        words_from(row_key, round_index(draws->of, at, draws->slot), bits.word);
         for (; j + LANES <= end; j += LANES) round_vector(kept + j, load(values + j), bits.column + (j - at));
         for (; j < end; j++) kept[j] = bfloat16_round(values[j], bits.column[j - at]);
     }
@@ -113,8 +99,8 @@ INLINE void round_pairs(vec_bits *even, vec_bits *odd, vec_bits random) {
 INLINE vec_bits draw_pairs(uint32_t row_key, uint32_t first) {
     vec_bits x;
 #pragma GCC unroll 16
-    for (uint32_t i = 0; i < PAIRS; i++) x[i] = i * ROUND_PAIR_STEP;
-    x += row_key + first * ROUND_PAIR_STEP;
+    for (uint32_t i = 0; i < PAIRS; i++) x[i] = i * ROUND_STEP;
+    x += row_key + first * ROUND_STEP;
     x ^= x >> 15;
     x *= 0x2C1B3C6Du;
     x ^= x >> 12;

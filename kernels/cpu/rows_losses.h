@@ -38,18 +38,33 @@ static double learn_logistic(float *score, uint32_t positives, uint32_t negative
     return loss_of_sum(&loss);
 }
 
-/* Without negatives there is nothing to compare a positive with. */
-static double learn_softmax(const struct loss_options *o, float *score, uint32_t positives, uint32_t negatives, float inverse,
-                            float factor) {
+/* Negatives that are left out of a sum: their score is below any, and their share is none. Returns how many there are. */
+static uint32_t leave_out(float *score, const uint32_t *ids, uint32_t count, uint32_t own) {
+    uint32_t left = 0;
+    for (uint32_t i = 0; i < count; i++) left += ids[i] == own;
+    for (uint32_t i = 0; left && i < count; i++) score[i] = ids[i] == own ? -INFINITY : score[i];
+    return left;
+}
+static void clear_left_out(float *power, const uint32_t *ids, uint32_t count, uint32_t own) {
+    for (uint32_t i = 0; i < count; i++) power[i] = ids[i] == own ? 0 : power[i];
+}
+
+/* powers[slots]: the negatives' scores, of which those with the id `own` are left out; ids NULL: none is. Without negatives there
+ * is nothing to compare a positive with. */
+static double learn_softmax(const struct loss_options *o, float *score, uint32_t positives, float *powers, const uint32_t *ids,
+                            uint32_t slots, uint32_t own, float inverse, float factor) {
     struct loss_sum loss = loss_sum_of_none();
-    float *powers = score + positives, pulled = 0;
+    uint32_t left = ids ? leave_out(powers, ids, slots, own) : 0, negatives = slots - left;
+    float pulled = 0;
     if (!negatives) {
         for (uint32_t i = 0; i < positives; i++) score[i] = 0;
+        for (uint32_t i = 0; i < slots; i++) powers[i] = 0;
         return 0;
     }
-    float most = greatest(powers, negatives);
-    for (uint32_t i = 0; i < negatives; i++) powers[i] = loss_power(powers[i], most, inverse);
-    float sum = sum_of(powers, negatives), against = loss_against(o, sum, most, inverse, negatives);
+    float most = greatest(powers, slots);
+    for (uint32_t i = 0; i < slots; i++) powers[i] = loss_power(powers[i], most, inverse);
+    if (left) clear_left_out(powers, ids, slots, own);
+    float sum = sum_of(powers, slots), against = loss_against(o, sum, most, inverse, negatives);
     for (uint32_t i = 0; i < positives; i++) {
         float z = score[i] * inverse;
         if (o->negative_power > 0) loss.linear += loss_of_positive(o, z, against);
@@ -58,8 +73,15 @@ static double learn_softmax(const struct loss_options *o, float *score, uint32_t
         pulled -= score[i];
         score[i] *= factor;
     }
-    for (uint32_t i = 0; i < negatives; i++) powers[i] *= factor * loss_push(o) * pulled / sum;
+    float share = factor * loss_push(o) * pulled / sum;
+    for (uint32_t i = 0; i < slots; i++) powers[i] *= share;
     return loss_of_sum(&loss);
+}
+
+static double learn_shared(const struct loss_options *o, float *positive, float *scores, const uint32_t *ids, uint32_t count,
+                           uint32_t own, float scale) {
+    float inverse = loss_inverse_temperature(o);
+    return learn_softmax(o, positive, 1, scores, ids, count, own, inverse, scale * inverse);
 }
 
 /* spare[2 x negatives]: negatives' coefficients summed over the positives, while their scores are still needed, and
@@ -103,7 +125,7 @@ static double learn(const struct loss_options *o, float *scores, uint32_t t_coun
             loss_sum += learn_logistic(score, positives, negatives, inverse, factor);
             break;
         case LOSS_SOFTMAX:
-            loss_sum += learn_softmax(o, score, positives, negatives, inverse, factor);
+            loss_sum += learn_softmax(o, score, positives, score + positives, NULL, negatives, 0, inverse, factor);
             break;
         case LOSS_BPR:
             loss_sum += learn_bpr(score, positives, negatives, inverse, factor, spare);

@@ -134,7 +134,7 @@ static void multiply(const struct search_job *job, struct desk *desk, uint64_t q
     for (uint64_t row = 0; row < slice->count; row += CPU_PANEL) {
         uint64_t left = slice->count - row;
         fill_panel(desk->panel, slice->rows + row * dim, left < CPU_PANEL ? left : CPU_PANEL, dim);
-        job->rows->products(desk->queries, (uint32_t)queries, desk->panel, dim, desk->products + row, SLICE_ROWS);
+        job->rows->products(desk->queries, (uint32_t)queries, desk->panel, dim, desk->products + row, SLICE_ROWS, 0);
     }
 }
 

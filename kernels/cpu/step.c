@@ -1,7 +1,7 @@
 /* step: one exact step of a batch.
  *
  *   1  by block      logits from old rows, loss, coefficients; each target occurrence's gradient, from old contexts
- *                    (step_blocks.c)
+ *                    (step_blocks.c; step_shared.c, where all blocks have the same negatives)
  *   2  by context    coefficients x old targets, summed over the row's occurrences in batch order; rule, in place
  *   3  by target     the occurrences' gradients summed in batch order; rule, in place
  *
@@ -70,11 +70,20 @@ static const float *context_gradient(struct step *step, const struct cpu_named_r
     return scratch->gradient;
 }
 
-static const float *target_gradient(struct step *step, const struct cpu_named_row *row, struct cpu_scratch *scratch) {
-    const float *gradients = step->backend->shared.target_gradient;
+/* Sums the gradients of a row's places, which stand in an array. */
+static const float *sum_gradients(const struct step *step, const float *gradients, const struct cpu_named_row *row,
+                                  struct cpu_scratch *scratch) {
     if (row->places == 1) return gradients + (uint32_t)row->key[0] * step->span;
     cpu_sum_places(row, gradients, step->span, step->dim, scratch->gradient);
     return scratch->gradient;
+}
+
+static const float *shared_gradient(struct step *step, const struct cpu_named_row *row, struct cpu_scratch *scratch) {
+    return sum_gradients(step, step->backend->shared.context_gradient, row, scratch);
+}
+
+static const float *target_gradient(struct step *step, const struct cpu_named_row *row, struct cpu_scratch *scratch) {
+    return sum_gradients(step, step->backend->shared.target_gradient, row, scratch);
 }
 
 static struct cpu_row_set rows_of(const struct step *step, unsigned worker) {
@@ -150,6 +159,7 @@ static int grow_arrays(const struct step *step) {
     const struct cpu_blocks *all = &step->stage->all;
     uint64_t most = all->targets > all->contexts ? all->targets : all->contexts;
     const struct cpu_step_needs needs = {.span = step->span,
+                                         .dim = step->dim,
                                          .loss = step->request->loss,
                                          .pool = step->stage->pool,
                                          .loss_only = step->request->loss_only,
@@ -195,11 +205,12 @@ int cpu_step(struct backend *backend, unsigned number, const struct step_request
                         .dim = request->target->spec.layout.dim,
                         .span = request->target->spec.layout.span};
     if (!request->loss_only && cpu_leave_out_frozen(stage, request)) return -1;
-    const struct side contexts = {all->context, all->contexts, request->context, context_gradient},
+    int shared = stage->shared.count > 0;
+    const struct side contexts = {all->context, all->contexts, request->context, shared ? shared_gradient : context_gradient},
                       targets = {all->target, all->targets, request->target, target_gradient};
     uint64_t examples = stage->result.examples;
     step.scale = request->mean && examples ? (float)(1.0 / (double)examples) : 1.0f;
-    if (grow_arrays(&step) || cpu_pass_blocks(&step)) return -1;
+    if (grow_arrays(&step) || (shared ? cpu_pass_shared(&step) : cpu_pass_blocks(&step))) return -1;
     stage->result.loss = 0;
     for (uint64_t i = 0; i < all->count; i++) stage->result.loss += backend->shared.losses[i];
     if (request->loss_only) return 0;

@@ -37,6 +37,10 @@ FN int cpu_kept_vectors(const struct step *step) {
     return cpu_halves(step->request->target) && !step->stage->pool.on;
 }
 
+/* The first pass where negatives are shared (step_shared.c): every example's loss, its target's gradient, and the gradient of each
+ * context's place. */
+int cpu_pass_shared(struct step *step);
+
 /* Pass 1: computes every block's loss, its coefficients in the place of its logits, and the gradients of its
  * targets. */
 int cpu_pass_blocks(struct step *step);

@@ -153,12 +153,6 @@ static __device__ __forceinline__ void take_chunk_of(const struct value_view &fr
     }
 }
 
-/* How the rows of a store are rounded, where they are bfloat16. */
-struct store_rounding {
-    struct rounding table;
-    uint64_t step;
-};
-
 /* The rows of two neighbours in a list, which a warp moves at once, each in two parts, so that the link always has
  * requests waiting. NULL: that row does not move. */
 struct row_pair {
@@ -183,7 +177,7 @@ static __device__ __forceinline__ void fetch_pair(const struct row_pair &pair, u
 
 template <class F>
 static __device__ __forceinline__ void store_pair(const struct row_pair &pair, uint32_t first, uint32_t chunks,
-                                                  const struct value_view &from, const struct store_rounding &rounding) {
+                                                  const struct value_view &from, const struct rounding_keys &rounding) {
     for (uint32_t c = threadIdx.x & 31; c < chunks; c += 64) {
         float4 value[4][F::QUADS];
 #pragma unroll
@@ -192,8 +186,7 @@ static __device__ __forceinline__ void store_pair(const struct row_pair &pair, u
 #pragma unroll
         for (int i = 0; i < 4; i++)
             if (pair.row[i / 2] && c + i % 2 * 32 < chunks)
-                store_chunk(pair.row[i / 2], c + i % 2 * 32, value[i], {rounding.table, rounding.step, pair.id[i / 2]},
-                            DRAW_ROUND_STORE);
+                store_chunk(pair.row[i / 2], c + i % 2 * 32, value[i], keys_of_row(rounding, pair.id[i / 2]));
     }
 }
 
@@ -212,8 +205,8 @@ static inline bool row_halves(const struct by_id *own) {
 static inline uint32_t row_chunks(const struct by_id *own) {
     return record_quads(&own->set.table->spec.layout) / (row_halves(own) ? bfloat16_rows::QUADS : float32_rows::QUADS);
 }
-static inline struct store_rounding rounding_of_store(const struct by_id *own) {
-    return {own->set.table->spec.rounding, own->step};
+static inline struct rounding_keys rounding_of_store(const struct by_id *own) {
+    return keys_of_step(&own->set.table->spec.rounding, DRAW_ROUND_STORE, own->step);
 }
 
 /* ---- by_id_list.cu: all of it is enqueued, on `stream` where that is an argument ---- */

@@ -72,7 +72,7 @@ static __global__ void __launch_bounds__(THREADS)
 template <class F>
 static __global__ void __launch_bounds__(THREADS)
     store_claimed(struct claim_view v, struct row_part part, uint32_t chunks, struct value_view from,
-                  struct store_rounding rounding) {
+                  struct rounding_keys rounding) {
     uint32_t warp = blockIdx.x * WARPS + threadIdx.x / 32, warps = gridDim.x * WARPS;
     for (uint32_t first = warp * 2; first < v.count; first += warps * 2) {
         struct row_pair pair;

@@ -45,7 +45,7 @@ static __global__ void __launch_bounds__(THREADS)
  * row. */
 template <class F>
 static __global__ void __launch_bounds__(THREADS)
-    store_few(struct id_view ids, struct row_part part, uint32_t chunks, struct value_view from, struct store_rounding rounding) {
+    store_few(struct id_view ids, struct row_part part, uint32_t chunks, struct value_view from, struct rounding_keys rounding) {
     __shared__ uint32_t all[FEW];
     uint32_t lane = threadIdx.x & 31;
     for (uint32_t i = threadIdx.x; i < ids.count; i += THREADS) all[i] = read_id(ids, i);
@@ -104,7 +104,7 @@ static __global__ void __launch_bounds__(THREADS)
 template <class F>
 static __global__ void __launch_bounds__(THREADS)
     store_sorted(struct sorted_view v, struct row_part part, uint32_t chunks, struct value_view from,
-                 struct store_rounding rounding) {
+                 struct rounding_keys rounding) {
     uint32_t lane = threadIdx.x & 31, warps = gridDim.x * WARPS;
     for (uint32_t at = blockIdx.x * WARPS + threadIdx.x / 32; at < v.list.count; at += warps) {
         uint32_t key = v.keys[at];
@@ -114,7 +114,7 @@ static __global__ void __launch_bounds__(THREADS)
         for (uint32_t c = lane; c < chunks; c += 32) {
             float4 value[F::QUADS];
             take_chunk_of<F>(from, v.list.rows.order[at], c, value);
-            store_chunk(row, c, value, {rounding.table, rounding.step, key}, DRAW_ROUND_STORE);
+            store_chunk(row, c, value, keys_of_row(rounding, key));
         }
     }
 }

@@ -154,8 +154,7 @@ static int launch_updates(struct backend *b, struct by_id *own, const struct row
     v.quads = record_quads(layout);
     v.dim = layout->dim;
     v.span = layout->span;
-    v.rounding[SIDE_TARGET] = r->table->spec.rounding;
-    v.global_step = r->global_step;
+    v.rounding[SIDE_TARGET] = keys_of_step(&r->table->spec.rounding, DRAW_ROUND_WEIGHTS, r->global_step);
     if (gpu_grow(b, &own->partials, pieces * layout->span * sizeof(float), "a call's partial sums") ||
         cuda_prepare_rule(b, r->rule, r->lr, r->global_step, layout, stream, &v.rule))
         return -1;

@@ -118,7 +118,7 @@ __device__ __forceinline__ void add_to_row(const row<VEC> &r, const row<VEC> &ol
     for (int i = 0; i < VEC; i++) {
         uint32_t quad = i * 32 + lane_number();
         if (quad < quads)
-            gain_quad<F, ON_HOST>(weights, quad, old.v[i], r.v[i], ON_HOST && is_on_host(rows, id), round_row_key(key, id));
+            gain_quad<F, ON_HOST>(weights, quad, old.v[i], r.v[i], ON_HOST && is_on_host(rows, id), row_key(key, id));
     }
 }
 

@@ -112,7 +112,7 @@ __device__ void move_quad(const hogwild_job &job, const table_view &rows, uint32
                           uint32_t key) {
     char *state = job.adagrad ? table_slot(rows, id) : nullptr, *weights = weights_of<true>(rows, id);
     float4 old = make_float4(0, 0, 0, 0), move;
-    if (F::QUADS > 1) key = round_row_key(key, id);
+    if (F::QUADS > 1) key = row_key(key, id);
     if (F::QUADS > 1 || job.decay != 0) old = read_quad_past_cache<F>(weights, quad, true);
     if (job.decay != 0) gradient = fma4(job.decay, old, gradient);
     if (F::QUADS > 1 && job.state_halves)

@@ -66,6 +66,11 @@ __device__ __forceinline__ uint32_t place_key(uint32_t table_key, uint64_t numbe
     return round_mix(table_key + (uint32_t)number * 0x9E3779B9u);
 }
 
+/* The key of a row that a place changes. No mix is needed here: the place's key is one, and what is made of the sum is mixed again. */
+__device__ __forceinline__ uint32_t row_key(uint32_t place, uint32_t id) {
+    return place + id * 0xC2B2AE3Du;
+}
+
 /* Adds to a quad of a row. old: the quad as it was read, which is what bfloat16 is rounded from. */
 template <class F, bool ON_HOST>
 __device__ __forceinline__ void gain_quad(char *weights, uint32_t quad, float4 old, float4 gain, bool on_host, uint32_t key) {
@@ -73,7 +78,8 @@ __device__ __forceinline__ void gain_quad(char *weights, uint32_t quad, float4 o
         if (ON_HOST && on_host) add_quad_over_link(weights, quad, gain);
         else add_quad(weights, quad, gain);
     } else {
-        uint2 step = whole_step(old, gain, round_pair(key, 2 * quad), round_pair(key, 2 * quad + 1));
+        uint32_t bits = round_pair(key, quad);
+        uint2 step = whole_steps(old, gain, bits, round_more(bits, ROUND_SECOND));
         if (ON_HOST && on_host) add_halves_over_link(weights, quad, step);
         else add_halves(weights, quad, step);
     }

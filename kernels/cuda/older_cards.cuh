@@ -66,6 +66,14 @@ static __device__ __forceinline__ void add_four(float *p, float4 v) {
                  (add_each(p, v);))
 }
 
+/* Rounds two values to the nearest ones that bfloat16 has, in a word, the first in its lower half. */
+static __device__ __forceinline__ uint32_t nearest_two(float first, float second) {
+    uint32_t word;
+    NV_IF_TARGET(NV_PROVIDES_SM_80, (asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(second), "f"(first));),
+                 (word = bfloat16_nearest(first) | (uint32_t)bfloat16_nearest(second) << 16;))
+    return word;
+}
+
 /* Adds to two bfloat16 of a word, as the instruction below does: the sums are rounded to nearest. A call of its own, since kernels
  * come here from many places. */
 static __device__ __noinline__ void add_two_halves_by_comparing(uint32_t *p, uint32_t step) {
@@ -74,7 +82,7 @@ static __device__ __noinline__ void add_two_halves_by_comparing(uint32_t *p, uin
         found = seen;
         float first = __uint_as_float(found << 16) + __uint_as_float(step << 16);
         float second = __uint_as_float(found & 0xFFFF0000u) + __uint_as_float(step & 0xFFFF0000u);
-        seen = atomicCAS(p, found, bfloat16_nearest(first) | (uint32_t)bfloat16_nearest(second) << 16);
+        seen = atomicCAS(p, found, nearest_two(first, second));
     } while (seen != found);
 }
 

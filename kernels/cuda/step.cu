@@ -93,16 +93,15 @@ struct sums {
     uint32_t group; /* threads that work on a row */
 };
 
-template <bool LEARNED> struct plain_sums {
+template <class F, bool LEARNED> struct plain_sums {
     template <int G, int VEC, int ROLES> struct family {
         static struct sums get(void) {
-            return {sum_kernels_plain<float32_rows, G, VEC, LEARNED>(), G};
+            return {sum_kernels_plain<F, G, VEC, LEARNED>(), G};
         }
     };
 };
 
-/* Chooses kernels for records of any rule and width. There are few for bfloat16: those with LEARNED, which take records without
- * state as well. */
+/* Chooses kernels for records of any rule and width. */
 template <class F, bool LEARNED> static struct sums sums_of_any(uint32_t chunks) {
     constexpr int Q = F::QUADS;
     if (chunks <= 8) return {sum_kernels_any<F, 8, Q, LEARNED>(), 8};
@@ -114,11 +113,16 @@ template <class F, bool LEARNED> static struct sums sums_of_any(uint32_t chunks)
     return {sum_kernels_any<F, 32, Q, LEARNED>(), 32};
 }
 
-/* Records without state have kernels of their own: sums of windows' words were 12% slower in those of any record. */
+/* Records without state have kernels of their own: sums of windows' words were 12% slower in those of any record. Of bfloat16 there
+ * are few: those with LEARNED do all the other work. */
 template <bool LEARNED> static struct sums sums_for(const struct record_layout *layout) {
     uint32_t quads = record_quads(layout);
-    if (has_halves(layout)) return sums_of_any<bfloat16_rows, true>(quads / bfloat16_rows::QUADS);
-    if (!layout->slots) return kernels_for_narrow<plain_sums<LEARNED>::template family>(quads, 0);
+    bool halves = has_halves(layout);
+    if constexpr (!LEARNED)
+        if (halves && !layout->slots)
+            return kernels_for_narrow_halves<plain_sums<bfloat16_rows, false>::template family>(quads, 0);
+    if (halves) return sums_of_any<bfloat16_rows, true>(quads / bfloat16_rows::QUADS);
+    if (!layout->slots) return kernels_for_narrow<plain_sums<float32_rows, LEARNED>::template family>(quads, 0);
     return sums_of_any<float32_rows, LEARNED>(quads);
 }
 
@@ -240,9 +244,8 @@ static int fill_view(struct backend *b, const struct stage *stage, const struct 
     v->dim = layout->dim;
     v->span = layout->span;
     v->halves = has_halves(layout);
-    v->rounding[SIDE_TARGET] = request->target->spec.rounding;
-    v->rounding[SIDE_CONTEXT] = request->context->spec.rounding;
-    v->global_step = request->global_step;
+    v->rounding[SIDE_TARGET] = keys_of_step(&request->target->spec.rounding, DRAW_ROUND_WEIGHTS, request->global_step);
+    v->rounding[SIDE_CONTEXT] = keys_of_step(&request->context->spec.rounding, DRAW_ROUND_WEIGHTS, request->global_step);
     v->mean = request->mean;
     v->loss_only = request->loss_only;
     v->parts = 1;

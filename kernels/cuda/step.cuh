@@ -62,18 +62,17 @@ struct step_view {
     uint32_t weights_bytes, state_bytes; /* of a record, as it is stored */
     int mean, loss_only;
     bool halves;                 /* rows are bfloat16 */
-    struct rounding rounding[2]; /* by side; of bfloat16 rows */
-    uint64_t global_step;
+    struct rounding_keys rounding[2]; /* by side; of bfloat16 rows */
     struct exchange_view exchange; /* with other ranks; of one alone all zeros */
 };
 
-/* A row of a side, by which the draws that round it are named. */
+/* A row of a side, by which the bits that round it are made. */
 struct named_row {
     uint32_t id;
     int side;
 };
-static __device__ __forceinline__ struct row_rounding rounding_of(const struct step_view &v, const struct named_row &row) {
-    return {v.rounding[row.side], v.global_step, row.id};
+static __device__ __forceinline__ struct rounding_keys rounding_of(const struct step_view &v, const struct named_row &row) {
+    return keys_of_row(v.rounding[row.side], row.id);
 }
 
 static __device__ __forceinline__ char *live_row(const struct live_part &p, uint32_t id, uint32_t distinct, uint32_t cold_first) {
@@ -197,12 +196,12 @@ static __device__ __forceinline__ void write_row(const float4 (&x)[VEC], float *
 
 template <class F, int G, int VEC>
 static __device__ __forceinline__ void write_weights(const float4 (&x)[VEC], char *row, uint32_t tid, uint32_t quads,
-                                                     const struct row_rounding &rounding) {
+                                                     const struct rounding_keys &rounding) {
 #pragma unroll
     for (int i = 0; i < VEC / F::QUADS; i++) {
         float4 some[F::QUADS];
         take_chunk<F, VEC>(some, x, i);
-        if (i * G + tid < quads / F::QUADS) store_chunk(row, i * G + tid, some, rounding, DRAW_ROUND_WEIGHTS);
+        if (i * G + tid < quads / F::QUADS) store_chunk(row, i * G + tid, some, rounding);
     }
 }
 

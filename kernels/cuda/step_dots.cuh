@@ -146,7 +146,8 @@ struct meeting {
 
 /* Rows in flight, of so many quads a thread each, with the slots of as many roles. */
 template <class F> static constexpr __host__ __device__ int contexts_at_once(int group, int vec, int roles, bool one) {
-    return rows_at_once(4 * vec / F::QUADS + 4 * vec * held_roles(roles), one && group <= 32 ? REGISTERS / 2 : REGISTERS);
+    int some = F::QUADS > 1 ? REGISTERS * 5 / 12 : REGISTERS / 2; /* opened rows take more than stored ones of bfloat16 */
+    return rows_at_once(4 * vec / F::QUADS + 4 * vec * held_roles(roles), one && group <= 32 ? some : REGISTERS);
 }
 
 static __device__ __forceinline__ float coefficient_of(float logit, bool positive, float scale) {
@@ -297,7 +298,7 @@ static __device__ __forceinline__ void read_target(const struct step_view &v, ui
 /* Thread blocks of dot_one on a multiprocessor at least: where a row is updated as soon as it is read, many warps with
  * few rows each do better than few with many. */
 template <class F> static constexpr int resident_blocks(int group, int roles, int threads) {
-    return group > 32 || threads > CTA ? 1 : roles || F::QUADS > 1 ? 3 : 4;
+    return group > 32 || threads > CTA ? 1 : roles ? 3 : 4;
 }
 
 /* The share of the group that is number `part` of v.parts, of a block's contexts. */

@@ -23,7 +23,6 @@ static __device__ __forceinline__ struct rule_step row_constants(const struct ru
     return k;
 }
 
-/* Columns past the dimension stay zero, whatever a rule makes of a zero gradient. */
 static __device__ __forceinline__ void mask_columns(float4 &x, uint32_t quad, uint32_t dim) {
     if (4 * quad + 3 < dim) return;
     if (4 * quad >= dim) x.x = 0;
@@ -31,9 +30,13 @@ static __device__ __forceinline__ void mask_columns(float4 &x, uint32_t quad, ui
     if (4 * quad + 2 >= dim) x.z = 0;
     x.w = 0;
 }
-/* Returns 1 where a row's last chunk has columns past the dimension. */
-template <class F> static __device__ __forceinline__ bool is_filled(const struct step_view &v) {
-    return v.dim & (4 * F::QUADS - 1);
+/* Columns past the dimension, which a row's last chunk may have, stay zero, whatever a rule makes of a zero gradient. */
+template <class F>
+static __device__ __forceinline__ void mask_chunk(float4 *quads, uint32_t chunk, const struct step_view &v) {
+    constexpr uint32_t COLUMNS = 4 * F::QUADS;
+    if (v.dim % COLUMNS && chunk == v.dim / COLUMNS)
+#pragma unroll
+        for (int q = 0; q < F::QUADS; q++) mask_columns(quads[q], chunk * F::QUADS + q, v.dim);
 }
 
 /* ---- a record's slots in registers ---- */
@@ -125,7 +128,7 @@ static __device__ __forceinline__ void open_state(struct held_state<VEC, ROLES> 
 
 template <class F, int G, int VEC, int ROLES>
 static __device__ __forceinline__ void write_state(const struct held_state<VEC, ROLES> &held, char *state, uint32_t tid,
-                                                   const struct step_view &v, const struct row_rounding &rounding) {
+                                                   const struct step_view &v, const struct rounding_keys &rounding) {
 #pragma unroll
     for (int role = 0; role < held_roles(ROLES); role++)
 #pragma unroll
@@ -150,7 +153,7 @@ template <int ROLES> static __device__ __forceinline__ struct rule_step constant
 template <class F, int RULE, int G, int VEC, int ROLES, typename Change>
 static __device__ __forceinline__ void change_columns(struct held_state<VEC, ROLES> &held, const struct rule_step &constants,
                                                       const float4 (&g)[VEC], float4 (&w)[VEC], char *state, uint32_t tid,
-                                                      const struct step_view &v, const struct row_rounding &rounding,
+                                                      const struct step_view &v, const struct rounding_keys &rounding,
                                                       Change change) {
     constexpr int HELD = held_roles(ROLES);
     struct rule_step k = constants_of<ROLES>(constants, RULE);
@@ -173,9 +176,7 @@ static __device__ __forceinline__ void change_columns(struct held_state<VEC, ROL
                 slot[role] = (role < HELD ? &held.s[role < HELD ? role : 0][q].x : &absent[e / 4].x) + c;
             change(k, (&g[q].x)[c], &w[q].x + c, slot[0], slot[1], slot[2]);
         }
-        if (is_filled<F>(v))
-#pragma unroll
-            for (int q = 0; q < F::QUADS; q++) mask_columns(absent[q], quad_of<F, G>(i * F::QUADS + q, tid), v.dim);
+        mask_chunk<F>(absent, i * G + tid, v);
         if (third)
             store_state_chunk(state + v.rule.slot_at[THIRD], i * G + tid, absent, v.rule.halves, v.rule.slot_number[THIRD],
                               rounding);
@@ -197,17 +198,15 @@ template <class F, int G, int VEC, int ROLES>
 static __device__ __forceinline__ void change_record(struct held_state<VEC, ROLES> &held, const struct rule_step &k,
                                                      const float4 (&g)[VEC], float4 (&w)[VEC], char *weights, char *state,
                                                      uint32_t tid, const struct step_view &v, const struct named_row &row) {
-    const struct row_rounding rounding = rounding_of(v, row);
+    const struct rounding_keys rounding = rounding_of(v, row);
     open_state<F, VEC, ROLES>(held, v);
     switch (ROLES ? v.rule.rule : (int)RULE_SGD) { RULES(RULE_CASE) }
-    if (is_filled<F>(v))
 #pragma unroll
-        for (int i = 0; i < VEC; i++) {
-            uint32_t quad = quad_of<F, G>(i, tid);
-            mask_columns(w[i], quad, v.dim);
+    for (int i = 0; i < VEC; i += F::QUADS) {
+        mask_chunk<F>(&w[i], chunk_of<F, G>(i, tid), v);
 #pragma unroll
-            for (int role = 0; role < held_roles(ROLES); role++) mask_columns(held.s[role][i], quad, v.dim);
-        }
+        for (int role = 0; role < held_roles(ROLES); role++) mask_chunk<F>(&held.s[role][i], chunk_of<F, G>(i, tid), v);
+    }
     write_weights<F, G, VEC>(w, weights, tid, v.quads, rounding);
     write_state<F, G, VEC, ROLES>(held, state, tid, v, rounding);
 }

@@ -6,7 +6,7 @@
  * its weights, one quad of float32 or two of bfloat16. The state has a type of its own, which kernels are told (`halves`).
  *
  *   read_chunk, write_chunk          16 stored bytes, whatever they mean; copy_chunk does both
- *   open_chunk, close_chunk          the quads of a chunk of weights; the reverse rounds by a draw (kernels/rounding.h)
+ *   open_chunk, close_chunk          the quads of a chunk of weights; the reverse rounds (kernels/rounding.h)
  *   read_state_chunk ..              the same columns of a slot, which take 32 bytes where the weights are bfloat16 alone
  *   read_quad, write_quad            a quad of working memory
  *   read_quad_past_cache             a quad of a row that other warps may be changing, past the first cache
@@ -69,16 +69,12 @@ static __device__ __forceinline__ uint32_t round_value(float x, uint32_t random1
     if (x != x) bits |= BFLOAT16_NAN;
     return bits;
 }
-/* Rounds two values by the 16 bits for each that `bits` has. */
+/* Rounds two values by the 16 bits for each that `bits` has; and where both are below the largest that bfloat16 has. */
 static __device__ __forceinline__ uint32_t round_two(float first, float second, uint32_t bits) {
     return upper_halves(round_value(first, bits & 0xFFFFu), round_value(second, bits >> 16));
 }
-/* Rounds two values to the nearest. */
-static __device__ __forceinline__ uint32_t nearest_two(float first, float second) {
-    return bfloat16_nearest(first) | (uint32_t)bfloat16_nearest(second) << 16;
-}
-static __device__ __forceinline__ uint2 round_quad(float4 x, uint32_t first, uint32_t second) {
-    return make_uint2(round_two(x.x, x.y, first), round_two(x.z, x.w, second));
+static __device__ __forceinline__ uint32_t round_two_small(float first, float second, uint32_t bits) {
+    return upper_halves(__float_as_uint(first) + (bits & 0xFFFFu), __float_as_uint(second) + (bits >> 16));
 }
 
 /* ---- the columns of a chunk ---- */
@@ -87,9 +83,21 @@ static __device__ __forceinline__ void open_halves(float4 (&x)[2], float4 stored
     x[0] = values_of(make_uint2(__float_as_uint(stored.x), __float_as_uint(stored.y)));
     x[1] = values_of(make_uint2(__float_as_uint(stored.z), __float_as_uint(stored.w)));
 }
-static __device__ __forceinline__ float4 close_halves(const float4 (&x)[2], struct draw4 drawn) {
-    uint2 first = round_quad(x[0], drawn.word[0], drawn.word[1]), second = round_quad(x[1], drawn.word[2], drawn.word[3]);
-    return make_float4(__uint_as_float(first.x), __uint_as_float(first.y), __uint_as_float(second.x), __uint_as_float(second.y));
+static __device__ __forceinline__ float sum_of_sizes(float4 x) {
+    return (fabsf(x.x) + fabsf(x.y)) + (fabsf(x.z) + fabsf(x.w));
+}
+static __device__ __noinline__ float4 close_large_halves(float4 x, float4 y, struct draw4 bits) {
+    return make_float4(__uint_as_float(round_two(x.x, x.y, bits.word[0])), __uint_as_float(round_two(x.z, x.w, bits.word[1])),
+                       __uint_as_float(round_two(y.x, y.y, bits.word[2])), __uint_as_float(round_two(y.z, y.w, bits.word[3])));
+}
+/* Rounds eight values. One sum tells that all of them are numbers below the largest, which spares looking at each. */
+static __device__ __forceinline__ float4 close_halves(const float4 (&x)[2], struct draw4 bits) {
+    if (!(sum_of_sizes(x[0]) + sum_of_sizes(x[1]) < __uint_as_float(BFLOAT16_LARGEST)))
+        return close_large_halves(x[0], x[1], bits);
+    return make_float4(__uint_as_float(round_two_small(x[0].x, x[0].y, bits.word[0])),
+                       __uint_as_float(round_two_small(x[0].z, x[0].w, bits.word[1])),
+                       __uint_as_float(round_two_small(x[1].x, x[1].y, bits.word[2])),
+                       __uint_as_float(round_two_small(x[1].z, x[1].w, bits.word[3])));
 }
 
 static __device__ __forceinline__ void open_chunk(float4 (&x)[1], float4 stored) {
@@ -99,25 +107,31 @@ static __device__ __forceinline__ void open_chunk(float4 (&x)[2], float4 stored)
     open_halves(x, stored);
 }
 
-/* The draws that round one row's changes. */
-struct row_rounding {
-    struct rounding table;
-    uint64_t step;
-    uint32_t row;
+/* The keys of the bits that round a table's fields in a step, or one row's (kernels/rounding.h). */
+struct rounding_keys {
+    uint32_t weights, state;
+    uint32_t group; /* of eight columns of the whole row: the first one here */
 };
 
-static __device__ __forceinline__ struct draw4 chunk_draw(const struct row_rounding &r, uint32_t purpose, uint32_t chunk,
-                                                          uint32_t slot) {
-    return round_draw(&r.table, purpose, r.step, r.row, chunk * ROUND_GROUP, slot);
+/* Returns those of a step, which the host makes. `purpose`: of the bits of the weights. */
+static inline struct rounding_keys keys_of_step(const struct rounding *table, enum draw_purpose purpose, uint64_t global_step) {
+    struct rounding_keys keys;
+    keys.weights = round_step_key(table, purpose, global_step);
+    keys.state = round_step_key(table, DRAW_ROUND_STATE, global_step);
+    keys.group = round_index(table, 0, 0);
+    return keys;
+}
+static __device__ __forceinline__ struct rounding_keys keys_of_row(const struct rounding_keys &step, uint32_t row) {
+    return {round_row_key(step.weights, row), round_row_key(step.state, row), step.group};
 }
 
-static __device__ __forceinline__ void store_chunk(char *weights, uint32_t chunk, const float4 (&x)[1], const struct row_rounding &,
-                                                   uint32_t) {
+static __device__ __forceinline__ void store_chunk(char *weights, uint32_t chunk, const float4 (&x)[1],
+                                                   const struct rounding_keys &) {
     write_chunk(weights, chunk, x[0]);
 }
 static __device__ __forceinline__ void store_chunk(char *weights, uint32_t chunk, const float4 (&x)[2],
-                                                   const struct row_rounding &r, uint32_t purpose) {
-    write_chunk(weights, chunk, close_halves(x, chunk_draw(r, purpose, chunk, 0)));
+                                                   const struct rounding_keys &row) {
+    write_chunk(weights, chunk, close_halves(x, round_words(row.weights, row.group + chunk)));
 }
 
 /* ---- a slot's columns of a chunk ---- */
@@ -147,14 +161,14 @@ static __device__ __forceinline__ void open_state_chunk(float4 (&x)[2], bool hal
 }
 
 static __device__ __forceinline__ void store_state_chunk(char *slot, uint32_t chunk, const float4 (&x)[1], bool, uint32_t,
-                                                         const struct row_rounding &) {
+                                                         const struct rounding_keys &) {
     write_chunk(slot, chunk, x[0]);
 }
 static __device__ __forceinline__ void store_state_chunk(char *slot, uint32_t chunk, const float4 (&x)[2], bool halves,
-                                                         uint32_t number, const struct row_rounding &r) {
+                                                         uint32_t number, const struct rounding_keys &row) {
     float4 *to = (float4 *)state_at<bfloat16_rows>(slot, chunk, halves);
     if (halves) {
-        to[0] = close_halves(x, chunk_draw(r, DRAW_ROUND_STATE, chunk, number));
+        to[0] = close_halves(x, round_words(row.state, (row.group + chunk) | number << 16));
     } else {
         to[0] = x[0];
         to[1] = x[1];
@@ -192,12 +206,16 @@ __device__ __forceinline__ float4 read_quad_past_cache<bfloat16_rows>(const char
     return values_of(v);
 }
 
-/* Returns what to add to a quad of bfloat16 for a whole step: `old` and what it gains are rounded together to a value that bfloat16
- * has, and this is the difference. Adding the gain itself would round to nearest, and lose all that is small beside the value. */
-static __device__ __forceinline__ uint2 whole_step(float4 old, float4 gain, uint32_t first, uint32_t second) {
-    float4 sum = make_float4(old.x + gain.x, old.y + gain.y, old.z + gain.z, old.w + gain.w);
-    float4 now = values_of(round_quad(sum, first, second));
-    return make_uint2(nearest_two(now.x - old.x, now.y - old.y), nearest_two(now.z - old.z, now.w - old.w));
+/* Returns what to add to a value of bfloat16 for a whole step: `old` and what it gains are rounded together to a value that bfloat16
+ * has, and this is the difference. Adding the gain itself would round to nearest, and lose all that is small beside the value.
+ * What is no number stays none: added bits could carry a NaN into a number, and nothing here looks for one. */
+static __device__ __forceinline__ float whole_step(float old, float gain, uint32_t random16) {
+    float sum = old + gain, now = upper_value(__float_as_uint(sum) + random16);
+    return fmaf(sum, 0.0f, now - old);
+}
+static __device__ __forceinline__ uint2 whole_steps(float4 old, float4 gain, uint32_t first, uint32_t second) {
+    return make_uint2(nearest_two(whole_step(old.x, gain.x, first & 0xFFFFu), whole_step(old.y, gain.y, first >> 16)),
+                      nearest_two(whole_step(old.z, gain.z, second & 0xFFFFu), whole_step(old.w, gain.w, second >> 16)));
 }
 static __device__ __forceinline__ void add_halves(char *field, uint32_t quad, uint2 step) {
     add_four_halves((uint32_t *)field + 2 * quad, step);

@@ -27,7 +27,7 @@ enum config_mode { MODE_WINDOW, MODE_LIST, MODE_ADJACENCY, MODE_USER, MODE_CBOW,
 enum config_pooled_gradient { POOLED_MEAN, POOLED_WHOLE, POOLED_AUTO };
 enum config_targets { TARGETS_ONE, TARGETS_ALL, TARGETS_NEW, TARGETS_AUTO };
 enum config_short { SHORT_SKIP, SHORT_REPEAT, SHORT_AUTO };
-enum config_per { PER_PAIR, PER_EXAMPLE, PER_AUTO };
+enum config_per { PER_PAIR, PER_EXAMPLE, PER_BATCH, PER_AUTO };
 enum config_schedule { SCHEDULE_AUTO, SCHEDULE_LINEAR, SCHEDULE_CONSTANT, SCHEDULE_COSINE };
 enum config_update { UPDATE_AUTO, UPDATE_BATCH, UPDATE_HOGWILD };
 enum config_reduction { REDUCTION_SUM, REDUCTION_MEAN };
@@ -108,6 +108,9 @@ struct subword_form config_subwords(const struct config *config);
 
 /* 1 where a word, as the mean of its n-grams' rows, is set against the words of its window. */
 int config_predicts_window(const struct config *config);
+
+/* 1 where lists have rows of their own, and each of their items is an example. */
+int config_is_by_item(const struct config *config);
 
 /* 1 where examples are windows over sentences or walks. */
 int config_is_window(const struct config *config);

@@ -17,6 +17,10 @@ int config_predicts_window(const struct config *c) {
     return c->examples_mode == MODE_WINDOW && config_subwords(c).max;
 }
 
+int config_is_by_item(const struct config *c) {
+    return c->examples_mode == MODE_USER && c->examples_targets == TARGETS_ALL;
+}
+
 int config_is_window(const struct config *c) {
     return c->examples_mode == MODE_WINDOW || c->examples_mode == MODE_CBOW || c->examples_mode == MODE_WALK;
 }

@@ -16,6 +16,7 @@
 /* ---- "auto" ---- */
 
 enum { POOLED_ITEMS = 100 }; /* of a list's mean, as SimpleX has it */
+enum { SHARED_NEGATIVES = 8192 }; /* of a batch: by experiment, configs/README.md */
 
 static void choose(int *value, int automatic, int chosen) {
     if (*value == automatic) *value = chosen;
@@ -36,7 +37,7 @@ static int is_encoded(const struct config *c) {
 /* Lists are best told from one another by rows of their own. What has no names, or is asked for what that way has not, is
  * trained item against item. Returns 0, or -1 after fail(). */
 static int choose_mode_of_lists(struct config *c) {
-    int items = c->train_update == UPDATE_HOGWILD || c->examples_targets != TARGETS_AUTO;
+    int items = c->train_update == UPDATE_HOGWILD || (c->examples_targets != TARGETS_AUTO && c->negatives_per != PER_BATCH);
     if (!items) items = is_encoded(c);
     c->examples_mode = items ? MODE_LIST : MODE_USER;
     return items < 0 ? -1 : 0;
@@ -52,14 +53,15 @@ static int resolve_examples(struct config *c) {
     int subwords = config_subwords(c).max > 0;
     choose(&c->examples_pooled_gradient, POOLED_AUTO, c->examples_mode == MODE_CBOW || subwords ? POOLED_WHOLE : POOLED_MEAN);
     config_choose_real(&c->examples_subsample, text && window ? 1e-4 : 0);
-    choose(&c->examples_targets, TARGETS_AUTO, c->examples_mode == MODE_LIST && !text && !adjacency ? TARGETS_ALL : TARGETS_ONE);
+    int shared = c->negatives_per == PER_BATCH, each = c->examples_mode == MODE_LIST ? !text && !adjacency : user && shared;
+    choose(&c->examples_targets, TARGETS_AUTO, each ? TARGETS_ALL : TARGETS_ONE);
     choose_count(&c->examples_pooled, c->examples_own < 1 ? POOLED_ITEMS : 0);
-    choose_count(&c->examples_positives, user || c->examples_mode == MODE_ADJACENCY ? 0 : 4);
+    choose_count(&c->examples_positives, config_is_by_item(c) ? 1 : user || c->examples_mode == MODE_ADJACENCY ? 0 : 4);
     choose(&c->examples_short, SHORT_AUTO, adjacency || user ? SHORT_REPEAT : SHORT_SKIP);
     choose(&c->examples_shuffle, TRUTH_AUTO, !window);
     choose(&c->examples_shuffle_items, TRUTH_AUTO, window && !text && !format->edges);
     choose_count(&c->examples_window, walks ? 10 : 5);
-    choose_count(&c->negatives_count, user ? 1000 : walks ? 1 : config_predicts_window(c) ? 10 : 5);
+    choose_count(&c->negatives_count, shared ? SHARED_NEGATIVES : user ? 1000 : walks ? 1 : config_predicts_window(c) ? 10 : 5);
     choose(&c->negatives_law, LAW_AUTO, user ? NOISE_UNIFORM : NOISE_UNIGRAM);
     c->per_auto |= c->negatives_per == PER_AUTO;
     choose(&c->negatives_per, PER_AUTO, config_predicts_window(c) ? PER_PAIR : PER_EXAMPLE);
@@ -207,6 +209,40 @@ static int check_pools(const struct config *c) {
     return 0;
 }
 
+/* Lists each of whose items is an example. */
+static int check_by_item(const struct config *c) {
+    if (c->examples_own < 1)
+        return fail("examples.own = %g sets a mean of a list's items against its positives, and with examples.targets = all each "
+                    "item is an example by itself; set one of the two",
+                    c->examples_own);
+    if (c->examples_positives != 1 || c->examples_replacement)
+        return fail("examples.targets = all with examples.mode = user makes an example of each item, its one positive: leave "
+                    "examples.positives and examples.replacement out");
+    if (c->train_update == UPDATE_HOGWILD)
+        return fail("examples.targets = all with examples.mode = user is trained in batches; set train.update = batch");
+    return 0;
+}
+
+/* Negatives that a batch shares. */
+static int check_shared(const struct config *c) {
+    if (c->negatives_per != PER_BATCH) return 0;
+    if (c->examples_mode != MODE_USER || c->examples_targets != TARGETS_ALL)
+        return fail("negatives.per = batch works with examples.mode = user and examples.targets = all only, and they are %s and %s",
+                    config_choice_name("examples", "mode", c->examples_mode),
+                    config_choice_name("examples", "targets", c->examples_targets));
+    if (c->train_loss != LOSS_SOFTMAX)
+        return fail("negatives.per = batch works with train.loss = softmax only, and it is %s",
+                    config_choice_name("train", "loss", c->train_loss));
+    if (config_ranks(c) > 1)
+        return fail("negatives.per = batch is trained by one process, and there are %u; set negatives.per = example",
+                    config_ranks(c));
+    if (c->train_batch != COUNT_AUTO && c->negatives_count && c->train_batch > (uint64_t)INT32_MAX / c->negatives_count)
+        return fail("negatives.per = batch with train.batch = %" PRIu64 " and negatives.count = %" PRIu64
+                    " makes more than 2^31 scores a step; lower one of the two",
+                    c->train_batch, c->negatives_count);
+    return 0;
+}
+
 /* Holds the keys of draws and of targets against examples.mode. */
 static int check_draws(const struct config *c) {
     const char *mode = config_choice_name("examples", "mode", c->examples_mode);
@@ -214,10 +250,11 @@ static int check_draws(const struct config *c) {
         return fail(
             "examples.subsample = %g works with examples.mode = window and cbow only, and it is %s; set examples.subsample = 0",
             c->examples_subsample, mode);
-    if (c->examples_targets == TARGETS_ALL && c->examples_mode != MODE_LIST)
-        return fail("examples.targets = all makes each item of a list a target in turn: it works with examples.mode = list only, "
-                    "and it is %s",
+    if (c->examples_targets == TARGETS_ALL && c->examples_mode != MODE_LIST && c->examples_mode != MODE_USER)
+        return fail("examples.targets = all makes an example of each item of a list: it works with examples.mode = list and user "
+                    "only, and it is %s",
                     mode);
+    if (config_is_by_item(c) && check_by_item(c)) return -1;
     if (c->examples_targets == TARGETS_NEW && (c->train_freeze != FREEZE_KNOWN || c->examples_mode != MODE_LIST))
         return fail("examples.targets = new is for lists whose known items stay as they are: it needs examples.mode = list and "
                     "train.freeze = known, and they are %s and %s",
@@ -312,8 +349,8 @@ int config_resolve(struct config *config) {
     resolve_items(config);
     resolve_optimizer(config);
     if (config_resolve_loss(config) || resolve_run(config)) return -1;
-    if (check_format(config) || check_pools(config) || check_draws(config) || check_optimizer(config) || check_train(config) ||
-        config_check_loss(config) || check_ranks(config))
+    if (check_format(config) || check_pools(config) || check_draws(config) || check_shared(config) || check_optimizer(config) ||
+        check_train(config) || config_check_loss(config) || check_ranks(config))
         return -1;
     return warn_without_effect(config);
 }

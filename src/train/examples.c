@@ -154,7 +154,8 @@ static int check_negatives(const struct example_source *source, const struct voc
                     "; lower negatives.count or %s, or set negatives.per = example",
                     source->mode == EXAMPLE_WINDOW ? "this window" : "these positives", numbered, EXAMPLE_MOST_NEGATIVES,
                     source->mode == EXAMPLE_WINDOW ? "examples.window" : "examples.positives");
-    if (source->exclude) own = source->mode == EXAMPLE_WINDOW ? 1 : source->positives ? 1 + (uint64_t)source->positives : 2;
+    if (source->exclude)
+        own = source->mode == EXAMPLE_WINDOW || source->per_batch ? 1 : source->positives ? 1 + (uint64_t)source->positives : 2;
     if (drawable <= own)
         return fail("negatives.exclude leaves nothing to draw: negatives.law draws from %" PRIu64
                     " rows, an example has %" PRIu64 " of its own; set negatives.exclude = no",
@@ -192,7 +193,10 @@ static uint32_t share_threshold(double share) {
 }
 
 static enum example_mode mode_of(const struct config *config) {
-    return config_is_window(config) ? EXAMPLE_WINDOW : config->examples_mode == MODE_LIST ? EXAMPLE_LIST : EXAMPLE_ADJACENCY;
+    return config_is_window(config)             ? EXAMPLE_WINDOW
+           : config->examples_mode == MODE_LIST ? EXAMPLE_LIST
+           : config_is_by_item(config)          ? EXAMPLE_ITEM
+                                                : EXAMPLE_ADJACENCY;
 }
 
 static void take_keys(struct example_source *source, const struct config *config) {
@@ -211,6 +215,7 @@ static void take_keys(struct example_source *source, const struct config *config
     source->short_repeat = config->examples_short == SHORT_REPEAT;
     source->negatives = (uint32_t)config->negatives_count;
     source->per_pair = config->negatives_per == PER_PAIR;
+    source->per_batch = config->negatives_per == PER_BATCH;
     source->exclude = config->negatives_exclude;
     source->distinct = config->negatives_distinct;
     source->noise = (enum noise_distribution)config->negatives_law;

@@ -88,8 +88,9 @@ static void add_windows(const struct example_source *source, struct kept in, uin
 }
 
 static void add_rows(const struct example_source *source, uint64_t length, struct sums *sums) {
-    double times = source->mode == EXAMPLE_LIST && source->targets_all ? (double)length : 1;
-    sums->examples += times;
+    int by_item = source->mode == EXAMPLE_ITEM; /* no example is made of the first position */
+    double times = by_item ? (double)length - 1 : example_is_position(source) ? (double)length : 1;
+    sums->examples += by_item ? (double)length : times;
     struct example_row row = {.count = length};
     example_row_sizes(source, &row);
     if (!row.wanted) return;

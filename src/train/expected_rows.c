@@ -90,7 +90,7 @@ void expected_rows_init(struct expected_rows *t, const struct config *config, co
     t->ngrams_kept = kept_share_of_ngrams(t);
     fill_ngrams(&t->ngrams, t, 0);
     t->places = total(t->all.kept);
-    t->lines = source->mode == EXAMPLE_ADJACENCY ? (double)source->sentences : 0;
+    t->lines = source->mode == EXAMPLE_ADJACENCY || source->mode == EXAMPLE_ITEM ? (double)source->sentences : 0;
     fill_chances(t, config->negatives_power);
 }
 
@@ -171,7 +171,7 @@ struct batch_rows expected_rows_of_batch(const struct expected_rows *t, uint64_t
     batch.pairs = batch.blocks * e->pairs;
     batch.targets = batch.blocks * e->targets;
     batch.positives = batch.blocks * positives;
-    batch.negatives = batch.blocks * fmax(0, e->contexts - positives);
+    batch.negatives = batch.blocks * fmax(0, e->contexts - positives) + example_shared(&t->examples->source);
     batch.target_draws = window ? fmin(words, batch.targets) : batch.targets;
     batch.line_draws = batch.blocks * own_targets(t);
     batch.positive_draws = window ? fmin(words, batch.positives) : batch.positives;

@@ -53,10 +53,9 @@ static int cold_targets(const struct plan *plan) {
 
 static void print_step(const struct plan *plan, const struct config *config, int to_stdout) {
     char a[TEXT_BYTES], b[TEXT_BYTES], c[TEXT_BYTES], d[TEXT_BYTES];
-    const char *unit = config_is_window(config) ? "positions"
-                       : config->examples_mode == MODE_LIST && config->examples_targets != TARGETS_ONE
-                           ? "list positions"
-                           : config_lines(config);
+    const char *unit = config_is_window(config)                  ? "positions"
+                       : config->examples_targets != TARGETS_ONE ? "list positions"
+                                                                 : config_lines(config);
     if (config->train_update == UPDATE_HOGWILD) {
         line(to_stdout, "a step", "lock-free; %s %s are counted as one", text_of_count(a, plan->batch), unit);
         if (cold_targets(plan))

@@ -17,6 +17,8 @@ enum {
     USER_BATCH = 128,        /* lists with rows, each with all its items: steps count for more than their size, on a GPU too, */
     USER_STEPS = 32,         /* so few lists still make so many of them an epoch, */
     USER_LEAST = 16,         /* but for batches too small to be worth it */
+    SHARED_BATCH = 2048,     /* items, each an example: what they share is the larger part of a step's rows, */
+    SHARED_LEAST = 256,      /* and few items make as many steps as few lists do */
     GPU_BATCH = 16384,
     SMALLEST_BATCH = 256,
     GPU_WORK_PART = 4,        /* batches in flight may take a quarter of the budget before train.batch is halved */
@@ -111,8 +113,10 @@ static int work_is_large(const struct planning *p) {
 }
 
 static uint64_t user_batch(const struct planning *p) {
-    uint64_t batch = p->source.sentences / USER_STEPS;
-    return batch < USER_LEAST ? USER_LEAST : batch > USER_BATCH ? USER_BATCH : batch;
+    int items = p->source.mode == EXAMPLE_ITEM;
+    uint64_t batch = example_count(&p->source) / USER_STEPS, least = items ? SHARED_LEAST : USER_LEAST;
+    uint64_t most = items ? SHARED_BATCH : USER_BATCH;
+    return batch < least ? least : batch > most ? most : batch;
 }
 
 static void settle_batch(struct planning *p) {

@@ -50,16 +50,17 @@ static double dot(const double *x, const double *y, uint64_t dim) {
     return (sum[0] + sum[1]) + (sum[2] + sum[3]);
 }
 
-/* Rounds a row's bfloat16 fields by their draws. */
+/* Rounds a row's bfloat16 fields by the bits of their places. */
 static void round_row(const struct table64 *t, uint64_t row, uint64_t global_step) {
     uint32_t dim = t->layout.dim;
     for (uint32_t part = 0; part <= t->layout.slots; part++) {
         double *values = row_of(t, row) + (uint64_t)part * dim;
+        uint32_t purpose = part ? DRAW_ROUND_STATE : DRAW_ROUND_WEIGHTS;
+        uint32_t key = round_row_key(round_step_key(&t->rounding, purpose, global_step), (uint32_t)row);
         if (t->layout.field[part].type != VALUE_BFLOAT16) continue;
         for (uint32_t i = 0; i < dim; i++) {
-            struct draw4 drawn = round_draw(&t->rounding, part ? DRAW_ROUND_STATE : DRAW_ROUND_WEIGHTS, global_step, (uint32_t)row,
-                                            i / ROUND_GROUP * ROUND_GROUP, part ? part - 1 : 0);
-            values[i] = (double)bfloat16_value(bfloat16_round((float)values[i], round_bits(drawn, i)));
+            struct draw4 words = round_words(key, round_index(&t->rounding, i, part ? part - 1 : 0));
+            values[i] = (double)bfloat16_value(bfloat16_round((float)values[i], round_bits(words, i)));
         }
     }
 }

@@ -365,6 +365,49 @@ static void edges_are_read_as_their_keys_say(void **state) {
     config_release(&config);
 }
 
+/* Lists whose items are examples by themselves, as negatives of a batch need them. */
+static void auto_of_shared_negatives(void **state) {
+    static const char *const all[] = {"[negatives]\nper = batch\n", "[examples]\nmode = user\ntargets = all\n",
+                                      "[negatives]\nper = batch\n[examples]\ntargets = all\n"};
+    for (int i = 0; i < 3; i++) {
+        char text[128];
+        snprintf(text, sizeof text, "[corpus]\nformat = lists\n%s", all[i]);
+        RESOLVES(text);
+        assert_int_equal(config.examples_mode, MODE_USER);
+        assert_int_equal(config.examples_targets, TARGETS_ALL);
+        assert_int_equal(config.examples_positives, 1);
+        assert_int_equal(config.negatives_per, i == 1 ? PER_EXAMPLE : PER_BATCH);
+        assert_int_equal(config.negatives_count, i == 1 ? 1000 : 8192);
+        assert_int_equal(config.train_loss, LOSS_SOFTMAX);
+        assert_true(config_is_by_item(&config));
+        config_release(&config);
+    }
+}
+
+#define LISTS "[corpus]\nformat = lists\n"
+static void refuses_what_shares_no_negatives(void **state) {
+    static const char *const shared = "[negatives]\nper = batch\n";
+    static const struct {
+        const char *keys, *why, *is;
+    } all[] = {{"[corpus]\nformat = text\n", "negatives.per = batch", "window"},
+               {LISTS "[examples]\nmode = list\n", "negatives.per = batch", "list and all"},
+               {LISTS "[examples]\ntargets = one\nmode = user\n", "examples.targets = all", "user and one"},
+               {LISTS "[train]\nloss = bpr\n", "train.loss = softmax", "it is bpr"},
+               {LISTS "[train]\nupdate = hogwild\n[optimizer]\nrule = sgd\n[examples]\nmode = user\n", "train.update = batch",
+                "all"},
+               {LISTS "[device]\nranks = 2\n", "one process", "there are 2"},
+               {LISTS "[examples]\nown = 0.5\n", "examples.own = 0.5", "examples.targets = all"},
+               {LISTS "[examples]\npositives = 4\n", "its one positive", "examples.positives"},
+               {LISTS "[examples]\nreplacement = yes\n", "its one positive", "examples.replacement"},
+               {LISTS "[negatives]\ncount = 0\n", "train.loss = softmax", "negatives.count is 0"},
+               {LISTS "[train]\nbatch = 300000\n", "train.batch = 300000", "2^31"}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        char text[256];
+        snprintf(text, sizeof text, "%s%s", all[i].keys, shared);
+        REFUSES(text, all[i].why, all[i].is);
+    }
+}
+
 static void refuses_what_cannot_work(void **state) {
     REFUSES("[train]\nepochs = 0\n", "train.epochs = 0", "train.steps = 0");
     REFUSES("[train]\nupdate = hogwild\n[optimizer]\nrule = adam\n", "hogwild", "sgd or adagrad", "adam",
@@ -385,7 +428,7 @@ static void refuses_what_cannot_work(void **state) {
     REFUSES("[corpus]\nformat = lists\n[examples]\nown = 0.5\npositives = 4\nreplacement = yes\n", "examples.own = 0.5",
             "replacement");
     REFUSES("[corpus]\nformat = lists\n[examples]\npooled = 7\n", "examples.pooled = 7", "examples.own = 1");
-    REFUSES("[corpus]\nformat = lists\n[examples]\nmode = user\ntargets = all\n", "examples.targets = all", "it is user");
+    REFUSES("[corpus]\nformat = adjacency\n[examples]\ntargets = all\n", "examples.targets = all", "it is adjacency");
     REFUSES("[examples]\ntargets = all\n", "examples.targets = all", "it is window");
     REFUSES("[optimizer]\nnesterov = yes\n", "nesterov", "momentum");
     REFUSES("[optimizer]\nrule = adam\nbeta2 = 1\n", "beta2 = 1", "below 1");
@@ -419,6 +462,8 @@ int main(void) {
                                        TEST(checkpoint_times_are_taken_apart),
                                        TEST(auto_on_means_of_items),
                                        TEST(edges_are_read_as_their_keys_say),
-                                       TEST(refuses_what_cannot_work)};
+                                       TEST(auto_of_shared_negatives),
+        TEST(refuses_what_shares_no_negatives),
+        TEST(refuses_what_cannot_work)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -56,17 +56,25 @@ static void all_bits_have_the_exact_mean(void **state) {
     }
 }
 
-/* ---- the draws ---- */
+/* ---- the bits ---- */
 
 enum { ROWS = 1 << 12, STEPS = 1 << 6, COLUMNS = 64 };
 
 static uint32_t exact_bits(uint32_t row, uint64_t step, uint32_t column) {
     const struct rounding r = {7, 0, 0};
-    return round_bits(round_draw(&r, DRAW_ROUND_WEIGHTS, step, row, column, 0), column);
+    uint32_t key = round_row_key(round_step_key(&r, DRAW_ROUND_WEIGHTS, step), row);
+    return round_bits(round_words(key, round_index(&r, column, 0)), column);
 }
 static uint32_t cheap_bits(uint32_t row, uint64_t step, uint32_t column) {
     const struct rounding r = {7, 0, 0};
     uint32_t pair = round_pair(round_row_key(round_step_key(&r, DRAW_ROUND_WEIGHTS, step), row), column / 2);
+    return column & 1 ? pair >> 16 : pair & 0xFFFF;
+}
+/* The same, where a word and one made of it serve four columns. */
+static uint32_t quad_bits(uint32_t row, uint64_t step, uint32_t column) {
+    const struct rounding r = {7, 0, 0};
+    uint32_t pair = round_pair(round_row_key(round_step_key(&r, DRAW_ROUND_WEIGHTS, step), row), column / 4);
+    if (column & 2) pair = round_more(pair, ROUND_SECOND);
     return column & 1 ? pair >> 16 : pair & 0xFFFF;
 }
 
@@ -79,7 +87,7 @@ static double centred(uint32_t bits) {
 
 /* The means of n numbers and of n products lie within 3.5 of their deviations: sqrt(1 / 12) and 1 / 12. */
 static void check_laws(bits_at *bits) {
-    double sum = 0, by_column = 0, by_next = 0, by_row = 0, by_step = 0, n = (double)ROWS * STEPS * COLUMNS;
+    double sum = 0, by_column = 0, by_next = 0, by_fourth = 0, by_row = 0, by_step = 0, n = (double)ROWS * STEPS * COLUMNS;
     for (uint32_t row = 0; row < ROWS; row++)
         for (uint32_t step = 0; step < STEPS; step++)
             for (uint32_t column = 0; column < COLUMNS; column++) {
@@ -87,6 +95,7 @@ static void check_laws(bits_at *bits) {
                 sum += here;
                 by_column += here * centred(bits(row, step, column + 1));
                 by_next += here * centred(bits(row, step, column + 2));
+                by_fourth += here * centred(bits(row, step, column + 4));
                 by_row += here * centred(bits(row + 1, step, column));
                 by_step += here * centred(bits(row, step + 1, column));
             }
@@ -94,27 +103,39 @@ static void check_laws(bits_at *bits) {
     assert_true(fabs(sum / n) < bound * sqrt(1.0 / 12));
     assert_true(fabs(by_column / n) < bound / 12);
     assert_true(fabs(by_next / n) < bound / 12);
+    assert_true(fabs(by_fourth / n) < bound / 12);
     assert_true(fabs(by_row / n) < bound / 12);
     assert_true(fabs(by_step / n) < bound / 12);
 }
 
-static void drawn_bits_know_nothing_of_their_neighbours(void **state) {
+static void bits_know_nothing_of_their_neighbours(void **state) {
     check_laws(exact_bits);
     check_laws(cheap_bits);
+    check_laws(quad_bits);
 }
 
-/* A draw names the column of the whole row, so that ranks draw what one process would. */
-static void ranks_draw_their_own_columns(void **state) {
+/* The index names the column of the whole row, so that ranks round as one process would. */
+static void ranks_have_the_bits_of_their_own_columns(void **state) {
     const struct rounding whole = {3, 1, 0}, part = {3, 1, 16};
-    struct draw4 a = round_draw(&whole, DRAW_ROUND_STATE, 5, 9, 24, 2), b = round_draw(&part, DRAW_ROUND_STATE, 5, 9, 8, 2);
-    assert_memory_equal(&a, &b, sizeof a);
-    b = round_draw(&part, DRAW_ROUND_STATE, 5, 9, 8, 1);
-    assert_memory_not_equal(&a, &b, sizeof a);
+    assert_int_equal(round_step_key(&whole, DRAW_ROUND_STATE, 5), round_step_key(&part, DRAW_ROUND_STATE, 5));
+    assert_int_equal(round_index(&whole, 24, 2), round_index(&part, 8, 2));
+    assert_int_not_equal(round_index(&whole, 24, 2), round_index(&part, 8, 1));
 }
 
-static void bits_of_a_draw_are_its_halves_in_order(void **state) {
-    struct draw4 drawn = {{0x00010000, 0x00030002, 0x00050004, 0x00070006}};
-    for (uint32_t column = 0; column < 16; column++) assert_int_equal(round_bits(drawn, column), column % 8);
+/* No two of the keys that tell apart what is rounded are the same. */
+static void what_is_rounded_has_its_own_bits(void **state) {
+    const struct rounding targets = {3, 0, 0}, contexts = {3, 1, 0}, other = {4, 0, 0};
+    uint32_t keys[] = {round_step_key(&targets, DRAW_ROUND_WEIGHTS, 5),  round_step_key(&contexts, DRAW_ROUND_WEIGHTS, 5),
+                       round_step_key(&other, DRAW_ROUND_WEIGHTS, 5),    round_step_key(&targets, DRAW_ROUND_STATE, 5),
+                       round_step_key(&targets, DRAW_ROUND_STORE, 5),    round_step_key(&targets, DRAW_ROUND_WEIGHTS, 6),
+                       round_step_key(&targets, DRAW_ROUND_WEIGHTS, 5 + (UINT64_C(1) << 32))};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        for (size_t j = 0; j < i; j++) assert_int_not_equal(keys[i], keys[j]);
+}
+
+static void bits_are_the_halves_of_their_words_in_order(void **state) {
+    struct draw4 words = {{0x00010000, 0x00030002, 0x00050004, 0x00070006}};
+    for (uint32_t column = 0; column < 16; column++) assert_int_equal(round_bits(words, column), column % 8);
 }
 
 int main(void) {
@@ -123,9 +144,10 @@ int main(void) {
         cmocka_unit_test(the_ends_of_the_numbers),
         cmocka_unit_test(nearest_goes_to_even),
         cmocka_unit_test(all_bits_have_the_exact_mean),
-        cmocka_unit_test(drawn_bits_know_nothing_of_their_neighbours),
-        cmocka_unit_test(ranks_draw_their_own_columns),
-        cmocka_unit_test(bits_of_a_draw_are_its_halves_in_order),
+        cmocka_unit_test(bits_know_nothing_of_their_neighbours),
+        cmocka_unit_test(ranks_have_the_bits_of_their_own_columns),
+        cmocka_unit_test(what_is_rounded_has_its_own_bits),
+        cmocka_unit_test(bits_are_the_halves_of_their_words_in_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

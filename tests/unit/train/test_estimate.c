@@ -144,6 +144,15 @@ static uint64_t held(struct run *run) {
 
 /* ---- shapes ---- */
 
+/* Lists with rows of their own, each of whose items is an example: with negatives of its own, or with its batch's. */
+static void choose_items(struct config *c) {
+    c->examples_mode = MODE_USER, c->examples_targets = TARGETS_ALL;
+    c->examples_positives = 1, c->examples_own = 1, c->examples_replacement = 0;
+    c->negatives_count = 1 + below(200);
+    c->negatives_per = ONE_OF(PER_EXAMPLE, PER_BATCH);
+    if (c->negatives_per == PER_BATCH) c->train_loss = LOSS_SOFTMAX;
+}
+
 static struct config random_config(int hogwild) {
     int mode = ONE_OF(EXAMPLE_WINDOW, EXAMPLE_LIST, EXAMPLE_ADJACENCY), cbow = mode == EXAMPLE_WINDOW && below(2);
     struct config c = tiny_config(mode);
@@ -174,6 +183,7 @@ static struct config random_config(int hogwild) {
     c.memory_depth = 1 + below(8);
     c.memory_target_state = ONE_OF(PLACE_PINNED, PLACE_GPU, PLACE_FILE);
     c.memory_context = ONE_OF(PLACE_PINNED, PLACE_FILE);
+    if (mode == EXAMPLE_ADJACENCY && !hogwild && below(2)) choose_items(&c);
     return c;
 }
 
@@ -203,6 +213,7 @@ static void compare_shapes(int hogwild) {
         run.vocab = walk ? &run.graph.vocab : &run.tiny.vocab;
         if (walk) tiny_graph_make(&run.graph, 50 + below(300), 2 + below(9), (int)below(2));
         else tiny_make(&run.tiny, 50 + below(3000), 400 + below(400), 4 + below(12), 1);
+        if (run.config.examples_mode == MODE_USER) run.tiny.vocab.lists = 5;
         if (!plan_run(&run)) compare(&run), compared++;
         examples_release(&run.examples);
         if (walk) tiny_graph_free(&run.graph);

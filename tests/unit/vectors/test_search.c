@@ -101,7 +101,7 @@ static void products_keep_to_the_margin(void **state) {
                 for (uint32_t q = 0; q < count; q++) asked[q] = queries + q * dim;
                 for (uint32_t j = 0; j < dim; j++)
                     for (uint32_t r = 0; r < CPU_PANEL; r++) panel[j * CPU_PANEL + r] = rows[r * dim + j];
-                levels[level]->products(asked, count, panel, dim, out, CPU_PANEL);
+                levels[level]->products(asked, count, panel, dim, out, CPU_PANEL, 0);
                 for (uint32_t q = 0; q < count; q++)
                     for (uint32_t r = 0; r < CPU_PANEL; r++) {
                         const float *row = rows + r * dim;
