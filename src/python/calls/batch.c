@@ -7,15 +7,15 @@ enum taken batch_open(const struct known *known, PyObject *positives, PyObject *
     for (int i = 0; i < 2 && given[i]; i++) {
         const struct array_struct **part = &batch->parts[i];
         batch->capsules[i] = describe(known, given[i], part);
-        int whole = batch->capsules[i] && (*part)->kind == 'i' && ((*part)->item_bytes == 4 || (*part)->item_bytes == 8);
+        int whole =
+            batch->capsules[i] && (*part)->kind == 'i' && ((*part)->item_bytes == 4 || (*part)->item_bytes == 8);
         if (!whole || !((*part)->flags & ALIGNED) || !((*part)->flags & OWN_BYTE_ORDER)) {
             batch_close(batch);
             return leave_to_others();
         }
-        uint64_t count = 1;
-        for (int d = 0; d < (*part)->dims; d++)
-            if (__builtin_mul_overflow(count, (uint64_t)(*part)->shape[d], &count)) count = UINT64_MAX; /* of a repeated element */
-        if (__builtin_add_overflow(batch->count, count, &batch->count)) batch->count = UINT64_MAX;
+        uint64_t count = 1; /* at most 2^60: NumPy has no array of more bytes, whatever repeats in it */
+        for (int d = 0; d < (*part)->dims; d++) count *= (*part)->shape[d];
+        batch->count += count;
     }
     return TAKEN;
 }
@@ -70,11 +70,13 @@ static int make_room(struct ids *ids, uint64_t count) {
 }
 
 enum taken batch_write(const struct batch *batch, uint64_t classes, uint64_t names, struct ids *ids) {
-    if (!classes || classes * names > INT32_MAX || batch->count > UINT32_MAX / names || make_room(ids, batch->count * names))
+    if (!classes || classes * names > INT32_MAX || batch->count > UINT32_MAX / names ||
+        make_room(ids, batch->count * names))
         return OTHERS;
     struct writing to = {.next = ids->data, .last = classes - 1};
     for (int i = 0; i < 2 && batch->parts[i]; i++) write_part(&to, batch->parts[i], 0, batch->parts[i]->data);
     for (uint64_t k = 1; k < names; k++)
-        for (uint64_t i = 0; i < batch->count; i++) ids->data[k * batch->count + i] = ids->data[i] + (int32_t)(k * classes);
+        for (uint64_t i = 0; i < batch->count; i++)
+            ids->data[k * batch->count + i] = ids->data[i] + (int32_t)(k * classes);
     return to.wrong >> 63 ? OTHERS : TAKEN;
 }

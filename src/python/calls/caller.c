@@ -1,5 +1,5 @@
-/* Caller: a table's calls. Each takes its turn in the context as calls from Python do (sptx/_context.py), and between taking it and
- * giving it back nothing of Python runs: no interrupt finds the turn taken. */
+/* Caller: a table's calls. Each takes its turn in the context as calls from Python do (sptx/_context.py), and between
+ * taking it and giving it back nothing of Python runs: no interrupt finds the turn taken. */
 #include "calls.h"
 
 #include <pthread.h>
@@ -14,9 +14,8 @@ struct range {
 };
 
 struct caller {
-    PyObject_HEAD
-    struct known *known;
-    PyObject *handle; /* keeps the table open */
+    PyObject_HEAD struct known *known;
+    PyObject *handle;                                                                      /* keeps the table open */
     PyObject *take_turn, *end_turn, *leaving, *close_what_waits, *said, *warn, *raise_for; /* of the context */
     PyObject *make_template, *template; /* an empty tensor where rows for PyTorch are made, */
     enum sptx_memory template_memory;   /* and its memory */
@@ -27,8 +26,8 @@ struct caller {
     error_call *error;
     uint64_t rows;
     uint32_t dim;
-    int gpu;        /* -1: the table runs on the CPU */
-    unsigned forks; /* before it was made */
+    int gpu;           /* -1: the table runs on the CPU */
+    unsigned forks;    /* before it was made */
     struct range *own; /* [ranges] the table's memory on the host */
     Py_ssize_t ranges;
     struct ids ids; /* of a batch; only who has the turn touches them */
@@ -74,14 +73,15 @@ static int find_stream(const struct caller *caller, int on_gpu, void **stream) {
     return PyErr_Occurred() ? -1 : 0;
 }
 
-static enum sptx_status call_library(const struct caller *caller, rows_call *call, const struct sptx_ids *ids, const struct operand *values,
-                                     void *stream) {
-    return values ? call(caller->table, ids, values->data, values->memory, stream) : caller->prefetch(caller->table, ids, stream);
+static enum sptx_status call_library(const struct caller *caller, rows_call *call, const struct sptx_ids *ids,
+                                     const struct operand *values, void *stream) {
+    return values ? call(caller->table, ids, values->data, values->memory, stream)
+                  : caller->prefetch(caller->table, ids, stream);
 }
 
 /* Makes a call of the library in a turn that was taken, and ends it. values: NULL for a prefetch. */
-static int ask_in_turn(const struct caller *caller, rows_call *call, const struct sptx_ids *ids, const struct operand *values,
-                       void *stream) {
+static int ask_in_turn(const struct caller *caller, rows_call *call, const struct sptx_ids *ids,
+                       const struct operand *values, void *stream) {
     PyThreadState *thread = PyEval_SaveThread();
     enum sptx_status status = call_library(caller, call, ids, values, stream);
     PyEval_RestoreThread(thread);
@@ -92,7 +92,8 @@ static int ask_in_turn(const struct caller *caller, rows_call *call, const struc
     return ended;
 }
 
-static int ask(const struct caller *caller, rows_call *call, const struct operand *which, const struct operand *values) {
+static int ask(const struct caller *caller, rows_call *call, const struct operand *which,
+               const struct operand *values) {
     struct sptx_ids ids = {which->data, which->count, which->bits, which->memory};
     int on_gpu = which->memory == SPTX_CUDA || (values && values->memory == SPTX_CUDA);
     void *stream;
@@ -116,17 +117,20 @@ static enum taken take_apart(const struct caller *caller, PyObject *given, enum 
 
 static enum taken take_ids(const struct caller *caller, PyObject *given, struct operand *ids) {
     if (forks != caller->forks) return OTHERS;
+    if (is_tensor(caller->known, given) && is_busy(caller->known)) return leave_to_others();
     enum taken taken = take_apart(caller, given, IDS, ids);
     return taken == TAKEN && (ids->count > UINT32_MAX || ids->dims == DIMS_MOST) ? OTHERS : taken;
 }
 
 static int have_shape(const struct operand *values, const struct operand *ids, uint32_t dim) {
     size_t bytes = ids->dims * sizeof *ids->shape;
-    return values->dims == ids->dims + 1 && !memcmp(values->shape, ids->shape, bytes) && values->shape[ids->dims] == dim;
+    return values->dims == ids->dims + 1 && !memcmp(values->shape, ids->shape, bytes) &&
+           values->shape[ids->dims] == dim;
 }
 
 static enum taken take_values(const struct caller *caller, PyObject *given, enum role role, const struct operand *ids,
                               struct operand *values) {
+    if (!ids->of_torch && is_tensor(caller->known, given) && is_busy(caller->known)) return leave_to_others();
     enum taken taken = take_apart(caller, given, role, values);
     if (taken == TAKEN && !have_shape(values, ids, caller->dim)) return OTHERS;
     if (taken == TAKEN && role == OUT) {
@@ -170,9 +174,10 @@ static PyObject *new_tensor(struct caller *caller, PyObject *shape, struct opera
     return tensor;
 }
 
-/* Makes an array [shape.. x dim] and describes it; of_torch says whose. Returns NULL with an exception, or without one where others
- * have to do it. */
-static PyObject *new_rows(struct caller *caller, const Py_ssize_t *shape, int dims, int of_torch, struct operand *rows) {
+/* Makes an array [shape.. x dim] and describes it; of_torch says whose. Returns NULL with an exception, or without one
+ * where others have to do it. */
+static PyObject *new_rows(struct caller *caller, const Py_ssize_t *shape, int dims, int of_torch,
+                          struct operand *rows) {
     PyObject *tuple = shape_of(shape, dims, caller->dim);
     if (!tuple) return NULL;
     PyObject *array = of_torch ? new_tensor(caller, tuple, rows) : new_array(caller->known, tuple, rows);
@@ -237,7 +242,8 @@ static PyObject *caller_store(PyObject *self, PyObject *arguments) {
 /* ---- sptx.speedtorch: batches ---- */
 
 /* Makes a call with the ids of a batch, whose list is written when the turn has come. */
-static enum taken ask_batch(struct caller *caller, rows_call *call, const struct batch *batch, uint64_t names, const struct operand *values) {
+static enum taken ask_batch(struct caller *caller, rows_call *call, const struct batch *batch, uint64_t names,
+                            const struct operand *values) {
     struct sptx_ids ids = {.count = batch->count * names, .memory = SPTX_HOST};
     void *stream;
     ids.data = names == 1 ? batch_as_it_is(batch, &ids.bits) : NULL;
@@ -250,7 +256,8 @@ static enum taken ask_batch(struct caller *caller, rows_call *call, const struct
     return ask_in_turn(caller, call, &ids, values, stream) ? EXCEPTION : TAKEN;
 }
 
-static enum taken open_batch(const struct caller *caller, PyObject *positives, PyObject *negatives, uint64_t names, struct batch *batch) {
+static enum taken open_batch(const struct caller *caller, PyObject *positives, PyObject *negatives, uint64_t names,
+                             struct batch *batch) {
     if (!names || forks != caller->forks || !caller->known->tensor || is_busy(caller->known)) return leave_to_others();
     enum taken taken = batch_open(caller->known, positives, negatives, batch);
     if (taken != TAKEN || batch->count <= UINT32_MAX / names) return taken;
@@ -277,16 +284,19 @@ static PyObject *gather(PyObject *self, PyObject *arguments) {
 }
 
 /* Takes values of a batch, a tensor a name, as one operand, where they lie one behind the other. */
-static enum taken take_together(const struct caller *caller, PyObject *tensors, Py_ssize_t names, uint64_t numbers, struct operand *all) {
+static enum taken take_together(const struct caller *caller, PyObject *tensors, Py_ssize_t names, uint64_t count,
+                                struct operand *all) {
+    const struct operand ids = {
+        .dims = 1, .shape = {(Py_ssize_t)count}, .of_torch = 1}; /* open_batch() has asked for tensors */
     for (Py_ssize_t k = 0; k < names; k++) {
         struct operand one;
         PyObject *tensor = PyList_GetItem(tensors, k);
         if (!is_tensor(caller->known, tensor)) return OTHERS;
-        enum taken taken = take_apart(caller, tensor, VALUES, &one);
+        enum taken taken = take_values(caller, tensor, VALUES, &ids, &one);
         if (taken != TAKEN) return taken;
         if (k == 0) *all = one;
-        const char *place = (char *)all->data + k * numbers * sizeof(float);
-        if (one.count != numbers || one.memory != all->memory || one.data != place) return OTHERS;
+        const char *place = (char *)all->data + k * count * caller->dim * sizeof(float);
+        if (one.memory != all->memory || one.data != place) return OTHERS;
     }
     return TAKEN;
 }
@@ -300,7 +310,7 @@ static PyObject *scatter(PyObject *self, PyObject *arguments) {
     enum taken taken = open_batch(caller, positives, negatives, names, &batch);
     if (taken != TAKEN) return answer(taken);
     struct operand values;
-    taken = take_together(caller, tensors, names, batch.count * caller->dim, &values);
+    taken = take_together(caller, tensors, names, batch.count, &values);
     if (taken == TAKEN) taken = ask_batch(caller, caller->store, &batch, names, &values);
     batch_close(&batch);
     if (taken != TAKEN) return answer(taken);
@@ -327,9 +337,10 @@ static PyObject *caller_new(PyTypeObject *type, PyObject *arguments, PyObject *n
     PyObject *known, *own;
     struct caller it = {.forks = forks};
     unsigned long long context, table, fetch, prefetch, update, store, error, rows;
-    if (!PyArg_ParseTuple(arguments, "OO(OOOOOOO)O(KKKKKKK)KIiO!", &known, &it.handle, &it.take_turn, &it.end_turn, &it.leaving,
-                          &it.close_what_waits, &it.said, &it.warn, &it.raise_for, &it.make_template, &context, &table, &fetch,
-                          &prefetch, &update, &store, &error, &rows, &it.dim, &it.gpu, &PyTuple_Type, &own))
+    if (!PyArg_ParseTuple(arguments, "OO(OOOOOOO)O(KKKKKKK)KIiO!", &known, &it.handle, &it.take_turn, &it.end_turn,
+                          &it.leaving, &it.close_what_waits, &it.said, &it.warn, &it.raise_for, &it.make_template,
+                          &context, &table, &fetch, &prefetch, &update, &store, &error, &rows, &it.dim, &it.gpu,
+                          &PyTuple_Type, &own))
         return NULL;
     if (!is_known(known)) return PyErr_Format(PyExc_TypeError, "a Caller is made with what is Known");
     struct caller *caller = (struct caller *)PyType_GenericAlloc(type, 0);
@@ -340,8 +351,8 @@ static PyObject *caller_new(PyTypeObject *type, PyObject *arguments, PyObject *n
     it.update = (rows_call *)(uintptr_t)update, it.store = (rows_call *)(uintptr_t)store;
     it.error = (error_call *)(uintptr_t)error;
     memcpy((char *)caller + sizeof(PyObject), (char *)&it + sizeof(PyObject), sizeof it - sizeof(PyObject));
-    PyObject *held[] = {known,         it.handle, it.take_turn, it.end_turn,      it.leaving, it.close_what_waits,
-                        it.said,       it.warn,   it.raise_for, it.make_template};
+    PyObject *held[] = {known,   it.handle, it.take_turn, it.end_turn,     it.leaving, it.close_what_waits,
+                        it.said, it.warn,   it.raise_for, it.make_template};
     for (size_t i = 0; i < sizeof held / sizeof *held; i++) Py_INCREF(held[i]);
     if (take_own(caller, own)) Py_CLEAR(caller);
     return (PyObject *)caller;
@@ -366,7 +377,8 @@ static PyMethodDef methods[] = {
     {"update", caller_update, METH_VARARGS, "update(ids, gradients)"},
     {"store", caller_store, METH_VARARGS, "store(ids, values)"},
     {"gather", gather, METH_VARARGS,
-     "gather(positives, negatives or None, names) -> a tensor [names * ids x dim]: the rows of all ids, then those of the next name."},
+     "gather(positives, negatives or None, names) -> a tensor [names * ids x dim]: the rows of all ids, then those of "
+     "the next name."},
     {"scatter", scatter, METH_VARARGS, "scatter(positives, negatives or None, [a tensor a name])"},
     {0}};
 static PyType_Slot slots[] = {{Py_tp_new, caller_new},
@@ -392,9 +404,10 @@ static void notice_forks(void) {
 static int begin(PyObject *module) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, notice_forks);
-    return add_class(module, &known_spec, "Known") || add_class(module, &caller_spec, "Caller") || add_class(module, &marks_spec, "Marks") ?
-               -1 :
-               0;
+    return add_class(module, &known_spec, "Known") || add_class(module, &caller_spec, "Caller") ||
+                   add_class(module, &marks_spec, "Marks")
+               ? -1
+               : 0;
 }
 
 /* In an interpreter with a lock of its own CPython refuses the module: it has no slot that allows it. */

@@ -1,5 +1,5 @@
-/* _calls: the calls of rows for CPython, compiled. Finding out from Python where two arrays lie takes as long as a call of some
- * hundred rows itself; here it takes a tenth of that.
+/* _calls: the calls of rows for CPython, compiled. Finding out from Python where two arrays lie takes as long as a call
+ * of some hundred rows itself; here it takes a tenth of that.
  *
  *   Known     what was found of NumPy and PyTorch: classes, types, functions, the names of attributes      known.c
  *   operand   an array of a call: where its elements lie                                                   operands.c
@@ -7,10 +7,10 @@
  *   Caller    a table's calls                                                                              caller.c
  *   Marks     finds ids that stand twice                                                                   marks.c
  *
- * Only what is usual is done here: arrays of exactly numpy.ndarray, torch.Tensor and torch.nn.Parameter, of the wanted type, dense, in
- * the right place, outside of the table's own memory. Everything else gets NotImplemented, has changed nothing, and is asked again
- * from Python (sptx/_table.py, sptx/speedtorch), which does it or says what is wrong. So no sentence stands here, and where this
- * module cannot be loaded every answer is the same.
+ * Only what is usual is done here: arrays of exactly numpy.ndarray, torch.Tensor and torch.nn.Parameter, of the wanted
+ * type, dense, in the right place, outside of the table's own memory. Everything else gets NotImplemented, has changed
+ * nothing, and is asked again from Python (sptx/_table.py, sptx/speedtorch), which does it or says what is wrong. So no
+ * sentence stands here, and where this module cannot be loaded every answer is the same.
  *
  * CPython's limited API of 3.9 is all that is used, so that one file serves every later CPython.
  */
@@ -27,17 +27,31 @@
 /* Whether something was done here: otherwise the answer is NotImplemented, or there is an exception. */
 enum taken { EXCEPTION = -1, OTHERS = 0, TAKEN = 1 };
 
-/* Returns OTHERS; where an attribute raised, without its exception, which the other way meets again. Interrupts are kept. */
+/* Returns OTHERS; where an attribute raised, without its exception, which the other way meets again. Interrupts are
+ * kept. */
 enum taken leave_to_others(void);
 PyObject *answer(enum taken taken); /* of a call that was not TAKEN */
 
 /* ---- what is known of the libraries ---- */
 
-enum name { ARRAY_STRUCT, DATA_PTR, DTYPE, GET_DEVICE, IS_CONTIGUOUS, IS_CPU, IS_CUDA, IS_NEG, LAYOUT, NEW_EMPTY, REQUIRES_GRAD, SHAPE, NAMES };
+enum name {
+    ARRAY_STRUCT,
+    DATA_PTR,
+    DTYPE,
+    GET_DEVICE,
+    IS_CONTIGUOUS,
+    IS_CPU,
+    IS_CUDA,
+    IS_NEG,
+    LAYOUT,
+    NEW_EMPTY,
+    REQUIRES_GRAD,
+    SHAPE,
+    NAMES
+};
 
 struct known {
-    PyObject_HEAD
-    PyObject *names[NAMES];
+    PyObject_HEAD PyObject *names[NAMES];
     PyObject *ndarray, *numpy_empty, *numpy_float32;
     /* of PyTorch, NULL as long as nobody has passed a tensor */
     PyObject *tensor, *parameter, *torch_int32, *torch_int64, *torch_float32, *strided;
@@ -83,7 +97,8 @@ PyObject *describe(const struct known *known, PyObject *array, const struct arra
 
 /* Fills an operand of ids, of values [ids x dim] or of a place for them. gpu: the table's, -1: it runs on the CPU. */
 enum taken take(const struct known *known, PyObject *given, enum role role, int gpu, struct operand *operand);
-/* Returns whether PyTorch may be tracing, which only the other way can tell exactly. */
+/* Returns whether PyTorch may be tracing, which only the other way can tell exactly. Where there is a tensor in a call
+ * this is asked once, before anything is asked of the tensor. */
 int is_busy(const struct known *known);
 
 /* ---- batches ---- */
@@ -103,7 +118,8 @@ enum taken batch_open(const struct known *known, PyObject *positives, PyObject *
 void batch_close(struct batch *batch);
 /* Returns the ids where they lie already one after the other, 32 or 64 bits each, otherwise NULL. */
 const void *batch_as_it_is(const struct batch *batch, uint32_t *bits);
-/* Writes `names` lists of the ids, each `classes` above the one before. OTHERS where an id is no number below `classes`. */
+/* Writes `names` lists of the ids, each `classes` above the one before. OTHERS where an id is no number below
+ * `classes`. */
 enum taken batch_write(const struct batch *batch, uint64_t classes, uint64_t names, struct ids *ids);
 
 extern PyType_Spec caller_spec, marks_spec;

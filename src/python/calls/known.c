@@ -1,10 +1,18 @@
 /* Known: what the calls ask of NumPy and PyTorch, looked up once. */
 #include "calls.h"
 
-static const char *const SPELLED[NAMES] = {
-    [ARRAY_STRUCT] = "__array_struct__", [DATA_PTR] = "data_ptr",   [DTYPE] = "dtype",     [GET_DEVICE] = "get_device",
-    [IS_CONTIGUOUS] = "is_contiguous",   [IS_CPU] = "is_cpu",       [IS_CUDA] = "is_cuda", [IS_NEG] = "is_neg",
-    [LAYOUT] = "layout",                 [NEW_EMPTY] = "new_empty", [SHAPE] = "shape",     [REQUIRES_GRAD] = "requires_grad"};
+static const char *const SPELLED[NAMES] = {[ARRAY_STRUCT] = "__array_struct__",
+                                           [DATA_PTR] = "data_ptr",
+                                           [DTYPE] = "dtype",
+                                           [GET_DEVICE] = "get_device",
+                                           [IS_CONTIGUOUS] = "is_contiguous",
+                                           [IS_CPU] = "is_cpu",
+                                           [IS_CUDA] = "is_cuda",
+                                           [IS_NEG] = "is_neg",
+                                           [LAYOUT] = "layout",
+                                           [NEW_EMPTY] = "new_empty",
+                                           [SHAPE] = "shape",
+                                           [REQUIRES_GRAD] = "requires_grad"};
 
 enum taken leave_to_others(void) {
     if (!PyErr_Occurred()) return OTHERS;
@@ -48,8 +56,9 @@ uint64_t number_said(PyObject *said) {
 static void known_free(PyObject *self) {
     struct known *known = (struct known *)self;
     PyTypeObject *type = Py_TYPE(self);
-    PyObject *held[] = {known->ndarray,     known->numpy_empty,   known->numpy_float32, known->tensor, known->parameter, known->torch_int32,
-                        known->torch_int64, known->torch_float32, known->strided,       known->busy,   known->stream};
+    PyObject *held[] = {known->ndarray,   known->numpy_empty, known->numpy_float32, known->tensor,
+                        known->parameter, known->torch_int32, known->torch_int64,   known->torch_float32,
+                        known->strided,   known->busy,        known->stream};
     for (size_t i = 0; i < sizeof held / sizeof *held; i++) Py_XDECREF(held[i]);
     for (int i = 0; i < NAMES; i++) Py_XDECREF(known->names[i]);
     ((freefunc)PyType_GetSlot(type, Py_tp_free))(self);
@@ -79,8 +88,9 @@ static PyObject *known_new(PyTypeObject *type, PyObject *arguments, PyObject *na
 static PyObject *learn_torch(PyObject *self, PyObject *arguments) {
     struct known *known = (struct known *)self;
     if (known->tensor) Py_RETURN_NONE;
-    if (!PyArg_ParseTuple(arguments, "OOOOOOO!O", &known->tensor, &known->parameter, &known->torch_int32, &known->torch_int64,
-                          &known->torch_float32, &known->strided, &PyTuple_Type, &known->busy, &known->stream)) {
+    if (!PyArg_ParseTuple(arguments, "OOOOOOO!O", &known->tensor, &known->parameter, &known->torch_int32,
+                          &known->torch_int64, &known->torch_float32, &known->strided, &PyTuple_Type, &known->busy,
+                          &known->stream)) {
         known->tensor = known->parameter = known->torch_int32 = known->torch_int64 = NULL;
         known->torch_float32 = known->strided = known->busy = known->stream = NULL;
         return NULL;
@@ -95,9 +105,10 @@ static PyMethodDef methods[] = {
     {"learn_torch", learn_torch, METH_VARARGS,
      "learn_torch(Tensor, Parameter, int32, int64, float32, strided, busy, stream): tensors are taken from now on."},
     {0}};
-static PyType_Slot slots[] = {{Py_tp_new, known_new},
-                              {Py_tp_dealloc, known_free},
-                              {Py_tp_methods, methods},
-                              {Py_tp_doc, "Known(ndarray, empty, float32): what calls ask of NumPy, and later of PyTorch."},
-                              {0, NULL}};
+static PyType_Slot slots[] = {
+    {Py_tp_new, known_new},
+    {Py_tp_dealloc, known_free},
+    {Py_tp_methods, methods},
+    {Py_tp_doc, "Known(ndarray, empty, float32): what calls ask of NumPy, and later of PyTorch."},
+    {0, NULL}};
 PyType_Spec known_spec = {"sptx._calls.Known", sizeof(struct known), 0, Py_TPFLAGS_DEFAULT, slots};

@@ -1,12 +1,12 @@
-/* Marks: finds ids that stand twice in a batch. Each id is marked in a table of a few places an id, at the first free place from
- * its own on. Marks are numbered through all batches, so that those of earlier ones need not be wiped out. */
+/* Marks: finds ids that stand twice in a batch. Each id is marked in a table of a few places an id, at the first free
+ * place from its own on. Marks are numbered through all batches, so that those of earlier ones need not be wiped out.
+ */
 #include "calls.h"
 
 #include <string.h>
 
 struct marks {
-    PyObject_HEAD
-    struct known *known;
+    PyObject_HEAD struct known *known;
     struct ids ids;
     uint32_t *places; /* [1 << log2_places] number of the id that is marked here; below `first`: free */
     unsigned log2_places;
@@ -23,8 +23,9 @@ static int prepare(struct marks *marks, uint32_t count) {
         uint32_t *places = calloc(UINT64_C(1) << wanted, sizeof *places);
         if (!places) return -1;
         free(marks->places);
-        marks->places = places, marks->log2_places = wanted, marks->first = 1;
-    } else if (marks->first > UINT32_MAX - count) {
+        marks->places = places, marks->log2_places = wanted;
+    }
+    if (marks->first > UINT32_MAX - count) {
         memset(marks->places, 0, sizeof *marks->places << marks->log2_places);
         marks->first = 1;
     }
@@ -62,12 +63,14 @@ static PyObject *twice(PyObject *self, PyObject *arguments) {
 
 static PyObject *marks_new(PyTypeObject *type, PyObject *arguments, PyObject *named) {
     PyObject *known;
-    if (!PyArg_UnpackTuple(arguments, "Marks", 1, 1, &known)) return NULL;
+    unsigned first = 1;
+    if (!PyArg_ParseTuple(arguments, "O|I", &known, &first)) return NULL;
     if (!is_known(known)) return PyErr_Format(PyExc_TypeError, "Marks are made with what is Known");
     struct marks *marks = (struct marks *)PyType_GenericAlloc(type, 0);
     if (!marks) return NULL;
     Py_INCREF(known);
     marks->known = (struct known *)known;
+    marks->first = first;
     return (PyObject *)marks;
 }
 
@@ -82,10 +85,12 @@ static void marks_free(PyObject *self) {
 }
 
 static PyMethodDef methods[] = {
-    {"twice", twice, METH_VARARGS, "twice(positives, negatives or None) -> whether an id stands twice among both."}, {0}};
-static PyType_Slot slots[] = {{Py_tp_new, marks_new},
-                              {Py_tp_dealloc, marks_free},
-                              {Py_tp_methods, methods},
-                              {Py_tp_doc, "Marks(known): finds ids that stand twice in a batch."},
-                              {0, NULL}};
+    {"twice", twice, METH_VARARGS, "twice(positives, negatives or None) -> whether an id stands twice among both."},
+    {0}};
+static PyType_Slot slots[] = {
+    {Py_tp_new, marks_new},
+    {Py_tp_dealloc, marks_free},
+    {Py_tp_methods, methods},
+    {Py_tp_doc, "Marks(known, first=1): finds ids that stand twice in a batch. first: the number of the first mark."},
+    {0, NULL}};
 PyType_Spec marks_spec = {"sptx._calls.Marks", sizeof(struct marks), 0, Py_TPFLAGS_DEFAULT, slots};

@@ -2,9 +2,9 @@
 ctypes and looking at arrays from here take. It does not link libsptx: it is given the addresses of the functions, so the library
 is the one that _library.py has loaded.
 
-The wheel holds it for CPython's limited API of 3.9. Where it cannot be loaded (another Python, one without the interpreter's lock, an
-interpreter that has a lock of its own), and where SPTX_CALLS=ctypes is in the environment, everything goes the other way, with the
-same answers. With SPTX_LIBRARY it is also looked for beside that library.
+The wheel holds it for CPython's limited API of 3.9. Where it cannot be loaded (another Python, one without the interpreter's lock,
+an interpreter that has a lock of its own), and where SPTX_CALLS=ctypes is in the environment, everything goes the other way, with
+the same answers. With SPTX_LIBRARY it is also looked for beside that library.
 """
 
 import ctypes
