@@ -224,7 +224,7 @@ check-long: all tests
 	@scripts/check --long
 
 #: make check-gpu    everything that needs a GPU
-check-gpu: all $(REFERENCE) $(RUNS) $(TOGETHER) $(BUILD)/test_gpu $(WIDE)/test_gpu $(WIDE)/test_reference $(LIBSPTX)
+check-gpu: all $(REFERENCE) $(RUNS) $(TOGETHER) $(BUILD)/test_gpu $(WIDE)/test_gpu $(WIDE)/test_reference $(LIBSPTX) $(CALLS)
 	@scripts/check_gpu
 
 #: make sanitize     the C tests under address and undefined-behaviour sanitizers; thread-sanitize: batch mode

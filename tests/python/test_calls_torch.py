@@ -116,6 +116,25 @@ def test_what_is_watched_is_left_to_the_other_way(table):
 
 
 @compiled
+def test_rows_that_were_first_fetched_in_inference_mode_can_be_trained_on_later(table):
+    ids = torch.tensor([1])
+    with torch.inference_mode():
+        assert table.fetch(ids).is_inference() and table.fetch(ids).is_inference()
+    rows = table._calls.fetch(ids, None)
+    assert not rows.is_inference() and not rows.requires_grad
+    rows.requires_grad_().square().sum().backward()
+    assert torch.equal(rows.grad, 2 * rows)
+
+
+def test_a_pytorch_that_does_not_say_what_it_traces_is_left_to_the_other_way(monkeypatch):
+    monkeypatch.delattr(torch._C, "_len_torch_dispatch_stack")
+    monkeypatch.setattr(_compiled, "known", None if _compiled.known is None else _compiled._module.Known(*[numpy.ndarray] * 3))
+    _compiled.learn_torch()
+    if _compiled.known is not None:
+        assert _compiled._module.Marks(_compiled.known).twice(torch.tensor([1]), None) is NotImplemented
+
+
+@compiled
 def test_no_tensor_is_held_after_a_call(table):
     ids, values = torch.tensor([1, 2]), torch.ones(2, 3)
     held = (ids, values, torch.float32, torch.strided, True, table._calls)
@@ -197,8 +216,8 @@ def batches(draw):
 
 @compiled
 @hypothesis.settings(deadline=None, max_examples=60)
-@hypothesis.given(which=st.sampled_from(OPTIMIZERS), columns=st.sampled_from([1, 3]), seen=st.lists(batches(), min_size=1, max_size=3),
-                  given_other=st.booleans())
+@hypothesis.given(which=st.sampled_from(OPTIMIZERS), columns=st.sampled_from([1, 3]), given_other=st.booleans(),
+                  seen=st.lists(batches(), min_size=1, max_size=3))
 def test_scripts_for_speedtorch_do_the_same(which, columns, seen, given_other):
     scripts = Scripts(*which, columns)
     for positives, negatives in seen:

@@ -14,7 +14,8 @@ struct range {
 };
 
 struct caller {
-    PyObject_HEAD struct known *known;
+    PyObject head; /* which CPython has in each object */
+    struct known *known;
     PyObject *handle;                                                                      /* keeps the table open */
     PyObject *take_turn, *end_turn, *leaving, *close_what_waits, *said, *warn, *raise_for; /* of the context */
     PyObject *make_template, *template; /* an empty tensor where rows for PyTorch are made, */

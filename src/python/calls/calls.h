@@ -51,7 +51,8 @@ enum name {
 };
 
 struct known {
-    PyObject_HEAD PyObject *names[NAMES];
+    PyObject head; /* which CPython has in each object */
+    PyObject *names[NAMES];
     PyObject *ndarray, *numpy_empty, *numpy_float32;
     /* of PyTorch, NULL as long as nobody has passed a tensor */
     PyObject *tensor, *parameter, *torch_int32, *torch_int64, *torch_float32, *strided;

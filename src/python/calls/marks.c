@@ -6,7 +6,8 @@
 #include <string.h>
 
 struct marks {
-    PyObject_HEAD struct known *known;
+    PyObject head; /* which CPython has in each object */
+    struct known *known;
     struct ids ids;
     uint32_t *places; /* [1 << log2_places] number of the id that is marked here; below `first`: free */
     unsigned log2_places;

@@ -50,14 +50,15 @@ def learn_torch() -> None:
     """Has the module take PyTorch's tensors from now on. It is called when the first one is met. A PyTorch in which nothing says
     at once whether calls are traced is left to the other way."""
     torch = sys.modules["torch"]
-    bare, modes = torch._C, getattr(torch._C, "_len_torch_dispatch_stack", None)
-    if known is None or modes is None or not hasattr(bare, "_is_tracing"):
+    try:
+        busy: Tuple[Any, ...] = (torch._C._is_tracing, torch._C._len_torch_dispatch_stack)
+        if hasattr(getattr(torch._C, "DispatchKey", None), "PreDispatch"):  # tracing before dispatch is not on that stack
+            busy += (functools.partial(torch._C._dispatch_tls_is_dispatch_key_included, torch._C.DispatchKey.PreDispatch),)
+    except AttributeError:
         return
-    busy: Tuple[Any, ...] = (bare._is_tracing, modes)
-    if hasattr(getattr(bare, "DispatchKey", None), "PreDispatch"):  # tracing before dispatch is not among the modes
-        busy += (functools.partial(bare._dispatch_tls_is_dispatch_key_included, bare.DispatchKey.PreDispatch),)
-    known.learn_torch(torch.Tensor, torch.nn.Parameter, torch.int32, torch.int64, torch.float32, torch.strided, busy,
-                      streams_of_torch())
+    if known is not None:
+        known.learn_torch(torch.Tensor, torch.nn.Parameter, torch.int32, torch.int64, torch.float32, torch.strided, busy,
+                          streams_of_torch())
 
 
 def caller_for(handle: Handle, rows: int, dim: int, own: Sequence[Tuple[int, int]]) -> Any:
