@@ -493,7 +493,8 @@ def test_compiled_calls_do_what_the_other_way_does(place):
         with torch.cuda.stream(torch.cuda.Stream() if number % 2 else torch.cuda.current_stream()):
             for given in (values.cuda(), values):
                 out = torch.empty_like(given)
-                assert calls.update(mine, given) is None and calls.store(mine[0], given[0]) is None and calls.fetch(mine, out) is out
+                assert calls.update(mine, given) is None and calls.store(mine[0], given[0]) is None
+                assert calls.fetch(mine, out) is out
                 tables[1].update(mine, given)
                 tables[1].store(mine[0], given[0])
                 rows = calls.fetch(mine, None)
