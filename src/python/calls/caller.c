@@ -16,10 +16,12 @@ struct range {
 struct caller {
     PyObject head; /* which CPython has in each object */
     struct known *known;
-    PyObject *handle;                                                                      /* keeps the table open */
-    PyObject *take_turn, *end_turn, *leaving, *close_what_waits, *said, *warn, *raise_for; /* of the context */
-    PyObject *make_template, *template; /* an empty tensor where rows for PyTorch are made, */
-    enum sptx_memory template_memory;   /* and its memory */
+    PyObject *handle; /* keeps the table open */
+    /* of the context, as Python has them */
+    PyObject *take_turn, *end_turn, *leaving, *close_what_waits, *said, *warn, *raise_for;
+    PyObject *make_template;
+    PyObject *template; /* an empty tensor where rows for PyTorch are made; NULL before the first are */
+    enum sptx_memory template_memory;
     struct sptx_context *context;
     struct sptx_table *table;
     rows_call *fetch, *update, *store;
@@ -411,7 +413,7 @@ static int begin(PyObject *module) {
                : 0;
 }
 
-/* In an interpreter with a lock of its own CPython refuses the module: it has no slot that allows it. */
+/* CPython refuses the module in an interpreter that has a lock of its own, since no slot allows it. */
 static PyModuleDef_Slot module_slots[] = {{Py_mod_exec, begin}, {0, NULL}};
 static struct PyModuleDef module = {.m_base = PyModuleDef_HEAD_INIT,
                                     .m_name = "sptx._calls",

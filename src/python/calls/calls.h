@@ -24,7 +24,7 @@
 
 #include "sptx.h"
 
-/* Whether something was done here: otherwise the answer is NotImplemented, or there is an exception. */
+/* Says whether something was done here. Otherwise the answer is NotImplemented, or there is an exception. */
 enum taken { EXCEPTION = -1, OTHERS = 0, TAKEN = 1 };
 
 /* Returns OTHERS; where an attribute raised, without its exception, which the other way meets again. Interrupts are
@@ -83,7 +83,7 @@ struct operand {
     Py_ssize_t shape[DIMS_MOST];
 };
 
-/* What __array_struct__ points to (NumPy's array interface, version 3). */
+/* This is what __array_struct__ points to (NumPy's array interface, version 3). */
 struct array_struct {
     int two, dims;
     char kind;
