@@ -267,6 +267,17 @@ def test_batches_are_done_by_the_compiled_calls(cpu):
 
 
 @compiled
+def test_indexes_that_lie_in_the_tables_own_memory_are_copied_first(cpu):
+    with sptx.Table(12, 3, "none", init="zeros", device=cpu) as table:
+        table.fetch(torch.tensor([1]))
+        own = numpy.asarray(table.weights)[0].view("i4")
+        values = torch.full((3, 3), 2.0)
+        own[:] = 0, 5, 7
+        assert table._calls.scatter(own, None, [values]) is None  # changes row 0, and so the indexes
+        assert (table.fetch([0, 5, 7]) == 2).all() and not table.fetch([1, 2, 3, 4, 6, 8]).any()
+
+
+@compiled
 def test_a_batch_of_one_elements_repeats_is_too_long(cpu):
     with sptx.Table(12, 3, "none", device=cpu) as table:
         table.fetch(torch.tensor([1]))

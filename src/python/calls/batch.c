@@ -25,10 +25,11 @@ void batch_close(struct batch *batch) {
     Py_XDECREF(batch->capsules[1]);
 }
 
-const void *batch_as_it_is(const struct batch *batch, uint32_t *bits) {
+int batch_is_list(const struct batch *batch, struct operand *list) {
     const struct array_struct *only = batch->parts[0];
-    *bits = 8 * only->item_bytes;
-    return batch->parts[1] || !(only->flags & C_ORDER) ? NULL : only->data;
+    list->data = only->data;
+    list->bits = 8 * only->item_bytes;
+    return !batch->parts[1] && only->flags & C_ORDER;
 }
 
 /* ---- writing the list ---- */

@@ -111,11 +111,15 @@ static int overlap(const struct operand *operand, uint64_t low, uint64_t high) {
     return start < high && low < start + operand->count * (operand->bits / 8);
 }
 
+static int in_own_memory(const struct caller *caller, const struct operand *operand) {
+    for (Py_ssize_t i = 0; i < caller->ranges; i++)
+        if (overlap(operand, caller->own[i].low, caller->own[i].high)) return 1;
+    return 0;
+}
+
 static enum taken take_apart(const struct caller *caller, PyObject *given, enum role role, struct operand *operand) {
     enum taken taken = take(caller->known, given, role, caller->gpu, operand);
-    for (Py_ssize_t i = 0; taken == TAKEN && i < caller->ranges; i++)
-        if (overlap(operand, caller->own[i].low, caller->own[i].high)) return OTHERS;
-    return taken;
+    return taken == TAKEN && in_own_memory(caller, operand) ? OTHERS : taken;
 }
 
 static enum taken take_ids(const struct caller *caller, PyObject *given, struct operand *ids) {
@@ -244,18 +248,19 @@ static PyObject *caller_store(PyObject *self, PyObject *arguments) {
 
 /* ---- sptx.speedtorch: batches ---- */
 
-/* Makes a call with the ids of a batch, whose list is written when the turn has come. */
+/* Makes a call with the ids of a batch. Where they are no list already it is written when the turn has come. */
 static enum taken ask_batch(struct caller *caller, rows_call *call, const struct batch *batch, uint64_t names,
                             const struct operand *values) {
-    struct sptx_ids ids = {.count = batch->count * names, .memory = SPTX_HOST};
+    struct operand list = {.count = batch->count * names, .bits = 32};
     void *stream;
-    ids.data = names == 1 ? batch_as_it_is(batch, &ids.bits) : NULL;
+    int is_list = names == 1 && batch_is_list(batch, &list) && !in_own_memory(caller, &list);
     if (find_stream(caller, values->memory == SPTX_CUDA, &stream) || run(caller->take_turn)) return EXCEPTION;
-    if (!ids.data) {
+    if (!is_list) {
         enum taken written = batch_write(batch, caller->rows / names, names, &caller->ids);
         if (written != TAKEN) return run(caller->end_turn) || after_turn(caller) ? EXCEPTION : written;
-        ids.data = caller->ids.data, ids.bits = 32;
+        list.data = caller->ids.data, list.bits = 32;
     }
+    const struct sptx_ids ids = {list.data, list.count, list.bits, SPTX_HOST};
     return ask_in_turn(caller, call, &ids, values, stream) ? EXCEPTION : TAKEN;
 }
 

@@ -117,8 +117,8 @@ struct batch {
 
 enum taken batch_open(const struct known *known, PyObject *positives, PyObject *negatives, struct batch *batch);
 void batch_close(struct batch *batch);
-/* Returns the ids where they lie already one after the other, 32 or 64 bits each, otherwise NULL. */
-const void *batch_as_it_is(const struct batch *batch, uint32_t *bits);
+/* Returns whether the ids lie one after the other already; then sets where, and their bits. */
+int batch_is_list(const struct batch *batch, struct operand *list);
 /* Writes `names` lists of the ids, each `classes` above the one before. OTHERS where an id is no number below
  * `classes`. */
 enum taken batch_write(const struct batch *batch, uint64_t classes, uint64_t names, struct ids *ids);
