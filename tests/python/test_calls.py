@@ -93,8 +93,10 @@ def test_values_of_another_kind_or_place_are_left_to_the_other_way(table):
     read_only.flags.writeable = False
     wide = floats(2, 6)
     for values in (floats(2, 4), floats(2), floats(2, 3, 1), floats(2, 3).astype("f8"), wide[:, ::2], floats(3, 2).T,
-                   [[1, 1, 1]] * 2, numpy.asarray(table.weights)[4:6]):
+                   [[1, 1, 1]] * 2):
         assert calls.store(ids, values) is NotImplemented and calls.fetch(ids, values) is NotImplemented
+    own = numpy.asarray(table.weights)[4:5]
+    assert calls.store(ids[:1], own) is NotImplemented and calls.fetch(ids[:1], own) is NotImplemented
     assert calls.fetch(ids, read_only) is NotImplemented and calls.store(ids, read_only) is None
     both = numpy.zeros(6, "f4")
     assert calls.fetch(both[:2].view("i4"), both.reshape(2, 3)) is NotImplemented  # out lies in the ids' own memory
@@ -441,6 +443,28 @@ def test_tensors_of_a_gpu_go_with_their_stream():
                                          (_library.HOST, values.data_ptr(), _library.HOST, None)]
     assert caller.scatter(host[:, ::-1], None, [Tensor(floats(2, 3))]) is None
     assert seen[-1][2:5] == (2, 32, _library.HOST) and seen[-1][7] == 1001
+
+
+@compiled
+def test_what_lies_in_the_tables_own_memory_is_not_passed():
+    seen = []
+    ids, values = numpy.array([1, 2]), floats(2, 3)
+
+    def caller(array, before, behind):
+        place = array.ctypes.data
+        return fake_caller(lambda table, ids, values, *_: seen.append((ids[0].data, ids[0].bits, values)) or 0, gpu=1,
+                           known=known_of(), own=(1, 2, place - before, place + array.nbytes + behind))
+
+    for before, behind in ((0, 0), (-4, 0), (0, -4), (8, 8)):
+        for given in (ids, values):
+            calls = caller(given, before, behind)
+            assert calls.store(ids, values) is NotImplemented and calls.fetch(ids, values) is NotImplemented
+        assert calls.scatter(ids, None, [Tensor(values)]) is NotImplemented and not seen
+    batch = caller(ids, 0, 0)
+    assert batch.scatter(ids, None, [Tensor(values)]) is None and seen[0][0] != ids.ctypes.data and seen[0][1] == 32  # a copy
+    for beside in ((ids.nbytes, -ids.nbytes), (-ids.nbytes, ids.nbytes)):
+        assert caller(ids, *beside).scatter(ids, None, [Tensor(values)]) is None
+        assert seen.pop() == (ids.ctypes.data, 64, values.ctypes.data)
 
 
 @compiled
