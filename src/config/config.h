@@ -34,6 +34,7 @@ enum config_reduction { REDUCTION_SUM, REDUCTION_MEAN };
 enum config_freeze { FREEZE_NONE, FREEZE_KNOWN, FREEZE_TARGET, FREEZE_CONTEXT };
 enum config_backend { BACKEND_AUTO }; /* then the backends' own names (kernels/backend.h) */
 enum config_count { COUNT_GLOBAL, COUNT_ROW };
+enum config_effort { EFFORT_QUICK, EFFORT_THOROUGH, EFFORT_AUTO };
 enum { PRECISION_AUTO = 2 }; /* behind the kernels' own (kernels/optimizers.h) */
 
 enum {
@@ -143,6 +144,10 @@ char *config_value(const struct config *config, const char *section, const char 
 /* Gives each key that changes the numbers and is still "auto" in a resolved config, for the machine to settle, its value in a
  * config where that has been done. */
 void config_settle(struct config *config, const struct config *settled);
+
+/* Gives keys that nobody set, and that train.effort = auto chose otherwise for another machine, their values in the resolved config
+ * of a run that goes on. */
+void config_keep_effort(struct config *config, const struct config *before);
 
 /* Name of the first key ("model.dim") of those that change the numbers which differs between two resolved configs, or
  * NULL: what --resume compares. Left out: run.*, device.*, memory.*, train.epochs, train.steps, train.report_seconds,

@@ -100,6 +100,22 @@ int config_is_comment(const char *line);
 
 /* Parts of config_resolve(): the first puts a number where "auto" (NaN) still stands, the others see to the keys of the loss. */
 void config_choose_real(double *value, double chosen);
+
+/* Copies the value of a key that is no text. */
+void config_copy_number(struct config *to, const struct config *from, const struct config_key *key);
+
+/* ---- config_effort.c ---- */
+
+/* What examples.mode = user takes where no key says it. */
+struct effort {
+    uint64_t dim, epochs, negatives; /* negatives: of a list that shares them with no other */
+    double lr, temperature;
+    int shared; /* 1: a batch shares its negatives where it can */
+};
+
+/* Resolves train.effort, once examples.mode is known. 0, or -1 after fail(). */
+int config_resolve_effort(struct config *c);
+const struct effort *config_effort(const struct config *c);
 int config_resolve_loss(struct config *config);
 int config_check_loss(const struct config *config);
 

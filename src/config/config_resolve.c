@@ -43,6 +43,15 @@ static int choose_mode_of_lists(struct config *c) {
     return items < 0 ? -1 : 0;
 }
 
+/* Returns 1 where no key stands against negatives that a batch of lists shares. */
+static int may_share(const struct config *c) {
+    int each = c->examples_targets == TARGETS_AUTO || c->examples_targets == TARGETS_ALL;
+    int one = c->examples_positives == COUNT_AUTO || c->examples_positives == 1;
+    int softmax = c->train_loss == LOSS_AUTO || c->train_loss == LOSS_SOFTMAX;
+    return each && one && softmax && c->examples_own == 1 && !c->examples_replacement && c->train_update != UPDATE_HOGWILD &&
+           config_ranks(c) == 1;
+}
+
 static int resolve_examples(struct config *c) {
     const struct corpus_format_properties *format = &corpus_formats[c->corpus_format];
     int text = format->sentences, adjacency = format->targets;
@@ -50,9 +59,14 @@ static int resolve_examples(struct config *c) {
     if (c->examples_mode == MODE_AUTO && !text && !adjacency && !format->edges && choose_mode_of_lists(c)) return -1;
     choose(&c->examples_mode, MODE_AUTO, text ? MODE_WINDOW : adjacency ? MODE_ADJACENCY : MODE_WALK);
     int window = config_is_window(c), user = c->examples_mode == MODE_USER, walks = c->examples_mode == MODE_WALK;
+    if (config_resolve_effort(c)) return -1;
+    const struct effort *effort = config_effort(c);
+    choose_count(&c->model_dim, user ? effort->dim : 128);
     int subwords = config_subwords(c).max > 0;
     choose(&c->examples_pooled_gradient, POOLED_AUTO, c->examples_mode == MODE_CBOW || subwords ? POOLED_WHOLE : POOLED_MEAN);
     config_choose_real(&c->examples_subsample, text && window ? 1e-4 : 0);
+    c->per_auto |= c->negatives_per == PER_AUTO;
+    if (user && effort->shared && may_share(c)) choose(&c->negatives_per, PER_AUTO, PER_BATCH);
     int shared = c->negatives_per == PER_BATCH, each = c->examples_mode == MODE_LIST ? !text && !adjacency : user && shared;
     choose(&c->examples_targets, TARGETS_AUTO, each ? TARGETS_ALL : TARGETS_ONE);
     choose_count(&c->examples_pooled, c->examples_own < 1 ? POOLED_ITEMS : 0);
@@ -61,9 +75,8 @@ static int resolve_examples(struct config *c) {
     choose(&c->examples_shuffle, TRUTH_AUTO, !window);
     choose(&c->examples_shuffle_items, TRUTH_AUTO, window && !text && !format->edges);
     choose_count(&c->examples_window, walks ? 10 : 5);
-    choose_count(&c->negatives_count, shared ? SHARED_NEGATIVES : user ? 1000 : walks ? 1 : config_predicts_window(c) ? 10 : 5);
+    choose_count(&c->negatives_count, shared ? SHARED_NEGATIVES : user ? effort->negatives : walks ? 1 : config_predicts_window(c) ? 10 : 5);
     choose(&c->negatives_law, LAW_AUTO, user ? NOISE_UNIFORM : NOISE_UNIGRAM);
-    c->per_auto |= c->negatives_per == PER_AUTO;
     choose(&c->negatives_per, PER_AUTO, config_predicts_window(c) ? PER_PAIR : PER_EXAMPLE);
     choose(&c->train_loss, LOSS_AUTO, user ? LOSS_SOFTMAX : LOSS_LOGISTIC);
     return 0;
@@ -75,10 +88,10 @@ static void resolve_items(struct config *c) {
     int walks = c->examples_mode == MODE_WALK, adjacency = corpus_formats[c->corpus_format].targets;
     int items = !corpus_formats[c->corpus_format].sentences && !walks;
     int user = c->examples_mode == MODE_USER, own_rule = c->optimizer_rule == RULE_AUTO;
-    choose_count(&c->train_epochs, adjacency ? 120 : user ? 20 : items ? 10 : walks ? 2 : 5);
+    choose_count(&c->train_epochs, adjacency ? 120 : user ? config_effort(c)->epochs : items ? 10 : walks ? 2 : 5);
     choose(&c->optimizer_rule, RULE_AUTO, user ? RULE_ADAM : items ? RULE_ADAGRAD : RULE_SGD);
     if (!items || !own_rule) return;
-    config_choose_real(&c->optimizer_lr, adjacency ? 0.05 : user ? 0.002 : 0.25);
+    config_choose_real(&c->optimizer_lr, adjacency ? 0.05 : user ? config_effort(c)->lr : 0.25);
     choose(&c->optimizer_schedule, SCHEDULE_AUTO, SCHEDULE_LINEAR);
 }
 

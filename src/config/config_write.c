@@ -212,17 +212,21 @@ const char *config_difference(const struct config *a, const struct config *b) {
     return NULL;
 }
 
+void config_copy_number(struct config *to, const struct config *from, const struct config_key *key) {
+    if (key->type == TYPE_COUNT || key->type == TYPE_BYTES)
+        *config_count(to, key) = *config_count(from, key);
+    else if (key->type == TYPE_REAL)
+        *config_real(to, key) = *config_real(from, key);
+    else
+        *config_int(to, key) = *config_int(from, key);
+}
+
 void config_settle(struct config *config, const struct config *settled) {
     char text[CONFIG_BYTES];
     for (int i = 0; i < CONFIG_KEYS; i++) {
         const struct config_key *key = &config_keys[i];
         if (!changes_numbers(key) || key->type == TYPE_TEXT || strcmp(config_text_of(config, key, text), "auto"))
             continue;
-        if (key->type == TYPE_COUNT || key->type == TYPE_BYTES)
-            *config_count(config, key) = *config_count(settled, key);
-        else if (key->type == TYPE_REAL)
-            *config_real(config, key) = *config_real(settled, key);
-        else
-            *config_int(config, key) = *config_int(settled, key);
+        config_copy_number(config, settled, key);
     }
 }

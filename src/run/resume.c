@@ -27,6 +27,7 @@ int resume_keys(struct config *config, const char *run, struct ranks *ranks, uin
     int result = ranks_agree(ranks, config_init(&before) || !path ? -1 : 0);
     if (!result) result = read_keys(&before, config, path, ranks);
     if (!result) config_settle(config, &before);
+    if (!result) config_keep_effort(config, &before);
     if (!result) *kept = before.run_keep;
     int chosen = config->train_update;
     if (!result && config->update_auto) config->train_update = before.train_update;

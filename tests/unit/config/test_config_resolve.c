@@ -290,6 +290,37 @@ static void what_the_cpu_alone_trains(void **state) {
     }
 }
 
+/* What thorough takes stands in no key's way: a key keeps its value, and what it rules out is left out. */
+static void auto_of_a_thorough_run(void **state) {
+#define THOROUGH "[corpus]\nformat = lists\n[device]\nbackend = cpu\n[train]\neffort = thorough\n"
+    static const char *const alone[] = {"loss = bpr\n", "[examples]\nown = 0.5\n", "[examples]\npositives = 3\n",
+                                        "[examples]\ntargets = one\n", "[negatives]\nper = example\n"};
+    RESOLVES("[corpus]\nformat = lists\n[device]\nbackend = cpu\n");
+    assert_int_equal(config.train_effort, EFFORT_QUICK);
+    assert_int_equal(config.model_dim, 128);
+    assert_true(config.train_negative_power == 1.15);
+    config_release(&config);
+    RESOLVES(THOROUGH);
+    assert_int_equal(config.examples_mode, MODE_USER);
+    assert_int_equal(config.negatives_per, PER_BATCH);
+    assert_int_equal(config.examples_targets, TARGETS_ALL);
+    assert_true(config.model_dim > 128 && config.train_epochs > 20);
+    config_release(&config);
+    RESOLVES(THOROUGH "epochs = 3\n[model]\ndim = 8\n");
+    assert_true(config.model_dim == 8 && config.train_epochs == 3 && config.negatives_per == PER_BATCH);
+    config_release(&config);
+    for (size_t i = 0; i < sizeof alone / sizeof *alone; i++) {
+        char text[256];
+        snprintf(text, sizeof text, "%s%s", THOROUGH, alone[i]);
+        RESOLVES(text);
+        assert_int_equal(config.negatives_per, PER_EXAMPLE);
+        assert_true(config.model_dim > 128);
+        config_release(&config);
+    }
+    REFUSES("[train]\neffort = thorough\n", "train.effort = thorough is for examples.mode = user");
+#undef THOROUGH
+}
+
 /* auto never picks hogwild where hogwild cannot do what is asked. */
 static void auto_update_picks_what_works(void **state) {
     static const char *const batches[] = {"[optimizer]\nmomentum = 0.9\n", "[train]\nreduction = mean\n",
@@ -457,6 +488,7 @@ int main(void) {
                                        TEST(auto_of_means_and_cosines_of_text),
                                        TEST(the_gradient_and_rate_of_means),
                                        TEST(what_the_cpu_alone_trains),
+                                       TEST(auto_of_a_thorough_run),
                                        TEST(auto_update_picks_what_works),
                                        TEST(an_option_of_another_rule_is_let_through),
                                        TEST(checkpoint_times_are_taken_apart),
