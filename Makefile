@@ -79,6 +79,14 @@ SONAME  = libsptx.so.$(firstword $(subst ., ,$(VERSION)))
 LIBSPTX = $(BUILD)/libsptx.so $(BUILD)/libsptx.a $(BUILD)/sptx.pc
 LIBSPTX_OBJ = $(filter-out $(BUILD)/src/cli/%,$(OBJ))
 
+# ---- the Python package's calls of rows, compiled (src/python/calls) ----
+# One file serves every CPython, whichever PYTHON's headers it is made by. Where they are missing it is left out: the package then
+# goes by ctypes alone.
+PYTHON   ?= python3
+PYTHON_H := $(wildcard $(shell $(PYTHON) -c 'import sysconfig; print(sysconfig.get_path("include"))' 2>/dev/null)/Python.h)
+CALLS     = $(if $(PYTHON_H),$(BUILD)/_calls.abi3.so)
+CALLS_OBJ = $(patsubst %.c,$(BUILD)/%.o,$(wildcard src/python/calls/*.c))
+
 # Targets that set up and build run one job a core, unless make was given -j.
 JOBS = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
 
@@ -208,7 +216,7 @@ check:
 	@scripts/check
 
 .PHONY: tests
-tests: $(UNIT) $(REFERENCE) $(RUNS) $(TOGETHER) $(WIDE_TESTS) $(LIBSPTX) $(BUILD)/faults.so $(TARGETS:%=$(BUILD)/replay/%)
+tests: $(UNIT) $(REFERENCE) $(RUNS) $(TOGETHER) $(WIDE_TESTS) $(LIBSPTX) $(CALLS) $(BUILD)/faults.so $(TARGETS:%=$(BUILD)/replay/%)
 
 #: make check-long   the tests that take longer
 check-long: all tests
@@ -216,7 +224,7 @@ check-long: all tests
 	@scripts/check --long
 
 #: make check-gpu    everything that needs a GPU
-check-gpu: all $(REFERENCE) $(RUNS) $(TOGETHER) $(BUILD)/test_gpu $(WIDE)/test_gpu $(WIDE)/test_reference $(LIBSPTX)
+check-gpu: all $(REFERENCE) $(RUNS) $(TOGETHER) $(BUILD)/test_gpu $(WIDE)/test_gpu $(WIDE)/test_reference $(LIBSPTX) $(CALLS)
 	@scripts/check_gpu
 
 #: make sanitize     the C tests under address and undefined-behaviour sanitizers; thread-sanitize: batch mode
@@ -263,7 +271,6 @@ $(BUILD)/sptx.pc: scripts/sptx.pc.in src/sptx.h Makefile
 # OLDER_CUDA=FOLDER builds all of it once more, in FOLDER, by the CUDA Toolkit 11.8 that is unpacked there, for older drivers. That
 # build then stands in the package where the only one does otherwise, and this Toolkit's in a folder cudaMAJOR, from which
 # src/python/sptx/_build.py takes it where the driver knows that CUDA.
-PYTHON ?= python3
 PYTHON_STATIC ?= yes
 PYTHON_DIR = $(BUILD)/python/$(if $(PYTHON_STATIC),static,shared)
 PYTHON_OBJ = $(LIB_OBJ) $(BUILD)/python/main.o
@@ -275,9 +282,11 @@ python: python-library
 	@rm -f $(BUILD)/sptx-*.whl
 	$(call quiet,PIP,src/python)$(PYTHON) -m pip --disable-pip-version-check -q wheel --no-deps \
 	    $(shell $(PYTHON) -c 'import setuptools.command.bdist_wheel' 2>/dev/null && echo --no-build-isolation) -w $(BUILD) ./src/python
-python-library: $(PYTHON_LIB)
-	@$(if $(INTO),install -D -m 755 -t $(INTO)$(if $(OLDER_NVCC),/cuda$(CUDA_MAJOR)) $^)
-	@$(if $(OLDER_NVCC),$(MAKE) --no-print-directory BUILD=$(OLDER_CUDA) NVCC=$(OLDER_NVCC) OLDER_CUDA= $@)
+python-library: $(PYTHON_LIB) $(CALLS)
+	@$(if $(PYTHON_H),,echo "python: there is no Python.h of $(PYTHON): the package goes by ctypes alone, which is slower")
+	@$(if $(INTO),install -D -m 755 -t $(INTO)$(if $(OLDER_NVCC),/cuda$(CUDA_MAJOR)) $(PYTHON_LIB))
+	@$(if $(INTO),$(if $(CALLS),install -m 755 -t $(INTO) $(CALLS)))
+	@$(if $(OLDER_NVCC),$(MAKE) --no-print-directory BUILD=$(OLDER_CUDA) NVCC=$(OLDER_NVCC) OLDER_CUDA= CALLS= $@)
 python-licenses:
 	@scripts/licenses $(INTO) $(if $(filter yes,$(CUDA)),$(CUDA_HOME) $(OLDER_NVCC:%/bin/nvcc=%))
 $(BUILD)/python/main.o: src/cli/main.c $(BUILD)/flags
@@ -287,6 +296,9 @@ $(PYTHON_DIR)/libsptx.so: STATIC = $(PYTHON_STATIC)
 $(PYTHON_DIR)/libsptx.so: $(PYTHON_OBJ) src/library/exports.map
 	@mkdir -p $(@D)
 	$(call quiet,LINK,$@)$(call link_libsptx,libsptx.so,$(PYTHON_OBJ)) -Wl,--strip-debug
+$(CALLS_OBJ): INCLUDES += -isystem $(dir $(PYTHON_H))
+$(BUILD)/_calls.abi3.so: $(CALLS_OBJ)
+	$(call quiet,LINK,$@)$(CC) -shared $(LDFLAGS) -o $@ $^ -Wl,--strip-debug
 $(PYTHON_DIR)/sptx-w2v: src/python/program.c $(PYTHON_DIR)/libsptx.so
 	$(call quiet,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -Wl,-rpath,'$$ORIGIN' -Wl,--strip-debug -o $@ $< -L$(@D) -lsptx
 $(PYTHON_DIR)/libsptx_%.so: kernels/ranks/mpi.c kernels/ranks/group.h $(BUILD)/src/base/waiting.o

@@ -129,6 +129,8 @@ struct batch_view {
     struct example_pool pool;
     struct shared_negatives shared;
 };
+/* Returns 0 where the view's blocks have the form that shared negatives ask for, or none are shared; -1 after fail(). */
+int shared_negatives_check(const struct batch_view *view);
 
 /* How a step treats a batch. */
 struct step_request {

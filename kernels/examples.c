@@ -1,4 +1,5 @@
 #include "examples.h"
+#include "backend.h"
 
 #include "base/report.h"
 
@@ -11,4 +12,16 @@ int example_check_row(const struct example_row *row) {
         "an example with %llu positives would draw %llu negatives, more than 2,097,152; set examples.positives or "
         "negatives.per = example",
         (unsigned long long)row->wanted, (unsigned long long)row->negatives);
+}
+
+static int has_form(const struct batch_view *v) {
+    if (v->pool.on || !v->blocks || v->target_starts[1] || v->context_starts[1] != v->shared.count || v->positives[0]) return 0;
+    for (uint64_t i = 1; i < v->blocks; i++)
+        if (v->target_starts[i + 1] != i || v->context_starts[i + 1] != v->shared.count + i || v->positives[i] != 1) return 0;
+    return 1;
+}
+
+int shared_negatives_check(const struct batch_view *view) {
+    if (!view->shared.count || has_form(view)) return 0;
+    return fail("a batch of shared negatives has a block of these and then one target and one positive a block");
 }

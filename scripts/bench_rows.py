@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Rows from Python: what sptx takes beside its peers, on this GPU, in one run of about two minutes.
 
+  make libsptx build/_calls.abi3.so
   PYTHONPATH=src/python SPTX_LIBRARY=build/libsptx.so python3 scripts/bench_rows.py [--only=NAME,..] [--smoke]
 
   large       fetch and store of 1,048,576 rows of 512 B out of 16 GiB; torch index_select and index_copy_ of pinned rows, and of
@@ -400,8 +401,9 @@ if strange or set(wanted) - set(PARTS):
 if not (cuda or smoke):
     sys.exit("bench_rows: PyTorch sees no GPU here; --smoke runs without one")
 warnings.simplefilter("ignore", sptx.SptxWarning)  # random batches name indexes twice
-print("%s, PyTorch %s, sptx %s%s" % (torch.cuda.get_device_name() if cuda else "no GPU", torch.__version__, sptx.__version__,
-                                     ", a thousandth of the work" if smoke else ""))
+print("%s, PyTorch %s, sptx %s, calls %s%s" % (torch.cuda.get_device_name() if cuda else "no GPU", torch.__version__,
+                                               sptx.__version__, "compiled" if sptx._compiled.known else "by ctypes",
+                                               ", a thousandth of the work" if smoke else ""))
 cupy, speedtorch = optional("cupy"), optional("SpeedTorch")  # SpeedTorch needs CuPy
 print("  %-62s %9s %9s" % ("", "ours", "beside"))
 failed = 0

@@ -2,14 +2,15 @@
 # Brings what is missing to build sptx-w2v on Debian or Ubuntu, then says what is there.
 #
 #   scripts/setup.sh            compiler, make, libraries and Open MPI (for training over several processes)
-#   scripts/setup.sh --tests    also cmocka, python3, hnswlib, fasttext, PyTorch for the CPU, a Chromium without windows (Debian: 98 MB to
-#                               fetch, for the page of report) and three environments under $BUILD:
+#   scripts/setup.sh --tests    also cmocka, python3 and its headers, hnswlib, fasttext, PyTorch for the CPU, a Chromium without
+#                               windows (Debian: 98 MB to fetch, for the page of report) and three environments under $BUILD:
 #                               venv (pins: tests/cli/requirements.txt); venv-python (tests/python/requirements.txt), where
 #                               the Python package is tried; venv-torch (requirements-torch.txt there), the same beside PyTorch
 #   scripts/setup.sh --fuzz     also cmocka, and clang with libFuzzer
-#   scripts/setup.sh --wheel    also MPICH beside Open MPI, since the wheel serves both, debootstrap, with which the wheel is tried on
-#                               a bare system, and venv-wheel (pins: scripts/requirements-wheel.txt). On Debian 12, where nvcc is
-#                               and CUDA=no is not set, also an older CUDA Toolkit beside it (scripts/cuda_11.sh) and g++-11
+#   scripts/setup.sh --wheel    also python3's headers, MPICH beside Open MPI, since the wheel serves both, debootstrap, with which
+#                               the wheel is tried on a bare system, and venv-wheel (pins: scripts/requirements-wheel.txt). On
+#                               Debian 12, where nvcc is and CUDA=no is not set, also an older CUDA Toolkit beside it
+#                               (scripts/cuda_11.sh) and g++-11
 #
 # It asks nothing. Where nothing is missing, it touches neither apt nor the network.
 set -euo pipefail
@@ -63,6 +64,11 @@ has_mpi() {
         pkg-config --exists "$name" 2>/dev/null && return
     done
     return 1
+}
+
+# Looks for the headers that the calls of the Python package are compiled with.
+has_python_headers() {
+    [ -e "$(python3 -c 'import sysconfig; print(sysconfig.get_path("include"))' 2>/dev/null)/Python.h" ]
 }
 
 has_venv_module() {
@@ -140,6 +146,7 @@ wheel_packages() {
     pkg-config --exists mpich 2>/dev/null || echo libmpich-dev
     has_command debootstrap || [ -x /usr/sbin/debootstrap ] || echo debootstrap
     has_venv_module || echo python3-venv
+    has_python_headers || echo python3-dev
 }
 
 missing_packages() {
@@ -156,6 +163,7 @@ missing_packages() {
     fi
     if [ $fuzz = yes ]; then fuzzer_packages; fi
     if [ $wheel = yes ]; then wheel_packages; fi
+    if [ $tests = yes ]; then has_python_headers || echo python3-dev; fi
     if [ $tests = yes ]; then has_hnswlib || echo python3-hnswlib python3-numpy; fi
     if [ $tests = yes ]; then torch_packages; browser_packages; fasttext_packages; fi
 }

@@ -74,6 +74,7 @@ assert len(run.nearest(run.words[0], k=3)) == 3
 lists = {"ann": ["milk", "bread", "jam"], "ben": ["bread", "jam", "tea"], "cora": ["milk", "tea", "jam"]}
 run = sptx.fit(lists, "of-data", dim=8, epochs=2, threads=1, progress=False)
 assert len(run.recommend(["bread"], k=2)) == 2
+assert sptx._compiled.known is not None, "the calls of rows are not the compiled ones"
 books = sptx.Table(rows=100, dim=4, optimizer="adam")
 books.update([3, 3], [[1, 1, 1, 1]] * 2)
 PYTHON

@@ -132,6 +132,7 @@ int cpu_make_batch(struct backend *backend, unsigned number, const struct batch_
 int cpu_set_batch(struct backend *backend, unsigned number, const struct batch_view *view) {
     struct cpu_stage *stage = &backend->stage[number];
     uint64_t targets = view->target_starts[view->blocks], contexts = view->context_starts[view->blocks];
+    if (shared_negatives_check(view)) return -1;
     stage->pool = view->pool;
     stage->shared = view->shared;
     stage->words = 0;

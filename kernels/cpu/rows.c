@@ -77,8 +77,8 @@ static void dots(const float *const *t, uint32_t nt, const float *const *c, uint
 }
 
 /* PRODUCTS queries at a time: their sums, VECTORS of them to a panel for each, are enough to hide an addition's
- * latency. */
-enum { VECTORS = CPU_PANEL / LANES, PRODUCTS = 8 / VECTORS };
+ * latency, and with a column of each query and a vector of the panel they fill the registers. */
+enum { VECTORS = CPU_PANEL / LANES, PRODUCTS = LANES == 16 ? 8 : LANES == 8 ? 3 : 1 };
 
 INLINE void products_tile(const float *const *q, const int nq, const float *panel, uint32_t dim, float *out, uint64_t stride,
                           const int add) {
@@ -89,13 +89,15 @@ INLINE void products_tile(const float *const *q, const int nq, const float *pane
         for (int v = 0; v < VECTORS; v++)
             if (add) sum[i][v] = load(out + (uint64_t)i * stride + v * LANES);
     for (uint32_t j = 0; j < dim; j++, panel += CPU_PANEL) {
-        vec column[VECTORS];
+        vec query[PRODUCTS];
 #pragma GCC unroll 8
-        for (int v = 0; v < VECTORS; v++) column[v] = load(panel + v * LANES);
+        for (int i = 0; i < nq; i++) query[i] = q[i][j] - (vec){0};
 #pragma GCC unroll 8
-        for (int i = 0; i < nq; i++)
+        for (int v = 0; v < VECTORS; v++) {
+            vec column = load(panel + v * LANES);
 #pragma GCC unroll 8
-            for (int v = 0; v < VECTORS; v++) sum[i][v] += q[i][j] * column[v];
+            for (int i = 0; i < nq; i++) sum[i][v] += query[i] * column;
+        }
     }
 #pragma GCC unroll 8
     for (int i = 0; i < nq; i++)

@@ -267,14 +267,6 @@ static int gain_panels(void *context, unsigned worker) {
 /* ---- the pass ---- */
 
 static int check(const struct step *step) {
-    const struct cpu_blocks *all = &step->stage->all;
-    uint64_t shared = step->stage->shared.count;
-    int fits = all->targets == all->count - 1 && all->contexts == all->targets + shared && !step->stage->pool.on;
-    for (uint64_t i = 0; fits && i < all->count; i++) {
-        const struct cpu_block *block = &all->block[i];
-        fits = i ? block->t == 1 && block->c == 1 && block->positives == 1 : !block->t && block->c == shared;
-    }
-    if (!fits) return fail("a batch of shared negatives has a block of these and then one target and one positive a block");
     if (step->request->loss.kind != LOSS_SOFTMAX || step->parted)
         return fail("shared negatives are trained by the softmax, in one process");
     return 0;

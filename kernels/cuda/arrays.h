@@ -132,6 +132,19 @@ static inline struct learn_bytes learn_bytes(uint64_t blocks, uint64_t places, u
     return bytes;
 }
 
+/* The arrays of step_shared.cu: unit rows of so many targets and negatives; a score of each pair of them; 1 / length of each row,
+ * and a score of each target's positive. */
+struct shared_bytes {
+    uint64_t rows, scores, lengths;
+};
+static inline struct shared_bytes shared_bytes(uint64_t targets, uint64_t negatives, uint64_t span) {
+    struct shared_bytes bytes;
+    bytes.rows = (targets + negatives) * span * sizeof(float);
+    bytes.scores = targets * negatives * sizeof(float);
+    bytes.lengths = (4 * targets + negatives) * sizeof(float);
+    return bytes;
+}
+
 /* Returns the slots that ranks exchange in a step: one a term, for norms one a row, and behind them, where scores are
  * cosines, the lengths of all places. */
 static inline uint64_t exchange_slots(uint64_t targets, uint64_t contexts, uint64_t terms, int lengths) {

@@ -1,5 +1,6 @@
 /* backend: opens and closes the backend of one NVIDIA GPU, and tells what GPUs there are. ops.c has the table of its functions,
  * and cuda.cuh says how its parts work together. */
+#include "blas.cuh"
 #include "ranks_exchange.cuh"
 
 extern "C" {
@@ -248,13 +249,15 @@ static void close_builder(struct backend *b, struct batch_builder *builder) {
 void cuda_close(struct backend *b) {
     if (!b) return;
     struct gpu_array *arrays[] = {&b->gradients, &b->context_gradients, &b->partials, &b->row_sums,
-                                  &b->scores,    &b->lengths,           &b->pooled,   &b->corrections};
+                                  &b->scores,    &b->lengths,           &b->pooled,   &b->corrections,
+                                  &b->shared_rows, &b->shared_scores, &b->shared_lengths};
     cudaStream_t streams[] = {b->in, b->compute, b->out};
     cudaEvent_t events[] = {b->sized, b->last_forward};
     cudaSetDevice(b->device); /* the thread may be another one than that which opened the backend */
     cudaDeviceSynchronize();
     cuda_hogwild_close(b);
     cuda_topk_close(b);
+    cuda_blas_close(b);
     cuda_by_id_close(b);
     cuda_source_drop(b);
     exchange_close(b);

@@ -225,6 +225,7 @@ int cuda_make_batch(struct backend *b, unsigned number, const struct batch_reque
     write_request(b, stage, request);
     stage->one_target = example_one_target(s);
     use_pool(stage, &s->pool);
+    stage->shared = {request->count ? example_shared(s) : 0, s->exclude};
     stage->words = s->mode == EXAMPLE_WINDOW ? request->count : 0;
     stage->repeats_alone = 0;
     int failed = !request->count                           ? make_nothing(b, stage)
@@ -312,8 +313,10 @@ int cuda_set_batch(struct backend *b, unsigned number, const struct batch_view *
     int result = -1;
     if (view->blocks >= (uint64_t)1 << 31 || view->target_starts[view->blocks] >= (uint64_t)1 << 31)
         return fail("a batch of %llu blocks is more than 2^31", (unsigned long long)view->blocks);
+    if (shared_negatives_check(view)) return -1;
     if (cuda_stage_begin(b, number, &stage) || pack_view(view, &counts, &packed, stage)) goto out;
     use_pool(stage, &view->pool);
+    stage->shared = view->shared;
     stage->sizes = {counts.blocks, counts.targets, counts.contexts, counts.terms};
     stage->words = 0;
     stage->repeats_alone = 0;
@@ -399,5 +402,7 @@ int cuda_batch_view(struct backend *b, unsigned number, struct batch_view *view)
     view->target_ids = a.target_ids;
     view->context_ids = a.context_ids;
     view->pool = stage->pool;
+    view->shared = stage->shared;
+    if (view->shared.count) view->shared.count = (uint32_t)a.context_starts[1];
     return 0;
 }

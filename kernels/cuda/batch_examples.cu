@@ -5,9 +5,10 @@
  *   words      of windows, a position a thread: whether it is kept, and its sentence
  *   count      an example a thread: how many blocks, targets, contexts, terms it makes; summed, the totals into counts
  *   fill       an example a thread: its blocks, targets and positives, at the places that the sums give
- *   shared     the same of windows whose words share rows
+ *   worded     the same of windows whose words share rows
  *   split      a warp a block: of lists that are split into positives and a pool, both
- *   negatives  some lanes a block, or (distinct) a thread block: each slot's first allowed draw
+ *   negatives  some lanes a block, or (distinct) a thread block: each slot's first allowed draw; of shared ones a lane a pair of
+ *              slots
  *
  * Slots left out after DRAW_ATTEMPTS stay as DRAW_NONE. What a batch is made of is read from memory (struct
  * example_request), so that a captured graph of these kernels makes any batch of its shape.
@@ -255,6 +256,7 @@ static __global__ void count_examples(const struct example_request *request, con
 /* Targets, or pooled vectors, with one positive each, summed over the blocks. */
 static __device__ uint64_t pairs_of(const struct example_source &s, const struct need &n) {
     if (s.mode == EXAMPLE_WINDOW && !example_predicts_window(&s)) return s.pool.on ? n.blocks : n.targets;
+    if (s.per_batch) return n.targets;
     if (s.per_pair) return n.contexts / (1 + s.negatives);
     return n.contexts - (uint64_t)s.negatives * n.blocks;
 }
@@ -302,6 +304,13 @@ static __device__ uint32_t fill_rows_of(const struct example_source &s, const st
     return count;
 }
 
+/* The block of the negatives that all others share. Their ids are drawn as those of any block are. */
+static __device__ void fill_shared_block(const struct example_request &b, const struct built &to) {
+    to.target_starts[0] = to.context_starts[0] = to.term_starts[0] = 0;
+    to.positives[0] = to.block_slot[0] = 0;
+    to.block_example[0] = b.first;
+}
+
 static __device__ void fill_row(const struct example_request &b, const struct built &to, uint64_t example,
                                 const struct need &at) {
     const struct example_source &s = b.source;
@@ -315,6 +324,7 @@ static __device__ void fill_row(const struct example_request &b, const struct bu
     if (row.split) return; /* fill_split */
     to.target_ids[at.targets] = s.ids[row.start + row.target];
     to.target_block[at.targets] = at.blocks;
+    if (s.per_batch) to.context_block[at.contexts] = at.blocks;
     example_positives(&s, &row, example, b.epoch, to.context_ids + at.contexts);
 }
 
@@ -333,6 +343,7 @@ static __global__ void fill(const struct example_request *request, const struct 
         to.counts->contexts = (uint32_t)at.contexts;
         to.counts->terms = (uint32_t)at.terms;
         to.counts->pairs = pairs_of(b.source, at);
+        if (b.source.per_batch) fill_shared_block(b, to);
         return;
     }
     uint32_t targets = starts[i + 1].targets - at.targets;
@@ -346,7 +357,7 @@ static __global__ void fill(const struct example_request *request, const struct 
 
 /* The blocks of windows whose words share rows, an example a thread. A kernel of its own, so that other windows keep their
  * registers. */
-static __global__ void fill_shared(const struct example_request *request, const struct kept_word *words, struct built to,
+static __global__ void fill_worded(const struct example_request *request, const struct kept_word *words, struct built to,
                                    const struct need *starts) {
     const struct example_source &s = request->source;
     uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
@@ -523,10 +534,12 @@ static __global__ void __launch_bounds__(DISTINCT_THREADS)
 
 /* ---- the host's side ---- */
 
-static cudaError_t scan(struct batch_builder *builder, void *temporary, size_t *bytes, uint64_t count) {
-    struct need zero = {0, 0, 0, 0};
+/* Leaves room for the block of shared negatives in front of the first example. */
+static cudaError_t scan(const struct example_source *s, struct batch_builder *builder, void *temporary, size_t *bytes,
+                        uint64_t count) {
+    struct need front = {s->per_batch ? 1u : 0u, 0, example_shared(s), 0};
     return cub::DeviceScan::ExclusiveScan(temporary, *bytes, (struct need *)builder->scratch.sizes.data,
-                                          (struct need *)builder->scratch.offsets.data, need_sum(), zero,
+                                          (struct need *)builder->scratch.offsets.data, need_sum(), front,
                                           (int)(count + 1), builder->stream);
 }
 
@@ -537,7 +550,7 @@ int cuda_examples_reserve(struct backend *b, struct batch_builder *builder, uint
     if (gpu_grow(b, &s->sizes, need_bytes(count), what) || gpu_grow(b, &s->offsets, need_bytes(count), what) ||
         gpu_grow(b, &s->words, kept_bytes(&b->source.view, count), what))
         return -1;
-    CK(scan(builder, NULL, &scanning, count));
+    CK(scan(&b->source.view, builder, NULL, &scanning, count));
     return gpu_grow(b, &s->scanning, std::max<uint64_t>(scan_bytes(count), scanning), what);
 }
 
@@ -564,7 +577,7 @@ int cuda_examples_count(struct stage *stage, int padded) {
     count_examples<<<blocks_for(threads, THREADS), THREADS, 0, builder->stream>>>(
         stage->request, words, (struct need *)builder->scratch.sizes.data, stage->counts, padding);
     CK_LAUNCH("count_examples");
-    CK(scan(builder, builder->scratch.scanning.data, &scanning, request->count));
+    CK(scan(&request->source, builder, builder->scratch.scanning.data, &scanning, request->count));
     return 0;
 }
 
@@ -619,6 +632,26 @@ static uint32_t negative_lane_bits(const struct batch_sizes *sizes) {
     return bits;
 }
 
+/* Enqueues the drawing of negatives for the first `blocks`, with 2^bits threads each unless they are to be distinct. */
+static int fill_slots(struct stage *stage, const struct built &to, uint32_t blocks, uint32_t bits) {
+    cudaStream_t stream = stage->builder->stream;
+    if (stage->request_host->source.distinct) {
+        fill_distinct_negatives<<<blocks, DISTINCT_THREADS, 0, stream>>>(stage->request, to);
+        CK_LAUNCH("fill_distinct_negatives");
+    } else {
+        fill_negatives<<<blocks_for((uint64_t)blocks << bits, THREADS), THREADS, 0, stream>>>(stage->request, to, bits);
+        CK_LAUNCH("fill_negatives");
+    }
+    return 0;
+}
+
+/* Bits of the number of threads that draw shared negatives: one for each pair of slots. */
+static uint32_t shared_lane_bits(uint32_t negatives) {
+    uint32_t bits = THREAD_BITS;
+    while ((uint64_t)2 << bits < negatives) bits++;
+    return bits;
+}
+
 int cuda_examples_fill(struct stage *stage) {
     const struct example_request *request = stage->request_host;
     const struct need *starts = (const struct need *)stage->builder->scratch.offsets.data;
@@ -630,20 +663,14 @@ int cuda_examples_fill(struct stage *stage) {
     fill<<<blocks_for(request->count + 1, THREADS), THREADS, 0, stream>>>(stage->request, words, to, starts);
     CK_LAUNCH("fill");
     if (request->source.subwords.starts) {
-        fill_shared<<<blocks_for(request->count, THREADS), THREADS, 0, stream>>>(stage->request, words, to, starts);
-        CK_LAUNCH("fill_shared");
+        fill_worded<<<blocks_for(request->count, THREADS), THREADS, 0, stream>>>(stage->request, words, to, starts);
+        CK_LAUNCH("fill_worded");
     }
     if (request->source.pool.on && request->source.mode != EXAMPLE_WINDOW) {
         fill_split<<<blocks_for((uint64_t)blocks * 32, THREADS), THREADS, 0, stream>>>(stage->request, to);
         CK_LAUNCH("fill_split");
     }
-    if (request->source.distinct) {
-        fill_distinct_negatives<<<blocks, DISTINCT_THREADS, 0, stream>>>(stage->request, to);
-        CK_LAUNCH("fill_distinct_negatives");
-    } else {
-        uint32_t bits = negative_lane_bits(&stage->sizes);
-        fill_negatives<<<blocks_for((uint64_t)blocks << bits, THREADS), THREADS, 0, stream>>>(stage->request, to, bits);
-        CK_LAUNCH("fill_negatives");
-    }
-    return 0;
+    uint32_t shared = example_shared(&request->source);
+    return shared ? fill_slots(stage, to, 1, shared_lane_bits(shared))
+                  : fill_slots(stage, to, blocks, negative_lane_bits(&stage->sizes));
 }

@@ -6,15 +6,16 @@
  *   rows_*      rows_memory, tables and where they lie; rows_set, which rows a batch has and where their records are meanwhile;
  *               rows_move, to a stage's slots and home
  *   step_*      step gives the order of its kernels: first step_dots (_windows, _held) for word2vec's loss, or step_learn (_pool,
- *               _score, _gain) for the others; then step_sums, which ends in step_rule
+ *               _score, _gain) for the others, or step_shared where a batch shares its negatives; then step_sums, which ends in
+ *               step_rule
  *   hogwild_*   hogwild chooses among hogwild_windows, hogwild_pooled and hogwild_rows, which share hogwild_words and
  *               hogwild_pieces
  *   by_id_*     by_id has the story of rows by id
  *   ranks_*     ranks_exchange, ranks_nccl, ranks_heartbeat: several processes
- *   search_*    search_topk, with search_blas
+ *   search_*    search_topk
  *   filter      rows of nodes, spread over a finished run's graph
- *   for all     values: how a column is stored; warp, older_cards; arrays and estimate: sizes; bench; absent, where there is no
- *               nvcc
+ *   for all     blas: products of matrices; values: how a column is stored; warp, older_cards; arrays and estimate: sizes; bench;
+ *               absent, where there is no nvcc
  *
  * A row of a batch is worked on where it lies on the GPU: in its table (gpu place, hot rows) or in a slot of the stage
  * (cold rows). Distinct rows of a batch are sorted, so cold ones are the end of the list and slot = place in it - cold_first.
@@ -218,6 +219,7 @@ struct stage {
     int repeats_alone;       /* 1: the context row set holds only rows named more than once; all contexts lie on the GPU */
     int one_vector;          /* 1: one target, or pooled ones: a context's gradient is coefficients x vectors of blocks */
     struct example_pool pool;
+    struct shared_negatives shared; /* count: slots; those that were left out hold DRAW_NONE */
     struct gpu_array target_starts, context_starts, term_starts, positives; /* uint32 [blocks + 1], positives [blocks] */
     struct gpu_array block_example, block_slot; /* uint64, uint32 [blocks]: the negatives' counter */
     struct row_set side[2];
@@ -280,6 +282,8 @@ struct backend {
     struct gpu_array gradients, context_gradients, partials; /* floats; only the compute stream uses them */
     struct gpu_array row_sums;     /* floats; only where ranks sum the squares of rows */
     struct gpu_array scores, lengths, pooled; /* floats; only for step_learn.cuh */
+    struct gpu_array shared_rows, shared_scores, shared_lengths; /* floats; only for step_shared.cu */
+    void *blas;                    /* blas.cu's own; NULL: nothing has been multiplied */
     struct exchange *exchange;     /* with other ranks (ranks_exchange.cuh); NULL: there are none */
     struct gpu_array corrections; /* float4 [CORRECTIONS]: a rule's constants by a row's updates */
     struct rule_options corrections_rule; /* the rule that they are for */

@@ -15,6 +15,8 @@
 
 /* Host memory that the driver and its libraries take: not pinned by us, and no call tells it before. Measured on H200 hosts. */
 #define RUNTIME_BYTES ((uint64_t)298 << 20)
+/* Host memory that cuBLAS takes when it is loaded (blas.cuh). */
+#define BLAS_BYTES ((uint64_t)150 << 20)
 /* One byte of the host stands beside so many of a table's managed memory: the processor's pages of 4 KiB, of 8 bytes each, and what
  * the driver keeps of it. A table of 16 GiB took 87 MiB. */
 #define MANAGED_BESIDE 188
@@ -187,7 +189,9 @@ static uint64_t sum_arrays(const struct run *run) {
 
 static uint64_t learn_arrays(const struct run *run) {
     const struct example_sizes *n = &run->sizes;
-    uint64_t span = run->request->target.layout.span;
+    uint64_t span = run->request->target.layout.span, shared = example_shared(run->source);
+    struct shared_bytes of_shared = shared_bytes(n->targets, shared, span);
+    if (shared) return array(of_shared.rows) + array(of_shared.scores) + array(of_shared.lengths);
     int cosines = run->request->loss.score == SCORE_COSINE;
     if (!run->learned) return 0;
     struct learn_bytes b = learn_bytes(n->blocks, n->targets + n->contexts, n->terms, span, cosines, run->source->pool.on);
@@ -254,6 +258,7 @@ static void add_fixed(const struct run *run, struct estimate *e) {
     e->fixed.pinned +=
         depth * (sizeof(struct example_request) + sizeof(struct step_result)) + sizeof(struct counted_sizes);
     e->fixed.host += RUNTIME_BYTES + run->request->threads * POOL_THREAD_BYTES;
+    if (example_shared(run->source)) e->fixed.host += BLAS_BYTES;
 }
 
 void cuda_estimate(const struct estimate_request *request, struct estimate *estimate) {

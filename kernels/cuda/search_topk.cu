@@ -13,7 +13,7 @@
  */
 #include "cuda.cuh"
 
-#include "search_blas.cuh"
+#include "blas.cuh"
 #include "warp.cuh"
 
 extern "C" {
@@ -37,8 +37,6 @@ enum {
 };
 
 struct topk_memory {
-    const struct cuda_blas *calls; /* NULL until the library is loaded */
-    cublasHandle_t blas;
     gpu_array base[2], queries, scores, best[2], starts, banned, sort, offsets, longest;
     cudaEvent_t arrived[2], used[2];
     int has_events;
@@ -230,28 +228,13 @@ __global__ void offsets_kernel(uint64_t *offsets, uint64_t count, uint64_t step)
 
 /* ---- the call ---- */
 
-int blas_failed(const struct cuda_blas *calls, cublasStatus_t status, const char *call) {
-    return fail("cuBLAS failed in %s: %s", call, calls->text(status));
-}
-
-int open_blas(backend *backend, topk_memory *m) {
-    const struct cuda_blas *calls = cuda_blas_load();
-    if (!calls) return -1;
-    cublasStatus_t status = calls->create(&m->blas);
-    if (status != CUBLAS_STATUS_SUCCESS) return blas_failed(calls, status, "cublasCreate");
-    m->calls = calls;
-    calls->math(m->blas, CUBLAS_PEDANTIC_MATH);
-    calls->stream(m->blas, backend->compute);
-    return 0;
-}
-
 int open_memory(backend *backend, topk_memory **out) {
     if (!backend->topk) {
         backend->topk = mem_zalloc(1, sizeof(topk_memory), "a search");
         if (!backend->topk) return -1;
     }
     topk_memory *m = (topk_memory *)backend->topk;
-    if (!m->calls && open_blas(backend, m)) return -1;
+    if (cuda_blas_open(backend)) return -1;
     for (int i = 0; i < 2 && !m->has_events; i++) {
         CK(cudaEventCreateWithFlags(&m->arrived[i], cudaEventDisableTiming));
         CK(cudaEventCreateWithFlags(&m->used[i], cudaEventDisableTiming));
@@ -305,7 +288,6 @@ int send_queries(backend *backend, topk_memory *m, const group &g) {
 /* Multiplies all queries of the group with a slice on the GPU, and selects the best so far among its rows, too. */
 int search_slice(backend *backend, topk_memory *m, group *g, const float *base, uint64_t first, uint64_t rows) {
     const topk_request *r = g->request;
-    const float one = 1, zero = 0;
     float *scores = (float *)m->scores.data;
     slice s = {base, rows, r->dim, (uint32_t)first, (uint32_t *)m->longest.data};
     CK(cudaMemsetAsync(m->longest.data, 0, sizeof(uint32_t), backend->compute));
@@ -314,10 +296,14 @@ int search_slice(backend *backend, topk_memory *m, group *g, const float *base, 
     CK_LAUNCH("lengths_kernel");
     for (uint64_t query = 0; query < g->count; query += g->chunk) {
         uint64_t queries = std::min(g->count - query, g->chunk);
-        cublasStatus_t status = m->calls->sgemm(
-            m->blas, CUBLAS_OP_T, CUBLAS_OP_N, (int)rows, (int)queries, (int)r->dim, &one, base, (int)r->dim,
-            (const float *)m->queries.data + query * r->dim, (int)r->dim, &zero, scores, (int)rows);
-        if (status != CUBLAS_STATUS_SUCCESS) return blas_failed(m->calls, status, "cublasSgemm");
+        const struct blas_product products = {{base, (int)r->dim, 1},
+                                              {(const float *)m->queries.data + query * r->dim, (int)r->dim, 0},
+                                              scores,
+                                              (int)rows,
+                                              (int)rows,
+                                              (int)queries,
+                                              (int)r->dim};
+        if (cuda_multiply(backend, &products)) return -1;
         if (r->banned_starts) {
             mask_kernel<<<(unsigned)queries, 128, 0, backend->compute>>>(
                 scores, first, rows, (const uint64_t *)m->starts.data + query, (const uint32_t *)m->banned.data,
@@ -437,7 +423,6 @@ void cuda_topk_close(struct backend *backend) {
         cudaEventDestroy(m->arrived[i]);
         cudaEventDestroy(m->used[i]);
     }
-    if (m->calls) m->calls->destroy(m->blas);
     free(m);
     backend->topk = NULL;
 }

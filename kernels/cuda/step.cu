@@ -1,7 +1,7 @@
 /* step: one exact step of a batch, in the order that kernels/cpu/step.c has.
  *
- *   dots        by block     (step_dots.cu; step_learn.cuh) old rows -> dot products, loss, coefficients; gradients of target
- *                            occurrences and, unless their block has one vector, of contexts
+ *   dots        by block     (step_dots.cu; step_learn.cuh; step_shared.cu) old rows -> dot products, loss, coefficients; gradients
+ *                            of target occurrences and, unless their block has one vector, of contexts
  *   accumulate  by context   (step_sums.cuh) its occurrences' gradients, or coefficients x old targets; rule; in place
  *               by target    its occurrences' gradients; rule; in place. Beside the contexts, or after those that read targets
  *
@@ -57,6 +57,7 @@ struct result_view {
     uint64_t cold_bytes[2]; /* of a cold row of each side */
     int written;            /* cold rows go back */
     uint64_t words;
+    uint32_t shared; /* negatives that stand against every target */
     struct step_result *to;
 };
 
@@ -73,9 +74,9 @@ static __global__ void __launch_bounds__(1024) tell_result(struct result_view r)
     if (threadIdx.x) return;
     struct step_result result;
     result.loss = sum;
-    result.examples = r.counts->blocks;
+    result.examples = r.counts->blocks - (r.shared > 0);
     result.pairs = r.counts->pairs;
-    result.terms = r.counts->terms - r.counts->empty_terms;
+    result.terms = r.counts->terms - r.counts->empty_terms + (uint64_t)r.shared * r.counts->targets;
     result.words = r.words;
     result.link_bytes = 0;
     for (int side = 0; side < 2; side++) {
@@ -358,9 +359,10 @@ static int begin_exchange(struct backend *b, const struct stage *stage, const st
     return exchange_begin(b, exchange_slots(capacity->targets, capacity->contexts, capacity->terms, lengths), view);
 }
 
-/* The first half, from old rows: in the fused kernels of step_dots.cu, or in the passes of step_learn.cuh. */
+/* The first half, from old rows: in the fused kernels of step_dots.cu, in the passes of step_learn.cuh, or as products. */
 static int launch_blocks(struct backend *b, const struct stage *stage, const struct step_request *request, int learned,
                          const struct step_view *v, struct learn_view *l) {
+    if (stage->shared.count) return shared_launch(b, stage, request, v, l);
     return learned ? learn_launch(b, stage, request, v, l) : cuda_launch_dots(b, stage, v);
 }
 
@@ -397,6 +399,7 @@ int cuda_launch_result(struct backend *b, struct stage *stage, const struct step
     r.cold_bytes[SIDE_CONTEXT] = cold_bytes(request->context);
     r.written = !request->loss_only;
     r.words = stage->words;
+    r.shared = stage->shared.count;
     r.to = stage->result;
     tell_result<<<1, 1024, 0, b->out>>>(r);
     CK_LAUNCH("tell_result");

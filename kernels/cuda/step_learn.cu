@@ -2,33 +2,6 @@
  * where blocks have many contexts by a thread block. And the launch of all passes. */
 #include "step_learn.cuh"
 
-/* ---- sums over a group of threads ---- */
-
-struct plus {
-    template <class T> __device__ T operator()(T a, T b) const {
-        return a + b;
-    }
-};
-struct larger {
-    __device__ float operator()(float a, float b) const {
-        return a > b ? a : b;
-    }
-};
-
-/* Combines what all threads have in one order, so that all of them get the same bits. */
-template <int WIDTH, class T, class Combine> static __device__ T across(T x, Combine combine) {
-    for (int width = 16; width; width /= 2) x = combine(x, __shfl_xor_sync(ALL_LANES, x, width));
-    if constexpr (WIDTH > 32) {
-        __shared__ T warps[WIDTH / 32];
-        __syncthreads(); /* what was there before is read */
-        if ((threadIdx.x & 31) == 0) warps[threadIdx.x / 32] = x;
-        __syncthreads();
-        x = warps[0];
-        for (int w = 1; w < WIDTH / 32; w++) x = combine(x, warps[w]);
-    }
-    return x;
-}
-
 /* Waits until all threads may read what any of them has written. */
 template <int WIDTH> static __device__ void wait_for_group() {
     if (WIDTH > 32) __syncthreads();
@@ -50,9 +23,6 @@ struct line {
 
 static __device__ __forceinline__ bool is_there(const struct line &s, uint32_t i) {
     return s.distinct[i] != DRAW_NONE;
-}
-static __device__ __forceinline__ double softplus(float x) {
-    return (double)(sgns_loss_linear(x, 0.0f) + log1pf(sgns_loss_tail(x)));
 }
 
 /* The losses of kernels/losses.h. Each writes the coefficients of scores and returns the thread's part of the loss. */

@@ -84,6 +84,37 @@ template <int G> static __device__ __forceinline__ bool take_share(const struct 
     return true;
 }
 
+/* ---- sums over a group of threads ---- */
+
+struct plus {
+    template <class T> __device__ T operator()(T a, T b) const {
+        return a + b;
+    }
+};
+struct larger {
+    __device__ float operator()(float a, float b) const {
+        return a > b ? a : b;
+    }
+};
+
+/* Combines what all threads have in one order, so that all of them get the same bits. */
+template <int WIDTH, class T, class Combine> static __device__ T across(T x, Combine combine) {
+    for (int width = 16; width; width /= 2) x = combine(x, __shfl_xor_sync(ALL_LANES, x, width));
+    if constexpr (WIDTH > 32) {
+        __shared__ T warps[WIDTH / 32];
+        __syncthreads(); /* what was there before is read */
+        if ((threadIdx.x & 31) == 0) warps[threadIdx.x / 32] = x;
+        __syncthreads();
+        x = warps[0];
+        for (int w = 1; w < WIDTH / 32; w++) x = combine(x, warps[w]);
+    }
+    return x;
+}
+
+static __device__ __forceinline__ double softplus(float x) {
+    return (double)(sgns_loss_linear(x, 0.0f) + log1pf(sgns_loss_tail(x)));
+}
+
 /* ---- by the host ---- */
 
 typedef void learn_kernel(const struct step_view, const struct learn_view);
@@ -120,6 +151,10 @@ int pool_share(struct backend *backend, uint32_t blocks, const struct step_view 
 
 /* Returns 1 where a step takes these passes. */
 int learn_is_wanted(const struct stage *stage, const struct step_request *request);
+/* step_shared.cu: the first half of a step whose examples share their negatives, in the place of these passes. Fills of *learn what
+ * the second half needs. */
+int shared_launch(struct backend *backend, const struct stage *stage, const struct step_request *request,
+                  const struct step_view *view, struct learn_view *learn);
 /* All of them, enqueued on the compute stream; fills *learn, which the second half of the step needs. */
 int learn_launch(struct backend *backend, const struct stage *stage, const struct step_request *request,
                  const struct step_view *view, struct learn_view *learn);

@@ -1,12 +1,14 @@
-"""Builds the wheel: the modules of sptx/, and libsptx.so and the program, which the Makefile at the top makes.
+"""Builds the wheel: the modules of sptx/, and libsptx.so, the program and _calls.abi3.so, which the Makefile at the top makes.
 
-The wheel holds no extension module, so one serves every CPython: its tag is py3-none-PLATFORM.
+One wheel serves every Python: its tag is py3-none-PLATFORM. _calls.abi3.so serves every CPython from 3.9 on, and the package does
+without it where it cannot be loaded.
 """
 
 import os
 import re
 import shutil
 import subprocess
+import sys
 
 from setuptools import setup
 from setuptools.command.build_py import build_py
@@ -26,7 +28,8 @@ def make(target, folder):
     """Has the Makefile put into a folder what belongs there."""
     os.makedirs(folder, exist_ok=True)
     jobs = [] if "MAKEFLAGS" in os.environ else ["-j%d" % (os.cpu_count() or 1)]
-    subprocess.run(["make", "--no-print-directory", "-C", TOP, *jobs, target, "INTO=" + os.path.abspath(folder)], check=True)
+    subprocess.run(["make", "--no-print-directory", "-C", TOP, *jobs, target, "INTO=" + os.path.abspath(folder),
+                    "PYTHON=" + sys.executable], check=True)
 
 
 class BuildWithLibrary(build_py):

@@ -4,6 +4,8 @@
 static int same_view(const struct batch_view *a, const struct batch_view *b, char *why, size_t capacity) {
     if (a->pool.on != b->pool.on || a->pool.own != b->pool.own || a->pool.whole != b->pool.whole)
         return snprintf(why, capacity, "its targets are pooled in another way"), 0;
+    if (a->shared.count != b->shared.count || a->shared.masked != b->shared.masked)
+        return snprintf(why, capacity, "%u shared negatives, wanted %u", b->shared.count, a->shared.count), 0;
     if (a->blocks != b->blocks)
         return snprintf(why, capacity, "%llu blocks, wanted %llu", (unsigned long long)b->blocks,
                         (unsigned long long)a->blocks),
@@ -92,6 +94,25 @@ static void compare_shared(struct backend *cpu, struct backend *gpu, const struc
     compare_batches(cpu, gpu, &shared, name);
 }
 
+/* An example of each item, with negatives of its own or with its batch's. */
+static void compare_items(struct backend *cpu, struct backend *gpu) {
+    static const uint32_t negatives[] = {1, 2, 255, 256, 257, 511, 512, 513, 514, 3000};
+    for (int i = 0; i < 60; i++) {
+        struct corpus c;
+        char name[120];
+        corpus_make(&c, i % 4 ? 5000 : 40, 300, 40);
+        struct example_source s = source_of(&c, EXAMPLE_ITEM);
+        s.noise = (enum noise_distribution)(i % 3);
+        s.negatives = negatives[i % 10];
+        s.per_batch = i % 7 > 0, s.exclude = i / 2 % 2, s.distinct = i / 3 % 4 == 0, s.shuffle = i / 5 % 2;
+        s.positives = 1, s.held_out = i % 5 ? 0 : 1u << 30;
+        snprintf(name, sizeof name, "items of %llu rows, %u negatives a %s, options %d", (unsigned long long)c.rows, s.negatives,
+                 s.per_batch ? "batch" : "example", i);
+        if (s.negatives < 500 || s.per_batch) compare_batches(cpu, gpu, &s, name);
+        corpus_free(&c);
+    }
+}
+
 /* Makes batches count, as those do that are too large to be bounded: in stages that have no space for them, too little,
  * or more than enough. */
 static void count_batches(struct example_source *s, int capacity) {
@@ -103,6 +124,7 @@ static void count_batches(struct example_source *s, int capacity) {
 void test_batches(void) {
     struct backend *cpu = open_or_stop(&backend_cpu, 1), *gpu = open_or_stop(&backend_cuda, 2);
     uint64_t vocabularies[] = {2, 3, 40, 1000, 65536};
+    compare_items(cpu, gpu);
     for (int v = 0; v < 5; v++) {
         struct corpus c;
         corpus_make(&c, vocabularies[v], 300, 40);

@@ -118,7 +118,8 @@ static double top_share(const struct choice *c) {
 
 /* Counts as if each example made one block; windows of pairs make several, which `places` counts. */
 static double most_summed(const struct choice *c) {
-    double contexts = (double)c->batch * (c->source.positives + (double)c->source.negatives);
+    double negatives = c->source.per_batch ? 1 : (double)c->source.negatives; /* shared ones have a positive's weight together */
+    double contexts = (double)c->batch * (c->source.positives + negatives);
     return fmax(32, contexts * top_share(c)) / (c->mean ? (double)c->batch : 1);
 }
 
@@ -285,6 +286,20 @@ static void choose_precision(struct choice *c) {
     rule->state_precision = one_in(2) ? PRECISION_BFLOAT16 : PRECISION_FLOAT32;
 }
 
+/* An example of each item of a list, and mostly negatives that all examples of a batch share, of which the softmax alone knows. */
+static void choose_items(struct choice *c) {
+    struct example_source *s = &c->source;
+    struct loss_options *o = &c->loss;
+    if (s->mode == EXAMPLE_WINDOW || !one_in(3)) return;
+    s->mode = EXAMPLE_ITEM;
+    s->pool = (struct example_pool){.on = 0};
+    s->positives = 1, s->replacement = s->per_pair = 0;
+    if (one_in(4)) return;
+    s->per_batch = 1;
+    if (!s->distinct) s->negatives = (uint32_t)between(1, 600);
+    if (o->kind != LOSS_SOFTMAX) *o = (struct loss_options){LOSS_SOFTMAX, SCORE_DOT, 0.5f, 0, 1, one_in(2) ? 1.2f : 0};
+}
+
 /* ---- the whole ---- */
 
 struct choice choice_make(uint64_t seed) {
@@ -315,6 +330,7 @@ struct choice choice_make(uint64_t seed) {
     choose_frozen(&c);
     choose_first_row(&c);
     choose_precision(&c);
+    choose_items(&c);
     if (!c.source.batch) c.source.batch = c.batch;
     c.summed = most_summed(&c);
     c.places = (double)c.batch * (double)example_most(&c.source).contexts * top_share(&c);
@@ -366,7 +382,7 @@ static const char *name_of(enum place place) {
 }
 
 void choice_describe(const struct choice *c, char *text, size_t capacity) {
-    static const char *modes[] = {"window", "list", "adjacency"};
+    static const char *modes[] = {"window", "list", "adjacency", "item"};
     const struct example_source *s = &c->source;
     const struct placing *t = &c->machine.placing[0], *o = &c->machine.placing[1];
     snprintf(
@@ -381,7 +397,7 @@ void choice_describe(const struct choice *c, char *text, size_t capacity) {
         (unsigned long long)c->seed, c->aim, c->walks ? "walk" : modes[s->mode],
         s->mode == EXAMPLE_LIST && s->targets_all ? " all" : "", s->shuffle ? " shuffled" : "", s->window,
         s->shrink ? " shrinking" : "", s->positives, s->replacement ? " with replacement" : "",
-        s->short_repeat ? " repeating" : "", s->negatives, s->per_pair ? "pair" : "example",
+        s->short_repeat ? " repeating" : "", s->negatives, s->per_pair ? "pair" : s->per_batch ? "batch" : "example",
         s->exclude ? ", excluding" : "", s->distinct ? ", distinct" : "", s->noise,
         s->shuffle_items ? ", items shuffled" : "", c->subsample ? ", subsampled" : "", s->held_out ? ", held out" : "",
         s->stream_on_host ? ", far" : "", (unsigned long long)c->rows, (unsigned long long)c->first_row,

@@ -145,6 +145,7 @@ void test_turns(void);
 void test_blocks(void);
 void test_late_updates(void);
 void test_losses(void);
+void test_shared(void);
 void test_frozen(void);
 void test_halves(void);
 void test_stages(void);

@@ -163,6 +163,7 @@ static void make_lock_free(struct run *run, uint64_t seed) {
     run->source.pool = (struct example_pool){.on = seed % 4 < 2};
     if (run->source.pool.on && run->source.mode == EXAMPLE_WINDOW) run->source.per_pair = 0;
     c->rule = (struct rule_case){"lock-free", options_of(seed % 2 ? RULE_SGD : RULE_ADAGRAD)};
+    if (run->source.mode == EXAMPLE_ITEM) run->source.mode = EXAMPLE_ADJACENCY, run->source.per_batch = 0;
     c->loss = (struct loss_options){0};
     for (int side = 0; side < 2; side++) {
         struct placing *p = &c->machine.placing[side];

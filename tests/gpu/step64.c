@@ -141,6 +141,16 @@ static double meet(const struct block64 *b, const struct loss_options *loss) {
     return losses64(loss, b->scores, b->coefficients, b->c, b->positives, b->scale);
 }
 
+/* Lists the positive of a block, and the shared negatives that stand in its sum. Returns how many they are. */
+static uint64_t compare_with_shared(const struct batch_view *view, uint64_t block, uint32_t *contexts) {
+    uint32_t positive = view->context_ids[view->context_starts[block]];
+    uint64_t count = 0;
+    contexts[count++] = positive;
+    for (uint32_t i = 0; i < view->shared.count; i++)
+        if (!view->shared.masked || view->context_ids[i] != positive) contexts[count++] = view->context_ids[i];
+    return count;
+}
+
 double step64(struct table64 *target, struct table64 *context, const struct batch_view *view,
               const struct step_request *request) {
     uint64_t dim = target->layout.dim, contexts = view->context_starts[view->blocks];
@@ -152,7 +162,8 @@ double step64(struct table64 *target, struct table64 *context, const struct batc
                         .gradient = memory + dim,
                         .scores = memory + 2 * dim,
                         .coefficients = memory + 2 * dim + contexts,
-                        .scale = request->mean ? 1.0 / (double)view->blocks : 1};
+                        .scale = request->mean ? 1.0 / (double)(view->blocks - (view->shared.count > 0)) : 1};
+    uint32_t *compared = need((1 + (uint64_t)view->shared.count) * sizeof *compared);
     for (uint64_t t = 0; t < view->target_starts[view->blocks]; t++) target->places[view->target_ids[t]]++;
     for (uint64_t c = 0; c < contexts; c++) context->places[view->context_ids[c]]++;
     for (uint64_t block = 0; block < view->blocks; block++) {
@@ -161,6 +172,7 @@ double step64(struct table64 *target, struct table64 *context, const struct batc
         b.t = view->target_starts[block + 1] - view->target_starts[block];
         b.c = view->context_starts[block + 1] - view->context_starts[block];
         b.positives = view->positives[block];
+        if (view->shared.count && block) b.c = compare_with_shared(view, block, compared), b.contexts = compared;
         for (uint64_t k = 0; k < example_vectors(&view->pool, (uint32_t)b.t); k++) {
             make_vector(&b, k);
             loss += meet(&b, &request->loss);
@@ -172,5 +184,6 @@ double step64(struct table64 *target, struct table64 *context, const struct batc
     update_side(target, request);
     update_side(context, request);
     free(memory);
+    free(compared);
     return loss;
 }

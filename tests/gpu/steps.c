@@ -472,6 +472,44 @@ static void compare_losses(const uint32_t *dims, size_t count_of_dims, uint64_t 
     corpus_free(&c);
 }
 
+/* Tests negatives that a batch shares: fewer than a row has columns, and so many that a thread block goes over them several times;
+ * those that are an example's positive left out of its sum, or not. */
+static void compare_shared(const uint32_t *dims, size_t count_of_dims) {
+    static const uint32_t negatives[] = {1, 33, 255, 700};
+    static const struct loss_options of_shared[] = {{LOSS_SOFTMAX, SCORE_COSINE, 0.2f, 0, 1, 1.15f},
+                                                    {LOSS_SOFTMAX, SCORE_DOT, 1, 0, 1, 0},
+                                                    {LOSS_SOFTMAX, SCORE_COSINE, 0.2f, 0, 2, 0},
+                                                    {LOSS_SOFTMAX, SCORE_DOT, 0.5f, 0, 1, 1.15f}};
+    struct backend *cpu = open_or_stop(&backend_cpu, 1), *gpu = open_or_stop(&backend_cuda, 1);
+    struct rule_case rules[32];
+    struct corpus c;
+    size_t count = (size_t)rule_cases(rules);
+    corpus_make(&c, 300, 300, 12);
+    tolerance = 1e-4;
+    for (size_t i = 0; i < 3 * count_of_dims; i++) {
+        struct example_source s = source_of(&c, EXAMPLE_ITEM);
+        char name[128];
+        s.per_batch = 1, s.negatives = negatives[i / 2 % 4], s.exclude = i % 3 > 0, s.positives = 1;
+        s.noise = i % 2 ? NOISE_UNIFORM : NOISE_UNIGRAM, s.shuffle = i % 5 > 0;
+        loss_of_steps = of_shared[i % 4];
+        uint32_t dim = loss_of_steps.score == SCORE_COSINE && dims[i / 3] < 8 ? 8 : dims[i / 3];
+        snprintf(name, sizeof name, "%u shared negatives, %s%s", s.negatives, loss_of_steps.score ? "cosines" : "dots",
+                 s.exclude ? ", excluding" : "");
+        if (backend_cpu.source(cpu, &s) || backend_cuda.source(gpu, &s)) CHECK(0, "source");
+        compare_steps(cpu, gpu, &rules[i % count], dim, 300, PLACES[i % PLACE_PAIRS], 4, i % 3 ? 90 : 333, (int)(i / 2 % 2), name);
+    }
+    tolerance = 3e-5;
+    loss_of_steps = (struct loss_options){0};
+    backend_cpu.close(cpu);
+    backend_cuda.close(gpu);
+    corpus_free(&c);
+}
+
+void test_shared(void) {
+    static const uint32_t dims[] = {1, 20, 32, 33, 64, 65, 128, 129, 256, 257, 300, 512, 513, 1024, 1025, 2048, 2049, 4096};
+    compare_shared(dims, sizeof dims / sizeof *dims);
+}
+
 void test_losses(void) {
     static const uint32_t dims[] = {1,   32,  33,  64,  65,  100, 128, 129,  256,
                                     257, 300, 512, 513, 600, 1024, 1025, 2048, 2049};
@@ -487,6 +525,7 @@ void test_frozen(void) {
         for (int side = 0; side < 2; side++)
             if (every[i][side]) frozen[side] = bits[side] = frozen_of(300 + shared_rows(300), every[i][side]);
         compare_losses(dims, sizeof dims / sizeof *dims, 300, 4);
+        compare_shared(dims, sizeof dims / sizeof *dims);
         for (int side = 0; side < 2; side++) free(bits[side]);
         frozen[0] = frozen[1] = NULL;
     }
@@ -506,6 +545,7 @@ void test_halves(void) {
     test_blocks();
     test_late_updates();
     compare_losses(dims, sizeof dims / sizeof *dims, 300, 7);
+    compare_shared(dims, sizeof dims / sizeof *dims);
     frozen[0] = frozen_of(300 + shared_rows(300), 2), frozen[1] = frozen_of(300 + shared_rows(300), 3);
     compare_losses(dims, sizeof dims / sizeof *dims, 300, 13);
     for (int side = 0; side < 2; side++) {

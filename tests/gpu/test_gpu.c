@@ -25,6 +25,7 @@
  *   tiles of dot_windows, AHEAD                steps, wide
  *   CORRECTIONS                                late
  *   columns of bfloat16 kernels                halves: 64, 128, 192, 256, 512 and one more
+ *   THREAD_BITS of shared negatives            shared: 255 of them and more than 256; batches: 511 to 514
  *   LEARN_CTA, columns of learn_kernels_for    losses, frozen: 32, 64, 128, 256, 512, 1024, 2048 and one more
  *   HUGE_PAGE, TRANSFER_BYTES, TOUCH_PIECE     rows
  *   2^31 tokens, 2^32 - 2 rows                 tests/runs --long; PIN_PIECE with SPTX_PIN_ROWS=1 as well
@@ -75,6 +76,7 @@ int main(int argc, char **argv) {
                  {"blocks", test_blocks},
                  {"late", test_late_updates},
                  {"losses", test_losses},
+                 {"shared", test_shared},
                  {"frozen", test_frozen},
                  {"halves", test_halves},
                  {"stages", test_stages},

@@ -476,3 +476,60 @@ def test_speedtorch_moves_rows_of_the_gpu():
         assert switcher.getTorchVar().shape == (total, DIM)
         switcher.customInit(torch.nn.init.constant_, 2)
         assert (switcher.getNumpyVersion() == 2).all()
+
+
+# ---- compiled calls ----
+
+@pytest.mark.skipif(sptx._compiled.known is None, reason="SPTX_CALLS=ctypes, or no module")
+@pytest.mark.parametrize("place", ["pinned", "gpu"])
+def test_compiled_calls_do_what_the_other_way_does(place):
+    """Ids and values on either side, in either width, on the current stream: done by the compiled calls, with the same bytes."""
+    tables = [cuda_table("adagrad", lr=0.1, weights=place, state=place) for _ in range(2)]
+    tables[1]._calls = None
+    tables[0].fetch(torch.tensor([1]))  # PyTorch is known from here on
+    calls, ids = tables[0]._calls, random_ids((8, 16))
+    values = torch.from_numpy(random_floats(8, 16, DIM))
+    for number, mine in enumerate((torch.from_numpy(ids).cuda(), torch.from_numpy(ids).int().cuda(), torch.from_numpy(ids), ids)):
+        with torch.cuda.stream(torch.cuda.Stream() if number % 2 else torch.cuda.current_stream()):
+            for given in (values.cuda(), values):
+                out = torch.empty_like(given)
+                assert calls.update(mine, given) is None and calls.store(mine[0], given[0]) is None
+                assert calls.fetch(mine, out) is out
+                tables[1].update(mine, given)
+                tables[1].store(mine[0], given[0])
+                rows = calls.fetch(mine, None)
+                assert rows is not NotImplemented and calls.prefetch(mine) is None
+                again = tables[1].fetch(mine)
+                assert type(again) is type(rows) and again.dtype == rows.dtype and again.shape == rows.shape
+                assert numpy.array_equal(as_numpy(rows), as_numpy(again)) and numpy.array_equal(as_numpy(out), as_numpy(rows))
+                assert isinstance(rows, numpy.ndarray) or rows.device == again.device
+    torch.cuda.synchronize()
+    assert numpy.array_equal(tables[0].fetch(numpy.arange(ROWS)), tables[1].fetch(numpy.arange(ROWS)))
+
+
+@pytest.mark.skipif(sptx._compiled.known is None, reason="SPTX_CALLS=ctypes, or no module")
+def test_compiled_batches_lie_on_the_gpu():
+    table = sptx.Table(2 * ROWS, DIM, "none", init="uniform -1 1", device="cuda")
+    table.fetch(torch.tensor([1]))
+    positives, negatives = random_ids((9, 1)), random_ids((9, 4), 2).astype("i4")
+    ids = numpy.concatenate((positives, negatives), axis=None)
+    rows = table._calls.gather(positives, negatives, 2)
+    assert rows.is_cuda and numpy.array_equal(as_numpy(rows), table.fetch(numpy.concatenate((ids, ids + ROWS))))
+    changed = rows + 1
+    assert table._calls.scatter(positives, negatives, list(changed.chunk(2))) is None
+    last = {number: k for k, number in enumerate(ids)}  # of ids that repeat the last stays
+    kept = as_numpy(changed)[[last[number] for number in ids]]
+    assert numpy.array_equal(table.fetch(ids), kept)
+    with pytest.raises(IndexError):
+        table._calls.gather(numpy.array([2 * ROWS]), None, 1)
+
+
+@pytest.mark.skipif(sptx._compiled.known is None, reason="SPTX_CALLS=ctypes, or no module")
+def test_compiled_calls_leave_another_gpus_tensors_alone():
+    table = cuda_table()
+    ids = torch.tensor([1])
+    table.fetch(ids)
+    for wrong in (torch.tensor([1], device="meta"), torch.tensor([1.0]).cuda(), torch.tensor([True]).cuda()):
+        assert table._calls.fetch(wrong, None) is NotImplemented
+    cpu = sptx.Table(ROWS, DIM, "none", device="cpu")
+    assert cpu._calls.fetch(ids.cuda(), None) is NotImplemented

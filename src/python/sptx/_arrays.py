@@ -15,6 +15,7 @@ from typing import Any, Dict, Optional
 
 import numpy
 
+from ._compiled import learn_torch
 from ._library import CUDA
 from ._libraries import Cupy, Foreign, Jax, Numpy, Operand, Shape, Torch, Wrong
 
@@ -34,6 +35,8 @@ def _find_library(array: Any, kind: type) -> Any:
         if isinstance(base, type) and isinstance(array, base):
             if kind.__module__.split(".")[0] in ("torch", "cupy", "jaxlib"):
                 _known[kind] = library
+                if library is Torch:
+                    learn_torch()
             return library
     if _has(array, "__cuda_array_interface__") or (_has(array, "__dlpack__") and not _has(array, "__array__")):
         return Foreign

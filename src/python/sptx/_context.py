@@ -92,15 +92,15 @@ class Context:
             if self._leaving:
                 self._close_what_waits()
         if self._said:
-            self._warn()
+            self._warn(4)
         _, status, sentence, _ = results
         if status == _library.FAILED or status == _library.USAGE:
             raise_for(status, sentence.decode("utf-8", "replace"), usage)
         return int(status)
 
-    def _warn(self) -> None:
+    def _warn(self, stacklevel: int) -> None:
         while self._said:
-            warnings.warn(self._said.pop(0), SptxWarning, stacklevel=4)
+            warnings.warn(self._said.pop(0), SptxWarning, stacklevel=stacklevel)
 
     def wait(self) -> None:
         """Waits for all that was asked of the context's tables.

@@ -188,7 +188,7 @@ class Torch:
             tensor = tensor.detach().clone()
             pointer = tensor.data_ptr()
         if tensor.is_cuda:
-            stream = _streams_of_torch()(tensor.get_device())
+            stream = streams_of_torch()(tensor.get_device())
             return Operand(pointer, tensor.shape, tensor.numel(), bits, CUDA, stream, Torch, tensor)
         return Operand(pointer, tensor.shape, tensor.numel(), bits, HOST, None, Torch, tensor)
 
@@ -265,7 +265,7 @@ def torch_device(gpu: Optional[int]) -> Any:
 
 
 @functools.lru_cache(maxsize=None)
-def _streams_of_torch() -> Any:
+def streams_of_torch() -> Any:
     """Returns the function that gives a GPU's current cudaStream_t: PyTorch's own for the bare number, where it exists, since it
     saves some microseconds."""
     torch = sys.modules["torch"]

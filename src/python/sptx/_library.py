@@ -1,11 +1,10 @@
 """libsptx.so by ctypes: the structs and calls of src/sptx.h, in its order. Nothing is decided here.
 
 Why ctypes. The wheel must serve every CPython from 3.9 on and need no compiler where it is installed. All that the binding
-passes are pointers, sizes and small structs, which ctypes does with the standard library alone: no extension module, so no
-ABI of CPython's to keep (limited API), no code generator and no run-time package (cffi), no build per version (nanobind's
-stable ABI begins with 3.12). The binding takes about six microseconds of a call (one core of an AMD EPYC, Zen 4), of which a
-compiled one would save a part; a call moves hundreds of rows and more. ctypes lets go of the interpreter's lock during a call,
-so other threads run.
+passes are pointers, sizes and small structs, which ctypes does with the standard library alone: no code generator and no run-time
+package (cffi), no build per version (nanobind's stable ABI begins with 3.12). ctypes lets go of the interpreter's lock during a
+call, so other threads run. For calls of some hundred rows it is slow, up to ten microseconds a call of them: those have a compiled
+module beside it (_compiled.py).
 """
 
 import ctypes

@@ -7,7 +7,7 @@ from typing import Any, Dict, List, Optional, Tuple, Union
 
 import numpy
 
-from . import _arrays, _library
+from . import _arrays, _compiled, _library
 from ._context import Context, Handle, context_for, count_of, number_of, text_of
 from ._errors import Error
 from ._halves import HalfRows, widened
@@ -69,6 +69,7 @@ class Table:
                  hot_rows: int = 0, directory: Optional[Union[str, "os.PathLike[str]"]] = None, count_rows: bool = True,
                  clip: float = 0.0, dtype: str = "float32", state_dtype: Optional[str] = None, **options: Any) -> None:
         self._handle: Optional[Handle] = None
+        self._calls: Any = None  # the compiled ones of a table that is open, where there are any
         wanted = read_options(optimizer, lr, clip, count_rows, options)
         wanted.rows = count_of(rows, "rows", 64)
         wanted.dim = count_of(dim, "dim", 32)
@@ -87,6 +88,7 @@ class Table:
         self._fields = tuple(_library.names(library.sptx_table_field, handle.pointer))
         self._own = self._own_memory()
         self._span = (self._own[0][0], self._own[-1][1]) if self._own else (0, 0)  # from the first of them to the end of the last
+        self._calls = _compiled.caller_for(handle, self._rows, self._dim, self._own)
 
     # ---- what it is ----
 
@@ -169,6 +171,11 @@ class Table:
         ids and lists a NumPy array; CuPy and JAX ids an array of theirs beside the ids. `out` is filled and returned
         instead, where given: contiguous, writable float32 of that shape, on the host or on the table's GPU.
         """
+        calls = self._calls
+        made = calls.fetch(ids, out) if calls is not None else NotImplemented
+        return made if made is not NotImplemented else self._fetch(ids, out)
+
+    def _fetch(self, ids: Any, out: Any) -> Any:
         handle = self._open()
         gpu = self._context.gpu
         which = _arrays.take_ids(ids, gpu)
@@ -187,8 +194,9 @@ class Table:
 
         Rows that are updated or stored before that fetch come as they are then. Two announced lists are kept.
         """
-        handle = self._open()
-        self._ask(library.sptx_prefetch, handle, _arrays.take_ids(ids, self._context.gpu))
+        calls = self._calls
+        if calls is None or calls.prefetch(ids) is NotImplemented:
+            self._ask(library.sptx_prefetch, self._open(), _arrays.take_ids(ids, self._context.gpu))
 
     def update(self, ids: Any, gradients: Any) -> None:
         """One optimizer step: gradients, float32 [*ids.shape, dim], are summed by row in the order of the ids, then each
@@ -196,13 +204,17 @@ class Table:
 
         Raises ValueError where the table was opened with optimizer "none".
         """
-        self._give(library.sptx_update, ids, gradients, "gradients")
+        calls = self._calls
+        if calls is None or calls.update(ids, gradients) is NotImplemented:
+            self._give(library.sptx_update, ids, gradients, "gradients")
 
     def store(self, ids: Any, values: Any) -> None:
         """Overwrites the rows of these ids with values, float32 [*ids.shape, dim]; of ids that repeat the last stays. The
         optimizer's state of the rows stays as it is.
         """
-        self._give(library.sptx_store, ids, values, "values")
+        calls = self._calls
+        if calls is None or calls.store(ids, values) is NotImplemented:
+            self._give(library.sptx_store, ids, values, "values")
 
     def wait(self) -> None:
         """Waits for all that was asked of the table. Raises IndexError where ids on the GPU were no rows."""
@@ -349,7 +361,7 @@ class Table:
         """Gives the table's memory back, once no view of it is left. Harmless on a closed table."""
         if self._handle is not None:
             self._context.check_process()
-        self._handle = None
+        self._handle = self._calls = None
 
     def _open(self) -> Handle:
         handle = self._handle

@@ -55,9 +55,10 @@ static void compare_with_built(const struct config *config) {
     for (uint64_t n = 0; n < BATCHES; n++) {
         struct cpu_piece piece = {0};
         struct cpu_blocks built = {0};
+        assert_int_equal(0, cpu_build_shared(&examples.source, &built, 0, n * BATCH));
         assert_int_equal(0, cpu_build(&examples.source, &piece, &built, 0, n * BATCH, BATCH, 0));
         for (uint64_t i = 0; i < built.count; i++) pairs += (double)built.block[i].positives;
-        blocks += (double)built.count;
+        blocks += (double)built.count - (config->negatives_per == PER_BATCH);
         targets += (double)built.targets;
         distinct[0] += count_distinct(built.target, built.targets, &below);
         distinct[1] += count_distinct(built.context, built.contexts, &unused);
@@ -90,7 +91,24 @@ static void lists_with_rows(void **state) {
     tiny_free(&tiny);
 }
 
+/* Tests lists each of whose items is an example, with negatives of its own and with its batch's. */
+static void items_as_examples(void **state) {
+    tiny_make(&tiny, ITEMS, LISTS, 30, 1);
+    give_lists_rows();
+    for (int i = 0; i < 4; i++) {
+        struct config config = tiny_config(MODE_USER);
+        config.negatives_law = i / 2 ? NOISE_UNIGRAM : NOISE_UNIFORM;
+        config.examples_targets = TARGETS_ALL;
+        config.examples_positives = 1;
+        config.examples_shuffle = 1;
+        config.negatives_per = i % 2 ? PER_BATCH : PER_EXAMPLE;
+        config.negatives_count = i % 2 ? 700 : 5;
+        compare_with_built(&config);
+    }
+    tiny_free(&tiny);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(lists_with_rows)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(lists_with_rows), cmocka_unit_test(items_as_examples)};
     return cmocka_run_group_tests_name("touches", tests, NULL, NULL);
 }

@@ -6,7 +6,7 @@ import numpy
 import torch
 
 from ._models import Kept
-from ._rows import flat, load, numpy_dtype
+from ._rows import load, numpy_dtype
 
 
 class DataGadget(Kept):
@@ -30,11 +30,11 @@ class DataGadget(Kept):
     def getData(self, indexes: Any) -> torch.Tensor:
         """A copy of the rows of these indexes: a tensor [*indexes.shape, *row]."""
         which, rows = self._which(indexes), self._kept()
-        return rows.get(flat(which)).view(tuple(which.shape) + rows.shape)
+        return rows.gather(which).view(tuple(which.shape) + rows.shape)
 
     def insertData(self, dataObject: torch.Tensor, indexes: Any) -> None:
         """Overwrites the rows of these indexes with a tensor [*indexes.shape, *row]."""
-        self._kept().put(flat(self._which(indexes)), dataObject)
+        self._kept().scatter(self._which(indexes), None, [dataObject])
 
 
 class DataGadgetMM(DataGadget):

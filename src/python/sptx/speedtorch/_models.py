@@ -8,7 +8,7 @@ import numpy
 import torch
 
 from .._errors import SptxWarning
-from ._rows import Duplicates, Rows, flat, load, load_tensor, replacing, save
+from ._rows import Duplicates, Rows, load, load_tensor, replacing, save
 
 LOST = ("an index stands more than once in a batch: of its rows' updates only the last is kept, as SpeedTorch does it; "
         "sptx.torch.Embedding sums them")
@@ -25,8 +25,8 @@ class Switcher:
     datatype: Any
 
     def _rows(self, init: str = "zeros", names: int = 1) -> Rows:
-        return Rows(self.total_classes * names, (self.embed_dimension,), self.datatype, self._place, self._device,
-                    self._directory, init)
+        return Rows(self.total_classes, (self.embed_dimension,), self.datatype, self._place, self._device, self._directory,
+                    init, names)
 
 
 class Kept(Switcher):
@@ -131,13 +131,12 @@ class Factory(Kept):
 
     def beforeForwardPass(self, retrievedPosIndexes: Any, retrievedNegIndexes: Any = None) -> None:
         """The rows of these indexes become the variable's weight."""
-        self.model_variable.weight.data = self._kept().get(flat(retrievedPosIndexes, retrievedNegIndexes))
+        self.model_variable.weight.data = self._kept().gather(retrievedPosIndexes, retrievedNegIndexes)
 
     def afterOptimizerStep(self, retrievedPosIndexes: Any, retrievedNegIndexes: Any = None) -> None:
         """The variable's weight goes back to the rows of these indexes; of one that stands twice the last row stays."""
-        ids = flat(retrievedPosIndexes, retrievedNegIndexes)
-        self._kept().put(ids, self.model_variable.weight.data)
-        if self._duplicates.in_batch(ids):  # checked while the rows are on their way
+        self._kept().scatter(retrievedPosIndexes, retrievedNegIndexes, [self.model_variable.weight])
+        if self._duplicates.in_batch(retrievedPosIndexes, retrievedNegIndexes):  # checked while the rows are on their way
             warnings.warn(LOST, SptxWarning)
 
 

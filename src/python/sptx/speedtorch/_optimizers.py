@@ -7,7 +7,7 @@ import numpy
 import torch
 
 from ._models import Switcher
-from ._rows import Rows, flat, load, numpy_dtype, save, whole_numbers
+from ._rows import Rows, load, numpy_dtype, save
 
 # A state's scalars before the first step.
 SCALARS = {"step": lambda group: 0, "eta": lambda group: group["lr"], "mu": lambda group: 1}
@@ -57,8 +57,7 @@ class Factory(Switcher):
         self.model = model
         self.variable_name = variable_name
         self.datatype = self.dtype = dtype
-        self.rows: Optional[Rows] = None  # row k * total_classes + r: of class r, what optVarList[k] names
-        self._fetched: Optional[torch.Tensor] = None  # the state of the last batch, [names x ids, embed_dimension]
+        self.rows: Optional[Rows] = None  # a name for each of optVarList
         self._parameter = dict(model.named_parameters()).get(variable_name + ".weight")
         if self._parameter is None:
             raise ValueError("the model has no variable '%s' with a weight; it has %s" %
@@ -94,39 +93,18 @@ class Factory(Switcher):
             raise ValueError("the state is not there yet: call optInit() or loadCupy() first")
         return self.rows
 
-    def _places(self, positives: Any, negatives: Any) -> Any:
-        """The rows that hold the state of a batch: all indexes by the first name, then all by the second, .. One call of the
-        library moves them, and each name's part is dense."""
-        count, names = self.total_classes, len(self.optVarList)
-        ids = whole_numbers(flat(positives, negatives), count)
-        if isinstance(ids, torch.Tensor):
-            return torch.cat([ids.where(ids < 0, ids + k * count) for k in range(names)])
-        return (ids + numpy.arange(names).reshape(-1, 1) * count).reshape(-1) if names > 1 else ids
-
     def beforeForwardPass(self, retrievedPosIndexes: Any, retrievedNegIndexes: Any = None) -> None:
         """The state of these indexes' rows becomes the optimizer's."""
         rows, state = self._kept(), self.given_optimizer.state[self._parameter]
         if self.optVarList:
-            self._fetched = fetched = rows.get(self._places(retrievedPosIndexes, retrievedNegIndexes))
-            for name, part in zip(self.optVarList, fetched.chunk(len(self.optVarList))):
-                state[name] = part
+            fetched = rows.gather(retrievedPosIndexes, retrievedNegIndexes)
+            state.update(zip(self.optVarList, fetched.chunk(len(self.optVarList))))
 
     def afterOptimizerStep(self, retrievedPosIndexes: Any, retrievedNegIndexes: Any = None) -> None:
         """The optimizer's state goes back to the rows of these indexes."""
         rows, state = self._kept(), self.given_optimizer.state[self._parameter]
         if self.optVarList:
-            parts = [state[name] for name in self.optVarList]
-            rows.put(self._places(retrievedPosIndexes, retrievedNegIndexes), self._together(parts))
-
-    def _together(self, parts: List[torch.Tensor]) -> torch.Tensor:
-        """All parts as one tensor: what was fetched, where the optimizer has worked in place, otherwise a copy."""
-        fetched = self._fetched
-        if fetched is not None and sum(map(len, parts)) == len(fetched):
-            size = fetched.numel() // len(parts) * fetched.element_size()
-            if all(part.data_ptr() == fetched.data_ptr() + k * size and part.dtype == fetched.dtype and part.is_contiguous()
-                   for k, part in enumerate(parts)):
-                return fetched
-        return torch.cat(parts)
+            rows.scatter(retrievedPosIndexes, retrievedNegIndexes, [state[name] for name in self.optVarList])
 
     def getNumpyVersion(self) -> Any:
         """A copy of the whole state as a NumPy array with a field for each of `optVarList`: [total_classes] records of

@@ -4,11 +4,12 @@ import contextlib
 import itertools
 import os
 import sys
-from typing import Any, Callable, Iterator, Optional, Tuple
+from typing import Any, Callable, Iterator, List, Optional, Tuple
 
 import numpy
 import torch
 
+from .. import _compiled
 from .._errors import Error
 from .._libraries import torch_device
 from .._library import COLUMNS_MOST
@@ -32,11 +33,14 @@ class Rows:
 
     place   "pinned", "gpu" or "file"; device and directory as Table has them
     init    first values of float32 rows, as Table has them; of other types only "zeros"
+    names   collections of as many rows each that lie one behind the other: row r of name k is k * (count / names) + r
     """
 
     def __init__(self, count: int, shape: Tuple[int, ...], dtype: Any, place: str, device: Any = "auto",
-                 directory: Optional[str] = None, init: str = "zeros") -> None:
-        self.count, self.shape, self.dtype = int(count), tuple(shape), numpy_dtype(dtype)
+                 directory: Optional[str] = None, init: str = "zeros", names: int = 1) -> None:
+        self.count, self.shape, self.dtype = int(count) * names, tuple(shape), numpy_dtype(dtype)
+        self.names = names
+        self._fetched: Optional[torch.Tensor] = None  # the last batch, [names * ids, *shape]
         self._width = int(numpy.prod(self.shape, dtype=numpy.int64))  # elements of a row
         self._type = _torch_dtype(self.dtype)
         self.place = place
@@ -72,6 +76,46 @@ class Rows:
             flat = values.detach().to(self._type).contiguous().view(-1)
             values = flat.view(torch.float32).view(length * self._parts, self._columns)
         self.table.store(self._parts_of(ids), values)
+
+    # ---- batches ----
+
+    def gather(self, positives: Any, negatives: Any = None) -> torch.Tensor:
+        """The rows of a batch: those of all its indexes by the first name, then by the second, .. [names * ids, *shape]."""
+        calls = self.table._calls if self._as_table else None
+        rows = calls.gather(positives, negatives, self.names) if calls is not None else NotImplemented
+        self._fetched = None
+        if rows is NotImplemented:
+            self._fetched = rows = self.get(self._places(positives, negatives))
+        return rows
+
+    def scatter(self, positives: Any, negatives: Any, parts: List[torch.Tensor]) -> None:
+        """Overwrites the rows of a batch with a tensor for each name."""
+        calls = self.table._calls if self._as_table else None
+        if calls is None or calls.scatter(positives, negatives, parts) is NotImplemented:
+            self.put(self._places(positives, negatives), self._together(parts))
+
+    def _places(self, positives: Any, negatives: Any) -> Any:
+        """The rows of a batch as one list: one call of the library moves them, and each name's part is dense."""
+        ids, names = flat(positives, negatives), self.names
+        if names == 1:
+            return ids
+        count = self.count // names
+        ids = whole_numbers(ids, count)
+        if isinstance(ids, torch.Tensor):
+            return torch.cat([ids.where(ids < 0, ids + k * count) for k in range(names)])
+        return (ids + numpy.arange(names).reshape(-1, 1) * count).reshape(-1)
+
+    def _together(self, parts: List[torch.Tensor]) -> torch.Tensor:
+        """All parts as one tensor: what was fetched, where an optimizer has worked in place, otherwise a copy."""
+        if len(parts) == 1:
+            return parts[0].detach()
+        fetched = self._fetched
+        if fetched is not None and sum(map(len, parts)) == len(fetched):
+            size = fetched.numel() // len(parts) * fetched.element_size()
+            if all(part.data_ptr() == fetched.data_ptr() + k * size and part.dtype == fetched.dtype and part.is_contiguous()
+                   for k, part in enumerate(parts)):
+                return fetched
+        return torch.cat(parts)
 
     def _parts_of(self, ids: Any) -> Any:
         if self._parts == 1:
@@ -255,16 +299,21 @@ class Duplicates:
 
     def __init__(self) -> None:
         self._said = False
+        self._compiled = _compiled.marks()  # which does all of this for arrays of NumPy
         self._places = numpy.empty(0, numpy.uint32)  # 0, 1, 2 ..
         self._marks = numpy.empty(0, numpy.uint32)   # [a power of two] who came last of the indexes that are alike modulo it
 
-    def in_batch(self, ids: Any) -> bool:
+    def in_batch(self, positives: Any, negatives: Any = None) -> bool:
         """True at most once."""
         if self._said:
             return False
-        rows = ids.cpu().numpy() if isinstance(ids, torch.Tensor) else ids.get() if hasattr(ids, "get") else numpy.asarray(ids)
-        self._said = self._twice(rows.astype(numpy.int64, copy=False))
+        twice = self._compiled.twice(positives, negatives) if self._compiled is not None else NotImplemented
+        self._said = self._look(flat(positives, negatives)) if twice is NotImplemented else twice
         return self._said
+
+    def _look(self, ids: Any) -> bool:
+        rows = ids.cpu().numpy() if isinstance(ids, torch.Tensor) else ids.get() if hasattr(ids, "get") else numpy.asarray(ids)
+        return self._twice(rows.astype(numpy.int64, copy=False))
 
     def _twice(self, rows: Any) -> bool:
         if len(rows) > len(self._places):

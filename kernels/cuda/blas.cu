@@ -1,9 +1,10 @@
 #include "cuda.cuh"
 
-#include "search_blas.cuh"
+#include "blas.cuh"
 
 #include <dlfcn.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 /* The calls are the same in cuBLAS 11 to 13: where the Toolkit that compiled this file is not, another's may be, or the
  * one that PyTorch has loaded into this process. */
@@ -20,7 +21,8 @@ static void *open_library(void) {
     return NULL;
 }
 
-const struct cuda_blas *cuda_blas_load(void) {
+/* Returns the calls, which are loaded once for the process; NULL after fail(). */
+static const struct cuda_blas *load(void) {
     static struct cuda_blas blas;
     if (blas.library) return &blas;
     void *library = open_library();
@@ -41,4 +43,49 @@ const struct cuda_blas *cuda_blas_load(void) {
 #undef CUDA_BLAS_FIND
     blas.library = library;
     return &blas;
+}
+
+/* The backend's own. */
+struct blas {
+    const struct cuda_blas *calls;
+    cublasHandle_t handle;
+};
+
+static int blas_failed(const struct cuda_blas *calls, cublasStatus_t status, const char *call) {
+    return fail("cuBLAS failed in %s: %s", call, calls->text(status));
+}
+
+int cuda_blas_open(struct backend *backend) {
+    if (backend->blas) return 0;
+    const struct cuda_blas *calls = load();
+    struct blas *own = calls ? (struct blas *)mem_zalloc(1, sizeof *own, "cuBLAS") : NULL;
+    if (!own) return -1;
+    own->calls = calls;
+    cublasStatus_t status = calls->create(&own->handle);
+    if (status != CUBLAS_STATUS_SUCCESS) {
+        free(own);
+        return blas_failed(calls, status, "cublasCreate");
+    }
+    calls->math(own->handle, CUBLAS_PEDANTIC_MATH);
+    calls->stream(own->handle, backend->compute);
+    backend->blas = own;
+    return 0;
+}
+
+int cuda_multiply(struct backend *backend, const struct blas_product *p) {
+    const float one = 1, zero = 0;
+    if (cuda_blas_open(backend)) return -1;
+    const struct blas *own = (const struct blas *)backend->blas;
+    cublasStatus_t status = own->calls->sgemm(own->handle, p->a.transposed ? CUBLAS_OP_T : CUBLAS_OP_N,
+                                              p->b.transposed ? CUBLAS_OP_T : CUBLAS_OP_N, p->rows, p->columns, p->depth, &one,
+                                              p->a.data, p->a.stride, p->b.data, p->b.stride, &zero, p->to, p->stride);
+    return status == CUBLAS_STATUS_SUCCESS ? 0 : blas_failed(own->calls, status, "cublasSgemm");
+}
+
+void cuda_blas_close(struct backend *backend) {
+    struct blas *own = (struct blas *)backend->blas;
+    if (!own) return;
+    own->calls->destroy(own->handle);
+    free(own);
+    backend->blas = NULL;
 }

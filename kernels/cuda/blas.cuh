@@ -1,0 +1,44 @@
+/* blas: cuBLAS, loaded when the first search on the GPU, or the first step with shared negatives, asks for it. The library maps
+ * half a gigabyte and costs 150 MB of resident memory at start-up; nothing else needs it, and a machine without it can still run the
+ * program. Products are of float32, without TF32, and since one stream alone takes them the same on each call.
+ */
+#ifndef SPTX_CUDA_BLAS_CUH
+#define SPTX_CUDA_BLAS_CUH
+
+#include <cublas_v2.h>
+
+struct backend;
+
+#define CUDA_BLAS_CALLS(X)                                                                                             \
+    X(create, cublasCreate_v2)                                                                                         \
+    X(destroy, cublasDestroy_v2)                                                                                       \
+    X(math, cublasSetMathMode)                                                                                         \
+    X(stream, cublasSetStream_v2)                                                                                      \
+    X(sgemm, cublasSgemm_v2)                                                                                           \
+    X(text, cublasGetStatusString)
+
+struct cuda_blas {
+    void *library; /* NULL until loaded */
+#define CUDA_BLAS_POINTER(name, symbol) decltype(&symbol) name;
+    CUDA_BLAS_CALLS(CUDA_BLAS_POINTER)
+#undef CUDA_BLAS_POINTER
+};
+
+/* Enqueues a product on the compute stream, of matrices as cublasSgemm() takes them, one below the other by columns: to [rows x
+ * columns] = a b, where a is [rows x depth] and b [depth x columns], or the transposed ones stand in memory. */
+struct blas_matrix {
+    const float *data;
+    int stride;
+    int transposed;
+};
+struct blas_product {
+    struct blas_matrix a, b;
+    float *to;
+    int stride, rows, columns, depth;
+};
+int cuda_multiply(struct backend *backend, const struct blas_product *product);
+/* Loads the library, so that no product has to. */
+int cuda_blas_open(struct backend *backend);
+void cuda_blas_close(struct backend *backend);
+
+#endif

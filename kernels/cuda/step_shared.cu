@@ -1,0 +1,262 @@
+/* step_shared: the first half of a step whose examples share their negatives (backend.h: shared_negatives), as products of
+ * matrices. kernels/cpu/step_shared.c has the formulas. T targets stand against K negatives, the first K places of the contexts; behind them
+ * stands each target's positive.
+ *
+ *   gather     a group of threads a row: U [T x span], V [K x span], of length 1 where scores are cosines; the positives' scores
+ *   cuBLAS     Z = U V^T
+ *   learn      a thread block an example: its loss, and C, the coefficients, in Z's place
+ *   cuBLAS     C V, into the targets' gradients; C^T U, into those of the first K contexts
+ *   finish     a group a row: the positive's part, and both through the division by the length
+ *
+ * The host knows a bound of T. Rows behind the last target are zeros, and so are their scores and coefficients. The second half of
+ * the step takes the gradients of all places out of the buffers, as for blocks of several vectors.
+ */
+#include "blas.cuh"
+#include "step_learn.cuh"
+
+namespace {
+
+struct shared_view {
+    struct loss_options loss;
+    uint32_t targets, negatives; /* T: a bound; K */
+    int cosine, masked;
+    float *unit[2];              /* by side: U; V */
+    float *scores;               /* [T x K] Z, then C */
+    float *inverse[2];           /* by side: 1 / length of targets; of negatives */
+    float *positive_inverse, *positive_score, *positive_coefficient; /* [T] */
+};
+
+/* The row that a group of threads works on: a target, or a negative. */
+struct shared_row {
+    uint32_t side, at; /* at: its place on its side */
+    bool real;         /* false: none, beside others of the warp; the zeros of a target that is not there */
+    bool written;      /* it has a place in the buffers */
+};
+template <int G> __device__ struct shared_row row_of_group(const struct step_view &v, const struct shared_view &s) {
+    uint32_t number = blockIdx.x * (CTA / G) + threadIdx.x / G;
+    struct shared_row row;
+    row.side = number < s.targets ? SIDE_TARGET : SIDE_CONTEXT;
+    row.at = row.side == SIDE_TARGET ? number : number - s.targets;
+    row.written = row.side == SIDE_TARGET || row.at < s.negatives;
+    row.real = row.written && (row.side == SIDE_CONTEXT || row.at < v.counts->targets);
+    return row;
+}
+
+/* Reads a place's row; zeros where there is none. */
+template <class F, int G, int VEC>
+__device__ void read_place(float4 (&x)[VEC], const struct step_view &v, const struct live_side &side, uint32_t place, bool real) {
+    struct found_row found = find_row(side, v.counts->cold_first[side.side], place, real);
+    if (found.weights) read_row<F, G, VEC>(x, (const char *)found.weights, threadIdx.x % G, v.quads);
+    else clear_row<VEC>(x);
+}
+
+template <int G, int VEC> __device__ float dot_of_group(const float4 (&x)[VEC], const float4 (&y)[VEC]) {
+    float sum[1] = {dot_rows<VEC>(x, y)};
+    group_sum<G, 1>(sum);
+    return sum[0];
+}
+
+/* ---- gather ---- */
+
+/* Makes a row's length 1 where scores are cosines; returns what it was divided by, inverted. */
+template <int G, int VEC> __device__ float make_unit(float4 (&x)[VEC], const struct shared_view &s) {
+    if (!s.cosine) return 1;
+    float inverse = loss_inverse_length(dot_of_group<G, VEC>(x, x));
+    scale_row<VEC>(x, inverse);
+    return inverse;
+}
+
+template <class F, int G, int VEC>
+__global__ void __launch_bounds__(CTA)
+    gather(const __grid_constant__ struct step_view v, const __grid_constant__ struct shared_view s) {
+    struct shared_row row = row_of_group<G>(v, s);
+    bool target = row.side == SIDE_TARGET;
+    float4 x[VEC], w[VEC];
+    read_place<F, G, VEC>(x, v, target ? v.target : v.context, row.at, row.real);
+    read_place<F, G, VEC>(w, v, v.context, s.negatives + row.at, row.real && target);
+    float inverse = make_unit<G, VEC>(x, s), of_positive = make_unit<G, VEC>(w, s), score = dot_of_group<G, VEC>(x, w);
+    if (!row.written) return;
+    write_row<F, G, VEC>(x, s.unit[row.side] + row.at * v.span, threadIdx.x % G, v.quads);
+    if (threadIdx.x % G) return;
+    s.inverse[row.side][row.at] = inverse;
+    if (!target) return;
+    s.positive_inverse[row.at] = of_positive;
+    s.positive_score[row.at] = score;
+}
+
+/* ---- learn ---- */
+
+/* Gradients of a mean are divided by the examples, without the block of the negatives. */
+__device__ float scale_of_examples(const struct step_view &v) {
+    return v.mean ? (float)(1.0 / (double)(v.counts->blocks - 1)) : 1.0f;
+}
+
+/* Returns 1 for a negative that stands in the example's sum. */
+__device__ __forceinline__ bool counts(uint32_t id, uint32_t own) {
+    return id != DRAW_NONE && id != own;
+}
+
+/* Without negatives there is nothing to compare a positive with. */
+__device__ void learn_none(const struct step_view &v, const struct shared_view &s, uint32_t at, float *scores) {
+    for (uint32_t i = threadIdx.x; i < s.negatives; i += LEARN_CTA) scores[i] = 0;
+    if (threadIdx.x) return;
+    s.positive_coefficient[at] = 0;
+    v.losses[at] = 0;
+}
+
+/* The softmax of losses.h. */
+__global__ void __launch_bounds__(LEARN_CTA)
+    learn(const __grid_constant__ struct step_view v, const __grid_constant__ struct shared_view s) {
+    uint32_t at = blockIdx.x, negatives = 0;
+    if (at >= v.counts->targets) return;
+    const uint32_t *ids = v.context.rows.ids;
+    uint32_t own = s.masked ? ids[s.negatives + at] : DRAW_NONE;
+    float *scores = s.scores + (uint64_t)at * s.negatives, inverse = loss_inverse_temperature(&s.loss), most = -INFINITY, sum = 0;
+    for (uint32_t i = threadIdx.x; i < s.negatives; i += LEARN_CTA)
+        if (counts(ids[i], own)) most = larger()(most, scores[i]), negatives++;
+    most = across<LEARN_CTA>(most, larger());
+    negatives = across<LEARN_CTA>(negatives, plus());
+    if (!negatives) {
+        learn_none(v, s, at, scores);
+        return;
+    }
+    for (uint32_t i = threadIdx.x; i < s.negatives; i += LEARN_CTA)
+        if (counts(ids[i], own)) sum += loss_power(scores[i], most, inverse);
+    sum = across<LEARN_CTA>(sum, plus());
+    float against = loss_against(&s.loss, sum, most, inverse, negatives), z = s.positive_score[at] * inverse;
+    float factor = scale_of_examples(v) * inverse, coefficient = loss_pulled(&s.loss, z - against);
+    float share = factor * loss_push(&s.loss) * -coefficient / sum;
+    for (uint32_t i = threadIdx.x; i < s.negatives; i += LEARN_CTA)
+        scores[i] = counts(ids[i], own) ? share * loss_power(scores[i], most, inverse) : 0;
+    if (threadIdx.x) return;
+    s.positive_coefficient[at] = factor * coefficient;
+    v.losses[at] = s.loss.negative_power > 0 ? (double)loss_of_positive(&s.loss, z, against) : softplus(against - z);
+}
+
+/* ---- finish ---- */
+
+/* g becomes (g - (g.x) x) x inverse: the gradient of the row that x was made of. */
+template <int G, int VEC> __device__ void through_length(float4 (&g)[VEC], const float4 (&x)[VEC], float inverse, bool cosine) {
+    if (!cosine) return;
+    float along = dot_of_group<G, VEC>(g, x);
+    add_row<VEC>(g, -along, x);
+    scale_row<VEC>(g, inverse);
+}
+
+template <class F, int G, int VEC>
+__global__ void __launch_bounds__(CTA)
+    finish(const __grid_constant__ struct step_view v, const __grid_constant__ struct shared_view s) {
+    struct shared_row row = row_of_group<G>(v, s);
+    uint32_t tid = threadIdx.x % G;
+    bool target = row.side == SIDE_TARGET, has_positive = target && row.real;
+    float *gradient = (target ? v.target_gradients : v.context_gradients) + row.at * v.span;
+    float4 g[VEC], x[VEC], w[VEC], of_positive[VEC];
+    clear_row<VEC>(g), clear_row<VEC>(x), clear_row<VEC>(of_positive);
+    if (row.real) {
+        read_row<F, G, VEC>(g, gradient, tid, v.quads);
+        read_row<F, G, VEC>(x, s.unit[row.side] + row.at * v.span, tid, v.quads);
+    }
+    read_place<F, G, VEC>(w, v, v.context, s.negatives + row.at, has_positive);
+    if (has_positive) {
+        float inverse = s.positive_inverse[row.at], coefficient = s.positive_coefficient[row.at];
+        scale_row<VEC>(w, inverse);
+        add_row<VEC>(of_positive, coefficient * inverse, x);
+        add_row<VEC>(of_positive, s.cosine ? -coefficient * inverse * s.positive_score[row.at] : 0, w);
+        add_row<VEC>(g, coefficient, w);
+    }
+    through_length<G, VEC>(g, x, row.real ? s.inverse[row.side][row.at] : 0, s.cosine);
+    if (!row.real) return;
+    write_row<F, G, VEC>(g, gradient, tid, v.quads);
+    if (target) write_row<F, G, VEC>(of_positive, v.context_gradients + (s.negatives + (uint64_t)row.at) * v.span, tid, v.quads);
+}
+
+/* ---- launching ---- */
+
+typedef void shared_kernel(const struct step_view, const struct shared_view);
+struct shared_kernels {
+    shared_kernel *gather, *finish;
+    uint32_t groups; /* of a thread block */
+};
+template <class F> struct kernels_of {
+    template <int G, int VEC, int ROLES> struct family {
+        static struct shared_kernels get(void) {
+            return {gather<F, G, VEC>, finish<F, G, VEC>, CTA / G};
+        }
+    };
+};
+
+struct shared_kernels kernels_of_rows(const struct step_view *v) {
+    if (v->halves) return learn_kernels_for_halves<kernels_of<bfloat16_rows>::family>(v->quads, 0);
+    return learn_kernels_for<kernels_of<float32_rows>::family>(v->quads, 0);
+}
+
+int check(const struct step_request *request, const struct step_view *v) {
+    if (request->loss.kind == LOSS_SOFTMAX && !has_parts(v)) return 0;
+    return fail("shared negatives are trained by the softmax, in one process");
+}
+
+int fill_shared(struct backend *b, const struct stage *stage, const struct step_request *request, const struct step_view *v,
+                struct shared_view *s) {
+    uint64_t targets = stage->capacity.targets, negatives = stage->shared.count;
+    struct shared_bytes bytes = shared_bytes(targets, negatives, v->span);
+    if (gpu_grow(b, &b->shared_rows, bytes.rows, "shared negatives") ||
+        gpu_grow(b, &b->shared_scores, bytes.scores, "the scores of shared negatives") ||
+        gpu_grow(b, &b->shared_lengths, bytes.lengths, "the lengths of shared negatives"))
+        return -1;
+    float *lengths = (float *)b->shared_lengths.data;
+    s->loss = request->loss;
+    s->targets = stage->sizes.targets;
+    s->negatives = (uint32_t)negatives;
+    s->cosine = request->loss.score == SCORE_COSINE;
+    s->masked = stage->shared.masked;
+    s->unit[SIDE_TARGET] = (float *)b->shared_rows.data;
+    s->unit[SIDE_CONTEXT] = s->unit[SIDE_TARGET] + targets * v->span;
+    s->scores = (float *)b->shared_scores.data;
+    s->inverse[SIDE_TARGET] = lengths;
+    s->positive_inverse = lengths + targets;
+    s->positive_score = lengths + 2 * targets;
+    s->positive_coefficient = lengths + 3 * targets;
+    s->inverse[SIDE_CONTEXT] = lengths + 4 * targets;
+    return 0;
+}
+
+int launch_rows(struct backend *b, shared_kernel *kernel, const struct shared_kernels *k, const struct step_view *v,
+                const struct shared_view *s, const char *name) {
+    kernel<<<blocks_for((uint64_t)s->targets + s->negatives, k->groups), CTA, 0, b->compute>>>(*v, *s);
+    cudaError_t error = cudaGetLastError();
+    return error == cudaSuccess ? 0 : cuda_failed(error, name);
+}
+
+/* cuBLAS has columns where these matrices have rows, so each product is of the transposed ones. */
+int multiply_scores(struct backend *b, const struct step_view *v, const struct shared_view *s) {
+    int span = (int)v->span, t = (int)s->targets, k = (int)s->negatives;
+    const struct blas_product p = {{s->unit[SIDE_CONTEXT], span, 1}, {s->unit[SIDE_TARGET], span, 0}, s->scores, k, k, t, span};
+    return cuda_multiply(b, &p);
+}
+int multiply_gains(struct backend *b, const struct step_view *v, const struct shared_view *s) {
+    int span = (int)v->span, t = (int)s->targets, k = (int)s->negatives;
+    const struct blas_matrix u = {s->unit[SIDE_TARGET], span, 0}, n = {s->unit[SIDE_CONTEXT], span, 0};
+    const struct blas_product targets = {n, {s->scores, k, 0}, v->target_gradients, span, span, t, k};
+    const struct blas_product negatives = {u, {s->scores, k, 1}, v->context_gradients, span, span, k, t};
+    return cuda_multiply(b, &targets) || cuda_multiply(b, &negatives) ? -1 : 0;
+}
+
+} // namespace
+
+int shared_launch(struct backend *b, const struct stage *stage, const struct step_request *request, const struct step_view *v,
+                  struct learn_view *l) {
+    struct shared_view s;
+    struct shared_kernels k = kernels_of_rows(v);
+    l->frozen[SIDE_TARGET] = request->loss_only ? NULL : request->target->frozen;
+    l->frozen[SIDE_CONTEXT] = request->loss_only ? NULL : request->context->frozen;
+    if (check(request, v) || fill_shared(b, stage, request, v, &s)) return -1;
+    if (!s.targets) {
+        if (!request->loss_only) CK(cudaMemsetAsync(v->context_gradients, 0, s.negatives * v->span * sizeof(float), b->compute));
+        return 0;
+    }
+    if (launch_rows(b, k.gather, &k, v, &s, "gather") || multiply_scores(b, v, &s)) return -1;
+    learn<<<s.targets, LEARN_CTA, 0, b->compute>>>(*v, s);
+    CK_LAUNCH("learn");
+    if (request->loss_only) return 0;
+    return multiply_gains(b, v, &s) || launch_rows(b, k.finish, &k, v, &s, "finish") ? -1 : 0;
+}

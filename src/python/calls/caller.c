@@ -1,0 +1,430 @@
+/* Caller: a table's calls. Each takes its turn in the context as calls from Python do (sptx/_context.py), and between
+ * taking it and giving it back nothing of Python runs: no interrupt finds the turn taken. */
+#include "calls.h"
+
+#include <pthread.h>
+#include <string.h>
+
+typedef enum sptx_status prefetch_call(struct sptx_table *, const struct sptx_ids *, void *);
+typedef enum sptx_status rows_call(struct sptx_table *, const struct sptx_ids *, void *, enum sptx_memory, void *);
+typedef const char *error_call(const struct sptx_context *);
+
+struct range {
+    uint64_t low, high; /* addresses */
+};
+
+struct caller {
+    PyObject head; /* which CPython has in each object */
+    struct known *known;
+    PyObject *handle; /* keeps the table open */
+    /* of the context, as Python has them */
+    PyObject *take_turn, *end_turn, *leaving, *close_what_waits, *said, *warn, *raise_for;
+    PyObject *make_template;
+    PyObject *template; /* an empty tensor where rows for PyTorch are made; NULL before the first are */
+    enum sptx_memory template_memory;
+    struct sptx_context *context;
+    struct sptx_table *table;
+    rows_call *fetch, *update, *store;
+    prefetch_call *prefetch;
+    error_call *error;
+    uint64_t rows;
+    uint32_t dim;
+    int gpu;           /* -1: the table runs on the CPU */
+    unsigned forks;    /* before it was made */
+    struct range *own; /* [ranges] the table's memory on the host */
+    Py_ssize_t ranges;
+    struct ids ids; /* of a batch; only who has the turn touches them */
+};
+
+static unsigned forks; /* how many lie between this process and the first that loaded this module */
+
+static void count_fork(void) {
+    forks++;
+}
+
+/* ---- a call's turn ---- */
+
+static int run(PyObject *function) {
+    PyObject *result = PyObject_CallObject(function, NULL);
+    Py_XDECREF(result);
+    return result ? 0 : -1;
+}
+
+static int raise_for(const struct caller *caller, enum sptx_status status, const char *sentence) {
+    PyObject *number = PyLong_FromLong(status), *text = PyUnicode_DecodeUTF8(sentence, strlen(sentence), "replace");
+    PyObject *result = number && text ? PyObject_CallFunctionObjArgs(caller->raise_for, number, text, NULL) : NULL;
+    Py_XDECREF(number);
+    Py_XDECREF(text);
+    Py_XDECREF(result);
+    return -1;
+}
+
+/* Does what is to be done when a turn has ended: what waited for it is closed, warnings are told. */
+static int after_turn(const struct caller *caller) {
+    if (PyObject_Size(caller->leaving) > 0 && run(caller->close_what_waits)) return -1;
+    return PyObject_Size(caller->said) > 0 ? run(caller->warn) : 0;
+}
+
+/* Finds the stream that a call runs on: PyTorch's current one, where something of it lies on the GPU. */
+static int find_stream(const struct caller *caller, int on_gpu, void **stream) {
+    *stream = NULL;
+    if (!on_gpu) return 0;
+    PyObject *number = PyLong_FromLong(caller->gpu);
+    PyObject *said = number ? PyObject_CallFunctionObjArgs(caller->known->stream, number, NULL) : NULL;
+    Py_XDECREF(number);
+    *stream = (void *)(uintptr_t)number_said(said);
+    return PyErr_Occurred() ? -1 : 0;
+}
+
+static enum sptx_status call_library(const struct caller *caller, rows_call *call, const struct sptx_ids *ids,
+                                     const struct operand *values, void *stream) {
+    return values ? call(caller->table, ids, values->data, values->memory, stream)
+                  : caller->prefetch(caller->table, ids, stream);
+}
+
+/* Makes a call of the library in a turn that was taken, and ends it. values: NULL for a prefetch. */
+static int ask_in_turn(const struct caller *caller, rows_call *call, const struct sptx_ids *ids,
+                       const struct operand *values, void *stream) {
+    PyThreadState *thread = PyEval_SaveThread();
+    enum sptx_status status = call_library(caller, call, ids, values, stream);
+    PyEval_RestoreThread(thread);
+    char *sentence = status ? strdup(caller->error(caller->context)) : NULL; /* the next call may change it */
+    int ended = run(caller->end_turn) || after_turn(caller) ? -1 : 0;
+    if (!ended && status) ended = raise_for(caller, status, sentence ? sentence : "");
+    free(sentence);
+    return ended;
+}
+
+static int ask(const struct caller *caller, rows_call *call, const struct operand *which,
+               const struct operand *values) {
+    struct sptx_ids ids = {which->data, which->count, which->bits, which->memory};
+    int on_gpu = which->memory == SPTX_CUDA || (values && values->memory == SPTX_CUDA);
+    void *stream;
+    if (find_stream(caller, on_gpu, &stream) || run(caller->take_turn)) return -1;
+    return ask_in_turn(caller, call, &ids, values, stream);
+}
+
+/* ---- operands of this table ---- */
+
+static int overlap(const struct operand *operand, uint64_t low, uint64_t high) {
+    uint64_t start = (uintptr_t)operand->data;
+    return start < high && low < start + operand->count * (operand->bits / 8);
+}
+
+static int in_own_memory(const struct caller *caller, const struct operand *operand) {
+    for (Py_ssize_t i = 0; i < caller->ranges; i++)
+        if (overlap(operand, caller->own[i].low, caller->own[i].high)) return 1;
+    return 0;
+}
+
+static enum taken take_apart(const struct caller *caller, PyObject *given, enum role role, struct operand *operand) {
+    enum taken taken = take(caller->known, given, role, caller->gpu, operand);
+    return taken == TAKEN && in_own_memory(caller, operand) ? OTHERS : taken;
+}
+
+static enum taken take_ids(const struct caller *caller, PyObject *given, struct operand *ids) {
+    if (forks != caller->forks) return OTHERS;
+    if (is_tensor(caller->known, given) && is_busy(caller->known)) return leave_to_others();
+    enum taken taken = take_apart(caller, given, IDS, ids);
+    return taken == TAKEN && (ids->count > UINT32_MAX || ids->dims == DIMS_MOST) ? OTHERS : taken;
+}
+
+static int have_shape(const struct operand *values, const struct operand *ids, uint32_t dim) {
+    size_t bytes = ids->dims * sizeof *ids->shape;
+    return values->dims == ids->dims + 1 && !memcmp(values->shape, ids->shape, bytes) &&
+           values->shape[ids->dims] == dim;
+}
+
+static enum taken take_values(const struct caller *caller, PyObject *given, enum role role, const struct operand *ids,
+                              struct operand *values) {
+    if (!ids->of_torch && is_tensor(caller->known, given) && is_busy(caller->known)) return leave_to_others();
+    enum taken taken = take_apart(caller, given, role, values);
+    if (taken == TAKEN && !have_shape(values, ids, caller->dim)) return OTHERS;
+    if (taken == TAKEN && role == OUT) {
+        uint64_t low = (uintptr_t)ids->data;
+        return overlap(values, low, low + ids->count * (ids->bits / 8)) ? OTHERS : TAKEN;
+    }
+    return taken;
+}
+
+/* ---- new rows ---- */
+
+static PyObject *shape_of(const Py_ssize_t *shape, int dims, uint32_t dim) {
+    PyObject *tuple = PyTuple_New(dims + 1);
+    for (int i = 0; tuple && i <= dims; i++) {
+        PyObject *length = PyLong_FromSsize_t(i < dims ? shape[i] : (Py_ssize_t)dim);
+        if (!length || PyTuple_SetItem(tuple, i, length)) Py_CLEAR(tuple);
+    }
+    return tuple;
+}
+
+static PyObject *new_array(const struct known *known, PyObject *shape, struct operand *rows) {
+    PyObject *array = PyObject_CallFunctionObjArgs(known->numpy_empty, shape, known->numpy_float32, NULL);
+    if (array && take(known, array, OUT, -1, rows) != TAKEN) Py_CLEAR(array);
+    return array;
+}
+
+static PyObject *template_of(struct caller *caller) {
+    if (!caller->template && (caller->template = PyObject_CallObject(caller->make_template, NULL)))
+        caller->template_memory = has(caller->known, caller->template, IS_CUDA, Py_True) ? SPTX_CUDA : SPTX_HOST;
+    return caller->template;
+}
+
+/* Makes a tensor, of which only the address is not known before. */
+static PyObject *new_tensor(struct caller *caller, PyObject *shape, struct operand *rows) {
+    const struct known *known = caller->known;
+    if (!template_of(caller)) return NULL;
+    PyObject *tensor = PyObject_CallMethodObjArgs(caller->template, known->names[NEW_EMPTY], shape, NULL);
+    uint64_t address = tensor ? number_said(PyObject_CallMethodObjArgs(tensor, known->names[DATA_PTR], NULL)) : 0;
+    *rows = (struct operand){.data = (void *)(uintptr_t)address, .memory = caller->template_memory};
+    if (PyErr_Occurred()) Py_CLEAR(tensor);
+    return tensor;
+}
+
+/* Makes an array [shape.. x dim] and describes it; of_torch says whose. Returns NULL with an exception, or without one
+ * where others have to do it. */
+static PyObject *new_rows(struct caller *caller, const Py_ssize_t *shape, int dims, int of_torch,
+                          struct operand *rows) {
+    PyObject *tuple = shape_of(shape, dims, caller->dim);
+    if (!tuple) return NULL;
+    PyObject *array = of_torch ? new_tensor(caller, tuple, rows) : new_array(caller->known, tuple, rows);
+    Py_DECREF(tuple);
+    return array;
+}
+
+/* ---- fetch, prefetch, update, store ---- */
+
+static PyObject *fetch_new(struct caller *caller, const struct operand *ids) {
+    struct operand rows;
+    PyObject *array = new_rows(caller, ids->shape, ids->dims, ids->of_torch, &rows);
+    if (!array) return PyErr_Occurred() ? NULL : answer(OTHERS);
+    if (ask(caller, caller->fetch, ids, &rows)) Py_CLEAR(array);
+    return array;
+}
+
+static PyObject *caller_fetch(PyObject *self, PyObject *arguments) {
+    struct caller *caller = (struct caller *)self;
+    PyObject *given, *out;
+    if (!PyArg_UnpackTuple(arguments, "fetch", 2, 2, &given, &out)) return NULL;
+    struct operand ids, rows;
+    enum taken taken = take_ids(caller, given, &ids);
+    if (taken == TAKEN && out == Py_None) return fetch_new(caller, &ids);
+    if (taken == TAKEN) taken = take_values(caller, out, OUT, &ids, &rows);
+    if (taken != TAKEN) return answer(taken);
+    if (ask(caller, caller->fetch, &ids, &rows)) return NULL;
+    Py_INCREF(out);
+    return out;
+}
+
+static PyObject *caller_prefetch(PyObject *self, PyObject *arguments) {
+    struct caller *caller = (struct caller *)self;
+    PyObject *given;
+    if (!PyArg_UnpackTuple(arguments, "prefetch", 1, 1, &given)) return NULL;
+    struct operand ids;
+    enum taken taken = take_ids(caller, given, &ids);
+    if (taken != TAKEN) return answer(taken);
+    if (ask(caller, NULL, &ids, NULL)) return NULL;
+    Py_RETURN_NONE;
+}
+
+static PyObject *give(const struct caller *caller, PyObject *arguments, const char *name, rows_call *call) {
+    PyObject *given, *floats;
+    if (!PyArg_UnpackTuple(arguments, name, 2, 2, &given, &floats)) return NULL;
+    struct operand ids, values;
+    enum taken taken = take_ids(caller, given, &ids);
+    if (taken == TAKEN) taken = take_values(caller, floats, VALUES, &ids, &values);
+    if (taken != TAKEN) return answer(taken);
+    if (ask(caller, call, &ids, &values)) return NULL;
+    Py_RETURN_NONE;
+}
+
+static PyObject *caller_update(PyObject *self, PyObject *arguments) {
+    return give((struct caller *)self, arguments, "update", ((struct caller *)self)->update);
+}
+
+static PyObject *caller_store(PyObject *self, PyObject *arguments) {
+    return give((struct caller *)self, arguments, "store", ((struct caller *)self)->store);
+}
+
+/* ---- sptx.speedtorch: batches ---- */
+
+/* Makes a call with the ids of a batch. Where they are no list already it is written when the turn has come. */
+static enum taken ask_batch(struct caller *caller, rows_call *call, const struct batch *batch, uint64_t names,
+                            const struct operand *values) {
+    struct operand list = {.count = batch->count * names, .bits = 32};
+    void *stream;
+    int is_list = names == 1 && batch_is_list(batch, &list) && !in_own_memory(caller, &list);
+    if (find_stream(caller, values->memory == SPTX_CUDA, &stream) || run(caller->take_turn)) return EXCEPTION;
+    if (!is_list) {
+        enum taken written = batch_write(batch, caller->rows / names, names, &caller->ids);
+        if (written != TAKEN) return run(caller->end_turn) || after_turn(caller) ? EXCEPTION : written;
+        list.data = caller->ids.data, list.bits = 32;
+    }
+    const struct sptx_ids ids = {list.data, list.count, list.bits, SPTX_HOST};
+    return ask_in_turn(caller, call, &ids, values, stream) ? EXCEPTION : TAKEN;
+}
+
+static enum taken open_batch(const struct caller *caller, PyObject *positives, PyObject *negatives, uint64_t names,
+                             struct batch *batch) {
+    if (!names || forks != caller->forks || !caller->known->tensor || is_busy(caller->known)) return leave_to_others();
+    enum taken taken = batch_open(caller->known, positives, negatives, batch);
+    if (taken != TAKEN || batch->count <= UINT32_MAX / names) return taken;
+    batch_close(batch);
+    return OTHERS;
+}
+
+static PyObject *gather(PyObject *self, PyObject *arguments) {
+    struct caller *caller = (struct caller *)self;
+    PyObject *positives, *negatives;
+    Py_ssize_t names;
+    if (!PyArg_ParseTuple(arguments, "OOn", &positives, &negatives, &names)) return NULL;
+    struct batch batch;
+    enum taken taken = open_batch(caller, positives, negatives, names, &batch);
+    if (taken != TAKEN) return answer(taken);
+    struct operand rows;
+    const Py_ssize_t count = batch.count * names;
+    PyObject *tensor = new_rows(caller, &count, 1, 1, &rows);
+    taken = tensor ? ask_batch(caller, caller->fetch, &batch, names, &rows) : PyErr_Occurred() ? EXCEPTION : OTHERS;
+    batch_close(&batch);
+    if (taken == TAKEN) return tensor;
+    Py_XDECREF(tensor);
+    return answer(taken);
+}
+
+/* Takes values of a batch, a tensor a name, as one operand, where they lie one behind the other. */
+static enum taken take_together(const struct caller *caller, PyObject *tensors, Py_ssize_t names, uint64_t count,
+                                struct operand *all) {
+    const struct operand ids = {
+        .dims = 1, .shape = {(Py_ssize_t)count}, .of_torch = 1}; /* open_batch() has asked for tensors */
+    for (Py_ssize_t k = 0; k < names; k++) {
+        struct operand one;
+        PyObject *tensor = PyList_GetItem(tensors, k);
+        if (!is_tensor(caller->known, tensor)) return OTHERS;
+        enum taken taken = take_values(caller, tensor, VALUES, &ids, &one);
+        if (taken != TAKEN) return taken;
+        if (k == 0) *all = one;
+        const char *place = (char *)all->data + k * count * caller->dim * sizeof(float);
+        if (one.memory != all->memory || one.data != place) return OTHERS;
+    }
+    return TAKEN;
+}
+
+static PyObject *scatter(PyObject *self, PyObject *arguments) {
+    struct caller *caller = (struct caller *)self;
+    PyObject *positives, *negatives, *tensors;
+    if (!PyArg_ParseTuple(arguments, "OOO!", &positives, &negatives, &PyList_Type, &tensors)) return NULL;
+    Py_ssize_t names = PyList_Size(tensors);
+    struct batch batch;
+    enum taken taken = open_batch(caller, positives, negatives, names, &batch);
+    if (taken != TAKEN) return answer(taken);
+    struct operand values;
+    taken = take_together(caller, tensors, names, batch.count, &values);
+    if (taken == TAKEN) taken = ask_batch(caller, caller->store, &batch, names, &values);
+    batch_close(&batch);
+    if (taken != TAKEN) return answer(taken);
+    Py_RETURN_NONE;
+}
+
+/* ---- the class ---- */
+
+static int take_own(struct caller *caller, PyObject *own) {
+    caller->ranges = PyTuple_Size(own) / 2;
+    caller->own = calloc(caller->ranges + 1, sizeof *caller->own);
+    if (!caller->own) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < caller->ranges; i++) {
+        caller->own[i].low = PyLong_AsUnsignedLongLong(PyTuple_GetItem(own, 2 * i));
+        caller->own[i].high = PyLong_AsUnsignedLongLong(PyTuple_GetItem(own, 2 * i + 1));
+    }
+    return PyErr_Occurred() ? -1 : 0;
+}
+
+static PyObject *caller_new(PyTypeObject *type, PyObject *arguments, PyObject *named) {
+    PyObject *known, *own;
+    struct caller it = {.forks = forks};
+    unsigned long long context, table, fetch, prefetch, update, store, error, rows;
+    if (!PyArg_ParseTuple(arguments, "OO(OOOOOOO)O(KKKKKKK)KIiO!", &known, &it.handle, &it.take_turn, &it.end_turn,
+                          &it.leaving, &it.close_what_waits, &it.said, &it.warn, &it.raise_for, &it.make_template,
+                          &context, &table, &fetch, &prefetch, &update, &store, &error, &rows, &it.dim, &it.gpu,
+                          &PyTuple_Type, &own))
+        return NULL;
+    if (!is_known(known)) return PyErr_Format(PyExc_TypeError, "a Caller is made with what is Known");
+    struct caller *caller = (struct caller *)PyType_GenericAlloc(type, 0);
+    if (!caller) return NULL;
+    it.known = (struct known *)known;
+    it.context = (void *)(uintptr_t)context, it.table = (void *)(uintptr_t)table, it.rows = rows;
+    it.fetch = (rows_call *)(uintptr_t)fetch, it.prefetch = (prefetch_call *)(uintptr_t)prefetch;
+    it.update = (rows_call *)(uintptr_t)update, it.store = (rows_call *)(uintptr_t)store;
+    it.error = (error_call *)(uintptr_t)error;
+    memcpy((char *)caller + sizeof(PyObject), (char *)&it + sizeof(PyObject), sizeof it - sizeof(PyObject));
+    PyObject *held[] = {known,   it.handle, it.take_turn, it.end_turn,     it.leaving, it.close_what_waits,
+                        it.said, it.warn,   it.raise_for, it.make_template};
+    for (size_t i = 0; i < sizeof held / sizeof *held; i++) Py_INCREF(held[i]);
+    if (take_own(caller, own)) Py_CLEAR(caller);
+    return (PyObject *)caller;
+}
+
+static void caller_free(PyObject *self) {
+    struct caller *caller = (struct caller *)self;
+    PyTypeObject *type = Py_TYPE(self);
+    PyObject *held[] = {(PyObject *)caller->known, caller->handle,           caller->take_turn, caller->end_turn,
+                        caller->leaving,           caller->close_what_waits, caller->said,      caller->warn,
+                        caller->raise_for,         caller->make_template,    caller->template};
+    for (size_t i = 0; i < sizeof held / sizeof *held; i++) Py_XDECREF(held[i]);
+    free(caller->own);
+    free(caller->ids.data);
+    ((freefunc)PyType_GetSlot(type, Py_tp_free))(self);
+    Py_DECREF(type);
+}
+
+static PyMethodDef methods[] = {
+    {"fetch", caller_fetch, METH_VARARGS, "fetch(ids, out or None) -> rows"},
+    {"prefetch", caller_prefetch, METH_VARARGS, "prefetch(ids)"},
+    {"update", caller_update, METH_VARARGS, "update(ids, gradients)"},
+    {"store", caller_store, METH_VARARGS, "store(ids, values)"},
+    {"gather", gather, METH_VARARGS,
+     "gather(positives, negatives or None, names) -> a tensor [names * ids x dim]: the rows of all ids, then those of "
+     "the next name."},
+    {"scatter", scatter, METH_VARARGS, "scatter(positives, negatives or None, [a tensor a name])"},
+    {0}};
+static PyType_Slot slots[] = {{Py_tp_new, caller_new},
+                              {Py_tp_dealloc, caller_free},
+                              {Py_tp_methods, methods},
+                              {Py_tp_doc, "A table's calls. NotImplemented: it is for the package's Python to do."},
+                              {0, NULL}};
+PyType_Spec caller_spec = {"sptx._calls.Caller", sizeof(struct caller), 0, Py_TPFLAGS_DEFAULT, slots};
+
+/* ---- the module ---- */
+
+static int add_class(PyObject *module, PyType_Spec *spec, const char *name) {
+    PyObject *type = PyType_FromSpec(spec);
+    if (type && !PyModule_AddObject(module, name, type)) return 0; /* which has taken the reference */
+    Py_XDECREF(type);
+    return -1;
+}
+
+static void notice_forks(void) {
+    pthread_atfork(NULL, NULL, count_fork);
+}
+
+static int begin(PyObject *module) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, notice_forks);
+    return add_class(module, &known_spec, "Known") || add_class(module, &caller_spec, "Caller") ||
+                   add_class(module, &marks_spec, "Marks")
+               ? -1
+               : 0;
+}
+
+/* CPython refuses the module in an interpreter that has a lock of its own, since no slot allows it. */
+static PyModuleDef_Slot module_slots[] = {{Py_mod_exec, begin}, {0, NULL}};
+static struct PyModuleDef module = {.m_base = PyModuleDef_HEAD_INIT,
+                                    .m_name = "sptx._calls",
+                                    .m_doc = "The calls of rows, compiled: see _compiled.py.",
+                                    .m_slots = module_slots};
+
+PyMODINIT_FUNC PyInit__calls(void) {
+    return PyModuleDef_Init(&module);
+}

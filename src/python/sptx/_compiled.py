@@ -1,0 +1,85 @@
+"""The C module _calls (src/python/calls), which makes the calls of rows for arrays as they usually come in a tenth of the time that
+ctypes and looking at arrays from here take. It does not link libsptx: it is given the addresses of the functions, so the library
+is the one that _library.py has loaded.
+
+The wheel holds it for CPython's limited API of 3.9. Where it cannot be loaded (another Python, one without the interpreter's lock,
+an interpreter that has a lock of its own), and where SPTX_CALLS=ctypes is in the environment, everything goes the other way, with
+the same answers. With SPTX_LIBRARY it is also looked for beside that library.
+"""
+
+import ctypes
+import functools
+import importlib.machinery
+import importlib.util
+import os
+import sys
+from typing import Any, Optional, Sequence, Tuple
+
+import numpy
+
+from . import _build
+from ._context import Handle
+from ._errors import raise_for
+from ._libraries import streams_of_torch, torch_device
+from ._library import library
+
+CALLS = ("sptx_fetch", "sptx_prefetch", "sptx_update", "sptx_store", "sptx_error")
+
+
+def _load() -> Any:
+    """Returns the module, or None."""
+    if os.environ.get("SPTX_CALLS") == "ctypes":
+        return None
+    beside = os.path.dirname(os.environ.get("SPTX_LIBRARY") or "")
+    spec = importlib.machinery.PathFinder.find_spec(__package__ + "._calls", [_build.PACKAGE] + ([beside] if beside else []))
+    if spec is None or spec.loader is None:
+        return None
+    try:
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+    except ImportError:
+        return None
+    return module
+
+
+_module = _load()
+known = _module.Known(numpy.ndarray, numpy.empty, numpy.dtype(numpy.float32)) if _module else None
+
+
+def learn_torch() -> None:
+    """Has the module take PyTorch's tensors from now on. It is called when the first one is met. A PyTorch in which nothing says
+    at once whether calls are traced is left to the other way."""
+    torch = sys.modules["torch"]
+    try:
+        busy: Tuple[Any, ...] = (torch._C._is_tracing, torch._C._len_torch_dispatch_stack)
+        if hasattr(getattr(torch._C, "DispatchKey", None), "PreDispatch"):  # tracing before dispatch is not on that stack
+            busy += (functools.partial(torch._C._dispatch_tls_is_dispatch_key_included, torch._C.DispatchKey.PreDispatch),)
+    except AttributeError:
+        return
+    if known is not None:
+        known.learn_torch(torch.Tensor, torch.nn.Parameter, torch.int32, torch.int64, torch.float32, torch.strided, busy,
+                          streams_of_torch())
+
+
+def caller_for(handle: Handle, rows: int, dim: int, own: Sequence[Tuple[int, int]]) -> Any:
+    """Returns the module's Caller of a table, or None. own: the table's memory on the host."""
+    if _module is None:
+        return None
+    context = handle.context
+    of_context = (context._take_turn, context._end_turn, context._leaving, context._close_what_waits, context._said,
+                  functools.partial(context._warn, 2))
+    addresses = tuple(ctypes.cast(getattr(library, name), ctypes.c_void_p).value for name in CALLS)
+    return _module.Caller(known, handle, of_context + (raise_for,), functools.partial(_template, context.gpu),
+                          (context._handle.value, handle.pointer.value) + addresses, rows, dim,
+                          -1 if context.gpu is None else context.gpu, sum(own, ()))
+
+
+def marks() -> Optional[Any]:
+    """Returns the module's Marks, or None."""
+    return _module.Marks(known) if _module is not None else None
+
+
+def _template(gpu: Optional[int]) -> Any:
+    """Returns an empty tensor of the kind that fetched rows are."""
+    torch = sys.modules["torch"]
+    return torch.empty(0, dtype=torch.float32, device=torch_device(gpu))
