@@ -31,7 +31,7 @@ static void fill_pools(struct row_pools *pools, const struct expected_rows *t, u
 static double kept_share_of_ngrams(const struct expected_rows *t) {
     const struct subwords *s = &t->vocab->subwords;
     double kept = 0, all = 0;
-    for (uint64_t word = 0; word < s->words; word++) {
+    for (uint64_t word = 0; s->starts && word < s->words; word++) {
         double places = (double)t->vocab->counts[word] * (double)(s->starts[word + 1] - s->starts[word] - 1);
         all += places;
         kept += places * examples_kept(&t->examples->source, word);

@@ -44,6 +44,7 @@ static void tiny_make(struct tiny *tiny, uint64_t rows, uint64_t sentences, uint
     free(sums);
     tiny->vocab.size = tiny->vocab.distinct = rows;
     tiny->vocab.tokens = tiny->vocab.kept = at;
+    tiny->vocab.subwords.words = rows; /* and no n-grams */
     tiny->vocab.words = (struct words){.size = rows, .used = 8 * rows, .slot_count = 2 * rows}; /* for vocab_bytes() */
     tiny->stream = (struct idstream){.ids = tiny->ids, .starts = tiny->starts, .tokens = at, .sentences = sentences};
 }
