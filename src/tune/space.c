@@ -19,7 +19,7 @@ static const struct space_key user_keys[] = {
     {"negatives", "count", {"300", "500", "1000", "2000", "4000"}, 0, 0},
     {"examples", "own", {"1", "0.5", "0.2", "0"}, 0, 0},
     {NULL, NULL, {NULL}, 0, 0}};
-/* Where a batch shares its negatives, thousands cost little, and there is no mean of items. */
+/* These are for negatives that a batch shares: thousands of them cost little, and there is no mean of items. */
 static const struct space_key shared_keys[] = {
     {"model", "dim", {"64", "128", "256", "512"}, 0, 0},
     {"optimizer", "lr", {"0.0003", "0.0005", "0.0007", "0.001", "0.0015", "0.002", "0.003", "0.004"}, 0, 0},
