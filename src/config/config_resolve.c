@@ -87,11 +87,11 @@ static int resolve_examples(struct config *c) {
 static void resolve_items(struct config *c) {
     int walks = c->examples_mode == MODE_WALK, adjacency = corpus_formats[c->corpus_format].targets;
     int items = !corpus_formats[c->corpus_format].sentences && !walks;
-    int user = c->examples_mode == MODE_USER, own_rule = c->optimizer_rule == RULE_AUTO;
+    int user = c->examples_mode == MODE_USER, shared = c->negatives_per == PER_BATCH, own_rule = c->optimizer_rule == RULE_AUTO;
     choose_count(&c->train_epochs, adjacency ? 120 : user ? config_effort(c)->epochs : items ? 10 : walks ? 2 : 5);
     choose(&c->optimizer_rule, RULE_AUTO, user ? RULE_ADAM : items ? RULE_ADAGRAD : RULE_SGD);
     if (!items || !own_rule) return;
-    config_choose_real(&c->optimizer_lr, adjacency ? 0.05 : user ? config_effort(c)->lr : 0.25);
+    config_choose_real(&c->optimizer_lr, adjacency ? 0.05 : shared ? 0.001 : user ? config_effort(c)->lr : 0.25);
     choose(&c->optimizer_schedule, SCHEDULE_AUTO, SCHEDULE_LINEAR);
 }
 

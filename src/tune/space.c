@@ -19,6 +19,14 @@ static const struct space_key user_keys[] = {
     {"negatives", "count", {"300", "500", "1000", "2000", "4000"}, 0, 0},
     {"examples", "own", {"1", "0.5", "0.2", "0"}, 0, 0},
     {NULL, NULL, {NULL}, 0, 0}};
+/* These are for negatives that a batch shares: thousands of them cost little, and there is no mean of items. */
+static const struct space_key shared_keys[] = {
+    {"model", "dim", {"64", "128", "256", "512"}, 0, 0},
+    {"optimizer", "lr", {"0.0003", "0.0005", "0.0007", "0.001", "0.0015", "0.002", "0.003", "0.004"}, 0, 0},
+    {"train", "temperature", {"0.06", "0.07", "0.08", "0.09", "0.1", "0.12", "0.15", "0.2"}, 0, 0},
+    {"train", "negative_power", {"0", "1", "1.1", "1.15", "1.2", "1.3"}, 0, 0},
+    {"negatives", "count", {"1000", "2000", "4000", "8000", "16000"}, 0, 0},
+    {NULL, NULL, {NULL}, 0, 0}};
 static const struct space_key list_keys[] = {{"model", "dim", {"64", "128", "256"}, 0, 0},
                                              {"optimizer", "lr", {"0.05", "0.1", "0.15", "0.25", "0.35", "0.5"}, 0, 0},
                                              {"negatives", "count", {"3", "5", "10", "20"}, 0, 0},
@@ -55,7 +63,7 @@ static const struct space_key wide_text_keys[] = {
 static const struct space_key *keys_of(const struct config *resolved, int wide) {
     switch (resolved->examples_mode) {
     case MODE_USER:
-        return user_keys;
+        return resolved->negatives_per == PER_BATCH ? shared_keys : user_keys;
     case MODE_LIST:
         return list_keys;
     case MODE_ADJACENCY:

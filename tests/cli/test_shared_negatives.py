@@ -68,6 +68,8 @@ def test_the_plan_counts_the_scores(sptx):
     few, many = (json.loads(sptx("plan", config(sptx), "--json", f"--negatives.count={n}").stdout) for n in (64, 6400))
     assert 200 * 6336 * 4 <= many["work_bytes"] - few["work_bytes"] <= 200 * 6336 * 4 * 4
     assert many["batch"] == 200 and "list positions" in sptx("plan", config(sptx)).stdout
+    write(sptx, baskets(count=20000))
+    assert json.loads(sptx("plan", config(sptx), "--json", "--train.batch=auto").stdout)["batch"] == 2048
 
 
 @pytest.mark.parametrize("keys, words", [

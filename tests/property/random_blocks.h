@@ -29,7 +29,8 @@ static struct batch_view fill_batch(struct batch *b) {
         while (contexts--) b->contexts[c++] = below(ROWS);
     }
     b->target_starts[BLOCKS] = t, b->context_starts[BLOCKS] = c;
-    return (struct batch_view){BLOCKS, b->target_starts, b->context_starts, b->positives, b->targets, b->contexts, {.on = 0}};
+    return (struct batch_view){BLOCKS, b->target_starts, b->context_starts, b->positives, b->targets, b->contexts, {.on = 0},
+                               {0, 0}};
 }
 
 #endif

@@ -150,7 +150,7 @@ static void what_is_left_out(void **state) {
     uint32_t frozen[2][WORDS] = {{1u << 0}, {1u << 1 | 1u << 2}}; /* target 0; contexts 1 and 2 */
     const uint64_t target_starts[] = {0, 1, 2, 4}, context_starts[] = {0, 2, 5, 7};
     const uint32_t positives[] = {1, 1, 1}, targets[] = {0, 0, 0, 5}, contexts[] = {1, 2, 1, 3, 2, 2, 1};
-    const struct batch_view view = {3, target_starts, context_starts, positives, targets, contexts, {.on = 0}};
+    const struct batch_view view = {3, target_starts, context_starts, positives, targets, contexts, {.on = 0}, {0, 0}};
     struct step_result result;
     open_model(&m, 1, &rule, frozen, 1);
     struct step_request go = {.target = m.table[0], .context = m.table[1], .rule = &rule, .lr = 0.1, .loss_only = 1};

@@ -344,7 +344,8 @@ static int run_steps(struct run *run, const struct known *known) {
     for (uint64_t s = 0; s < known->steps; s++) {
         for (uint64_t b = 0; b < all; b++) targets[b] = (uint32_t)target_ids[s * all + b];
         for (uint64_t i = 0; i < examples * each; i++) contexts[i] = (uint32_t)context_ids[s * examples * each + i];
-        struct batch_view view = {examples, target_starts, context_starts, positives, targets, contexts, known->pool};
+        struct batch_view view = {examples, target_starts, context_starts, positives, targets, contexts, known->pool,
+                                  {0, 0}};
         struct step_request request = {.target = run->table[0],
                                        .context = run->table[1],
                                        .rule = &known->rule,

@@ -409,6 +409,7 @@ static void auto_of_shared_negatives(void **state) {
         assert_int_equal(config.examples_positives, 1);
         assert_int_equal(config.negatives_per, i == 1 ? PER_EXAMPLE : PER_BATCH);
         assert_int_equal(config.negatives_count, i == 1 ? 1000 : 8192);
+        assert_true(config.optimizer_lr == (i == 1 ? 0.002 : 0.001));
         assert_int_equal(config.train_loss, LOSS_SOFTMAX);
         assert_true(config_is_by_item(&config));
         config_release(&config);

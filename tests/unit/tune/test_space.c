@@ -47,6 +47,17 @@ static void keys_that_are_set_are_not_tried(void **state) {
     assert_null(find("dim"));
 }
 
+static void negatives_of_a_batch_have_keys_of_their_own(void **state) {
+    (void)state;
+    set("--corpus.format=lists");
+    assert_int_equal(space_find(&space, &config, 0), 0);
+    assert_non_null(find("own"));
+    set("--negatives.per=batch");
+    assert_int_equal(space_find(&space, &config, 0), 0);
+    assert_null(find("own"));
+    assert_string_equal(find("count")->value[find("count")->own], "8000");
+}
+
 static void values_that_other_keys_refuse_are_not_tried(void **state) {
     (void)state;
     set("--corpus.format=lists");
@@ -109,6 +120,7 @@ static void a_trial_sets_its_keys(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(keys_that_are_set_are_not_tried, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(negatives_of_a_batch_have_keys_of_their_own, set_up, tear_down),
         cmocka_unit_test_setup_teardown(values_that_other_keys_refuse_are_not_tried, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_loss_compares_fewer_keys_of_text, set_up, tear_down),
         cmocka_unit_test_setup_teardown(draws_depend_on_seed_and_number_alone, set_up, tear_down),
