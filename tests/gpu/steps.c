@@ -32,6 +32,10 @@ static struct distance distance_of(const struct table64 *want, const char *recor
 /* How far two roundings of the same sums may be apart; the test of frequent rows sums thousands of values. */
 static double tolerance = 3e-5;
 
+/* The part of the GPU's values that rounding may put off. Losses over hundreds of contexts bring more sums near zero, where a rule
+ * that divides by a gradient's size, or goes by its sign, makes much of little. */
+static double part_off = 1e-3;
+
 /* The counts of rows' updates before the first step: this number, and up to three more. */
 static uint32_t updates_before;
 
@@ -67,10 +71,10 @@ static void check_rounded_part(const struct table64 *want, const char *cpu, cons
           g.apart, g.worst, c.apart, c.worst);
 }
 
-/* Rounding may put 0.1% of the GPU's values off, by 0.5% of the largest at most; more only where the CPU is as bad. */
+/* Rounding may put a small part of the GPU's values off, by 0.5% of the largest at most; more only where the CPU is as bad. */
 static void check_part(const struct table64 *want, const char *cpu, const char *gpu, uint32_t part, const char *name) {
     struct distance c = distance_of(want, cpu, part, tolerance), g = distance_of(want, gpu, part, tolerance);
-    CHECK(g.apart <= 1e-3 + 4 * c.apart && (g.worst <= 5e-3 + 4 * c.worst || (by_sign && g.apart < 1e-4)),
+    CHECK(g.apart <= part_off + 4 * c.apart && (g.worst <= 5e-3 + 4 * c.worst || (by_sign && g.apart < part_off / 2)),
           "%s part %u: %.3g of the values apart from float64, by up to %.3g; the CPU's %.3g and %.3g", name, part,
           g.apart, g.worst, c.apart, c.worst);
 }
@@ -449,6 +453,7 @@ static void compare_losses(const uint32_t *dims, size_t count_of_dims, uint64_t 
     struct corpus c;
     size_t count = (size_t)rule_cases(rules), at = 0;
     corpus_make(&c, rows, 300, 12);
+    part_off = 5e-3;
     for (int kind = 0; kind < SOURCE_CASES; kind++) {
         const char *source_name;
         struct example_source s = source_case(&c, kind, &source_name);
@@ -467,6 +472,7 @@ static void compare_losses(const uint32_t *dims, size_t count_of_dims, uint64_t 
             }
     }
     loss_of_steps = (struct loss_options){0};
+    part_off = 1e-3;
     backend_cpu.close(cpu);
     backend_cuda.close(gpu);
     corpus_free(&c);

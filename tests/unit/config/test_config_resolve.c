@@ -292,33 +292,39 @@ static void what_the_cpu_alone_trains(void **state) {
 
 /* What thorough takes stands in no key's way: a key keeps its value, and what it rules out is left out. */
 static void auto_of_a_thorough_run(void **state) {
-#define THOROUGH "[corpus]\nformat = lists\n[device]\nbackend = cpu\n[train]\neffort = thorough\n"
-    static const char *const alone[] = {"loss = bpr\n", "[examples]\nown = 0.5\n", "[examples]\npositives = 3\n",
-                                        "[examples]\ntargets = one\n", "[negatives]\nper = example\n"};
-    RESOLVES("[corpus]\nformat = lists\n[device]\nbackend = cpu\n");
-    assert_int_equal(config.train_effort, EFFORT_QUICK);
-    assert_int_equal(config.model_dim, 128);
-    assert_true(config.train_negative_power == 1.15);
-    config_release(&config);
-    RESOLVES(THOROUGH);
-    assert_int_equal(config.examples_mode, MODE_USER);
-    assert_int_equal(config.negatives_per, PER_BATCH);
-    assert_int_equal(config.examples_targets, TARGETS_ALL);
-    assert_true(config.model_dim > 128 && config.train_epochs > 20);
-    config_release(&config);
-    RESOLVES(THOROUGH "epochs = 3\n[model]\ndim = 8\n");
-    assert_true(config.model_dim == 8 && config.train_epochs == 3 && config.negatives_per == PER_BATCH);
-    config_release(&config);
-    for (size_t i = 0; i < sizeof alone / sizeof *alone; i++) {
+    static const struct {
+        const char *keys;
+        uint64_t dim, epochs; /* 0: what thorough takes */
+        int per;
+    } all[] = {{"", 0, 0, PER_BATCH},
+               {"epochs = 3\n[model]\ndim = 8\n", 8, 3, PER_BATCH},
+               {"loss = bpr\n", 0, 0, PER_EXAMPLE},
+               {"[examples]\nown = 0.5\n", 0, 0, PER_EXAMPLE},
+               {"[examples]\npositives = 3\n", 0, 0, PER_EXAMPLE},
+               {"[examples]\ntargets = one\nmode = user\n", 0, 0, PER_EXAMPLE},
+               {"[negatives]\nper = example\n", 0, 0, PER_EXAMPLE}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         char text[256];
-        snprintf(text, sizeof text, "%s%s", THOROUGH, alone[i]);
+        snprintf(text, sizeof text, "[corpus]\nformat = lists\n[device]\nbackend = cpu\n[train]\neffort = thorough\n%s", all[i].keys);
         RESOLVES(text);
-        assert_int_equal(config.negatives_per, PER_EXAMPLE);
-        assert_true(config.model_dim > 128);
+        assert_int_equal(config.examples_mode, MODE_USER);
+        assert_int_equal(config.negatives_per, all[i].per);
+        assert_int_equal(config.examples_targets, all[i].per == PER_BATCH ? TARGETS_ALL : TARGETS_ONE);
+        assert_int_equal(config.model_dim, all[i].dim ? all[i].dim : 256);
+        assert_int_equal(config.train_epochs, all[i].epochs ? all[i].epochs : 60);
         config_release(&config);
     }
     REFUSES("[train]\neffort = thorough\n", "train.effort = thorough is for examples.mode = user");
-#undef THOROUGH
+}
+
+static void a_processor_is_quick(void **state) {
+    RESOLVES("[corpus]\nformat = lists\n[device]\nbackend = cpu\n");
+    assert_int_equal(config.train_effort, EFFORT_QUICK);
+    assert_int_equal(config.model_dim, 128);
+    assert_int_equal(config.train_epochs, 20);
+    assert_int_equal(config.negatives_per, PER_EXAMPLE);
+    assert_true(config.train_negative_power == 1.15);
+    config_release(&config);
 }
 
 /* auto never picks hogwild where hogwild cannot do what is asked. */
@@ -490,6 +496,7 @@ int main(void) {
                                        TEST(the_gradient_and_rate_of_means),
                                        TEST(what_the_cpu_alone_trains),
                                        TEST(auto_of_a_thorough_run),
+                                       TEST(a_processor_is_quick),
                                        TEST(auto_update_picks_what_works),
                                        TEST(an_option_of_another_rule_is_let_through),
                                        TEST(checkpoint_times_are_taken_apart),
