@@ -231,10 +231,22 @@ static void note_too_short(const struct session *s) {
          text_of_count(all, s->stream.sentences), config_lines(s->config), examples->least - own, way_out);
 }
 
+/* Says what train.effort has chosen, and the other choice. */
+static void note_effort(const struct session *s) {
+    const struct config *c = s->config;
+    char negatives[TEXT_BYTES];
+    if (c->examples_mode != MODE_USER) return;
+    note("effort     %s: %" PRIu64 " columns, %s negatives of %s, %" PRIu64 " epochs (train.effort = %s takes %s)",
+         config_choice_name("train", "effort", c->train_effort), c->model_dim, text_of_count(negatives, c->negatives_count),
+         c->negatives_per == PER_BATCH ? "a batch" : "a list", c->train_epochs,
+         config_choice_name("train", "effort", !c->train_effort), c->train_effort ? "less time" : "longer and makes a better model");
+}
+
 void session_print(const struct session *s) {
     if (s->graph.nodes) note_graph(s);
     else note_corpus(s);
     note_too_short(s);
+    note_effort(s);
     warm_start_print(&s->grow);
     note("device     %s", s->machine.name);
     planner_print(&s->plan, s->config, 0);

@@ -6,7 +6,7 @@ import pytest
 from test_users import baskets, write
 
 KEYS = {"negatives": {"per": "batch", "count": 150}, "model": {"dim": 24}, "optimizer": {"rule": "adam", "lr": 0.02},
-        "train": {"batch": 200, "epochs": 6}}
+        "train": {"batch": 200, "epochs": 6, "negative_power": 0}}
 
 
 def config(sptx, format="lists", **sections):
@@ -34,7 +34,7 @@ def test_held_out_items_are_found(sptx, keys):
     write(sptx, baskets(count=600))
     out = sptx("train", config(sptx, **{**keys, "train": {"held_out_items": 0.2, "epochs": 15, **keys.get("train", {})}})).stderr
     recall = float(out.split("recall@20")[1].split()[0])
-    assert recall > 0.55  # each basket is of thirty items out of 180
+    assert recall > 0.5  # each basket is of thirty items out of 180
 
 
 def test_exclude_decides_which_negatives_count(sptx):

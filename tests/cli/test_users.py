@@ -311,11 +311,13 @@ def test_a_thorough_run_goes_on_as_it_was_begun(sptx):
     """A machine whose own effort is another one takes what the run has, but for keys that are set."""
     write(sptx, baskets())
     sptx.path("few.ini").write_text("[corpus]\npath = corpus.txt\nformat = lists\n[negatives]\ncount = 100\n[train]\nepochs = 4\n")
-    sptx("train", "few.ini", "--run.dir=whole", "--train.effort=thorough", "--train.batch=200")
+    sptx("train", "few.ini", "--run.dir=whole", "--train.effort=thorough", "--train.batch=200",
+         "--optimizer.schedule=constant")
     keys = sptx.path("whole", "config.ini").read_text()
     assert "\neffort = thorough\n" in keys and "\nper = batch\n" in keys and "\ndim = 256\n" in keys
-    sptx("train", "few.ini", "--run.dir=half", "--train.effort=thorough", "--train.batch=200", "--train.epochs=0", "--train.steps=9")
-    sptx("train", "few.ini", "--run.dir=half", "--resume", "--device.backend=cpu", "--train.steps=0")
+    sptx("train", "few.ini", "--run.dir=half", "--train.effort=thorough", "--train.batch=200", "--optimizer.schedule=constant",
+         "--train.epochs=0", "--train.steps=9")
+    sptx("train", "few.ini", "--run.dir=half", "--resume", "--optimizer.schedule=constant", "--train.steps=0")
     assert sptx.tables("half") == sptx.tables("whole")
     said = sptx.refuses("train", "few.ini", "--run.dir=half", "--resume", "--train.effort=quick")
     assert said.startswith("'half' was begun with another ")
