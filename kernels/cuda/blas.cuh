@@ -1,6 +1,6 @@
 /* blas: cuBLAS, loaded when the first search on the GPU, or the first step with shared negatives, asks for it. The library maps
- * half a gigabyte and costs 150 MB of resident memory at start-up; nothing else needs it, and a machine without it can still run the
- * program. Products are of float32, without TF32, and since one stream alone takes them the same on each call.
+ * half a gigabyte and costs 150 MB of resident memory at start-up; nothing else needs it, and a machine without it can still run
+ * the program. Products are of float32, without TF32, and since one stream alone takes them the same on each call.
  */
 #ifndef SPTX_CUDA_BLAS_CUH
 #define SPTX_CUDA_BLAS_CUH

@@ -66,7 +66,8 @@ __device__ __forceinline__ uint32_t place_key(uint32_t table_key, uint64_t numbe
     return round_mix(table_key + (uint32_t)number * 0x9E3779B9u);
 }
 
-/* The key of a row that a place changes. No mix is needed here: the place's key is one, and what is made of the sum is mixed again. */
+/* The key of a row that a place changes. No mix is needed here: the place's key is one, and what is made of the sum is mixed
+ * again. */
 __device__ __forceinline__ uint32_t row_key(uint32_t place, uint32_t id) {
     return place + id * 0xC2B2AE3Du;
 }

@@ -1,6 +1,6 @@
 /* step_shared: the first half of a step whose examples share their negatives (backend.h: shared_negatives), as products of
- * matrices. kernels/cpu/step_shared.c has the formulas. T targets stand against K negatives, the first K places of the contexts; behind them
- * stands each target's positive.
+ * matrices. kernels/cpu/step_shared.c has the formulas. T targets stand against K negatives, the first K places of the contexts;
+ * behind them stands each target's positive.
  *
  *   gather     a group of threads a row: U [T x span], V [K x span], of length 1 where scores are cosines; the positives' scores
  *   cuBLAS     Z = U V^T

@@ -206,8 +206,8 @@ __device__ __forceinline__ float4 read_quad_past_cache<bfloat16_rows>(const char
     return values_of(v);
 }
 
-/* Returns what to add to a value of bfloat16 for a whole step: `old` and what it gains are rounded together to a value that bfloat16
- * has, and this is the difference. Adding the gain itself would round to nearest, and lose all that is small beside the value.
+/* Returns what to add to a value of bfloat16 for a whole step: `old` and what it gains are rounded together to a value that
+ * bfloat16 has, and this is the difference. Adding the gain itself would round to nearest, and lose all that is small beside it.
  * What is no number stays none: added bits could carry a NaN into a number, and nothing here looks for one. */
 static __device__ __forceinline__ float whole_step(float old, float gain, uint32_t random16) {
     float sum = old + gain, now = upper_value(__float_as_uint(sum) + random16);

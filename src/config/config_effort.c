@@ -25,7 +25,8 @@ static int effort_of_machine(const struct config *c) {
 int config_resolve_effort(struct config *c) {
     int user = c->examples_mode == MODE_USER;
     if (c->train_effort == EFFORT_THOROUGH && !user)
-        return fail("train.effort = thorough is for examples.mode = user, whose defaults it changes, and the mode is %s; leave it out",
+        return fail("train.effort = thorough is for examples.mode = user, whose defaults it changes, and the mode is %s; leave it "
+                    "out",
                     config_choice_name("examples", "mode", c->examples_mode));
     if (c->train_effort == EFFORT_AUTO) c->train_effort = user ? effort_of_machine(c) : EFFORT_QUICK;
     return 0;

@@ -231,7 +231,8 @@ static int check_file(const struct table *table, const struct npy *seen, const c
 /* Returns 1 where the records of a round are what the table begins with: then they stay without memory. */
 static int is_there(const struct table *table, const struct whole_rows *rounds, const char *records) {
     uint64_t bytes = rounds->own_count * table->whole.packed;
-    return ranks_count(table->ranks) == 1 && table_is_blank(table, rounds->first) && !records[0] && !memcmp(records, records + 1, bytes - 1);
+    return ranks_count(table->ranks) == 1 && table_is_blank(table, rounds->first) && !records[0] &&
+           !memcmp(records, records + 1, bytes - 1);
 }
 
 static int load_rows(struct table *table, const struct npy *npy, unsigned readers) {

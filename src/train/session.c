@@ -235,11 +235,12 @@ static void note_too_short(const struct session *s) {
 static void note_effort(const struct session *s) {
     const struct config *c = s->config;
     char negatives[TEXT_BYTES];
+    int thorough = c->train_effort == EFFORT_THOROUGH;
     if (c->examples_mode != MODE_USER) return;
-    note("effort     %s: %" PRIu64 " columns, %s negatives of %s, %" PRIu64 " epochs (train.effort = %s takes %s)",
-         config_choice_name("train", "effort", c->train_effort), c->model_dim, text_of_count(negatives, c->negatives_count),
+    note("effort     %s: %" PRIu64 " columns, %s negatives of %s, %" PRIu64 " epochs (train.effort = %s)",
+         thorough ? "thorough" : "quick", c->model_dim, text_of_count(negatives, c->negatives_count),
          c->negatives_per == PER_BATCH ? "a batch" : "a list", c->train_epochs,
-         config_choice_name("train", "effort", !c->train_effort), c->train_effort ? "less time" : "longer and makes a better model");
+         thorough ? "quick takes less time" : "thorough takes longer and makes a better model");
 }
 
 void session_print(const struct session *s) {

@@ -36,8 +36,8 @@ int export_type_named(const char *name) {
 /* The largest number that float16 rounds to a finite one. */
 static const float float16_most = 65519.996f;
 
-/* Returns the nearest float16 of a value that is no larger than that, the even one of two; compilers before GCC 12 and clang 15 have
- * no type for it. Below 2^-14 it has steps of 2^-24, to which adding 1/2 rounds. */
+/* Returns the nearest float16 of a value that is no larger than that, the even one of two; compilers before GCC 12 and clang 15
+ * have no type for it. Below 2^-14 it has steps of 2^-24, to which adding 1/2 rounds. */
 static uint16_t float16_of(float value) {
     const uint32_t smallest = 0x38800000; /* 2^-14 */
     float above_half = fabsf(value) + 0.5f;

@@ -305,7 +305,8 @@ static void auto_of_a_thorough_run(void **state) {
                {"[negatives]\nper = example\n", 0, 0, PER_EXAMPLE}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         char text[256];
-        snprintf(text, sizeof text, "[corpus]\nformat = lists\n[device]\nbackend = cpu\n[train]\neffort = thorough\n%s", all[i].keys);
+        static const char thorough[] = "[corpus]\nformat = lists\n[device]\nbackend = cpu\n[train]\neffort = thorough\n";
+        snprintf(text, sizeof text, "%s%s", thorough, all[i].keys);
         RESOLVES(text);
         assert_int_equal(config.examples_mode, MODE_USER);
         assert_int_equal(config.negatives_per, all[i].per);
