@@ -328,6 +328,25 @@ static void a_processor_is_quick(void **state) {
     config_release(&config);
 }
 
+/* Whatever this machine would take: an earlier version's default was what is now quick. */
+static void an_earlier_version_was_quick(void **state) {
+    struct config config;
+    char older[] = "[corpus]\nformat = lists\n[model]\ndim = 128\n";
+    char newer[] = "[corpus]\nformat = lists\n[train]\neffort = thorough\n";
+    assert_int_equal(config_init(&config), 0);
+    assert_int_equal(config_read_text(&config, older, "config.ini"), 0);
+    config_fill_older(&config);
+    assert_int_equal(config.train_effort, EFFORT_QUICK);
+    assert_int_equal(config_resolve(&config), 0);
+    assert_true(config.train_negative_power == 0);
+    config_release(&config);
+    assert_int_equal(config_init(&config), 0);
+    assert_int_equal(config_read_text(&config, newer, "config.ini"), 0);
+    config_fill_older(&config);
+    assert_int_equal(config.train_effort, EFFORT_THOROUGH);
+    config_release(&config);
+}
+
 /* auto never picks hogwild where hogwild cannot do what is asked. */
 static void auto_update_picks_what_works(void **state) {
     static const char *const batches[] = {"[optimizer]\nmomentum = 0.9\n", "[train]\nreduction = mean\n",
@@ -498,6 +517,7 @@ int main(void) {
                                        TEST(what_the_cpu_alone_trains),
                                        TEST(auto_of_a_thorough_run),
                                        TEST(a_processor_is_quick),
+                                       TEST(an_earlier_version_was_quick),
                                        TEST(auto_update_picks_what_works),
                                        TEST(an_option_of_another_rule_is_let_through),
                                        TEST(checkpoint_times_are_taken_apart),
