@@ -13,7 +13,7 @@ static void defaults_are_what_is_promised(void **state) {
     assert_int_equal(c.corpus_format, FORMAT_TEXT);
     assert_int_equal(c.corpus_max_sentence, 1000);
     assert_true(c.corpus_min_count == COUNT_AUTO);
-    assert_int_equal(c.model_dim, 128);
+    assert_true(c.model_dim == COUNT_AUTO);
     assert_true(isnan(c.optimizer_lr));
     assert_true(c.negatives_power == 0.75);
     assert_int_equal(c.examples_shrink, 1);
@@ -239,8 +239,8 @@ static void refuses_with_line_and_nearest_name(void **state) {
     REFUSES("[model]\ndim = 5000\n", "line 2", "model.dim = '5000'", "from 1 to 4,096");
     REFUSES("[model]\ndim = 0\n", "'0'", "from 1 to 4,096");
     REFUSES("[model]\ndim = 12.5\n", "'12.5'");
-    REFUSES("[model]\ndim = auto\n", "'auto'", "whole number");
-    REFUSES("[model]\ndim =\n", "''", "whole number");
+    REFUSES("[train]\nsteps = auto\n", "'auto'", "whole number");
+    REFUSES("[train]\nsteps =\n", "''", "whole number");
     REFUSES("[train]\nbatch = many\n", "'many'", "or auto");
     REFUSES("[train]\nseed = 4294967296\n", "4,294,967,295");
     REFUSES("[train]\nheld_out = nan\n", "'nan'", "from 0 to 0.9");
