@@ -315,6 +315,7 @@ static void auto_of_a_thorough_run(void **state) {
         assert_int_equal(config.train_epochs, all[i].epochs ? all[i].epochs : 60);
         config_release(&config);
     }
+    REFUSES("[train]\nloss = softmax\nnegative_weight = 0\n", "train.negative_weight = 0");
     REFUSES("[train]\neffort = thorough\n", "train.effort = thorough is for examples.mode = user");
 }
 
