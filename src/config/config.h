@@ -145,8 +145,12 @@ char *config_value(const struct config *config, const char *section, const char 
  * config where that has been done. */
 void config_settle(struct config *config, const struct config *settled);
 
-/* Gives keys that nobody set, and that train.effort = auto chose otherwise for another machine, their values in the resolved config
- * of a run that goes on. */
+/* Gives keys of a run's config.ini that a version without train.effort wrote the values that this one took, before they are
+ * resolved. */
+void config_fill_older(struct config *before);
+
+/* Gives keys that nobody set, and that another machine, other ranks or this version would choose otherwise, their values in the
+ * resolved config of a run that goes on. */
 void config_keep_effort(struct config *config, const struct config *before);
 
 /* Name of the first key ("model.dim") of those that change the numbers which differs between two resolved configs, or

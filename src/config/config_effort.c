@@ -32,13 +32,35 @@ int config_resolve_effort(struct config *c) {
     return 0;
 }
 
-void config_keep_effort(struct config *config, const struct config *before) {
-    static const char *const keys[][2] = {
-        {"model", "dim"},    {"examples", "targets"},   {"examples", "positives"}, {"negatives", "per"}, {"negatives", "count"},
-        {"train", "epochs"}, {"train", "temperature"}, {"optimizer", "lr"}, {"train", "effort"},
-    };
-    if (config_is_given(config, "train", "effort") || config->train_effort == before->train_effort) return;
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+/* Copies those of some keys that nobody set. */
+static void keep(struct config *config, const struct config *before, const char *const (*keys)[2], size_t count) {
+    for (size_t i = 0; i < count; i++)
         if (!config_is_given(config, keys[i][0], keys[i][1]))
             config_copy_number(config, before, config_find_key(keys[i][0], keys[i][1]));
+}
+
+/* Returns 1 for a run of a version that had no train.effort: the key stands in every config.ini since. */
+static int is_older(const struct config *before) {
+    return !config_is_given(before, "train", "effort");
+}
+
+void config_fill_older(struct config *before) {
+    if (!is_older(before)) return;
+    before->train_effort = EFFORT_QUICK;
+    if (!config_is_given(before, "train", "negative_power")) before->train_negative_power = 0;
+}
+
+void config_keep_effort(struct config *config, const struct config *before) {
+    static const char *const of_effort[][2] = {
+        {"model", "dim"}, {"train", "epochs"}, {"train", "temperature"}, {"train", "effort"}};
+    static const char *const of_sharing[][2] = {
+        {"examples", "targets"}, {"examples", "positives"}, {"negatives", "per"}, {"negatives", "count"}, {"optimizer", "lr"}};
+    static const char *const of_version[][2] = {{"train", "negative_power"}};
+    int user = config->examples_mode == MODE_USER && before->examples_mode == MODE_USER;
+    int other_effort = config->train_effort != before->train_effort;
+    int other_sharing = user && config->per_auto && config->negatives_per != before->negatives_per; /* by other ranks, too */
+    if (user && is_older(before)) keep(config, before, of_version, 1);
+    if (other_effort && config_is_given(config, "train", "effort")) return;
+    if (other_effort) keep(config, before, of_effort, sizeof of_effort / sizeof *of_effort);
+    if (other_effort || other_sharing) keep(config, before, of_sharing, sizeof of_sharing / sizeof *of_sharing);
 }

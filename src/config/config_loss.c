@@ -55,6 +55,8 @@ int config_check_loss(const struct config *c) {
                     c->train_negative_weight, loss);
     if (!softmax && c->train_negative_power != 0)
         return fail("train.negative_power = %g works with train.loss = softmax only, and it is %s", c->train_negative_power, loss);
+    if (softmax && c->train_negative_weight == 0)
+        return fail("train.negative_weight = 0 leaves a softmax nothing to tell a positive from; set it above 0");
     if (c->train_negative_power > 0 && c->train_negative_weight != 1)
         return fail("train.negative_weight = %g changes nothing beside train.negative_power = %g, which takes the negatives' mean; "
                     "leave it at 1",

@@ -12,6 +12,7 @@ static int read_keys(struct config *before, const struct config *now, const char
     char *text = ranks_first(ranks) ? config_file(path) : NULL;
     int result = ranks_agree(ranks, ranks_first(ranks) && !text ? -1 : 0) || ranks_alike_text(&text, ranks) ? -1 : 0;
     if (!result) result = config_read_text(before, text, path);
+    if (!result) config_fill_older(before);
     before->ranks = now->ranks;
     before->device_gpus = now->device_gpus;
     before->device_ranks = now->device_ranks;

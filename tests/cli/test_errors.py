@@ -57,7 +57,7 @@ def test_no_command_shows_all(sptx):
     (["trian"], "there is no command 'trian'; did you mean 'train'?"),
     (["train", "run.ini", "--resme"], "train has no option '--resme'; did you mean '--resume'?"),
     (["train", "run.ini", "--model.dimm=3"], "command line: [model] has no key 'dimm'; did you mean 'dim'?"),
-    (["train", "run.ini", "--model.dim=0"], "command line: model.dim = '0' is not a whole number from 1 to 4,096"),
+    (["train", "run.ini", "--model.dim=0"], "command line: model.dim = '0' is not a whole number from 1 to 4,096, or auto"),
     (["train", "run.ini", "--optimizer.rule=adagard"],
      "command line: optimizer.rule = 'adagard' is not sgd, adagrad, adadelta, rmsprop, adam, adamw, sparse-adam, adamax, "
      "asgd, rprop or auto; did you mean 'adagrad'?"),
@@ -113,7 +113,7 @@ def test_ratings_that_are_read_as_something_else(sptx, format, warned):
 @pytest.mark.parametrize("line, sentence", [
     ("[model]\ndimm = 16", "run.ini line 5: [model] has no key 'dimm'; did you mean 'dim'?"),
     ("[modle]\ndim = 16", "run.ini line 4: there is no section 'modle'; did you mean 'model'?"),
-    ("[model]\ndim = many", "run.ini line 5: model.dim = 'many' is not a whole number from 1 to 4,096"),
+    ("[model]\ndim = many", "run.ini line 5: model.dim = 'many' is not a whole number from 1 to 4,096, or auto"),
 ])
 def test_wrong_line_of_a_config(sptx, line, sentence):
     sptx.path("run.ini").write_text(f"[corpus]\npath = corpus.txt\n\n{line}\n")

@@ -321,3 +321,30 @@ def test_a_thorough_run_goes_on_as_it_was_begun(sptx):
     assert sptx.tables("half") == sptx.tables("whole")
     said = sptx.refuses("train", "few.ini", "--run.dir=half", "--resume", "--train.effort=quick")
     assert said.startswith("'half' was begun with another ")
+
+
+@pytest.mark.parametrize("left_out", [["effort"], ["effort", "negative_power"]])
+def test_a_run_of_an_earlier_version_keeps_its_loss(sptx, left_out):
+    """Before train.effort there was no power of the negatives by default: such runs go on with the plain softmax."""
+    write(sptx, baskets())
+    sptx.path("few.ini").write_text("[corpus]\npath = corpus.txt\nformat = lists\n[optimizer]\nschedule = constant\n")
+    sptx("train", "few.ini", "--run.dir=whole", "--train.steps=9", "--train.negative_power=0")
+    sptx("train", "few.ini", "--run.dir=half", "--train.steps=4", "--train.negative_power=0")
+    keys = sptx.path("half", "config.ini")
+    keys.write_text("".join(line for line in keys.read_text().splitlines(True) if line.split(" = ")[0] not in left_out))
+    sptx("train", "few.ini", "--run.dir=half", "--train.steps=9", "--resume")
+    assert sptx.tables("half") == sptx.tables("whole")
+    said = sptx.refuses("train", "few.ini", "--run.dir=half", "--train.steps=12", "--resume", "--train.negative_power=1.15")
+    assert said.startswith("'half' was begun with another train.negative_power")
+
+
+def test_a_thorough_run_goes_on_without_negatives_that_it_could_share(sptx):
+    """Runs of several ranks are begun so, and go on in one process, which would share them."""
+    write(sptx, baskets())
+    sptx.path("few.ini").write_text("[corpus]\npath = corpus.txt\nformat = lists\n[optimizer]\nschedule = constant\n"
+                                    "[train]\neffort = thorough\n")
+    own = ["--negatives.per=example", "--negatives.count=50", "--model.dim=16"]
+    sptx("train", "few.ini", "--run.dir=half", "--train.steps=4", *own)
+    sptx("train", "few.ini", "--run.dir=whole", "--train.steps=9", *own)
+    sptx("train", "few.ini", "--run.dir=half", "--train.steps=9", "--resume", "--model.dim=16")
+    assert sptx.tables("half") == sptx.tables("whole")

@@ -315,6 +315,7 @@ static void auto_of_a_thorough_run(void **state) {
         assert_int_equal(config.train_epochs, all[i].epochs ? all[i].epochs : 60);
         config_release(&config);
     }
+    REFUSES("[train]\nloss = softmax\nnegative_weight = 0\n", "train.negative_weight = 0");
     REFUSES("[train]\neffort = thorough\n", "train.effort = thorough is for examples.mode = user");
 }
 
@@ -325,6 +326,25 @@ static void a_processor_is_quick(void **state) {
     assert_int_equal(config.train_epochs, 20);
     assert_int_equal(config.negatives_per, PER_EXAMPLE);
     assert_true(config.train_negative_power == 1.15);
+    config_release(&config);
+}
+
+/* Whatever this machine would take: an earlier version's default was what is now quick. */
+static void an_earlier_version_was_quick(void **state) {
+    struct config config;
+    char older[] = "[corpus]\nformat = lists\n[model]\ndim = 128\n";
+    char newer[] = "[corpus]\nformat = lists\n[train]\neffort = thorough\n";
+    assert_int_equal(config_init(&config), 0);
+    assert_int_equal(config_read_text(&config, older, "config.ini"), 0);
+    config_fill_older(&config);
+    assert_int_equal(config.train_effort, EFFORT_QUICK);
+    assert_int_equal(config_resolve(&config), 0);
+    assert_true(config.train_negative_power == 0);
+    config_release(&config);
+    assert_int_equal(config_init(&config), 0);
+    assert_int_equal(config_read_text(&config, newer, "config.ini"), 0);
+    config_fill_older(&config);
+    assert_int_equal(config.train_effort, EFFORT_THOROUGH);
     config_release(&config);
 }
 
@@ -498,6 +518,7 @@ int main(void) {
                                        TEST(what_the_cpu_alone_trains),
                                        TEST(auto_of_a_thorough_run),
                                        TEST(a_processor_is_quick),
+                                       TEST(an_earlier_version_was_quick),
                                        TEST(auto_update_picks_what_works),
                                        TEST(an_option_of_another_rule_is_let_through),
                                        TEST(checkpoint_times_are_taken_apart),
