@@ -154,10 +154,10 @@ FN uint64_t example_rows_of(const struct example_source *s, uint32_t word) {
 }
 
 /* Returns how many contexts of the block of a window of `around` words are positive, and how many slots of negatives it has. */
-FN uint32_t example_shared_positives(const struct example_source *s, uint32_t around) {
+FN uint32_t example_window_positives(const struct example_source *s, uint32_t around) {
     return s->subwords.by_window ? 1 : around;
 }
-FN uint64_t example_shared_negatives(const struct example_source *s, uint32_t around) {
+FN uint64_t example_window_negatives(const struct example_source *s, uint32_t around) {
     return s->per_pair ? (uint64_t)around * s->negatives : s->negatives;
 }
 
@@ -343,7 +343,7 @@ FN void example_positives(const struct example_source *s, const struct example_r
  */
 
 /* Returns how many negatives the examples of a batch share. */
-FN uint32_t example_shared(const struct example_source *s) {
+FN uint32_t example_batch_negatives(const struct example_source *s) {
     return s->per_batch ? s->negatives : 0;
 }
 
@@ -403,7 +403,7 @@ FN struct example_sizes example_most(const struct example_source *s) {
         most.blocks = 1;
         most.targets = s->subwords.most * (s->subwords.by_window ? 2 * (uint64_t)s->window : 1);
         most.contexts = most.terms =
-            example_shared_positives(s, 2 * s->window) + example_shared_negatives(s, 2 * s->window);
+            example_window_positives(s, 2 * s->window) + example_window_negatives(s, 2 * s->window);
     } else if (s->mode == EXAMPLE_WINDOW) {
         most.targets = 2 * (uint64_t)s->window;
         most.blocks = s->per_pair ? most.targets : 1;
@@ -437,7 +437,7 @@ FN int example_bound(const struct example_source *s, uint64_t count, struct exam
     if (!count || one.terms > limit / whole || one.contexts > limit / whole) return 0;
     most->blocks = one.blocks * count + s->per_batch;
     most->targets = one.targets * count;
-    most->contexts = one.contexts * count + example_shared(s);
+    most->contexts = one.contexts * count + example_batch_negatives(s);
     most->terms = one.terms * count;
     return 1;
 }

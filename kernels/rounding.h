@@ -23,7 +23,7 @@
 
 enum { ROUND_GROUP = 8 }; /* columns whose bits are made together, and of 16 bytes */
 
-/* What the bits of all rows of a table have in common. */
+/* The parts of a key that all rows of a table have in common. */
 struct rounding {
     uint32_t seed;
     uint32_t table;  /* 0: targets, or a table by itself; 1: contexts */

@@ -112,7 +112,7 @@ static struct list worker_arrays(struct cpu_scratch *s, const struct cpu_sizes *
 
 struct cpu_sizes cpu_sizes(const struct example_source *source) {
     struct cpu_sizes sizes = {.example = example_most(source),
-                              .shared = example_shared(source),
+                              .shared = example_batch_negatives(source),
                               .alike = source->mode == EXAMPLE_WINDOW ? !source->subwords.starts
                                                                       : source->positives && !source->pool.on,
                               .chunks = (source->batch + CPU_GRAIN - 1) / CPU_GRAIN,

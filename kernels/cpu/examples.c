@@ -105,7 +105,7 @@ static void add_negatives(const struct build *build, struct cpu_block *block, ui
 
 int cpu_build_shared(const struct example_source *s, struct cpu_blocks *b, uint32_t epoch, uint64_t first) {
     struct build build = {.source = s, .blocks = b, .epoch = epoch, .before = first};
-    uint32_t shared = example_shared(s);
+    uint32_t shared = example_batch_negatives(s);
     if (!shared) return 0;
     struct cpu_block *block = begin_block(&build, first, 0, shared);
     if (!block) return -1;
@@ -171,10 +171,10 @@ static int add_pooled_window(const struct build *build, uint64_t middle, uint64_
     const struct cpu_piece *p = build->piece;
     int by_window = s->subwords.by_window;
     uint64_t around = end - first - 1, rows = by_window ? 0 : example_rows_of(s, p->id[middle]);
-    uint64_t negatives = example_shared_negatives(s, (uint32_t)around);
+    uint64_t negatives = example_window_negatives(s, (uint32_t)around);
     for (uint64_t i = first; i < end && by_window; i++)
         if (i != middle) rows += example_rows_of(s, p->id[i]);
-    struct cpu_block *block = begin_block(build, p->at[middle], rows, example_shared_positives(s, (uint32_t)around) + negatives);
+    struct cpu_block *block = begin_block(build, p->at[middle], rows, example_window_positives(s, (uint32_t)around) + negatives);
     if (!block) return -1;
     uint32_t *contexts = build->blocks->context + block->contexts;
     for (uint64_t i = first; i < end; i++)

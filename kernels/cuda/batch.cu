@@ -225,7 +225,7 @@ int cuda_make_batch(struct backend *b, unsigned number, const struct batch_reque
     write_request(b, stage, request);
     stage->one_target = example_one_target(s);
     use_pool(stage, &s->pool);
-    stage->shared = {request->count ? example_shared(s) : 0, s->exclude};
+    stage->shared = {request->count ? example_batch_negatives(s) : 0, s->exclude};
     stage->words = s->mode == EXAMPLE_WINDOW ? request->count : 0;
     stage->repeats_alone = 0;
     int failed = !request->count                           ? make_nothing(b, stage)

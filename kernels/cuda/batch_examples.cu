@@ -184,7 +184,7 @@ static __device__ struct need count_shared(const struct example_source &s, const
     need.blocks = 1;
     need.targets = s.subwords.by_window ? rows_beside(s, middle, -1, width) + rows_beside(s, middle, 1, width)
                                         : (uint32_t)example_rows_of(&s, own);
-    need.contexts = need.terms = example_shared_positives(&s, around) + example_shared_negatives(&s, around);
+    need.contexts = need.terms = example_window_positives(&s, around) + example_window_negatives(&s, around);
     return need;
 }
 
@@ -537,7 +537,7 @@ static __global__ void __launch_bounds__(DISTINCT_THREADS)
 /* Leaves room for the block of shared negatives in front of the first example. */
 static cudaError_t scan(const struct example_source *s, struct batch_builder *builder, void *temporary, size_t *bytes,
                         uint64_t count) {
-    struct need front = {s->per_batch ? 1u : 0u, 0, example_shared(s), 0};
+    struct need front = {s->per_batch ? 1u : 0u, 0, example_batch_negatives(s), 0};
     return cub::DeviceScan::ExclusiveScan(temporary, *bytes, (struct need *)builder->scratch.sizes.data,
                                           (struct need *)builder->scratch.offsets.data, need_sum(), front,
                                           (int)(count + 1), builder->stream);
@@ -670,7 +670,7 @@ int cuda_examples_fill(struct stage *stage) {
         fill_split<<<blocks_for((uint64_t)blocks * 32, THREADS), THREADS, 0, stream>>>(stage->request, to);
         CK_LAUNCH("fill_split");
     }
-    uint32_t shared = example_shared(&request->source);
+    uint32_t shared = example_batch_negatives(&request->source);
     return shared ? fill_slots(stage, to, 1, shared_lane_bits(shared))
                   : fill_slots(stage, to, blocks, negative_lane_bits(&stage->sizes));
 }

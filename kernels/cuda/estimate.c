@@ -189,7 +189,7 @@ static uint64_t sum_arrays(const struct run *run) {
 
 static uint64_t learn_arrays(const struct run *run) {
     const struct example_sizes *n = &run->sizes;
-    uint64_t span = run->request->target.layout.span, shared = example_shared(run->source);
+    uint64_t span = run->request->target.layout.span, shared = example_batch_negatives(run->source);
     struct shared_bytes of_shared = shared_bytes(n->targets, shared, span);
     if (shared) return array(of_shared.rows) + array(of_shared.scores) + array(of_shared.lengths);
     int cosines = run->request->loss.score == SCORE_COSINE;
@@ -258,7 +258,7 @@ static void add_fixed(const struct run *run, struct estimate *e) {
     e->fixed.pinned +=
         depth * (sizeof(struct example_request) + sizeof(struct step_result)) + sizeof(struct counted_sizes);
     e->fixed.host += RUNTIME_BYTES + run->request->threads * POOL_THREAD_BYTES;
-    if (example_shared(run->source)) e->fixed.host += BLAS_BYTES;
+    if (example_batch_negatives(run->source)) e->fixed.host += BLAS_BYTES;
 }
 
 void cuda_estimate(const struct estimate_request *request, struct estimate *estimate) {

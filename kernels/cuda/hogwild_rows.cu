@@ -374,8 +374,8 @@ __device__ uint32_t list_shared(const hogwild_job &job, block &b, const struct s
     if (by_window && lane_number() == 0) b.contexts[0] = middle;
     if (!by_window) b.contexts += first;
     __syncwarp();
-    b.positives = example_shared_positives(&s, count);
-    b.negatives = (uint32_t)example_shared_negatives(&s, count);
+    b.positives = example_window_positives(&s, count);
+    b.negatives = (uint32_t)example_window_negatives(&s, count);
     return b.t;
 }
 

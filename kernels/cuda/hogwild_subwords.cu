@@ -109,7 +109,7 @@ template <class F, int VEC, bool ON_HOST>
 __device__ __forceinline__ void train_shared(const hogwild_job &job, const position &at, const word_list &words,
                                              const uint32_t *positives, uint32_t positive_count, hogwild_sums &sums) {
     constexpr int N = tile<VEC>::contexts;
-    uint32_t count = positive_count + (uint32_t)example_shared_negatives(&job.source, at.targets);
+    uint32_t count = positive_count + (uint32_t)example_window_negatives(&job.source, at.targets);
     const row<VEC> vector = pool_rows<F, VEC, ON_HOST>(job, words, sums);
     row<VEC> moved = zero_row<VEC>();
     for (uint32_t base = 0; base < count; base += 32) {
@@ -150,7 +150,7 @@ template <class F, int VEC, bool ON_HOST> __global__ void __launch_bounds__(WARP
         if (lane_number() == 0) *middle = at.middle;
         __syncwarp();
         const word_list words = by_window ? list_of(job, p.targets, at.targets) : list_of(job, middle, 1);
-        uint32_t positives = example_shared_positives(&job.source, at.targets);
+        uint32_t positives = example_window_positives(&job.source, at.targets);
         sums.examples++;
         sums.pairs += positives;
         if (at.sampled) sums.sampled_examples++, sums.sampled_pairs += positives;

@@ -106,7 +106,7 @@ void config_copy_number(struct config *to, const struct config *from, const stru
 
 /* ---- config_effort.c ---- */
 
-/* What examples.mode = user takes where no key says it. */
+/* The values that examples.mode = user takes for keys that nobody set. */
 struct effort {
     uint64_t dim, epochs, negatives; /* negatives: of a list that shares them with no other */
     double lr, temperature;

@@ -171,7 +171,7 @@ struct batch_rows expected_rows_of_batch(const struct expected_rows *t, uint64_t
     batch.pairs = batch.blocks * e->pairs;
     batch.targets = batch.blocks * e->targets;
     batch.positives = batch.blocks * positives;
-    batch.negatives = batch.blocks * fmax(0, e->contexts - positives) + example_shared(&t->examples->source);
+    batch.negatives = batch.blocks * fmax(0, e->contexts - positives) + example_batch_negatives(&t->examples->source);
     batch.target_draws = window ? fmin(words, batch.targets) : batch.targets;
     batch.line_draws = batch.blocks * own_targets(t);
     batch.positive_draws = window ? fmin(words, batch.positives) : batch.positives;

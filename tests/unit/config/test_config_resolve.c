@@ -290,7 +290,7 @@ static void what_the_cpu_alone_trains(void **state) {
     }
 }
 
-/* What thorough takes stands in no key's way: a key keeps its value, and what it rules out is left out. */
+/* A thorough run leaves each key that is set its value, and does not share negatives where a key rules that out. */
 static void auto_of_a_thorough_run(void **state) {
     static const struct {
         const char *keys;

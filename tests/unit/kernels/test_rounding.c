@@ -70,7 +70,7 @@ static uint32_t cheap_bits(uint32_t row, uint64_t step, uint32_t column) {
     uint32_t pair = round_pair(round_row_key(round_step_key(&r, DRAW_ROUND_WEIGHTS, step), row), column / 2);
     return column & 1 ? pair >> 16 : pair & 0xFFFF;
 }
-/* The same, where a word and one made of it serve four columns. */
+/* Returns the bits that the GPU has in lock-free training, where a word and one made of it serve four columns. */
 static uint32_t quad_bits(uint32_t row, uint64_t step, uint32_t column) {
     const struct rounding r = {7, 0, 0};
     uint32_t pair = round_pair(round_row_key(round_step_key(&r, DRAW_ROUND_WEIGHTS, step), row), column / 4);
