@@ -39,11 +39,16 @@ enum { BACKEND_STAGES = 8 };
 /* How GPUs of several ranks exchange parts of sums: through one another's memory, by NCCL, or through the host. */
 enum exchange_way { EXCHANGE_AUTO, EXCHANGE_GPU, EXCHANGE_NCCL, EXCHANGE_HOST };
 
+/* What a GPU's tensor cores may round the factors of a step's matrix products to (step_shared.cu). Searches and processors multiply
+ * float32 whatever is said. */
+enum matmul_type { MATMUL_FLOAT32, MATMUL_TF32 };
+
 struct backend_options {
     unsigned threads;      /* 0: one a core */
     unsigned index;        /* the number of the GPU */
     unsigned depth;        /* stages, 1..BACKEND_STAGES */
     uint64_t gpu_budget;   /* bytes of the GPU that may be taken; UINT64_MAX: all free ones less a reserve */
+    enum matmul_type matmul;
     struct ranks *ranks;   /* they share out the tables' columns; step() sums dot products over them; NULL: this process has all */
     enum exchange_way exchange; /* for several ranks with GPUs; auto: the first of these ways that works between them */
 };

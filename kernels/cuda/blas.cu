@@ -66,7 +66,6 @@ int cuda_blas_open(struct backend *backend) {
         free(own);
         return blas_failed(calls, status, "cublasCreate");
     }
-    calls->math(own->handle, CUBLAS_PEDANTIC_MATH);
     calls->stream(own->handle, backend->compute);
     backend->blas = own;
     return 0;
@@ -76,6 +75,7 @@ int cuda_multiply(struct backend *backend, const struct blas_product *p) {
     const float one = 1, zero = 0;
     if (cuda_blas_open(backend)) return -1;
     const struct blas *own = (const struct blas *)backend->blas;
+    own->calls->math(own->handle, p->type == MATMUL_TF32 ? CUBLAS_TF32_TENSOR_OP_MATH : CUBLAS_PEDANTIC_MATH);
     cublasStatus_t status = own->calls->sgemm(own->handle, p->a.transposed ? CUBLAS_OP_T : CUBLAS_OP_N,
                                               p->b.transposed ? CUBLAS_OP_T : CUBLAS_OP_N, p->rows, p->columns, p->depth, &one,
                                               p->a.data, p->a.stride, p->b.data, p->b.stride, &zero, p->to, p->stride);

@@ -1,6 +1,6 @@
 /* blas: cuBLAS, loaded when the first search on the GPU, or the first step with shared negatives, asks for it. The library maps
  * half a gigabyte and costs 150 MB of resident memory at start-up; nothing else needs it, and a machine without it can still run
- * the program. Products are of float32, without TF32, and since one stream alone takes them the same on each call.
+ * the program. Since one stream alone takes the products, they are the same on each call.
  */
 #ifndef SPTX_CUDA_BLAS_CUH
 #define SPTX_CUDA_BLAS_CUH
@@ -35,6 +35,7 @@ struct blas_product {
     struct blas_matrix a, b;
     float *to;
     int stride, rows, columns, depth;
+    enum matmul_type type; /* TF32: the factors are rounded to 11 bits, and their products summed in float32 */
 };
 int cuda_multiply(struct backend *backend, const struct blas_product *product);
 /* Loads the library, so that no product has to. */

@@ -284,6 +284,7 @@ struct backend {
     struct gpu_array scores, lengths, pooled; /* floats; only for step_learn.cuh */
     struct gpu_array shared_rows, shared_scores, shared_lengths; /* floats; only for step_shared.cu */
     void *blas;                    /* blas.cu's own; NULL: nothing has been multiplied */
+    enum matmul_type matmul;       /* of products in a step */
     struct exchange *exchange;     /* with other ranks (ranks_exchange.cuh); NULL: there are none */
     struct gpu_array corrections; /* float4 [CORRECTIONS]: a rule's constants by a row's updates */
     struct rule_options corrections_rule; /* the rule that they are for */

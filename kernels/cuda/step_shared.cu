@@ -230,14 +230,15 @@ int launch_rows(struct backend *b, shared_kernel *kernel, const struct shared_ke
 /* cuBLAS has columns where these matrices have rows, so each product is of the transposed ones. */
 int multiply_scores(struct backend *b, const struct step_view *v, const struct shared_view *s) {
     int span = (int)v->span, t = (int)s->targets, k = (int)s->negatives;
-    const struct blas_product p = {{s->unit[SIDE_CONTEXT], span, 1}, {s->unit[SIDE_TARGET], span, 0}, s->scores, k, k, t, span};
+    const struct blas_product p = {{s->unit[SIDE_CONTEXT], span, 1}, {s->unit[SIDE_TARGET], span, 0}, s->scores, k, k, t, span,
+                                   b->matmul};
     return cuda_multiply(b, &p);
 }
 int multiply_gains(struct backend *b, const struct step_view *v, const struct shared_view *s) {
     int span = (int)v->span, t = (int)s->targets, k = (int)s->negatives;
     const struct blas_matrix u = {s->unit[SIDE_TARGET], span, 0}, n = {s->unit[SIDE_CONTEXT], span, 0};
-    const struct blas_product targets = {n, {s->scores, k, 0}, v->target_gradients, span, span, t, k};
-    const struct blas_product negatives = {u, {s->scores, k, 1}, v->context_gradients, span, span, k, t};
+    const struct blas_product targets = {n, {s->scores, k, 0}, v->target_gradients, span, span, t, k, b->matmul};
+    const struct blas_product negatives = {u, {s->scores, k, 1}, v->context_gradients, span, span, k, t, b->matmul};
     return cuda_multiply(b, &targets) || cuda_multiply(b, &negatives) ? -1 : 0;
 }
 

@@ -34,7 +34,8 @@ int bench_open(struct bench *bench, const struct config *config) {
     struct backend_options options = {.threads = (unsigned)config->device_threads,
                                       .index = (unsigned)config->device_index,
                                       .depth = (unsigned)config->memory_depth,
-                                      .gpu_budget = config->memory_gpu_budget};
+                                      .gpu_budget = config->memory_gpu_budget,
+                                      .matmul = (enum matmul_type)config->device_matmul};
     *bench = (struct bench){0};
     if (config_backend(config, &bench->ops) || bench->ops->open(&bench->backend, &options)) return -1;
     if (bench->ops->info(bench->backend, &bench->machine)) return -1;

@@ -36,6 +36,7 @@ static int open_backend(struct session *s) {
                                       .index = (unsigned)c->device_index,
                                       .depth = (unsigned)c->memory_depth,
                                       .gpu_budget = c->memory_gpu_budget,
+                                      .matmul = (enum matmul_type)c->device_matmul,
                                       .ranks = s->ranks,
                                       .exchange = (enum exchange_way)c->device_exchange};
     if (choose_backend(c, &s->ops)) return -1;

@@ -1,5 +1,6 @@
 """negatives.per = batch: each item of a list is an example, and the examples of a batch share their negatives."""
 import json
+import os
 
 import pytest
 
@@ -85,6 +86,15 @@ def test_what_cannot_work_is_refused(sptx, keys, words):
     write(sptx, baskets())
     sentence = sptx.refuses("train", config(sptx), *keys)
     assert all(word in sentence for word in words), sentence
+
+
+def test_tf32_changes_a_gpu_alone(sptx):
+    write(sptx, baskets(count=600))
+    keys = config(sptx, train={"held_out_items": 0.2, "epochs": 15})
+    recalls = [float(sptx("train", keys, f"--run.dir={matmul}", f"--device.matmul={matmul}").stderr.split("recall@20")[1].split()[0])
+               for matmul in ("float32", "tf32")]
+    assert min(recalls) > 0.5
+    assert (sptx.tables("float32") == sptx.tables("tf32")) == (os.environ.get("SPTX_BACKEND", "cpu") == "cpu")
 
 
 def test_ranks_are_refused(sptx):

@@ -232,13 +232,15 @@ struct example_source source_of(const struct corpus *c, enum example_mode mode) 
 
 /* ---- backends ---- */
 
+enum matmul_type matmul = MATMUL_FLOAT32;
+
 struct backend *open_or_stop(const struct backend_ops *ops, unsigned depth) {
     return open_with_threads(ops, depth, 2);
 }
 
 struct backend *open_with_threads(const struct backend_ops *ops, unsigned depth, unsigned threads) {
     struct backend *backend = NULL;
-    struct backend_options options = {.threads = threads, .depth = depth, .gpu_budget = UINT64_MAX};
+    struct backend_options options = {.threads = threads, .depth = depth, .gpu_budget = UINT64_MAX, .matmul = matmul};
     if (ops->open(&backend, &options)) {
         printf("cannot open %s: %s\n", ops->name, report_sentence());
         exit(1);

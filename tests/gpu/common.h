@@ -76,6 +76,7 @@ static inline uint64_t shared_rows(uint64_t rows) {
 
 /* ---- backends and tables ---- */
 
+extern enum matmul_type matmul; /* of the backends that are opened */
 struct backend *open_or_stop(const struct backend_ops *ops, unsigned depth); /* with two threads */
 struct backend *open_with_threads(const struct backend_ops *ops, unsigned depth, unsigned threads);
 
