@@ -7,7 +7,7 @@
 
 #include <cublas_v2.h>
 
-struct backend;
+#include "cuda.cuh"
 
 #define CUDA_BLAS_CALLS(X)                                                                                             \
     X(create, cublasCreate_v2)                                                                                         \
