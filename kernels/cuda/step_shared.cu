@@ -91,9 +91,66 @@ __device__ float scale_of_examples(const struct step_view &v) {
     return v.mean ? (float)(1.0 / (double)(v.counts->blocks - 1)) : 1.0f;
 }
 
-/* Returns 1 for a negative that stands in the example's sum. */
-__device__ __forceinline__ bool counts(uint32_t id, uint32_t own) {
-    return id != DRAW_NONE && id != own;
+/* Four scores of an example, from place `at` on, and whether each stands in its sum: where it is a negative, and not the positive
+ * itself. */
+struct four_scores {
+    alignas(16) float score[4];
+    bool counts[4];
+};
+
+/* own: the positive's id where it is masked. A row of scores begins at 16 bytes only where K is a multiple of four. */
+__device__ __forceinline__ struct four_scores read_scores(const float *scores, const uint32_t *ids, uint32_t at, uint32_t end,
+                                                          uint32_t own) {
+    struct four_scores four;
+    alignas(16) uint32_t id[4];
+    if (end % 4 == 0) {
+        *(float4 *)four.score = *(const float4 *)(scores + at);
+        *(uint4 *)id = *(const uint4 *)(ids + at);
+    } else {
+#pragma unroll
+        for (int k = 0; k < 4; k++) {
+            bool there = at + k < end;
+            four.score[k] = there ? scores[at + k] : 0;
+            id[k] = there ? ids[at + k] : DRAW_NONE;
+        }
+    }
+#pragma unroll
+    for (int k = 0; k < 4; k++) four.counts[k] = id[k] != DRAW_NONE && id[k] != own;
+    return four;
+}
+__device__ __forceinline__ void write_scores(float *scores, uint32_t at, uint32_t end, const struct four_scores &four) {
+    if (end % 4 == 0) {
+        *(float4 *)(scores + at) = *(const float4 *)four.score;
+        return;
+    }
+#pragma unroll
+    for (int k = 0; k < 4; k++)
+        if (at + k < end) scores[at + k] = four.score[k];
+}
+
+/* Scores of a thread, or of all: how many they are, the largest, and the sum of their powers, as loss_power() has them below the
+ * largest. */
+struct power_sum {
+    uint32_t count;
+    float most, sum;
+};
+__device__ __forceinline__ void add_scores(struct power_sum &all, const struct four_scores &four, float inverse) {
+    float most = all.most;
+#pragma unroll
+    for (int k = 0; k < 4; k++)
+        if (four.counts[k]) most = fmaxf(most, four.score[k]);
+    if (most > all.most) all.sum *= loss_power(all.most, most, inverse), all.most = most;
+#pragma unroll
+    for (int k = 0; k < 4; k++)
+        if (four.counts[k]) all.sum += loss_power(four.score[k], most, inverse), all.count++;
+}
+/* Adds up what the threads of the block have. */
+__device__ __forceinline__ struct power_sum add_threads(const struct power_sum &own, float inverse) {
+    struct power_sum all;
+    all.count = across<LEARN_CTA>(own.count, plus());
+    all.most = across<LEARN_CTA>(own.most, larger());
+    all.sum = across<LEARN_CTA>(own.count ? own.sum * loss_power(own.most, all.most, inverse) : 0.0f, plus());
+    return all;
 }
 
 /* Without negatives there is nothing to compare a positive with. */
@@ -107,27 +164,28 @@ __device__ void learn_none(const struct step_view &v, const struct shared_view &
 /* The softmax of losses.h. */
 __global__ void __launch_bounds__(LEARN_CTA)
     learn(const __grid_constant__ struct step_view v, const __grid_constant__ struct shared_view s) {
-    uint32_t at = blockIdx.x, negatives = 0;
+    uint32_t at = blockIdx.x;
     if (at >= v.counts->targets) return;
     const uint32_t *ids = v.context.rows.ids;
     uint32_t own = s.masked ? ids[s.negatives + at] : DRAW_NONE;
-    float *scores = s.scores + (uint64_t)at * s.negatives, inverse = loss_inverse_temperature(&s.loss), most = -INFINITY, sum = 0;
-    for (uint32_t i = threadIdx.x; i < s.negatives; i += LEARN_CTA)
-        if (counts(ids[i], own)) most = larger()(most, scores[i]), negatives++;
-    most = across<LEARN_CTA>(most, larger());
-    negatives = across<LEARN_CTA>(negatives, plus());
-    if (!negatives) {
+    float *scores = s.scores + (uint64_t)at * s.negatives, inverse = loss_inverse_temperature(&s.loss);
+    struct power_sum all = {0, -INFINITY, 0};
+    for (uint32_t i = 4 * threadIdx.x; i < s.negatives; i += 4 * LEARN_CTA)
+        add_scores(all, read_scores(scores, ids, i, s.negatives, own), inverse);
+    all = add_threads(all, inverse);
+    if (!all.count) {
         learn_none(v, s, at, scores);
         return;
     }
-    for (uint32_t i = threadIdx.x; i < s.negatives; i += LEARN_CTA)
-        if (counts(ids[i], own)) sum += loss_power(scores[i], most, inverse);
-    sum = across<LEARN_CTA>(sum, plus());
-    float against = loss_against(&s.loss, sum, most, inverse, negatives), z = s.positive_score[at] * inverse;
+    float against = loss_against(&s.loss, all.sum, all.most, inverse, all.count), z = s.positive_score[at] * inverse;
     float factor = scale_of_examples(v) * inverse, coefficient = loss_pulled(&s.loss, z - against);
-    float share = factor * loss_push(&s.loss) * -coefficient / sum;
-    for (uint32_t i = threadIdx.x; i < s.negatives; i += LEARN_CTA)
-        scores[i] = counts(ids[i], own) ? share * loss_power(scores[i], most, inverse) : 0;
+    float share = factor * loss_push(&s.loss) * -coefficient / all.sum;
+    for (uint32_t i = 4 * threadIdx.x; i < s.negatives; i += 4 * LEARN_CTA) {
+        struct four_scores four = read_scores(scores, ids, i, s.negatives, own);
+#pragma unroll
+        for (int k = 0; k < 4; k++) four.score[k] = four.counts[k] ? share * loss_power(four.score[k], all.most, inverse) : 0;
+        write_scores(scores, i, s.negatives, four);
+    }
     if (threadIdx.x) return;
     s.positive_coefficient[at] = factor * coefficient;
     v.losses[at] = s.loss.negative_power > 0 ? (double)loss_of_positive(&s.loss, z, against) : softplus(against - z);
