@@ -558,7 +558,7 @@ void test_halves(void) {
     test_blocks();
     test_late_updates();
     compare_losses(dims, sizeof dims / sizeof *dims, 300, 7);
-    compare_shared(dims, sizeof dims / sizeof *dims);
+    compare_shared(dims, sizeof dims / sizeof *dims, MATMUL_FLOAT32);
     frozen[0] = frozen_of(300 + shared_rows(300), 2), frozen[1] = frozen_of(300 + shared_rows(300), 3);
     compare_losses(dims, sizeof dims / sizeof *dims, 300, 13);
     for (int side = 0; side < 2; side++) {
