@@ -280,6 +280,7 @@ int cuda_open(struct backend **out, const struct backend_options *options) {
     if (!b) return -1;
     b->ops = &backend_cuda;
     b->depth = options->depth < 1 ? 1 : options->depth > BACKEND_STAGES ? BACKEND_STAGES : options->depth;
+    b->matmul = options->matmul;
     int failed = open_device(b, options) || open_streams(b);
     for (unsigned i = 0; i < b->depth && !failed; i++) failed = open_stage(b, &b->stages[i]);
     failed = failed || exchange_open(b, options) || !(b->pool = host_pool_open(options->threads));
