@@ -106,6 +106,7 @@ static void check_result(const struct step_result *cpu, const struct step_result
                          int rule, const char *name, int step) {
     double near =
         rule == RULE_RPROP || halves ? 1e-3 : 1e-5; /* rprop: a sum near zero may have changed its sign the step before */
+    if (matmul == MATMUL_TF32) near = 1e-2;
     /* A pair's loss is a difference of numbers near 1 where there is a negative power, and may come to nothing. */
     double size = fabs(loss) + (loss_of_steps.negative_power > 0 ? (double)cpu->pairs : 0);
     CHECK(fabs(gpu->loss - loss) <= near * size, "%s: step %d: loss %.9g, float64 %.9g, the CPU's %.9g", name,
