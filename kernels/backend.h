@@ -182,7 +182,8 @@ struct hogwild_result {
  */
 struct rows_request {
     struct backend_table *table;
-    const void *ids;   /* [count] int32 or int64, by id_bits; ids on the host are all rows that the table has */
+    const void *ids;   /* [count] of id_bits: on the GPU int32 or int64; on the host uint32 where rows_ids() said, all of them rows
+                        * that the table has */
     uint64_t count;
     unsigned id_bits;  /* 32 or 64 */
     int ids_on_gpu, values_on_gpu;
@@ -277,6 +278,9 @@ struct backend_ops {
     int (*result)(struct backend *backend, unsigned stage, struct step_result *result);
     int (*drain)(struct backend *backend); /* waits until all stages are done and host rows are current */
 
+    /* Says where the `count` ids of the next request are to be written that has its ids on the host: memory of the backend's own,
+     * until the request returns. */
+    int (*rows_ids)(struct backend *backend, uint64_t count, uint32_t **ids);
     int (*rows_fetch)(struct backend *backend, const struct rows_request *request);
     int (*rows_prefetch)(struct backend *backend, const struct rows_request *request); /* does not look at values */
     int (*rows_update)(struct backend *backend, const struct rows_request *request);

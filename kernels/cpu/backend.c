@@ -211,6 +211,7 @@ const struct backend_ops backend_cpu = {
     .step = cpu_step,
     .result = result,
     .drain = drain,
+    .rows_ids = cpu_rows_ids,
     .rows_fetch = cpu_rows_fetch,
     .rows_prefetch = nothing_ahead,
     .rows_update = cpu_rows_update,

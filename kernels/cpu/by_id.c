@@ -20,38 +20,19 @@ struct by_id {
     unsigned workers;
 };
 
-static int share_out(struct by_id *call, pool_job *job) {
-    return call->workers > 1 ? pool_run(call->backend->pool, job, call) : job(call, 0);
-}
-
 /* ---- ids ---- */
 
-static int narrow_ids(void *context, unsigned worker) {
-    const struct by_id *call = context;
-    const int64_t *wide = call->request->ids;
-    uint64_t first, end;
-    pool_share(call->request->count, worker, call->workers, &first, &end);
-    for (uint64_t i = first; i < end; i++) call->backend->ids[i] = (uint32_t)wide[i];
-    return 0;
-}
-
-/* Gives the ids as 32-bit numbers: the caller's own array where they are that already. */
-static int take_ids(struct by_id *call) {
-    struct backend *backend = call->backend;
-    const struct rows_request *request = call->request;
-    call->ids = request->ids;
-    if (request->id_bits == 32) return 0;
-    if (mem_grow(&backend->ids, &backend->id_capacity, request->count, sizeof *backend->ids, "ids") ||
-        share_out(call, narrow_ids))
-        return -1;
-    call->ids = backend->ids;
+int cpu_rows_ids(struct backend *backend, uint64_t count, uint32_t **ids) {
+    if (mem_grow(&backend->ids, &backend->id_capacity, count, sizeof *backend->ids, "ids")) return -1;
+    *ids = backend->ids;
     return 0;
 }
 
 static int run(struct backend *backend, const struct rows_request *request, pool_job *job) {
-    struct by_id call = {.backend = backend, .request = request, .dim = request->table->spec.layout.dim, .workers = 1};
+    struct by_id call = {
+        .backend = backend, .request = request, .ids = request->ids, .dim = request->table->spec.layout.dim, .workers = 1};
     if (request->count * call.dim > FEW_VALUES) call.workers = pool_threads(backend->pool);
-    return take_ids(&call) || share_out(&call, job) ? -1 : 0;
+    return call.workers > 1 ? pool_run(backend->pool, job, &call) : job(&call, 0);
 }
 
 /* ---- fetch ---- */

@@ -188,7 +188,7 @@ struct backend {
     struct cpu_shared shared;
     struct cpu_scratch *scratch; /* [threads] */
     struct backend_table *tables;
-    uint32_t *ids; /* the ids of a rows_request, as 32-bit numbers */
+    uint32_t *ids; /* those of a rows_request */
     uint64_t id_capacity;
 };
 
@@ -287,6 +287,7 @@ float *cpu_grow_wide(struct cpu_scratch *scratch, uint64_t rows, uint64_t span);
 
 /* ---- rows by id (by_id.c) ---- */
 
+int cpu_rows_ids(struct backend *backend, uint64_t count, uint32_t **ids);
 int cpu_rows_fetch(struct backend *backend, const struct rows_request *request);
 int cpu_rows_update(struct backend *backend, const struct rows_request *request);
 int cpu_rows_store(struct backend *backend, const struct rows_request *request);

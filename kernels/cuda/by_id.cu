@@ -41,10 +41,8 @@ static int wait_for_batches(struct backend *b) {
     return 0;
 }
 
-static int begin(struct backend *b, const struct rows_request *r, struct by_id **own, cudaStream_t *stream) {
-    *stream = (cudaStream_t)r->stream;
+static int find_by_id(struct backend *b, struct by_id **own) {
     CK(cudaSetDevice(b->device));
-    if (wait_for_batches(b)) return -1;
     if (!b->by_id) {
         b->by_id = mem_zalloc(1, sizeof(struct by_id), "rows by id");
         if (!b->by_id) return -1;
@@ -54,6 +52,17 @@ static int begin(struct backend *b, const struct rows_request *r, struct by_id *
         }
     }
     *own = (struct by_id *)b->by_id;
+    return 0;
+}
+
+int cuda_by_id_room(struct backend *b, uint64_t count, uint32_t **ids) {
+    struct by_id *own;
+    return find_by_id(b, &own) || by_id_room(b, own, count, ids) ? -1 : 0;
+}
+
+static int begin(struct backend *b, const struct rows_request *r, struct by_id **own, cudaStream_t *stream) {
+    *stream = (cudaStream_t)r->stream;
+    if (find_by_id(b, own) || wait_for_batches(b)) return -1;
     (*own)->set.table = r->table;
     (*own)->step = r->global_step;
     CK(cudaStreamWaitEvent(*stream, (*own)->set.ticket, 0)); /* scratch is one; calls may come on several streams */
@@ -142,10 +151,10 @@ static int fetch_taken(struct backend *b, struct by_id *own, const struct rows_r
 
 static int fetch_as_given(struct backend *b, struct by_id *own, const struct rows_request *r, struct value_view out,
                           cudaStream_t stream) {
-    struct id_view ids;
+    struct id_view ids = by_id_given(own, r);
     if (r->count > FEW && !r->ids_on_gpu)
         return fetch_taken(b, own, r, NULL, out, stream); /* ids cross the link dense */
-    return by_id_reach(b, own, r, &ids) || by_id_fetch_plain(b, own, &ids, NULL, NULL, out, stream) ||
+    return by_id_fetch_plain(b, own, &ids, NULL, NULL, out, stream) ||
                    by_id_have_read(own, r, stream)
                ? -1
                : 0;
@@ -200,12 +209,9 @@ static int end_change(struct backend *b, struct by_id *own, const struct rows_re
 static int store(struct backend *b, struct by_id *own, const struct rows_request *r, struct value_view values,
                  cudaStream_t stream) {
     enum list_way way = store_way(own, r);
-    struct id_view ids;
+    struct id_view ids = by_id_given(own, r);
     if (way == AS_GIVEN)
-        return by_id_reach(b, own, r, &ids) || by_id_store_few(b, own, &ids, values, stream) ||
-                       by_id_have_read(own, r, stream)
-                   ? -1
-                   : 0;
+        return by_id_store_few(b, own, &ids, values, stream) || by_id_have_read(own, r, stream) ? -1 : 0;
     if (way == CLAIMED) return by_id_store_claimed(b, own, r, values, stream);
     int failed = way == SORTED ? take_sorted(b, own, r, stream) : take_indexed(b, own, r, 1, stream);
     if (failed || by_id_store_sorted(b, own, values, stream)) return -1;

@@ -17,9 +17,9 @@ enum {
     DENSE_BYTES = 256 << 10 /* bytes of a larger table for each id: where ids are farther apart, no order helps */
 };
 
-/* The ids of a call from the host, in pinned memory. */
+/* The ids of a call from the host, in pinned memory: the GPU reads them over the link. */
 struct given {
-    void *ids;
+    uint32_t *ids;
     uint64_t bytes;
     cudaEvent_t sent; /* recorded when they have been read */
 };
@@ -59,8 +59,8 @@ struct by_id {
 
 /* ---- lists of ids in kernels ---- */
 
-/* Ids as a kernel reads them: either as they were given, where ids that are no rows are noted in `bad`, or as a kernel
- * has taken them: 32-bit numbers, DRAW_NONE for those that are no rows. */
+/* Ids as a kernel reads them: either as they were given on the GPU, where ids that are no rows are noted in `bad`, or as
+ * the host or a kernel has taken them: 32-bit numbers, DRAW_NONE for those that are no rows. */
 struct id_view {
     const void *ids;
     struct bad_ids *bad;
@@ -213,9 +213,10 @@ static inline struct rounding_keys rounding_of_store(const struct by_id *own) {
 
 int by_id_open_set(struct backend *backend, struct row_set *set);
 void by_id_close_set(struct backend *backend, struct row_set *set);
-/* Makes the ids, as they were given, readable for the GPU. Call by_id_have_read() once the kernel that reads them is
- * enqueued. */
-int by_id_reach(struct backend *backend, struct by_id *own, const struct rows_request *request, struct id_view *ids);
+/* Says where ids of the host are to be written, as rows_ids() does. The ids of a request are then read from there, or from
+ * where they lie on the GPU; call by_id_have_read() once the kernel that reads them is enqueued. */
+int by_id_room(struct backend *backend, struct by_id *own, uint64_t count, uint32_t **ids);
+struct id_view by_id_given(const struct by_id *own, const struct rows_request *request);
 int by_id_have_read(struct by_id *own, const struct rows_request *request, cudaStream_t stream);
 /* Fills set->ids, from which by_id_taken() then reads. */
 int by_id_take(struct backend *backend, struct by_id *own, struct row_set *set, const struct rows_request *request,

@@ -104,8 +104,8 @@ static int grow_claims(struct backend *b, struct claims *claims, uint32_t count,
 
 static int claim(struct backend *b, struct by_id *own, const struct rows_request *r, int last, struct claim_view *view,
                  cudaStream_t stream) {
-    struct id_view ids;
-    if (grow_claims(b, &own->claims, (uint32_t)r->count, view) || by_id_reach(b, own, r, &ids)) return -1;
+    struct id_view ids = by_id_given(own, r);
+    if (grow_claims(b, &own->claims, (uint32_t)r->count, view)) return -1;
     CK(cudaMemsetAsync(view->slots, 0xFF, sizeof *view->slots << view->bits, stream));
     if (last)
         claim_rows<true><<<blocks_for(ids.count, THREADS), THREADS, 0, stream>>>(ids, *view);

@@ -2,8 +2,6 @@
  * where its rows can be reached. A file's rows, which the GPU does not reach, are brought into staging. */
 #include "by_id.cuh"
 
-#include <string.h>
-
 #define LIST "a list of ids" /* GPU memory for it, as gpu_take() has it */
 
 int by_id_open_set(struct backend *b, struct row_set *set) {
@@ -25,28 +23,26 @@ static __global__ void take_ids(struct id_view from, uint32_t *to) {
 
 /* Returns a power of two, so that a list a little longer than those before needs no new memory, which would stop the
  * GPU. */
-static uint64_t given_bytes(uint64_t ids) {
+static uint64_t given_bytes(uint64_t count) {
     uint64_t bytes = 4096;
-    while (bytes < ids) bytes *= 2;
+    while (bytes < count * sizeof(uint32_t)) bytes *= 2;
     return bytes;
 }
 
-int by_id_reach(struct backend *b, struct by_id *own, const struct rows_request *r, struct id_view *ids) {
-    uint64_t bytes = r->count * (r->id_bits / 8);
-    ids->ids = r->ids;
-    ids->bad = own->bad;
-    ids->first = r->table->spec.first_row;
-    ids->rows = r->table->spec.rows;
-    ids->count = (uint32_t)r->count;
-    ids->kind = r->id_bits == 64 ? id_view::WIDE : id_view::NARROW;
-    if (r->ids_on_gpu) return 0;
+int by_id_room(struct backend *b, struct by_id *own, uint64_t count, uint32_t **ids) {
     own->turn = (own->turn + 1) % GIVEN;
     struct given *given = &own->given[own->turn];
     CK(cudaEventSynchronize(given->sent));
-    if (buffer_grow(b, &given->ids, &given->bytes, given_bytes(bytes))) return -1;
-    memcpy(given->ids, r->ids, bytes);
-    ids->ids = given->ids; /* the GPU reads them over the link */
+    if (buffer_grow(b, (void **)&given->ids, &given->bytes, given_bytes(count))) return -1;
+    *ids = given->ids;
     return 0;
+}
+
+struct id_view by_id_given(const struct by_id *own, const struct rows_request *r) {
+    const struct table_spec *spec = &r->table->spec;
+    struct id_view ids = {r->ids, own->bad, spec->first_row, spec->rows, (uint32_t)r->count, id_view::TAKEN};
+    if (r->ids_on_gpu) ids.kind = r->id_bits == 64 ? id_view::WIDE : id_view::NARROW;
+    return ids;
 }
 
 int by_id_have_read(struct by_id *own, const struct rows_request *r, cudaStream_t stream) {
@@ -56,8 +52,8 @@ int by_id_have_read(struct by_id *own, const struct rows_request *r, cudaStream_
 
 int by_id_take(struct backend *b, struct by_id *own, struct row_set *set, const struct rows_request *r,
                cudaStream_t stream) {
-    struct id_view from;
-    if (row_set_grow(b, set, r->count, LIST) || by_id_reach(b, own, r, &from)) return -1;
+    struct id_view from = by_id_given(own, r);
+    if (row_set_grow(b, set, r->count, LIST)) return -1;
     set->count = set->capacity = r->count;
     take_ids<<<blocks_for(from.count, THREADS), THREADS, 0, stream>>>(from, (uint32_t *)set->ids.data);
     CK_LAUNCH("take_ids");

@@ -24,6 +24,7 @@ const struct backend_ops backend_cuda = {
     .step = cuda_step,
     .result = cuda_result,
     .drain = cuda_drain,
+    .rows_ids = cuda_by_id_room,
     .rows_fetch = cuda_by_id_fetch,
     .rows_prefetch = cuda_by_id_prefetch,
     .rows_update = cuda_by_id_update,

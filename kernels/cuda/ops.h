@@ -36,6 +36,7 @@ int cuda_result(struct backend *backend, unsigned stage, struct step_result *res
 int cuda_drain(struct backend *backend);
 
 /* by_id.cu */
+int cuda_by_id_room(struct backend *backend, uint64_t count, uint32_t **ids);
 int cuda_by_id_fetch(struct backend *backend, const struct rows_request *request);
 int cuda_by_id_prefetch(struct backend *backend, const struct rows_request *request);
 int cuda_by_id_update(struct backend *backend, const struct rows_request *request);

@@ -1,5 +1,6 @@
 /* rows: the four calls that read and change rows. What a caller passes is checked here, and the backend does the
  * rest. */
+#include "base/ids.h"
 #include "handles.h"
 
 #include <inttypes.h>
@@ -13,8 +14,9 @@ static int check_memory(const struct sptx_context *context, uint32_t memory, con
     return 0;
 }
 
-struct id_check {
+struct id_taking {
     const struct sptx_ids *ids;
+    uint32_t *to;
     uint64_t rows;
     unsigned workers;
 };
@@ -23,43 +25,39 @@ static int64_t id_at(const struct sptx_ids *ids, uint64_t i) {
     return ids->bits == 64 ? ((const int64_t *)ids->data)[i] : ((const int32_t *)ids->data)[i];
 }
 
-/* Returns 1 where an id of ids[first..end) is no row: then the id, or its distance to the last row, has its highest bit
- * set. There is no branch, so that the compiler checks several ids at once. */
-static int have_wrong(const struct sptx_ids *ids, uint64_t first, uint64_t end, uint64_t rows) {
-    const int64_t *wide = ids->data;
-    const int32_t *narrow = ids->data;
-    uint64_t last = rows - 1, seen = 0;
-    uint32_t narrow_last = last < INT32_MAX ? (uint32_t)last : INT32_MAX, narrow_seen = 0;
-    if (ids->bits == 64)
-        for (uint64_t i = first; i < end; i++) seen |= (uint64_t)wide[i] | (last - (uint64_t)wide[i]);
-    else
-        for (uint64_t i = first; i < end; i++) narrow_seen |= (uint32_t)narrow[i] | (narrow_last - (uint32_t)narrow[i]);
-    return (seen >> 63 | narrow_seen >> 31) != 0;
-}
-
-static int check_share(void *context, unsigned worker) {
-    const struct id_check *check = context;
+static int take_share(void *context, unsigned worker) {
+    const struct id_taking *taking = context;
+    const struct sptx_ids *ids = taking->ids;
     uint64_t first, end;
-    pool_share(check->ids->count, worker, check->workers, &first, &end);
-    if (!have_wrong(check->ids, first, end, check->rows)) return 0;
+    pool_share(ids->count, worker, taking->workers, &first, &end);
+    const char *from = (const char *)ids->data + first * (ids->bits / 8);
+    if (!ids_take(from, ids->bits, end - first, taking->rows, taking->to + first)) return 0;
     for (uint64_t i = first; i < end; i++)
-        if ((uint64_t)id_at(check->ids, i) >= check->rows)
-            return fail_usage("ids[%" PRIu64 "] = %" PRId64 " is no row of a table of %" PRIu64, i, id_at(check->ids, i),
-                              check->rows);
-    return 0;
+        if ((uint64_t)id_at(ids, i) >= taking->rows)
+            return fail_usage("ids[%" PRIu64 "] = %" PRId64 " is no row of a table of %" PRIu64, i, id_at(ids, i),
+                              taking->rows);
+    return fail_usage("ids were changed during a call");
 }
 
 static int check_ids(const struct sptx_table *table, const struct sptx_ids *ids) {
-    enum { FEW = 1 << 17 }; /* more ids are shared out over the threads, whose waking takes as long as checking so many */
-    struct sptx_context *context = table->context;
     if (!ids) return fail_usage("ids are NULL");
     if (ids->bits != 32 && ids->bits != 64) return fail_usage("ids have 32 or 64 bits, not %u", ids->bits);
     if (check_count(ids->count, "ids")) return -1;
     if (ids->count && !ids->data) return fail_usage("%" PRIu64 " ids at NULL", ids->count);
-    if (check_aligned(ids->data, ids->bits / 8, "ids") || check_memory(context, ids->memory, "ids")) return -1;
-    if (ids->memory != SPTX_HOST) return 0;
-    struct id_check check = {ids, table->table.spec.rows, ids->count > FEW ? pool_threads(context->pool) : 1};
-    return check.workers > 1 ? pool_run(context->pool, check_share, &check) : check_share(&check, 0);
+    return check_aligned(ids->data, ids->bits / 8, "ids") || check_memory(table->context, ids->memory, "ids") ? -1 : 0;
+}
+
+/* Gives ids as the backend wants them. Those on the host are checked and written where it reads them, in one pass over them. */
+static int take_ids(struct sptx_table *table, const struct sptx_ids *given, struct sptx_ids *taken) {
+    enum { FEW = 1 << 17 }; /* more ids are shared out over the threads, whose waking takes as long as taking so many */
+    struct sptx_context *context = table->context;
+    if (check_ids(table, given)) return -1;
+    *taken = *given;
+    if (given->memory != SPTX_HOST || !given->count) return 0;
+    struct id_taking taking = {given, NULL, table->table.spec.rows, given->count > FEW ? pool_threads(context->pool) : 1};
+    if (context->ops->rows_ids(context->backend, given->count, &taking.to)) return -1;
+    *taken = (struct sptx_ids){taking.to, given->count, 32, SPTX_HOST};
+    return taking.workers > 1 ? pool_run(context->pool, take_share, &taking) : take_share(&taking, 0);
 }
 
 static int check_values(const struct sptx_table *table, const struct sptx_ids *ids, const float *values,
@@ -90,9 +88,10 @@ typedef int rows_call(struct backend *backend, const struct rows_request *reques
 static enum sptx_status ask(struct sptx_table *table, const struct sptx_ids *ids, const float *values,
                             enum sptx_memory memory, void *stream, const char *what, rows_call *call) {
     struct sptx_context *context = table->context;
-    if (check_ids(table, ids) || (what && check_values(table, ids, values, memory, what))) return leave(context, -1);
+    struct sptx_ids taken;
+    if (take_ids(table, ids, &taken) || (what && check_values(table, ids, values, memory, what))) return leave(context, -1);
     uint64_t stores = call == context->ops->rows_store ? table->stores : 0;
-    struct rows_request request = request_for(table, ids, values, memory, stream, table->steps + stores);
+    struct rows_request request = request_for(table, &taken, values, memory, stream, table->steps + stores);
     return leave(context, ids->count ? call(context->backend, &request) : 0);
 }
 

@@ -28,8 +28,11 @@ static struct placing random_placing(uint64_t rows) {
 
 static int by_id(struct pair *p, int side, const uint32_t *ids, uint64_t count, float *values, uint64_t kind) {
     const struct backend_ops *ops = p->tables.ops;
+    uint32_t *taken;
+    if (ops->rows_ids(p->tables.backend, count, &taken)) return -1;
+    memcpy(taken, ids, count * sizeof *ids);
     struct rows_request request = {.table = p->tables.side[side],
-                                   .ids = ids,
+                                   .ids = taken,
                                    .count = count,
                                    .id_bits = 32,
                                    .values = values,

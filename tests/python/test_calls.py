@@ -519,8 +519,15 @@ def test_ids_that_stand_twice_are_found(batches):
 
 
 @compiled
-@pytest.mark.parametrize("left", [0, 1, 29, 30, 31, 100])
-def test_marks_are_begun_again_when_their_numbers_end(left):
-    marks, ids = _compiled._module.Marks(_compiled.known, (1 << 32) - 1 - left), numpy.arange(30)
-    for _ in range(6):
-        assert marks.twice(ids, None) is False and marks.twice(ids, ids[7:8]) is True
+@pytest.mark.parametrize("count", [1, 15, 1000, 30000])
+@pytest.mark.parametrize("apart", [1, 3, 64, 1 << 16])  # up to ids that are all alike in the bits that are looked at first
+def test_ids_that_stand_twice_are_found_among_many(count, apart):
+    random = numpy.random.default_rng(count)
+    marks = _compiled.marks()
+    for size in (count, count // 3 + 1, count):  # marks of a longer list are not those of a shorter one
+        ids = random.permutation(count)[:size] * apart
+        for dtype in ("i4", "i8"):
+            assert marks.twice(ids.astype(dtype), None) is False
+            for place in random.integers(0, size, 4):
+                assert marks.twice(ids.astype(dtype), ids[place:place + 1]) is True
+                assert marks.twice(ids[place:place + 1], ids[::-1].astype(dtype)) is True

@@ -180,7 +180,43 @@ def test_lists_of_the_host_wait_in_line():
     assert numpy.array_equal(rows[:1280, 0], numpy.arange(1280) // 64) and not rows[1280:].any()
 
 
+@pytest.mark.parametrize("weights", ["pinned", "gpu", "file"])
+def test_longer_lists_of_the_host_wait_in_line_too(weights):
+    """Room for a longer list is made while lists before it are still to be read."""
+    table = cuda_table(init="zeros", weights=weights)
+    wanted = numpy.zeros(ROWS, numpy.float32)
+    for k, count in enumerate((10, 1000, 1100, 2048, 2049, ROWS, 7, 3000, ROWS, 2500, 2100, ROWS, 5)):
+        ids = numpy.random.default_rng(k).permutation(ROWS)[:count].astype(("i8", "i4")[k % 2])
+        wanted[ids] = k
+        if k % 4 == 0:
+            slow(50_000_000)
+        table.store(ids, torch.full((count, DIM), float(k), device="cuda"))
+        seen = ids.copy()
+        rows = table.fetch(ids, out=torch.empty(count, DIM, device="cuda"))
+        ids[:] = 0  # it may be used again at once
+        assert numpy.array_equal(as_numpy(rows)[:, 0], wanted[seen])
+    assert numpy.array_equal(table.fetch(numpy.arange(ROWS))[:, 0], wanted)
+
+
 # ---- what is wrong ----
+
+@pytest.mark.parametrize("weights", ["pinned", "gpu", "file"])
+@pytest.mark.parametrize("more", [0, 3000])  # real ones before them
+def test_ids_of_the_host_that_are_no_rows_change_nothing(more, weights):
+    table = cuda_table(weights=weights)
+    before = table.fetch(numpy.arange(ROWS))
+    for dtype, wrong in (("i8", [ROWS, -1, 1 << 32, 1 << 62]), ("i4", [ROWS, -1, -1 << 31])):
+        for number in wrong:
+            ids = numpy.arange(more + 2).astype(dtype)
+            ids[more] = number
+            ones = torch.ones(more + 2, DIM, device="cuda")
+            for call in (lambda: table.fetch(ids), lambda: table.prefetch(ids), lambda: table.store(ids, ones),
+                         lambda: table.update(ids, ones)):
+                with pytest.raises(IndexError, match=r"ids\[%d\] = %d is no row of a table of %d" % (more, number, ROWS)):
+                    call()
+    table.wait()
+    assert numpy.array_equal(before, table.fetch(numpy.arange(ROWS)))
+
 
 @pytest.mark.parametrize("more", [0, 3000])  # real ones before them
 def test_ids_on_the_gpu_that_are_no_rows_are_told_later(more):

@@ -274,6 +274,52 @@ def test_ids_are_whole_numbers_of_rows_at_any_width(tmp_path, columns, wrap):
     assert numpy.array_equal(gadget.getData(wrap([3])).numpy(), values[[3]])
 
 
+ALONE = {"negative": (numpy.array([1, -1]), IndexError), "negative i4": (numpy.array([1, -1], "i4"), IndexError),
+         "past": (numpy.array([[TOTAL, 1]]), IndexError), "past i4": (numpy.array([TOTAL, 1], "i4"), IndexError),
+         "far": (numpy.array([1, 1 << 32]), IndexError), "strided": (numpy.array([1, 0, TOTAL, 0])[::2], IndexError),
+         "transposed": (numpy.array([[1, 2], [-1, 3]]).T[:1], IndexError),
+         "big-endian": (numpy.array([1, TOTAL], ">i8"), IndexError),
+         "list": ([1, TOTAL], IndexError), "float": (numpy.array([1, 1.7]), TypeError), "list of floats": ([1.0, 2.0], TypeError),
+         "u8": (numpy.array([1, 1 << 62], "u8"), IndexError), "bool": (numpy.array([True, False]), TypeError),
+         "list of bools": ([True, False], TypeError)}
+BESIDE = {name: ALONE[name] for name in sorted(ALONE) if name not in ("u8", "bool", "list of bools")}  # NumPy joins those to others
+
+
+@pytest.mark.parametrize("pinned", [False, True])
+@pytest.mark.parametrize("wrong, beside", [(wrong, None) for wrong in ALONE] + [
+    (wrong, beside) for wrong in BESIDE for beside in (numpy.array([[2], [3]]), numpy.array([2, 0, 3], "i4")[::2])])
+def test_of_a_batch_with_a_wrong_index_nothing_is_kept(wrong, beside, pinned):
+    ids, kind = ALONE[wrong]
+    weight = variable(2 if beside is None else 4)
+    switcher = SpeedTorch.ModelFactory(weight, TOTAL, DIM, CPUPinn=pinned)
+    switcher.uniformDistributionInit(-1, 1)
+    rows, tensor = switcher.getNumpyVersion(), weight.weight.data.clone()
+    for batch in [(ids,)] if beside is None else [(ids, beside), (beside, ids)]:
+        for call in (switcher.beforeForwardPass, switcher.afterOptimizerStep):
+            with pytest.raises(kind, match="ids.*(is no row of a table of %d|wanted int32 or int64)" % TOTAL):
+                call(*batch)
+    assert torch.equal(weight.weight.data, tensor) and numpy.array_equal(switcher.getNumpyVersion(), rows)
+
+
+@pytest.mark.parametrize("wrap", [lambda ids: ids, lambda ids: ids.astype("i4"), lambda ids: ids.astype(">i8"),
+                                  lambda ids: ids.astype("u2"), lambda ids: numpy.repeat(ids, 2)[::2], lambda ids: ids.tolist()])
+@pytest.mark.parametrize("count", [0, 1, 5, 33])
+def test_indexes_of_any_kind_name_the_same_rows(wrap, count):
+    weight = variable(count)
+    switcher = SpeedTorch.ModelFactory(weight, TOTAL, DIM, CPUPinn=True)
+    switcher.uniformDistributionInit(-1, 1)
+    rows, ids = switcher.getNumpyVersion(), numpy.random.default_rng(count).permutation(TOTAL)[:count]
+    if count or isinstance(wrap(ids), numpy.ndarray):  # an empty list has the type of floats
+        for batch in [[wrap(ids)]] + ([[wrap(ids[:count // 2]), wrap(ids[count // 2:])]] if count > 1 else []):
+            switcher.beforeForwardPass(*batch)
+            named = numpy.concatenate([numpy.asarray(part) for part in batch]).astype("i8")
+            assert numpy.array_equal(weight.weight.data.numpy(), rows[named])
+            weight.weight.data += 1
+            switcher.afterOptimizerStep(*batch)
+            rows[named] += 1
+            assert numpy.array_equal(switcher.getNumpyVersion(), rows)
+
+
 def test_a_collection_must_be_there():
     switcher = SpeedTorch.ModelFactory(variable(), TOTAL, DIM)
     for call in (lambda: switcher.beforeForwardPass(numpy.array([1])), switcher.getNumpyVersion,

@@ -1,6 +1,8 @@
 /* Batches: one or two arrays of ids of any shape and order, as sptx.speedtorch is given them, become one list. */
 #include "calls.h"
 
+#include "base/ids.h"
+
 enum taken batch_open(const struct known *known, PyObject *positives, PyObject *negatives, struct batch *batch) {
     PyObject *given[2] = {positives, negatives == Py_None ? NULL : negatives};
     *batch = (struct batch){0};
@@ -35,18 +37,16 @@ int batch_is_list(const struct batch *batch, struct operand *list) {
 /* ---- writing the list ---- */
 
 struct writing {
-    int32_t *next;
-    uint64_t last;  /* the highest id that there is */
-    uint64_t wrong; /* its highest bit is set where an id is none of 0..last */
+    uint32_t *next;
+    uint64_t classes;
+    int wrong; /* 1: an id is none of 0..classes-1 */
 };
 
 static void write_line(struct writing *to, const char *data, Py_ssize_t count, Py_ssize_t stride, int bytes) {
-    for (Py_ssize_t i = 0; i < count; i++) {
-        const char *at = data + i * stride;
-        int64_t id = bytes == 8 ? *(const int64_t *)at : *(const int32_t *)at;
-        to->wrong |= (uint64_t)id | (to->last - (uint64_t)id);
-        to->next[i] = (int32_t)id;
-    }
+    if (stride == bytes) to->wrong |= ids_take(data, 8 * bytes, count, to->classes, to->next);
+    else
+        for (Py_ssize_t i = 0; i < count; i++)
+            to->wrong |= ids_take(data + i * stride, 8 * bytes, 1, to->classes, to->next + i);
     to->next += count;
 }
 
@@ -74,10 +74,10 @@ enum taken batch_write(const struct batch *batch, uint64_t classes, uint64_t nam
     if (!classes || classes * names > INT32_MAX || batch->count > UINT32_MAX / names ||
         make_room(ids, batch->count * names))
         return OTHERS;
-    struct writing to = {.next = ids->data, .last = classes - 1};
+    struct writing to = {.next = ids->data, .classes = classes};
     for (int i = 0; i < 2 && batch->parts[i]; i++) write_part(&to, batch->parts[i], 0, batch->parts[i]->data);
     for (uint64_t k = 1; k < names; k++)
         for (uint64_t i = 0; i < batch->count; i++)
-            ids->data[k * batch->count + i] = ids->data[i] + (int32_t)(k * classes);
-    return to.wrong >> 63 ? OTHERS : TAKEN;
+            ids->data[k * batch->count + i] = ids->data[i] + (uint32_t)(k * classes);
+    return to.wrong ? OTHERS : TAKEN;
 }

@@ -105,7 +105,7 @@ int is_busy(const struct known *known);
 /* ---- batches ---- */
 
 struct ids {
-    int32_t *data;
+    uint32_t *data;
     uint64_t room; /* ids that it can hold */
 };
 

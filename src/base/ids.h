@@ -1,0 +1,27 @@
+/* ids: whole numbers as callers give them, int32 or int64, become 32-bit ids and are checked in the same pass. */
+#ifndef SPTX_IDS_H
+#define SPTX_IDS_H
+
+#include <stdint.h>
+
+/* Writes from[count], of `bits` each, to to[count]. Returns 1 where one of them is none of 0..rows-1 (rows: 1 or more): it, or its
+ * distance to the last row, has its highest bit set. There is no branch, so that the compiler takes several ids at once. */
+static inline int ids_take(const void *from, unsigned bits, uint64_t count, uint64_t rows, uint32_t *restrict to) {
+    const uint64_t *wide = (const uint64_t *)from;
+    const uint32_t *narrow = (const uint32_t *)from;
+    uint64_t last = rows - 1, seen = 0;
+    uint32_t narrow_last = last < INT32_MAX ? (uint32_t)last : INT32_MAX, narrow_seen = 0;
+    if (bits == 64)
+        for (uint64_t i = 0; i < count; i++) {
+            seen |= wide[i] | (last - wide[i]);
+            to[i] = (uint32_t)wide[i];
+        }
+    else
+        for (uint64_t i = 0; i < count; i++) {
+            narrow_seen |= narrow[i] | (narrow_last - narrow[i]);
+            to[i] = narrow[i];
+        }
+    return (seen >> 63 | narrow_seen >> 31) != 0;
+}
+
+#endif
