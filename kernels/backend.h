@@ -120,7 +120,7 @@ struct batch_request {
 /* The negatives that all examples of a batch share (example_source.per_batch). */
 struct shared_negatives {
     uint32_t count; /* so many contexts has the first block, which has no target and no positive; 0: none are shared. All other
-                     * blocks have one target and one context, their positive */
+                     * blocks have one target and one context, their positive, and there is one at least */
     int masked;     /* 1: an example's sum leaves out those that are its own positive */
 };
 

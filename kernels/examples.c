@@ -15,7 +15,7 @@ int example_check_row(const struct example_row *row) {
 }
 
 static int has_form(const struct batch_view *v) {
-    if (v->pool.on || !v->blocks || v->target_starts[1] || v->context_starts[1] != v->shared.count || v->positives[0]) return 0;
+    if (v->pool.on || v->blocks < 2 || v->target_starts[1] || v->context_starts[1] != v->shared.count || v->positives[0]) return 0;
     for (uint64_t i = 1; i < v->blocks; i++)
         if (v->target_starts[i + 1] != i || v->context_starts[i + 1] != v->shared.count + i || v->positives[i] != 1) return 0;
     return 1;

@@ -73,7 +73,7 @@ FN int row_has_bit(const uint32_t *bits, uint32_t row) {
  *
  * With per_batch, examples have no negatives of their own: a batch has one block more, in front of all others, without a target and
  * without a positive, whose contexts are the negatives of every example. Examples then have one target and one positive each
- * (ITEM).
+ * (ITEM). A batch without examples has no such block: their rows would be stepped by nothing but what a rule remembers.
  *
  * The functions below define windows, positives, pools, negatives, shuffling and what is held out, each beside its comment.
  */

@@ -102,6 +102,7 @@ int cpu_make_batch(struct backend *backend, unsigned number, const struct batch_
     struct cpu_stage *stage = &backend->stage[number];
     struct cpu_blocks *all = &stage->all;
     struct build build = {.backend = backend, .stage = stage, .request = request};
+    uint64_t examples = 0;
     build.chunks = (request->count + CPU_GRAIN - 1) / CPU_GRAIN;
     stage->pool = backend->source.pool;
     stage->shared = (struct shared_negatives){0};
@@ -110,7 +111,8 @@ int cpu_make_batch(struct backend *backend, unsigned number, const struct batch_
     build.chunk = backend->shared.chunk;
     if (pool_run(backend->pool, build_chunks, &build)) return -1;
     cpu_blocks_clear(all);
-    if (request->count) {
+    for (uint64_t i = 0; i < build.chunks; i++) examples += build.chunk[i].blocks.count;
+    if (examples) {
         if (cpu_build_shared(&backend->source, all, request->epoch, request->first)) return -1;
         stage->shared = (struct shared_negatives){(uint32_t)all->contexts, backend->source.exclude};
     }

@@ -403,6 +403,7 @@ int cuda_batch_view(struct backend *b, unsigned number, struct batch_view *view)
     view->context_ids = a.context_ids;
     view->pool = stage->pool;
     view->shared = stage->shared;
+    if (!counts.blocks) view->shared = {0, 0};
     if (view->shared.count) view->shared.count = (uint32_t)a.context_starts[1];
     return 0;
 }

@@ -261,10 +261,16 @@ static __device__ uint64_t pairs_of(const struct example_source &s, const struct
     return n.contexts - (uint64_t)s.negatives * n.blocks;
 }
 
+/* Returns the sizes of a batch whose sums end so. One without an example has no shared negatives, whose room they count. */
+static __device__ struct need sizes_of_batch(const struct example_source &s, const struct need &end) {
+    struct need nothing = {0, 0, 0, 0};
+    return s.per_batch && !end.targets ? nothing : end;
+}
+
 /* Tells the host the sizes, where it waits for them. */
-static __global__ void tell_sizes(const struct need *total, const struct batch_counts *counts,
-                                  struct counted_sizes *host) {
-    host->total = *total;
+static __global__ void tell_sizes(const struct example_request *request, const struct need *end,
+                                  const struct batch_counts *counts, struct counted_sizes *host) {
+    host->total = sizes_of_batch(request->source, *end);
     host->too_long = counts->too_long;
     __threadfence_system();
 }
@@ -335,6 +341,7 @@ static __global__ void fill(const struct example_request *request, const struct 
     if (i > b.count) return;
     struct need at = starts[i];
     if (i == b.count) {
+        at = sizes_of_batch(b.source, at);
         to.target_starts[at.blocks] = at.targets;
         to.context_starts[at.blocks] = (uint32_t)at.contexts;
         to.term_starts[at.blocks] = (uint32_t)at.terms;
@@ -592,7 +599,8 @@ int cuda_examples_counted(struct backend *b, struct stage *stage, struct batch_s
     const struct counted_sizes *counted = b->counted;
     struct batch_builder *builder = stage->builder;
     tell_sizes<<<1, 1, 0, builder->stream>>>(
-        (const struct need *)builder->scratch.offsets.data + stage->request_host->count, stage->counts, b->counted);
+        stage->request, (const struct need *)builder->scratch.offsets.data + stage->request_host->count, stage->counts,
+        b->counted);
     CK_LAUNCH("tell_sizes");
     CK(cudaEventRecord(b->sized, builder->stream));
     CK(cudaEventSynchronize(b->sized));

@@ -74,7 +74,7 @@ static __global__ void __launch_bounds__(1024) tell_result(struct result_view r)
     if (threadIdx.x) return;
     struct step_result result;
     result.loss = sum;
-    result.examples = r.counts->blocks - (r.shared > 0);
+    result.examples = r.shared ? r.counts->targets : r.counts->blocks;
     result.pairs = r.counts->pairs;
     result.terms = r.counts->terms - r.counts->empty_terms + (uint64_t)r.shared * r.counts->targets;
     result.words = r.words;

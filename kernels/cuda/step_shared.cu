@@ -8,8 +8,9 @@
  *   cuBLAS     C V, into the targets' gradients; C^T U, into those of the first K contexts
  *   finish     a group a row: the positive's part, and both through the division by the length
  *
- * The host knows a bound of T. Rows behind the last target are zeros, and so are their scores and coefficients. The second half of
- * the step takes the gradients of all places out of the buffers, as for blocks of several vectors.
+ * The host knows a bound of T, which is above 0. Rows behind the last target are zeros, and so are their scores and coefficients.
+ * A batch that turns out to have no target has no negatives either: their places are DRAW_NONE. The second half of the step takes
+ * the gradients of all places out of the buffers, as for blocks of several vectors.
  */
 #include "blas.cuh"
 #include "step_learn.cuh"
@@ -86,9 +87,9 @@ __global__ void __launch_bounds__(CTA)
 
 /* ---- learn ---- */
 
-/* Gradients of a mean are divided by the examples, without the block of the negatives. */
+/* Gradients of a mean are divided by the examples, each of which has one target. */
 __device__ float scale_of_examples(const struct step_view &v) {
-    return v.mean ? (float)(1.0 / (double)(v.counts->blocks - 1)) : 1.0f;
+    return v.mean ? (float)(1.0 / (double)v.counts->targets) : 1.0f;
 }
 
 /* Four scores of an example, from place `at` on, and whether each stands in its sum: where it is a negative, and not the positive
@@ -309,10 +310,6 @@ int shared_launch(struct backend *b, const struct stage *stage, const struct ste
     l->frozen[SIDE_TARGET] = request->loss_only ? NULL : request->target->frozen;
     l->frozen[SIDE_CONTEXT] = request->loss_only ? NULL : request->context->frozen;
     if (check(request, v) || fill_shared(b, stage, request, v, &s)) return -1;
-    if (!s.targets) {
-        if (!request->loss_only) CK(cudaMemsetAsync(v->context_gradients, 0, s.negatives * v->span * sizeof(float), b->compute));
-        return 0;
-    }
     if (launch_rows(b, k.gather, &k, v, &s, "gather") || multiply_scores(b, v, &s)) return -1;
     learn<<<s.targets, LEARN_CTA, 0, b->compute>>>(*v, s);
     CK_LAUNCH("learn");

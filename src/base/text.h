@@ -37,6 +37,11 @@ unsigned text_utf8(const char *text, uint64_t left);
  * is no part of the text. */
 uint64_t text_mark(const char *text, uint64_t length);
 
+/* Returns 1 for a blank within a line: white space but LF. */
+static inline int text_is_blank(char byte) {
+    return byte == ' ' || byte == '\t' || byte == '\r' || byte == '\v' || byte == '\f';
+}
+
 /* Strips blanks (and CR, LF) at both ends, in place; returns the first kept byte. */
 char *text_strip(char *text);
 

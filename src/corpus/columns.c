@@ -29,14 +29,10 @@ int column_meaning(enum column_set set, const char *name, uint64_t length) {
     return -1;
 }
 
-static int is_blank(char byte) {
-    return byte == ' ' || byte == '\t' || byte == '\r' || byte == '\v' || byte == '\f';
-}
-
 /* Returns where the next separator begins, or `end`. */
 static char *find_separator(char *at, char *end, const char *separator) {
     uint64_t length = strlen(separator);
-    while (*separator == ' ' && at < end && !is_blank(*at)) at++;
+    while (*separator == ' ' && at < end && !text_is_blank(*at)) at++;
     while (*separator != ' ' && at < end) {
         char *found = memchr(at, *separator, (size_t)(end - at));
         if (!found) return end;
@@ -57,8 +53,8 @@ static char *take_quoted(struct table_line *columns, char *at, char *end, int ke
         else
             *out++ = *at;
     }
-    while (*word < out && is_blank(**word)) ++*word;
-    while (out > *word && is_blank(out[-1])) out--;
+    while (*word < out && text_is_blank(**word)) ++*word;
+    while (out > *word && text_is_blank(out[-1])) out--;
     *length = (uint64_t)(out - *word);
     columns->quoted |= at < end;
     columns->open |= at == end;
@@ -79,15 +75,15 @@ void columns_part(struct table_line *columns, char *at, char *end, const char *s
     columns->count = 0;
     columns->hole = columns->open = columns->quoted = 0;
     while (more) {
-        while (at < end && is_blank(*at) && *at != *separator) at++;
-        while (blanks && at < end && is_blank(*at)) at++;
+        while (at < end && text_is_blank(*at) && *at != *separator) at++;
+        while (blanks && at < end && text_is_blank(*at)) at++;
         if (blanks && at == end) return;
         int quoted = at < end && *at == '"';
         char *word = at, *stop;
         uint64_t length = 0;
         if (quoted) at = take_quoted(columns, at, end, keep, &word, &length);
         stop = find_separator(at, end, separator);
-        while (stop > at && is_blank(stop[-1])) stop--;
+        while (stop > at && text_is_blank(stop[-1])) stop--;
         if (quoted)
             columns->open |= stop > at;
         else

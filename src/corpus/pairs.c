@@ -83,13 +83,9 @@ struct line {
     uint64_t length;
 };
 
-static int is_blank(char byte) {
-    return byte == ' ' || byte == '\t' || byte == '\r' || byte == '\v' || byte == '\f';
-}
-
 static struct line trimmed(const char *at, const char *end) {
-    while (at < end && is_blank(*at)) at++;
-    while (end > at && is_blank(end[-1])) end--;
+    while (at < end && text_is_blank(*at)) at++;
+    while (end > at && text_is_blank(end[-1])) end--;
     return (struct line){at, (uint64_t)(end - at)};
 }
 

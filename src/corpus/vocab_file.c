@@ -21,7 +21,8 @@ struct line {
     uint64_t length, count;
 };
 
-static int is_blank(char byte) {
+/* Returns 1 for what may stand between a word and its count. VT and FF do not: another program's words may hold them. */
+static int separates(char byte) {
     return byte == ' ' || byte == '\t';
 }
 
@@ -29,11 +30,11 @@ static int is_blank(char byte) {
  * names in quotes have. */
 static int read_line(struct line *out, const char *path, uint64_t number, const char *text, uint64_t length) {
     uint64_t stop = length, digits, end; /* the word is text[0 .. end), the count text[digits .. stop) */
-    while (stop && (is_blank(text[stop - 1]) || text[stop - 1] == '\r')) stop--;
-    for (digits = stop; digits && !is_blank(text[digits - 1]); digits--) continue;
-    for (end = digits; end && is_blank(text[end - 1]); end--) continue;
+    while (stop && (separates(text[stop - 1]) || text[stop - 1] == '\r')) stop--;
+    for (digits = stop; digits && !separates(text[digits - 1]); digits--) continue;
+    for (end = digits; end && separates(text[end - 1]); end--) continue;
     if (!stop) return fail("vocabulary '%s' line %" PRIu64 " is empty; wanted word TAB count", path, number);
-    if (is_blank(*text))
+    if (separates(*text))
         return fail("vocabulary '%s' line %" PRIu64 " has no word; wanted word TAB count", path, number);
     if (!end)
         return fail("vocabulary '%s' line %" PRIu64 ": '%.*s' has no count; wanted word TAB count", path, number,

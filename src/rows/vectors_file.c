@@ -19,13 +19,14 @@ struct cursor {
     const char *start, *at, *end;
 };
 
-static int is_blank(char byte) {
+/* Returns 1 for what ends a field of a line. VT and FF do not: another program's words may hold them. */
+static int ends_field(char byte) {
     return byte == ' ' || byte == '\t' || byte == '\r';
 }
 
-/* Returns 1 for a blank or a line end, which ends a word. */
+/* Returns 1 for what ends a word: also a line end. */
 static int ends_word(char byte) {
-    return is_blank(byte) || byte == '\n';
+    return ends_field(byte) || byte == '\n';
 }
 
 static const char *line_end(const struct cursor *cursor) {
@@ -45,7 +46,7 @@ static int take_count(const char **at, const char *end, uint64_t *count) {
     for (*count = 0; *at < end && **at >= '0' && **at <= '9'; ++*at)
         if (__builtin_mul_overflow(*count, 10, count) || __builtin_add_overflow(*count, (uint64_t)(**at - '0'), count)) return 0;
     int any = *at > first;
-    while (*at < end && is_blank(**at)) ++*at;
+    while (*at < end && ends_field(**at)) ++*at;
     return any;
 }
 
@@ -62,9 +63,9 @@ static int take_header(struct cursor *cursor, uint64_t *rows, uint64_t *dim) {
 static uint64_t count_fields(const char *at, const char *end) {
     uint64_t fields = 0;
     while (at < end) {
-        while (at < end && is_blank(*at)) at++;
+        while (at < end && ends_field(*at)) at++;
         fields += at < end;
-        while (at < end && !is_blank(*at)) at++;
+        while (at < end && !ends_field(*at)) at++;
     }
     return fields;
 }
@@ -72,7 +73,7 @@ static uint64_t count_fields(const char *at, const char *end) {
 /* Returns 1 where the next row is text: behind its word are only bytes with which numbers are written. */
 static int is_text(const struct cursor *cursor) {
     const char *at = cursor->at, *end = line_end(cursor);
-    while (at < end && !is_blank(*at)) at++;
+    while (at < end && !ends_field(*at)) at++;
     for (; at < end; at++)
         if (!*at || !strchr("0123456789+-.eE \t\rinfatyINFATY", *at)) return 0;
     return 1;
@@ -245,8 +246,8 @@ void vectors_file_drop_words(struct vectors_file *file) {
 static int take_number(const char **at, const char *end, float *value) {
     char text[NUMBER_MOST], *stop;
     size_t n = 0;
-    while (*at < end && is_blank(**at)) ++*at;
-    while (*at + n < end && !is_blank((*at)[n]) && n + 1 < sizeof text) text[n] = (*at)[n], n++;
+    while (*at < end && ends_field(**at)) ++*at;
+    while (*at + n < end && !ends_field((*at)[n]) && n + 1 < sizeof text) text[n] = (*at)[n], n++;
     text[n] = 0;
     *at += n;
     *value = numbers_read_float(text, &stop);
@@ -262,7 +263,7 @@ static int read_text(const struct vectors_file *file, uint64_t row, uint32_t fir
         if (column >= first && column - first < count) out[column - first] = value;
         column++;
     }
-    while (at < end && is_blank(*at)) at++;
+    while (at < end && ends_field(*at)) at++;
     if (column == file->dim && at == end) return 0;
     return fail("'%s' row %" PRIu64 " does not read as a word and %" PRIu32 " numbers, from column %" PRIu32 " on", file->path,
                 row + 1, file->dim, column + 1);

@@ -160,10 +160,11 @@ static int check_negatives(const struct example_source *source, const struct voc
         return fail("negatives.exclude leaves nothing to draw: negatives.law draws from %" PRIu64
                     " rows, an example has %" PRIu64 " of its own; set negatives.exclude = no",
                     drawable, own);
+    if (source->per_batch) own = 0; /* a batch's negatives are drawn before an example leaves its own out of its sum */
     if (source->distinct && slots > drawable - own)
         return fail("negatives.distinct asks for %" PRIu64 " different rows, and only %" PRIu64
-                    " can be drawn beside an example's own; lower negatives.count or set negatives.distinct = no",
-                    slots, drawable - own);
+                    " can be drawn%s; lower negatives.count or set negatives.distinct = no",
+                    slots, drawable - own, own ? " beside an example's own" : "");
     return 0;
 }
 

@@ -20,14 +20,10 @@ int lines_next(struct lines *lines) {
     return 1;
 }
 
-static int is_blank(char byte) {
-    return byte == ' ' || byte == '\t' || byte == '\v' || byte == '\f';
-}
-
 int lines_token(struct lines *lines, struct token *token) {
-    while (lines->line < lines->stop && is_blank(*lines->line)) lines->line++;
+    while (lines->line < lines->stop && text_is_blank(*lines->line)) lines->line++;
     token->text = lines->line;
-    while (lines->line < lines->stop && !is_blank(*lines->line)) lines->line++;
+    while (lines->line < lines->stop && !text_is_blank(*lines->line)) lines->line++;
     token->length = (uint64_t)(lines->line - token->text);
     return token->length > 0;
 }

@@ -112,18 +112,21 @@ def end(process):
         raise
 
 
+def with_corpus(directory, count=2000):
+    program = Program(directory)
+    program.path("corpus.txt").write_text("\n".join(sentences(count)) + "\n")
+    return program
+
+
 @pytest.fixture
 def sptx(tmp_path):
-    program = Program(tmp_path)
-    program.path("corpus.txt").write_text("\n".join(sentences(2000)) + "\n")
-    return program
+    return with_corpus(tmp_path)
 
 
 @pytest.fixture(scope="session")
 def trained_once(tmp_path_factory):
     """One finished run, for tests that only read it; `trained` is a copy of it."""
-    program = Program(tmp_path_factory.mktemp("trained"))
-    program.path("corpus.txt").write_text("\n".join(sentences(2000)) + "\n")
+    program = with_corpus(tmp_path_factory.mktemp("trained"))
     program("train", program.config())
     return program
 
@@ -137,7 +140,8 @@ def trained(trained_once, tmp_path):
 
 # A run of a second or two with a handful of checkpoints, to be stopped in the middle.
 STOP_KEYS = {"negatives": {"per": "pair"}, "train": {"epochs": "8", "batch": "128", "report_seconds": "0.02"},
-             "run": {"checkpoint_every": "2000 steps"}}
+             "run": {"checkpoint_every": "1000 steps"}}
+STOP_SENTENCES = 10000
 
 
 def lines_of_metrics(sptx, run="run"):
@@ -152,8 +156,7 @@ def checkpoints(sptx, run="run"):
 
 @pytest.fixture(scope="session")
 def whole_once(tmp_path_factory):
-    program = Program(tmp_path_factory.mktemp("whole"))
-    program.path("corpus.txt").write_text("\n".join(sentences(20000)) + "\n")
+    program = with_corpus(tmp_path_factory.mktemp("whole"), STOP_SENTENCES)
     began = time.monotonic()
     program("train", program.config("whole.ini", **STOP_KEYS), "--run.dir=whole")
     program.seconds = time.monotonic() - began
@@ -162,14 +165,14 @@ def whole_once(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def killed_once(whole_once, tmp_path_factory):
-    """A whole run, and the same one killed after its second checkpoint."""
+    """A whole run, and the same one killed in its middle, with two checkpoints."""
     program = Program(tmp_path_factory.mktemp("killed") / "own")
     shutil.copytree(whole_once.directory, program.directory)
     process = program.start("train", program.config(**STOP_KEYS))
-    assert wait_for(lambda: len(checkpoints(program)) >= 2 and program.path("run", "latest").exists(), process)
+    assert wait_for(lambda: "checkpoint-4000" in checkpoints(program) and program.path("run", "latest").exists(), process)
     process.send_signal(signal.SIGKILL)
     end(process)
-    assert program.tables() != program.tables("whole")
+    assert len(checkpoints(program)) >= 2 and program.tables() != program.tables("whole")
     return program
 
 

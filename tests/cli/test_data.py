@@ -101,7 +101,7 @@ def limit_memory(mebibytes):
 @pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress])
 def test_a_word_without_an_end_takes_no_memory(sptx, pack):
     """A few kilobytes unpack to a word of 256 MiB."""
-    sptx.path("corpus.txt").write_bytes(pack(b"one two\nthree " + b"x" * (256 << 20)))
+    sptx.path("corpus.txt").write_bytes(pack(b"one two\nthree ") + 64 * pack(b"x" * (4 << 20)))
     said = sptx.refuses("train", sptx.config(), preexec_fn=limit_memory(200))
     assert said.startswith("'corpus.txt' line 2: the word that begins with 'xxxx")
     assert "has more than 1.00 MiB (corpus.max_word); wanted words" in said

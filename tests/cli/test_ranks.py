@@ -179,8 +179,8 @@ def process_of(rank, directory):
     return None
 
 
-LONG = {"model": {"dim": 50}, "train": {"epochs": 0, "steps": 1500, "batch": 128}, "optimizer": {"rule": "adam"},
-        "run": {"checkpoint_every": "200 steps"}}
+LONG = {"model": {"dim": 50}, "train": {"epochs": 0, "steps": 900, "batch": 128}, "optimizer": {"rule": "adam"},
+        "run": {"checkpoint_every": "100 steps"}}
 
 
 def interrupt(sptx, rank, number):
@@ -211,7 +211,7 @@ def test_a_signal_to_any_rank_stops_all_with_a_checkpoint(small, rank):
     stderr, code, _ = interrupt(small, rank, signal.SIGTERM)
     assert code != 0
     assert "stopped by a signal" in only_sentence(stderr)
-    assert "resumed" in train(small, 2, "run.ini", "--resume", "--train.steps=1500").stderr
+    assert "resumed" in train(small, 2, "run.ini", "--resume").stderr
 
 
 @pytest.mark.parametrize("rank", [pytest.param(0, marks=pytest.mark.long), 1])

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from conftest import FAULTS, PROGRAM, SLOWER
+from conftest import FAULTS, PROGRAM, SLOWER, with_corpus
 from ranks import ENVIRONMENT, mpi, only_sentence, small, together, train  # noqa: F401
 
 # Each rank writes a number and its rows to each of two files a checkpoint, in this order; of the second checkpoint, and for the
@@ -36,10 +36,17 @@ def faulty(small):
     return small
 
 
-def goes_on_to_the_same_bytes(sptx):
-    train(sptx, 3, sptx.config(**BRIEF), "--run.dir=whole")
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """A run of BRIEF that nothing hinders."""
+    program = with_corpus(tmp_path_factory.mktemp("whole"))
+    train(program, 3, program.config(**BRIEF))
+    return program
+
+
+def goes_on_to_the_same_bytes(sptx, whole):
     train(sptx, 3, "run.ini", "--resume")
-    assert sptx.tables() == sptx.tables("whole")
+    assert sptx.tables() == whole.tables()
 
 
 @pytest.mark.parametrize("rank, function, number, error, kind, says", [
@@ -47,23 +54,23 @@ def goes_on_to_the_same_bytes(sptx):
     pytest.param(0, "pwrite", ROWS_OF_FIRST, "EIO", "write", "cannot write", marks=pytest.mark.long),
     (1, "fsync", ROWS, "EIO", "sync", "cannot sync"),
 ])
-def test_a_disk_that_fails_a_rank_ends_all_and_the_older_checkpoint_stays(faulty, rank, function, number, error, kind, says):
+def test_a_disk_that_fails_a_rank_ends_all_and_the_older_checkpoint_stays(faulty, whole, rank, function, number, error, kind, says):
     done = with_fault(faulty, rank, function, number, error, faulty.config(**BRIEF), kind=kind)
     said = only_sentence(done.stderr)
     assert done.returncode != 0 and f"{says} '" in said and "target.npy'" in said
     assert said.startswith(f"rank {rank} of 3, on ") == (rank > 0)
     assert sorted(name for name in os.listdir(faulty.path("run")) if name.startswith("checkpoint")) == ["checkpoint-10"]
     assert faulty.path("run", "latest").read_text() == "checkpoint-10\n"
-    goes_on_to_the_same_bytes(faulty)
+    goes_on_to_the_same_bytes(faulty, whole)
 
 
 @pytest.mark.parametrize("rank", [pytest.param(0, marks=pytest.mark.long), 1])
-def test_a_rank_killed_in_a_checkpoint_leaves_the_older_one(faulty, rank):
+def test_a_rank_killed_in_a_checkpoint_leaves_the_older_one(faulty, whole, rank):
     began = time.monotonic()
     done = with_fault(faulty, rank, "pwrite", ROWS if rank else ROWS_OF_FIRST, "KILL", faulty.config(**BRIEF))
     assert done.returncode != 0 and time.monotonic() - began < 30 and "signal 9" in done.stderr
     assert faulty.path("run", "latest").read_text() == "checkpoint-10\n"
-    goes_on_to_the_same_bytes(faulty)
+    goes_on_to_the_same_bytes(faulty, whole)
 
 
 @pytest.mark.parametrize("rank, function, number, kind", [
@@ -71,13 +78,13 @@ def test_a_rank_killed_in_a_checkpoint_leaves_the_older_one(faulty, rank):
     pytest.param(0, "pwrite", ROWS_OF_FIRST, "write", marks=pytest.mark.long),
     (0, "rename", 11, "rename"),  # that of the whole second checkpoint
 ])
-def test_a_rank_that_hangs_in_a_checkpoint_is_named(faulty, rank, function, number, kind):
+def test_a_rank_that_hangs_in_a_checkpoint_is_named(faulty, whole, rank, function, number, kind):
     began = time.monotonic()
     done = with_fault(faulty, rank, function, number, "STOP", faulty.config(**BRIEF), "--device.rank_timeout=1", kind=kind)
     assert done.returncode != 0 and time.monotonic() - began < 30
     said = only_sentence(done.stderr)
     assert f"rank {rank} of 3 did not come with its part of a step or a checkpoint within 1 s (device.rank_timeout)" in said
-    goes_on_to_the_same_bytes(faulty)  # mpirun lets a stopped process go on before it ends it
+    goes_on_to_the_same_bytes(faulty, whole)  # mpirun lets a stopped process go on before it ends it
 
 
 @pytest.mark.long
@@ -102,15 +109,13 @@ def test_a_slow_disk_is_no_rank_that_hangs(faulty):
 
 
 @pytest.mark.parametrize("rank, number, error", [(1, NUMBER, "ENOSPC"), (2, ROWS, "SHORT")])
-def test_what_does_not_hinder_a_checkpoint_changes_no_byte(faulty, rank, number, error):
+def test_what_does_not_hinder_a_checkpoint_changes_no_byte(faulty, whole, rank, number, error):
     """A rank that cannot write to the file gives its columns to the first one; a write that stops half way is continued."""
-    config = faulty.config(**BRIEF)
-    train(faulty, 3, config, "--run.dir=whole")
-    done = with_fault(faulty, rank, "pwrite", number, error, config)
+    done = with_fault(faulty, rank, "pwrite", number, error, faulty.config(**BRIEF))
     assert done.returncode == 0, done.stderr
     for step in (10, 20, 30):
         for name in ("target.npy", "context.npy"):
-            paths = [faulty.path(run, f"checkpoint-{step}", name) for run in ("run", "whole")]
+            paths = [sptx.path("run", f"checkpoint-{step}", name) for sptx in (faulty, whole)]
             assert paths[0].read_bytes() == paths[1].read_bytes()
 
 

@@ -79,6 +79,13 @@ def shorten(text, words):
     text.write_text("".join((asked + lines)[:60]))
 
 
+def train_less(config, epochs):
+    """What a run over ranks does is seen in few epochs; three processes on two cores take long for many."""
+    shorter = re.sub(r"^epochs = \d+$", f"epochs = {epochs}", config.read_text(), flags=re.M)
+    assert shorter != config.read_text()
+    config.write_text(shorter)
+
+
 def test_every_line_that_can_be_typed_works(fresh):
     todo = [line for line in lines() if not reason(line)]
     assert sum("sptx-w2v train" in line for line in todo) >= 7
@@ -87,6 +94,8 @@ def test_every_line_that_can_be_typed_works(fresh):
     for line in todo:
         if line.startswith("mpirun") and not shutil.which("mpirun"):
             continue
+        if line.startswith("mpirun"):
+            train_less(fresh / "my.ini", epochs=1)
         typed(line, fresh)
         if line.startswith("scripts/headers.sh"):
             shorten(fresh / line.split()[1], words)

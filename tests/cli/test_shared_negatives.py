@@ -97,6 +97,13 @@ def test_tf32_changes_a_gpu_alone(sptx):
     assert (sptx.tables("float32") == sptx.tables("tf32")) == (os.environ.get("SPTX_BACKEND", "cpu") == "cpu")
 
 
+def test_distinct_negatives_may_be_all_items(sptx):
+    write(sptx, baskets())
+    keys = config(sptx, negatives={"law": "uniform", "distinct": "yes", "count": 180}, train={"epochs": 1})
+    sptx("train", keys)
+    assert "181 different rows, and only 180 can be drawn;" in sptx.refuses("train", keys, "--negatives.count=181", "--overwrite")
+
+
 def test_ranks_are_refused(sptx):
     write(sptx, baskets())
     assert "one process" in sptx.refuses("plan", config(sptx), "--device.ranks=2")

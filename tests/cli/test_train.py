@@ -13,7 +13,7 @@ import signal
 import numpy
 import pytest
 
-from conftest import FAULTS, STOP_KEYS, checkpoints, end, lines_of_metrics, sentences, wait_for
+from conftest import FAULTS, STOP_KEYS, STOP_SENTENCES, checkpoints, end, lines_of_metrics, sentences, wait_for
 
 
 def big(sptx, sentence_count=20000):
@@ -321,7 +321,7 @@ def test_what_is_left_to_the_machine_is_taken_from_the_run(killed):
 
 def test_resume_refuses_another_corpus(killed):
     sptx = killed
-    sptx.path("corpus.txt").write_text("\n".join(sentences(20000, seed=2)) + "\n")
+    sptx.path("corpus.txt").write_text("\n".join(sentences(STOP_SENTENCES, seed=2)) + "\n")
     said = sptx.refuses("train", "run.ini", "--resume")
     assert "vocab" in said or "corpus" in said
 

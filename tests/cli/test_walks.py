@@ -53,7 +53,7 @@ def test_threads_and_batches_of_another_depth_change_no_byte(graph):
 
 
 def test_a_stopped_run_goes_on_to_the_same_bytes(graph):
-    config = walking(graph, train={"epochs": "400"}, walks={"q": "0.5"})
+    config = walking(graph, train={"epochs": "200"}, walks={"q": "0.5"})
     graph("train", config)
     wanted = graph.tables()
     process = graph.start("train", config, "--run.dir=stopped")

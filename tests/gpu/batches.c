@@ -31,9 +31,10 @@ static int same_view(const struct batch_view *a, const struct batch_view *b, cha
     return 1;
 }
 
-static void compare_batches(struct backend *cpu, struct backend *gpu, const struct example_source *s,
-                            const char *name) {
-    uint64_t examples = example_count(s), size = 700;
+/* Compares every third batch of so many examples. */
+static void compare_batches_of(uint64_t size, struct backend *cpu, struct backend *gpu, const struct example_source *s,
+                               const char *name) {
+    uint64_t examples = example_count(s);
     unsigned stage = 0; /* the stages take turns, since each builder has scratch of its own */
     char why[256] = "";
     if (backend_cpu.source(cpu, s) || backend_cuda.source(gpu, s)) {
@@ -51,6 +52,10 @@ static void compare_batches(struct backend *cpu, struct backend *gpu, const stru
             CHECK(ok, "%s, epoch %u, from %llu: %s", name, epoch, (unsigned long long)first, why);
             if (!ok) return;
         }
+}
+
+static void compare_batches(struct backend *cpu, struct backend *gpu, const struct example_source *s, const char *name) {
+    compare_batches_of(700, cpu, gpu, s, name);
 }
 
 /* A walk of any number is the same on both. */
@@ -113,6 +118,21 @@ static void compare_items(struct backend *cpu, struct backend *gpu) {
     }
 }
 
+/* Many a batch holds the first place of a list alone, or nothing that is held out, and has no shared negatives then. */
+static void compare_own_places(struct backend *cpu, struct backend *gpu) {
+    for (int i = 0; i < 8; i++) {
+        struct corpus c;
+        char name[80];
+        corpus_make(&c, 40, 60, 2);
+        struct example_source s = source_of(&c, EXAMPLE_ITEM);
+        s.per_batch = 1, s.positives = 1, s.negatives = 9;
+        s.shuffle = i % 2, s.held_out = i / 2 % 2 ? 1u << 30 : 0, s.distinct = i / 4;
+        snprintf(name, sizeof name, "batches of one place, options %d", i);
+        compare_batches_of(1, cpu, gpu, &s, name);
+        corpus_free(&c);
+    }
+}
+
 /* Makes batches count, as those do that are too large to be bounded: in stages that have no space for them, too little,
  * or more than enough. */
 static void count_batches(struct example_source *s, int capacity) {
@@ -125,6 +145,7 @@ void test_batches(void) {
     struct backend *cpu = open_or_stop(&backend_cpu, 1), *gpu = open_or_stop(&backend_cuda, 2);
     uint64_t vocabularies[] = {2, 3, 40, 1000, 65536};
     compare_items(cpu, gpu);
+    compare_own_places(cpu, gpu);
     for (int v = 0; v < 5; v++) {
         struct corpus c;
         corpus_make(&c, vocabularies[v], 300, 40);

@@ -518,10 +518,32 @@ static void compare_shared(const uint32_t *dims, size_t count_of_dims, enum matm
     corpus_free(&c);
 }
 
+/* Tests batches of one place, which is an item or a list's own: in these no row may move, whatever its state. */
+static void compare_own_places(void) {
+    struct backend *cpu = open_or_stop(&backend_cpu, 1), *gpu = open_or_stop(&backend_cuda, 1);
+    struct rule_case rules[32];
+    struct corpus c;
+    int count = rule_cases(rules);
+    corpus_make(&c, 300, 60, 2);
+    struct example_source s = source_of(&c, EXAMPLE_ITEM);
+    s.per_batch = 1, s.negatives = 40, s.positives = 1, s.noise = NOISE_UNIFORM;
+    tolerance = 1e-4;
+    loss_of_steps = (struct loss_options){LOSS_SOFTMAX, SCORE_DOT, 1, 0, 1, 0};
+    if (backend_cpu.source(cpu, &s) || backend_cuda.source(gpu, &s)) CHECK(0, "source");
+    for (int r = 0; r < count; r++)
+        compare_steps(cpu, gpu, &rules[r], 20, 300, PLACES[r % PLACE_PAIRS], 12, 1, r % 2, "one place of a list");
+    tolerance = 3e-5;
+    loss_of_steps = (struct loss_options){0};
+    backend_cpu.close(cpu);
+    backend_cuda.close(gpu);
+    corpus_free(&c);
+}
+
 void test_shared(void) {
     static const uint32_t dims[] = {1, 20, 32, 33, 64, 65, 128, 129, 256, 257, 300, 512, 513, 1024, 1025, 2048, 2049, 4096};
     compare_shared(dims, sizeof dims / sizeof *dims, MATMUL_FLOAT32);
     compare_shared(dims, sizeof dims / sizeof *dims, MATMUL_TF32);
+    compare_own_places();
 }
 
 void test_losses(void) {

@@ -275,7 +275,7 @@ static void lock_free_training_has_the_mean_of_float32(void **state) {
     static double mean[2][ROWS][DIM], square[2][ROWS][DIM];
     uint32_t ids[WORDS];
     const uint64_t starts[] = {0, WORDS / 2, WORDS};
-    for (uint32_t trial = 0; trial < 24; trial++) {
+    for (uint32_t trial = 0; trial < 12; trial++) {
         for (int i = 0; i < WORDS; i++) ids[i] = below(trial % 2 ? 5 : ROWS);
         struct example_source source = {.ids = ids, .starts = starts, .tokens = WORDS, .sentences = 2, .rows = ROWS,
                                         .window = 1 + below(8), .negatives = 3 + below(20), .exclude = 1, .noise = NOISE_UNIFORM,

@@ -103,6 +103,23 @@ static void negatives_belong_to_a_place(void **state) {
     backend_cpu.close(many);
 }
 
+/* The first place of a list is no example: a batch of such places alone, or of none that is held out, has no negatives either. */
+static void a_batch_without_examples_is_empty(void **state) {
+    struct example_source source = lists(40);
+    struct backend *backend = open_cpu(2);
+    source.shuffle = 0;
+    backend_cpu.source(backend, &source);
+    for (uint32_t list = 0; list < LISTS; list++) {
+        struct batch_view view = make(backend, 1, starts[list], 1, 0);
+        assert_int_equal(view.blocks, 0);
+        assert_int_equal(view.shared.count, 0);
+        assert_int_equal(view.context_starts[0], 0);
+        assert_int_equal(make(backend, 1, starts[list], 2, 0).blocks, starts[list] + 1 == starts[list + 1] ? 0 : 2);
+        assert_int_equal(make(backend, 1, starts[list], 5, 1).blocks, 0);
+    }
+    backend_cpu.close(backend);
+}
+
 /* ---- tables ---- */
 
 struct model {
@@ -313,6 +330,28 @@ static void frozen_rows_stay(void **state) {
     free(after[1]);
 }
 
+/* Adam's momentum would move the negatives' rows even where their gradients are zero. */
+static void a_batch_without_examples_changes_nothing(void **state) {
+    struct rule_options rule = {.rule = RULE_ADAM, .eps = 1e-8, .beta1 = 0.9, .beta2 = 0.999, .lr = 0.01, .count_rows = 1};
+    struct loss_options loss = {.kind = LOSS_SOFTMAX, .score = SCORE_DOT, .temperature = 1, .negative_weight = 1};
+    struct example_source source = lists(300);
+    struct model m = open_model(2, rule, 20, NULL);
+    source.shuffle = 0;
+    backend_cpu.source(m.backend, &source);
+    make(m.backend, 0, 0, TOKENS, 0);
+    step_model(&m, loss, 0.01, 0, 0); /* fills the states */
+    char *before = read_model(&m);
+    for (uint32_t list = 0; list < LISTS; list++) {
+        make(m.backend, 0, starts[list], 1, 0);
+        assert_true(step_model(&m, loss, 0.01, 3, 0) == 0);
+    }
+    char *after = read_model(&m);
+    assert_memory_equal(before, after, 2 * ROWS * m.layout.packed);
+    free(before);
+    free(after);
+    backend_cpu.close(m.backend);
+}
+
 /* A caller's batch of the same ids is the same batch; one whose blocks have another form is refused. */
 static void a_callers_batch_is_the_same(void **state) {
     struct rule_options rule = {.rule = RULE_SGD};
@@ -331,6 +370,9 @@ static void a_callers_batch_is_the_same(void **state) {
     assert_int_equal(backend_cpu.step(b.backend, 0, &go), -1);
     view.shared.count--;
     assert_int_equal(backend_cpu.set_batch(b.backend, 0, &view), -1);
+    view.shared.count++;
+    view.blocks = 1; /* negatives without an example */
+    assert_int_equal(backend_cpu.set_batch(b.backend, 0, &view), -1);
     free(one);
     free(other);
     backend_cpu.close(a.backend);
@@ -341,9 +383,11 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_item_is_an_example_once_an_epoch),
         cmocka_unit_test(negatives_belong_to_a_place),
+        cmocka_unit_test(a_batch_without_examples_is_empty),
         cmocka_unit_test(steps_follow_the_formulas),
         cmocka_unit_test(steps_do_not_depend_on_workers),
         cmocka_unit_test(frozen_rows_stay),
+        cmocka_unit_test(a_batch_without_examples_changes_nothing),
         cmocka_unit_test(a_callers_batch_is_the_same),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -267,7 +267,7 @@ class Rows(Ids):
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_loaders_workers_make_ids(table, method):
     emb = sptx.torch.Embedding(table)
-    loader = DataLoader(Ids(), batch_size=2, num_workers=2, multiprocessing_context=method)
+    loader = DataLoader(Ids(), batch_size=2, num_workers=2, multiprocessing_context=method, persistent_workers=True)
     for _ in range(2):
         for ids in loader:
             emb(ids).sum().backward()

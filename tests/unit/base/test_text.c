@@ -55,6 +55,11 @@ static void counts(void **state) {
     }
 }
 
+static void blanks(void **state) {
+    for (int byte = 0; byte < 256; byte++)
+        assert_int_equal(text_is_blank((char)byte), byte && strchr(" \t\r\v\f", byte) != NULL);
+}
+
 static void a_number_of_a_thousand_digits_is_not_cut(void **state) {
     char text[1001];
     double real;
@@ -214,6 +219,7 @@ static void nearest_name(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(counts),
+                                       cmocka_unit_test(blanks),
                                        cmocka_unit_test(a_number_of_a_thousand_digits_is_not_cut),
                                        cmocka_unit_test(reals),
                                        cmocka_unit_test(sizes),

@@ -267,6 +267,13 @@ static void vocabularies_of_other_tools_are_read(void **state) {
     }
 }
 
+static void words_of_other_tools_may_have_odd_bytes(void **state) {
+    struct vocab vocab;
+    assert_int_equal(vocab_read(&vocab, scratch_text("v", "\fthe\v\t12\no\ff 7\n")), 0);
+    assert_string_equal(listed(&vocab), "\fthe\v:12 o\ff:7 ");
+    vocab_release(&vocab);
+}
+
 static void a_vocabulary_takes_the_place_of_counting(void **state) {
     struct corpus_options options = plain_options(FORMAT_TEXT);
     options.vocab = scratch_text("v", "x\t0\n</s> 18446744073709551615\n");
@@ -409,6 +416,7 @@ int main(void) {
         IN_SCRATCH(what_is_written_reads_back),
         IN_SCRATCH(written_to_nowhere_is_a_failure),
         IN_SCRATCH(vocabularies_of_other_tools_are_read),
+        IN_SCRATCH(words_of_other_tools_may_have_odd_bytes),
         IN_SCRATCH(a_vocabulary_takes_the_place_of_counting),
         IN_SCRATCH(bad_vocabularies_name_their_line),
         IN_SCRATCH(a_given_file_that_is_no_text_is_told),

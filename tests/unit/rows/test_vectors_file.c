@@ -49,6 +49,14 @@ static void text_with_and_without_a_first_line(void **state) {
     }
 }
 
+/* Other programs end words at blanks, TABs and line ends alone. */
+static void words_of_other_programs_may_have_odd_bytes(void **state) {
+    struct vectors_file file = open_text("2 3\nt\fhe 1 2 3\n\v 4 5 6\n", VECTORS_TEXT);
+    expect_row(&file, "t\fhe", 1, 2, 3);
+    expect_row(&file, "\v", 4, 5, 6);
+    vectors_file_close(&file);
+}
+
 /* Numbers may have bytes that are blanks and line ends. */
 static void binary_with_and_without_line_ends(void **state) {
     char bytes[64];
@@ -115,6 +123,7 @@ static void a_nul_is_no_end_of_a_number(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(text_with_and_without_a_first_line, scratch_make, scratch_remove),
+        cmocka_unit_test_setup_teardown(words_of_other_programs_may_have_odd_bytes, scratch_make, scratch_remove),
         cmocka_unit_test_setup_teardown(binary_with_and_without_line_ends, scratch_make, scratch_remove),
         cmocka_unit_test_setup_teardown(counts_that_a_file_cannot_hold, scratch_make, scratch_remove),
         cmocka_unit_test_setup_teardown(rows_that_do_not_read, scratch_make, scratch_remove),

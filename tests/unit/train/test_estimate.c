@@ -212,7 +212,7 @@ static void compare_shapes(int hogwild) {
         int walk = run.config.examples_mode == MODE_WALK;
         run.vocab = walk ? &run.graph.vocab : &run.tiny.vocab;
         if (walk) tiny_graph_make(&run.graph, 50 + below(300), 2 + below(9), (int)below(2));
-        else tiny_make(&run.tiny, 50 + below(3000), 400 + below(400), 4 + below(12), 1);
+        else tiny_make(&run.tiny, 50 + below(3000), 150 + below(150), 4 + below(12), 1);
         if (run.config.examples_mode == MODE_USER) run.tiny.vocab.lists = 5;
         if (!plan_run(&run)) compare(&run), compared++;
         examples_release(&run.examples);

@@ -312,13 +312,26 @@ static void test_refuses_laws(void **state) {
     config.negatives_distinct = 1;
     config.negatives_count = 20;
     config.negatives_law = NOISE_UNIFORM;
-    refuse(config, "negatives.distinct asks for 20 different rows, and only 19");
+    refuse(config, "negatives.distinct asks for 20 different rows, and only 19 can be drawn beside an example's own;");
     config.negatives_count = 19;
     accept(config);
     config.negatives_law = NOISE_LOG_UNIFORM;
     refuse(config, "only 18");
     config.negatives_exclude = 0;
     accept(config);
+
+    refused.vocab.lists = 1; /* the negatives of a batch are drawn beside no example */
+    for (int law = NOISE_UNIFORM; law <= NOISE_LOG_UNIFORM; law++)
+        for (config.negatives_exclude = 0; config.negatives_exclude < 2; config.negatives_exclude++) {
+            config.examples_mode = MODE_USER, config.examples_targets = TARGETS_ALL, config.examples_positives = 1;
+            config.negatives_per = PER_BATCH, config.negatives_law = law;
+            config.negatives_count = law == NOISE_UNIFORM ? 20 : 19;
+            refuse(config, law == NOISE_UNIFORM ? "asks for 20 different rows, and only 19 can be drawn;"
+                                                : "asks for 19 different rows, and only 18 can be drawn;");
+            config.negatives_count--;
+            accept(config);
+        }
+    refused.vocab.lists = 0;
 
     config = tiny_config(EXAMPLE_WINDOW);
     config.examples_window = 4096;
