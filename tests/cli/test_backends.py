@@ -140,7 +140,7 @@ def test_a_gpu_learns_what_the_cpu_learns_of_means_of_lists(sptx, examples, loss
     sptx.path("lists.txt").write_text("".join(f"u{i} {' '.join(items)}\n" for i, items in enumerate(lists)))
     config = sptx.config(corpus={"path": "lists.txt", "format": "lists"}, examples={"mode": "user", "window": None, **examples},
                          negatives={"count": "100", "law": "uniform"}, model={"dim": "20"},
-                         optimizer={"rule": "adagrad", "lr": "0.05"}, train={"batch": "129", "epochs": "2", "loss": loss},
+                         optimizer={"rule": "adagrad", "lr": "0.05"}, train={"batch": "129", "epochs": "2", "loss": loss, "effort": "quick"},
                          memory={"target": "pinned", "hot_rows": "500"})
     for backend in ("cpu", "cuda"):
         sptx("train", config, f"--device.backend={backend}", f"--run.dir={backend}")

@@ -63,13 +63,13 @@ static int by_sign;
 static int halves, halves_turn;
 
 /* Two computations of a value differ by the rounding of their sums. Where one of them comes to lie on the other side of the place
- * that the draw decides by, they end a step of bfloat16 apart, which is 1/128 of the value. With other draws half of the values
- * would be apart. */
+ * that the draw decides by, they end a step of bfloat16 apart, which is 1/128 of the value, and all rows that it meets in later
+ * batches are a little off as a whole: a few of some hundred rows. With other draws half of the values would be apart. */
 static void check_rounded_part(const struct table64 *want, const char *cpu, const char *gpu, uint32_t part, const char *name) {
     struct distance c = distance_of(want, cpu, part, tolerance), g = distance_of(want, gpu, part, tolerance);
     CHECK(c.apart <= 0.1 + 20 * tolerance, "%s part %u of bfloat16: %.3g of the CPU's values apart from float64", name, part,
           c.apart);
-    CHECK(g.apart <= 5e-3 + 20 * tolerance + 4 * c.apart && (g.worst <= 4.0 / 128 + 4 * c.worst || by_sign),
+    CHECK(g.apart <= 2e-2 + 20 * tolerance + 4 * c.apart && (g.worst <= 4.0 / 128 + 4 * c.worst || by_sign),
           "%s part %u of bfloat16: %.3g of the values apart from float64, by up to %.3g; the CPU's %.3g and %.3g", name, part,
           g.apart, g.worst, c.apart, c.worst);
 }
