@@ -315,14 +315,18 @@ template <template <int, int, int> class Family, int G, int VEC> auto kernels_by
     default: return Family<G, VEC, 3>::get();
     }
 }
-template <template <int, int, int> class Family> auto kernels_for(uint32_t quads, uint32_t roles) {
-    if (quads <= 32) return kernels_by_roles<Family, 32, 1>(roles);
-    if (quads <= 64) return kernels_by_roles<Family, 32, 2>(roles);
+template <template <int, int, int> class Family> auto kernels_for_wide(uint32_t quads, uint32_t roles) {
     if (quads <= 96) return kernels_by_roles<Family, 32, 3>(roles);
     if (quads <= 128) return kernels_by_roles<Family, 32, 4>(roles);
     if (quads <= 256) return kernels_by_roles<Family, 128, 2>(roles);
     if (quads <= 512) return kernels_by_roles<Family, 128, 4>(roles);
     return kernels_by_roles<Family, 128, 8>(roles);
+}
+/* Chooses kernels whose rows of up to 256 columns are a warp's. */
+template <template <int, int, int> class Family> auto kernels_for(uint32_t quads, uint32_t roles) {
+    if (quads <= 32) return kernels_by_roles<Family, 32, 1>(roles);
+    if (quads <= 64) return kernels_by_roles<Family, 32, 2>(roles);
+    return kernels_for_wide<Family>(quads, roles);
 }
 /* Chooses kernels in which rows of up to 64 columns, a quad a thread, leave no thread of a warp idle: several lie side by side. */
 template <template <int, int, int> class Family> auto kernels_for_short(uint32_t quads, uint32_t roles) {
@@ -339,7 +343,7 @@ template <template <int, int, int> class Family> auto kernels_for_narrow(uint32_
     if (quads <= 32) return kernels_by_roles<Family, 8, 4>(roles);
     if (quads <= 48) return kernels_by_roles<Family, 16, 3>(roles);
     if (quads <= 64) return kernels_by_roles<Family, 16, 4>(roles);
-    return kernels_for<Family>(quads, roles);
+    return kernels_for_wide<Family>(quads, roles);
 }
 
 /* step.cu: the constants of an update at rate lr after `updates` others, on `stream`, of records of this layout. */
