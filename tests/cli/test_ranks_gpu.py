@@ -112,7 +112,7 @@ EMPTY = {"pairs": {}, "windows": {"negatives": {"per": "example"}}, "norms": {"o
          "windows read twice": {"model": {"dim": 516}, "negatives": {"per": "example", "count": 7}},
          "cosines": {"train": {"score": "cosine"}}, "pooled": {"examples": {"mode": "cbow"}},
          "lists": {"corpus": {"path": "friends.lists", "format": "lists"}, "examples": {"window": None},
-                   "train": {"held_out": 0.7, "batch": 1, "steps": 400, "epochs": 0}}}
+                   "train": {"held_out": 0.7, "batch": 1, "steps": 400, "epochs": 0, "effort": "quick"}}}
 
 
 @pytest.mark.parametrize("kind", EMPTY)
@@ -131,7 +131,7 @@ def test_ranks_wait_for_one_another_where_most_batches_are_empty(small, kind):
 THREE = {
     "windows, clip": {"negatives": {"per": "example"}, "optimizer": {"rule": "sgd", "clip": 0.3}, "train": {"steps": 12}},
     "cosines, clip": {"corpus": {"path": "friends.lists", "format": "lists"}, "optimizer": {"rule": "adagrad", "clip": 0.05},
-                      "train": {"epochs": 6, "batch": 8, "score": "cosine"}},
+                      "train": {"epochs": 6, "batch": 8, "score": "cosine", "effort": "quick"}},
     "one target, cosines": {"corpus": {"path": "friends.pairs", "format": "pairs"},
                             "examples": {"positives": 2, "targets": "one"},
                             "optimizer": {"rule": "sgd", "clip": 0.05}, "train": {"epochs": 6, "batch": 8, "score": "cosine"}},
