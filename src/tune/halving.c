@@ -64,7 +64,7 @@ static int find_rising(const struct halving *h, const struct halving_bounds *bou
     uint64_t count, *order = halving_order(h, rung, &count);
     if (!order) return -1;
     uint64_t most = count / HALVING_SHARE;
-    if (!bounds->begin && count && !most) most = 1;
+    if (bounds->begin != HALVING_ANY && count && !most) most = 1;
     int found = 0;
     for (uint64_t place = 0; place < count && !found; place++) {
         const struct halving_trial *one = &h->trial[order[place]];
@@ -83,7 +83,8 @@ int halving_next(const struct halving *h, const struct halving_bounds *bounds, s
         found = find_rising(h, bounds, rung, &job->trial);
         job->rung = rung + 1;
     }
-    if (found || !bounds->begin || beginning_takes(h) > bounds->left) return found;
+    double takes = beginning_takes(h) * (bounds->begin == HALVING_LAST ? 1 + HALVING_SHARE : 1);
+    if (found || bounds->begin == HALVING_NONE || takes > bounds->left) return found;
     *job = (struct halving_job){h->count, 0};
     return 1;
 }

@@ -27,9 +27,13 @@ struct halving {
     uint64_t count, capacity;
 };
 
+/* Whether new trials may begin: none; wherever nobody may rise; or only behind all that rise. Those that are there come to their
+ * end, one at least on each rung, unless trials begin wherever they may. */
+enum halving_begin { HALVING_NONE, HALVING_ANY, HALVING_LAST };
+
 /* Limits of the next job. */
 struct halving_bounds {
-    int begin;   /* 1: new trials may begin; 0: those that are there come to their end, one at least on each rung */
+    enum halving_begin begin; /* LAST: where a trial's time and that of its rise are left */
     double left; /* seconds; what would take longer is left out. INFINITY: there is no bound */
 };
 

@@ -22,7 +22,7 @@
 
 enum { ATTEMPTS = 100 };                   /* draws for a trial that was not there before */
 enum { PARTS = 20 };                       /* of the time, of which a trial's first training may take one */
-static const double beginning_share = 0.7; /* of the time in which new trials begin; in the rest the best ones rise */
+static const double beginning_share = 0.7; /* of the time in which new trials begin; in the rest the best ones rise first */
 static const double held_out_edges = 0.1;
 
 const char *const tune_measures[] = {"recall@20", "MRR", "loss", "score"};
@@ -270,9 +270,10 @@ static int do_job(struct tuning *t, const struct halving_job *job) {
 static struct halving_bounds bounds_now(const struct tuning *t) {
     const struct tune_request *r = t->request;
     double spent = progress_now() - t->began;
-    int begin =
-        (!r->trials || t->halving.count < r->trials) && (!(r->seconds > 0) || spent < beginning_share * r->seconds);
-    return (struct halving_bounds){begin && !t->exhausted, r->seconds > 0 ? fmax(r->seconds - spent, 0) : INFINITY};
+    int may_begin = !t->exhausted && (!r->trials || t->halving.count < r->trials);
+    int at_once = !(r->seconds > 0) || spent < beginning_share * r->seconds;
+    return (struct halving_bounds){!may_begin ? HALVING_NONE : at_once ? HALVING_ANY : HALVING_LAST,
+                                   r->seconds > 0 ? fmax(r->seconds - spent, 0) : INFINITY};
 }
 
 static int search(struct tuning *t) {

@@ -25,7 +25,7 @@ static double score_of(const struct halving_job *job) {
     return (double)(job->trial * 7 % TRIALS) + 0.1 * job->rung;
 }
 
-static struct halving_job next(int begin, double left) {
+static struct halving_job next(enum halving_begin begin, double left) {
     struct halving_bounds bounds = {begin, left};
     struct halving_job job = {UINT64_MAX, -1};
     int found = halving_next(&halving, &bounds, &job);
@@ -37,7 +37,7 @@ static struct halving_job next(int begin, double left) {
 static void run(uint64_t trials, uint64_t counts[HALVING_RUNGS]) {
     for (int rung = 0; rung < HALVING_RUNGS; rung++) counts[rung] = 0;
     for (;;) {
-        struct halving_job job = next(halving.count < trials, INFINITY);
+        struct halving_job job = next(halving.count < trials ? HALVING_ANY : HALVING_NONE, INFINITY);
         if (job.rung < 0) return;
         counts[job.rung]++;
         assert_int_equal(halving_took(&halving, &job, score_of(&job), job.rung + 1), 0);
@@ -72,11 +72,23 @@ static void what_takes_too_long_is_left_out(void **state) {
     struct halving_job job = {0, 0};
     (void)state;
     assert_int_equal(halving_took(&halving, &job, 1, 10), 0);
-    assert_int_equal(next(0, 29).rung, -1);
-    assert_int_equal(next(0, 30).rung, 1);
-    assert_int_equal(next(1, 149).trial, 1); /* the user's own keys may take a fifth of what is left */
-    assert_int_equal(next(1, 150).rung, 1);
-    assert_int_equal(next(1, 9).rung, -1);
+    assert_int_equal(next(HALVING_NONE, 29).rung, -1);
+    assert_int_equal(next(HALVING_NONE, 30).rung, 1);
+    assert_int_equal(next(HALVING_ANY, 149).trial, 1); /* the user's own keys may take a fifth of what is left */
+    assert_int_equal(next(HALVING_ANY, 150).rung, 1);
+    assert_int_equal(next(HALVING_ANY, 9).rung, -1);
+}
+
+static void time_that_nobody_rises_in_begins_trials(void **state) {
+    (void)state;
+    for (int rung = 0; rung < HALVING_RUNGS; rung++) {
+        struct halving_job job = next(HALVING_LAST, 1000); /* at its beginning there is none, then this one rises first */
+        assert_true(job.trial == 0 && job.rung == rung);
+        assert_int_equal(halving_took(&halving, &job, 1, 10), 0);
+    }
+    assert_int_equal(next(HALVING_NONE, 1000).rung, -1);
+    assert_true(next(HALVING_LAST, 40).trial == 1 && next(HALVING_LAST, 40).rung == 0);
+    assert_int_equal(next(HALVING_LAST, 39).rung, -1); /* a trial of 10 s, and its rise, of 30 */
 }
 
 static void equal_scores_go_by_number(void **state) {
@@ -95,6 +107,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test_teardown(a_third_rises_each_time, release),
                                        cmocka_unit_test_teardown(one_alone_comes_to_the_top, release),
                                        cmocka_unit_test_teardown(what_takes_too_long_is_left_out, release),
+                                       cmocka_unit_test_teardown(time_that_nobody_rises_in_begins_trials, release),
                                        cmocka_unit_test_teardown(equal_scores_go_by_number, release)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
