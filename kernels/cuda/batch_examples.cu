@@ -431,8 +431,9 @@ static __device__ struct example_own own_rows_of(const struct example_request &b
     return example_own(&b.source, to.context_ids + to.context_starts[block], to.positives[block], to.target_ids + first, targets);
 }
 
+/* A slot that is left out is scored against none of its block's targets, a shared one against none of the batch's. */
 static __device__ __forceinline__ void note_empty(const struct example_request &b, const struct built &to, uint32_t block) {
-    uint32_t targets = to.target_starts[block + 1] - to.target_starts[block];
+    uint32_t targets = b.source.per_batch ? to.counts->targets : to.target_starts[block + 1] - to.target_starts[block];
     atomicAdd(&to.counts->empty_terms, (unsigned long long)example_vectors(&b.source.pool, targets));
 }
 

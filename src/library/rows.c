@@ -19,23 +19,30 @@ struct id_taking {
     uint32_t *to;
     uint64_t rows;
     unsigned workers;
+    _Atomic int wrong; /* 1: an id is no row */
 };
+
+static int take_share(void *context, unsigned worker) {
+    struct id_taking *taking = context;
+    const struct sptx_ids *ids = taking->ids;
+    uint64_t first, end;
+    pool_share(ids->count, worker, taking->workers, &first, &end);
+    const char *from = (const char *)ids->data + first * (ids->bits / 8);
+    if (ids_take(from, ids->bits, end - first, taking->rows, taking->to + first)) taking->wrong = 1;
+    return 0;
+}
 
 static int64_t id_at(const struct sptx_ids *ids, uint64_t i) {
     return ids->bits == 64 ? ((const int64_t *)ids->data)[i] : ((const int32_t *)ids->data)[i];
 }
 
-static int take_share(void *context, unsigned worker) {
-    const struct id_taking *taking = context;
-    const struct sptx_ids *ids = taking->ids;
-    uint64_t first, end;
-    pool_share(ids->count, worker, taking->workers, &first, &end);
-    const char *from = (const char *)ids->data + first * (ids->bits / 8);
-    if (!ids_take(from, ids->bits, end - first, taking->rows, taking->to + first)) return 0;
-    for (uint64_t i = first; i < end; i++)
-        if ((uint64_t)id_at(ids, i) >= taking->rows)
-            return fail_usage("ids[%" PRIu64 "] = %" PRId64 " is no row of a table of %" PRIu64, i, id_at(ids, i),
-                              taking->rows);
+/* Names the first wrong id, whichever thread has met one before the others. */
+static int refuse_ids(const struct sptx_ids *ids, uint64_t rows) {
+    for (uint64_t i = 0; i < ids->count; i++) {
+        int64_t id = id_at(ids, i);
+        if ((uint64_t)id >= rows)
+            return fail_usage("ids[%" PRIu64 "] = %" PRId64 " is no row of a table of %" PRIu64, i, id, rows);
+    }
     return fail_usage("ids were changed during a call");
 }
 
@@ -54,10 +61,12 @@ static int take_ids(struct sptx_table *table, const struct sptx_ids *given, stru
     if (check_ids(table, given)) return -1;
     *taken = *given;
     if (given->memory != SPTX_HOST || !given->count) return 0;
-    struct id_taking taking = {given, NULL, table->table.spec.rows, given->count > FEW ? pool_threads(context->pool) : 1};
+    struct id_taking taking = {
+        .ids = given, .rows = table->table.spec.rows, .workers = given->count > FEW ? pool_threads(context->pool) : 1};
     if (context->ops->rows_ids(context->backend, given->count, &taking.to)) return -1;
     *taken = (struct sptx_ids){taking.to, given->count, 32, SPTX_HOST};
-    return taking.workers > 1 ? pool_run(context->pool, take_share, &taking) : take_share(&taking, 0);
+    if (taking.workers > 1 ? pool_run(context->pool, take_share, &taking) : take_share(&taking, 0)) return -1;
+    return taking.wrong ? refuse_ids(given, taking.rows) : 0;
 }
 
 static int check_values(const struct sptx_table *table, const struct sptx_ids *ids, const float *values,

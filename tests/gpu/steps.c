@@ -503,10 +503,11 @@ static void compare_shared(const uint32_t *dims, size_t count_of_dims, enum matm
         char name[128];
         s.per_batch = 1, s.negatives = negatives[i / 2 % 4], s.exclude = i % 3 > 0, s.positives = 1;
         s.noise = i % 2 ? NOISE_UNIFORM : NOISE_UNIGRAM, s.shuffle = i % 5 > 0;
+        s.distinct = i % 3 == 1; /* of 300 rows: some of 255 slots may be left out, most of 700 are */
         loss_of_steps = of_shared[i % 4];
         uint32_t dim = loss_of_steps.score == SCORE_COSINE && dims[i / 3] < 8 ? 8 : dims[i / 3];
-        snprintf(name, sizeof name, "%u shared negatives, %s%s", s.negatives, loss_of_steps.score ? "cosines" : "dots",
-                 s.exclude ? ", excluding" : "");
+        snprintf(name, sizeof name, "%u shared negatives, %s%s%s", s.negatives, loss_of_steps.score ? "cosines" : "dots",
+                 s.exclude ? ", excluding" : "", s.distinct ? ", distinct" : "");
         if (backend_cpu.source(cpu, &s) || backend_cuda.source(gpu, &s)) CHECK(0, "source");
         compare_steps(cpu, gpu, &rules[i % count], dim, 300, PLACES[i % PLACE_PAIRS], 4, i % 3 ? 90 : 333, (int)(i / 2 % 2), name);
     }

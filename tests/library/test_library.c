@@ -252,6 +252,23 @@ static void ids_that_are_no_rows_change_nothing(void **state) {
     sptx_close(context);
 }
 
+/* The sentence names the first of many wrong ids, whichever thread comes to its own sooner. */
+static void the_first_wrong_id_is_named(void **state) {
+    enum { WRONG = 140000, FIRST = 3, TIMES = 50 };
+    struct sptx_context *context = open_cpu(4);
+    struct sptx_table *table = open_table(context, 10, 3, "sgd");
+    int32_t *data = calloc(WRONG, sizeof *data);
+    assert_non_null(data);
+    for (int i = FIRST; i < WRONG; i++) data[i] = 10 + i;
+    struct sptx_ids ids = narrow(data, WRONG);
+    for (int i = 0; i < TIMES; i++) {
+        assert_int_equal(sptx_prefetch(table, &ids, NULL), SPTX_USAGE);
+        assert_string_equal(sptx_error(context), "ids[3] = 13 is no row of a table of 10");
+    }
+    free(data);
+    sptx_close(context);
+}
+
 static void of_ids_that_repeat_the_last_value_stays(void **state) {
     struct sptx_context *context = open_cpu(4);
     struct sptx_table *table = open_table(context, 5, 1, "none");
@@ -643,6 +660,7 @@ int main(void) {
         cmocka_unit_test(an_older_programs_options_are_enough),
         cmocka_unit_test(rows_come_in_the_order_of_their_ids),
         cmocka_unit_test(ids_that_are_no_rows_change_nothing),
+        cmocka_unit_test(the_first_wrong_id_is_named),
         cmocka_unit_test(of_ids_that_repeat_the_last_value_stays),
         cmocka_unit_test(gradients_of_a_row_are_summed_and_applied_once),
         cmocka_unit_test(ids_of_any_size_are_sorted),
