@@ -16,34 +16,38 @@ struct slots {
     uint64_t once, again; /* bits of 64 slots */
 };
 
+/* Memory that each batch begins with cleared. */
+struct space {
+    void *data;
+    uint64_t bytes;
+};
+
 struct marks {
     PyObject head; /* which CPython has in each object */
     struct known *known;
     struct ids ids;
-    struct slots *slots;
-    uint32_t *places; /* number of the suspect that is marked here, from 1 on; 0: free */
-    uint64_t slots_room, places_room;
+    struct space slots;  /* struct slots */
+    struct space places; /* uint32_t: the number of the suspect that is marked here, from 1 on; 0: free */
 };
 
 enum { SLOTS_AN_ID = 16, PLACES_AN_ID = 2, IDS_MOST = 1 << 28 };
 
-/* Returns cleared memory of a power of two of items, at least `least`, or NULL. *block keeps it, *room says how many it has. */
-static void *cleared(void *block, uint64_t *room, uint64_t least, size_t size, uint64_t *count) {
-    void **kept = block;
+/* Clears a power of two of items in a space, at least `least`, and says how many. Returns them, or NULL without memory. */
+static void *cleared(struct space *space, uint64_t least, size_t size, uint64_t *count) {
     for (*count = 1; *count < least;) *count *= 2;
-    if (*count > *room) {
-        void *more = realloc(*kept, *count * size);
+    if (*count * size > space->bytes) {
+        void *more = realloc(space->data, *count * size);
         if (!more) return NULL;
-        *kept = more, *room = *count;
+        *space = (struct space){more, *count * size};
     }
-    return memset(*kept, 0, *count * size);
+    return memset(space->data, 0, *count * size);
 }
 
 /* Leaves the suspects at the front of the ids. Returns how many they are, or -1. */
 static int64_t suspect(struct marks *marks, uint32_t count) {
     uint32_t *ids = marks->ids.data, kept = 0;
     uint64_t words, late = 0, least = (uint64_t)SLOTS_AN_ID * count / 64;
-    struct slots *slots = cleared(&marks->slots, &marks->slots_room, least, sizeof *slots, &words);
+    struct slots *slots = cleared(&marks->slots, least, sizeof *slots, &words);
     if (!slots) return -1;
     for (uint32_t i = 0; i < count; i++) {
         struct slots *at = &slots[ids[i] / 64 & (words - 1)];
@@ -65,7 +69,7 @@ static int stand_twice(struct marks *marks, uint32_t count) {
     int64_t suspects = suspect(marks, count);
     uint64_t size;
     if (suspects <= 0) return (int)suspects;
-    uint32_t *places = cleared(&marks->places, &marks->places_room, PLACES_AN_ID * suspects, sizeof *places, &size);
+    uint32_t *places = cleared(&marks->places, PLACES_AN_ID * suspects, sizeof *places, &size);
     const uint32_t *ids = marks->ids.data;
     if (!places) return -1;
     for (uint32_t i = 0; i < suspects; i++) {
@@ -108,8 +112,8 @@ static void marks_free(PyObject *self) {
     PyTypeObject *type = Py_TYPE(self);
     Py_XDECREF(marks->known);
     free(marks->ids.data);
-    free(marks->slots);
-    free(marks->places);
+    free(marks->slots.data);
+    free(marks->places.data);
     ((freefunc)PyType_GetSlot(type, Py_tp_free))(self);
     Py_DECREF(type);
 }
