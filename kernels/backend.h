@@ -39,8 +39,8 @@ enum { BACKEND_STAGES = 8 };
 /* How GPUs of several ranks exchange parts of sums: through one another's memory, by NCCL, or through the host. */
 enum exchange_way { EXCHANGE_AUTO, EXCHANGE_GPU, EXCHANGE_NCCL, EXCHANGE_HOST };
 
-/* What a GPU's tensor cores may round the factors of a step's matrix products to (step_shared.cu). Searches and processors multiply
- * float32 whatever is said. */
+/* The type that the factors of a step's matrix products have on a GPU (step_shared.cu): its tensor cores multiply TF32, to which
+ * float32 is rounded. Searches and processors multiply float32 whatever is said here. */
 enum matmul_type { MATMUL_FLOAT32, MATMUL_TF32 };
 
 struct backend_options {

@@ -315,6 +315,7 @@ template <template <int, int, int> class Family, int G, int VEC> auto kernels_by
     default: return Family<G, VEC, 3>::get();
     }
 }
+/* Chooses kernels for rows of more than 256 columns. */
 template <template <int, int, int> class Family> auto kernels_for_wide(uint32_t quads, uint32_t roles) {
     if (quads <= 96) return kernels_by_roles<Family, 32, 3>(roles);
     if (quads <= 128) return kernels_by_roles<Family, 32, 4>(roles);

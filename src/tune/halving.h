@@ -27,13 +27,16 @@ struct halving {
     uint64_t count, capacity;
 };
 
-/* Whether new trials may begin: none; wherever nobody may rise; or only behind all that rise. Those that are there come to their
- * end, one at least on each rung, unless trials begin wherever they may. */
-enum halving_begin { HALVING_NONE, HALVING_ANY, HALVING_LAST };
+/* This says when new trials may begin. With all but ANY, those that are there come to their end, one at least on each rung. */
+enum halving_begin {
+    HALVING_NONE, /* no more trials begin */
+    HALVING_ANY,  /* one begins wherever nobody may rise */
+    HALVING_LAST  /* one begins where all have come to their end, and the time of a trial and of its rise is left */
+};
 
 /* Limits of the next job. */
 struct halving_bounds {
-    enum halving_begin begin; /* LAST: where a trial's time and that of its rise are left */
+    enum halving_begin begin;
     double left; /* seconds; what would take longer is left out. INFINITY: there is no bound */
 };
 
