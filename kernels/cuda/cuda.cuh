@@ -7,7 +7,7 @@
  *               rows_move, to a stage's slots and home
  *   step_*      step gives the order of its kernels: first step_dots (_windows, _held) for word2vec's loss, or step_learn (_pool,
  *               _score, _gain) for the others, or step_shared where a batch shares its negatives; then step_sums, which ends in
- *               step_rule
+ *               step_rule; step_widths chooses the kernels for a row's width
  *   hogwild_*   hogwild chooses among hogwild_windows, hogwild_pooled and hogwild_rows, which share hogwild_words and
  *               hogwild_pieces
  *   by_id_*     by_id has the story of rows by id

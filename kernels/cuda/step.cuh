@@ -1,6 +1,5 @@
 /* step: what the kernels of a step share: a batch as they are given it, and rows in registers. A row is worked on by a
- * group of G threads, each with VEC quads: a warp up to 512 columns, four warps above. Narrow rows take a
- * part of a warp each (kernels_for_short), narrower parts where a warp meets many rows with one target (kernels_for_narrow).
+ * group of G threads, each with VEC quads: a warp or a part of one up to 512 columns, four warps above (step_widths.cuh).
  * F is the form of the tables' rows (values.cuh): thread t has the quads of chunks t, t + G and so on.
  */
 #ifndef SPTX_CUDA_STEP_CUH
@@ -41,7 +40,6 @@ struct rule_view {
     const struct corrections *corrections; /* NULL: bias correction is global */
     int rule;
     uint32_t slots;               /* of a record */
-    uint32_t roles;               /* one more than the highest role that a slot has in the rule (rule_slots) */
     uint32_t slot_at[RULE_SLOTS]; /* by role: bytes from where the state begins; DRAW_NONE: no such slot */
     uint32_t slot_number[RULE_SLOTS]; /* by role: the slot's number in a record */
     bool halves;                  /* slots are bfloat16 */
@@ -302,49 +300,6 @@ static constexpr __host__ __device__ int rows_at_once(int floats, int registers)
     int rows = registers / floats, power = 1;
     while (2 * power <= rows && power < 8) power *= 2;
     return power;
-}
-
-/* ---- which kernel ---- */
-
-/* Family<G, VEC, ROLES>::get() for rows of so many quads, and slots in so many roles of the rule (rule_view). */
-template <template <int, int, int> class Family, int G, int VEC> auto kernels_by_roles(uint32_t roles) {
-    switch (roles) {
-    case 0: return Family<G, VEC, 0>::get();
-    case 1: return Family<G, VEC, 1>::get();
-    case 2: return Family<G, VEC, 2>::get();
-    default: return Family<G, VEC, 3>::get();
-    }
-}
-/* Chooses kernels for rows of more than 256 columns. */
-template <template <int, int, int> class Family> auto kernels_for_wide(uint32_t quads, uint32_t roles) {
-    if (quads <= 96) return kernels_by_roles<Family, 32, 3>(roles);
-    if (quads <= 128) return kernels_by_roles<Family, 32, 4>(roles);
-    if (quads <= 256) return kernels_by_roles<Family, 128, 2>(roles);
-    if (quads <= 512) return kernels_by_roles<Family, 128, 4>(roles);
-    return kernels_by_roles<Family, 128, 8>(roles);
-}
-/* Chooses kernels whose rows of up to 256 columns are a warp's. */
-template <template <int, int, int> class Family> auto kernels_for(uint32_t quads, uint32_t roles) {
-    if (quads <= 32) return kernels_by_roles<Family, 32, 1>(roles);
-    if (quads <= 64) return kernels_by_roles<Family, 32, 2>(roles);
-    return kernels_for_wide<Family>(quads, roles);
-}
-/* Chooses kernels in which rows of up to 64 columns, a quad a thread, leave no thread of a warp idle: several lie side by side. */
-template <template <int, int, int> class Family> auto kernels_for_short(uint32_t quads, uint32_t roles) {
-    if (quads <= 8) return kernels_by_roles<Family, 8, 1>(roles);
-    if (quads <= 16) return kernels_by_roles<Family, 16, 1>(roles);
-    return kernels_for<Family>(quads, roles);
-}
-/* Chooses kernels with several rows of up to 256 columns side by side in a warp: a sum over a row's threads takes fewer rounds, for
- * all of them at once, and each coefficient is worked out once instead of by the whole warp. */
-template <template <int, int, int> class Family> auto kernels_for_narrow(uint32_t quads, uint32_t roles) {
-    if (quads <= 8) return kernels_by_roles<Family, 8, 1>(roles);
-    if (quads <= 16) return kernels_by_roles<Family, 8, 2>(roles);
-    if (quads <= 24) return kernels_by_roles<Family, 8, 3>(roles);
-    if (quads <= 32) return kernels_by_roles<Family, 8, 4>(roles);
-    if (quads <= 48) return kernels_by_roles<Family, 16, 3>(roles);
-    if (quads <= 64) return kernels_by_roles<Family, 16, 4>(roles);
-    return kernels_for_wide<Family>(quads, roles);
 }
 
 /* step.cu: the constants of an update at rate lr after `updates` others, on `stream`, of records of this layout. */

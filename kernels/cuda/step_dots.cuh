@@ -62,8 +62,8 @@ struct context_row {
 
 /* Contexts i to i + U x rows_beside of the `here` that `found` has, a lane each, into registers; with the state of those that stand
  * once, where records have any. */
-template <class F, int G, int VEC, int ROLES, int U>
-static __device__ __forceinline__ void read_contexts(struct stored_row<F, VEC> (&w)[U], struct held_state<VEC, ROLES> (&held)[U],
+template <class F, int G, int VEC, bool STATE, int U>
+static __device__ __forceinline__ void read_contexts(struct stored_row<F, VEC> (&w)[U], struct held_state<VEC, STATE> (&held)[U],
                                                      struct context_row (&rows)[U], const struct found_row &found, uint32_t i,
                                                      uint32_t here, uint32_t tid, const struct step_view &v) {
 #pragma unroll
@@ -72,22 +72,22 @@ static __device__ __forceinline__ void read_contexts(struct stored_row<F, VEC> (
         struct context_row &row = rows[u];
         row.weights = (char *)__shfl_sync(ALL_LANES, found.weights, from);
         row.single = __shfl_sync(ALL_LANES, found.single, from);
-        row.state = ROLES ? (char *)__shfl_sync(ALL_LANES, found.state, from) : NULL;
+        row.state = STATE ? (char *)__shfl_sync(ALL_LANES, found.state, from) : NULL;
         row.id = F::QUADS > 1 ? __shfl_sync(ALL_LANES, found.id, from) : 0; /* nothing else is rounded */
         if (own >= here) row.weights = NULL, row.single = false;
         if (row.weights) read_stored<F, G, VEC>(w[u], row.weights, tid, v.quads);
         else clear_stored<F, VEC>(w[u]);
     }
-    if constexpr (ROLES) {
+    if constexpr (STATE) {
 #pragma unroll
         for (int u = 0; u < U; u++)
-            if (rows[u].single) read_state<F, G, VEC, ROLES>(held[u], rows[u].state, tid, v);
+            if (rows[u].single) read_state<F, G, VEC, STATE>(held[u], rows[u].state, tid, v);
     }
 }
 
 /* Asks for the records of contexts i to i + U x rows_beside, before they are read into registers. A thread's registers hold too few
  * bytes of bfloat16 to keep the memory busy; rows of float32 were 5% slower so. */
-template <class F, int G, int ROLES, int U>
+template <class F, int G, bool STATE, int U>
 static __device__ __forceinline__ void ask_for_contexts(const struct found_row &found, uint32_t i, uint32_t here,
                                                         const struct step_view &v) {
     if constexpr (F::QUADS > 1)
@@ -95,8 +95,8 @@ static __device__ __forceinline__ void ask_for_contexts(const struct found_row &
         for (int u = 0; u < U; u++) {
             uint32_t own = i + u * rows_beside<G>() + own_beside<G>(), from = own & 31;
             auto weights = (const char *)__shfl_sync(ALL_LANES, found.weights, from);
-            auto state = ROLES ? (const char *)__shfl_sync(ALL_LANES, found.state, from) : NULL;
-            bool asks_state = ROLES && __shfl_sync(ALL_LANES, found.single, from);
+            auto state = STATE ? (const char *)__shfl_sync(ALL_LANES, found.state, from) : NULL;
+            bool asks_state = STATE && __shfl_sync(ALL_LANES, found.single, from);
             if (own >= here || !weights) continue;
             ask_for_lines<G>(weights, v.weights_bytes);
             if (asks_state) ask_for_lines<G>(state, v.state_bytes);
@@ -104,11 +104,11 @@ static __device__ __forceinline__ void ask_for_contexts(const struct found_row &
 }
 
 /* A context that stands once in the batch: its whole gradient is known, and its record is in registers. */
-template <class F, int G, int VEC, int ROLES>
-static __device__ __forceinline__ void update_single(const struct context_row &row, struct held_state<VEC, ROLES> &held,
+template <class F, int G, int VEC, bool STATE>
+static __device__ __forceinline__ void update_single(const struct context_row &row, struct held_state<VEC, STATE> &held,
                                                      float4 (&w)[VEC], const float4 (&gradient)[VEC], uint32_t tid,
                                                      const struct step_view &v) {
-    update_held<F, G, VEC, ROLES>(held, gradient, w, row.weights, row.state, tid, v, {row.id, SIDE_CONTEXT});
+    update_held<F, G, VEC, STATE>(held, gradient, w, row.weights, row.state, tid, v, {row.id, SIDE_CONTEXT});
 }
 
 /* Hands out the values that thread groups have of their rows, one a row: lane l gets that of row l of those in flight. */
@@ -144,10 +144,10 @@ struct meeting {
     uint64_t terms;
 };
 
-/* Rows in flight, of so many quads a thread each, with the slots of as many roles. */
-template <class F> static constexpr __host__ __device__ int contexts_at_once(int group, int vec, int roles, bool one) {
+/* Rows in flight, of so many quads a thread each, with or without state. */
+template <class F> static constexpr __host__ __device__ int contexts_at_once(int group, int vec, bool state, bool one) {
     int some = F::QUADS > 1 ? REGISTERS * 5 / 12 : REGISTERS / 2; /* opened rows take more than stored ones of bfloat16 */
-    return rows_at_once(4 * vec / F::QUADS + 4 * vec * held_roles(roles), one && group <= 32 ? some : REGISTERS);
+    return rows_at_once(4 * vec / F::QUADS + 4 * vec * held_roles(state), one && group <= 32 ? some : REGISTERS);
 }
 
 static __device__ __forceinline__ float coefficient_of(float logit, bool positive, float scale) {
@@ -164,10 +164,10 @@ static __device__ __forceinline__ double keep_term(const struct step_view &v, co
 }
 
 /* Rows in registers against the target: its gradient grows; a row that stands once is updated, where ONE. */
-template <class F, int G, int VEC, int ROLES, bool ONE, int U>
+template <class F, int G, int VEC, bool STATE, bool ONE, int U>
 static __device__ __forceinline__ void change_rows(float4 (&gradient)[VEC], const float4 (&target)[VEC],
                                                    const float (&coefficient)[U], const struct stored_row<F, VEC> (&stored)[U],
-                                                   struct held_state<VEC, ROLES> (&held)[U], const struct context_row (&rows)[U],
+                                                   struct held_state<VEC, STATE> (&held)[U], const struct context_row (&rows)[U],
                                                    uint32_t tid, const struct step_view &v) {
 #pragma unroll
     for (int u = 0; u < U; u++) {
@@ -178,15 +178,15 @@ static __device__ __forceinline__ void change_rows(float4 (&gradient)[VEC], cons
         if (!ONE || !rows[u].single) continue;
         clear_row<VEC>(g);
         add_row<VEC>(g, by, target);
-        update_single<F, G, VEC, ROLES>(rows[u], held[u], w, g, tid, v);
+        update_single<F, G, VEC, STATE>(rows[u], held[u], w, g, tid, v);
     }
 }
 
 /* Adds to the target's gradient and the loss, and updates rows that stand once, where this rank has all columns. */
-template <class F, int G, int VEC, int ROLES, bool ONE>
+template <class F, int G, int VEC, bool STATE, bool ONE>
 static __device__ __forceinline__ double meet_contexts(const struct step_view &v, const float4 (&target)[VEC],
                                                        float4 (&gradient)[VEC], const struct meeting &m) {
-    constexpr int U = contexts_at_once<F>(G, VEC, ROLES, ONE), R = rows_beside<G>();
+    constexpr int U = contexts_at_once<F>(G, VEC, STATE, ONE), R = rows_beside<G>();
     uint32_t tid = threadIdx.x % G, lane = threadIdx.x & 31, cold_first = v.counts->cold_first[SIDE_CONTEXT];
     float scale = scale_of(v);
     double loss = 0;
@@ -197,11 +197,11 @@ static __device__ __forceinline__ double meet_contexts(const struct step_view &v
         if (v.loss_only) found.single = 0;
         for (uint32_t i = 0; i < here; i += U * R) {
             struct stored_row<F, VEC> w[U];
-            struct held_state<VEC, ROLES> held[U];
+            struct held_state<VEC, STATE> held[U];
             struct context_row rows[U];
             float logit[U];
-            read_contexts<F, G, VEC, ROLES, U>(w, held, rows, found, i, here, tid, v);
-            ask_for_contexts<F, G, ROLES, U>(found, i + U * R, here, v);
+            read_contexts<F, G, VEC, STATE, U>(w, held, rows, found, i, here, tid, v);
+            ask_for_contexts<F, G, STATE, U>(found, i + U * R, here, v);
 #pragma unroll
             for (int u = 0; u < U; u++) logit[u] = dot_stored<F, VEC>(target, w[u]);
             group_sum<G, U>(logit);
@@ -210,7 +210,7 @@ static __device__ __forceinline__ double meet_contexts(const struct step_view &v
 #pragma unroll
             for (int u = 0; u < U; u++)
                 logit[u] = coefficient_of(logit[u], base + i + u * R + own_beside<G>() - m.start < m.positives, scale);
-            change_rows<F, G, VEC, ROLES, ONE, U>(gradient, target, logit, w, held, rows, tid, v);
+            change_rows<F, G, VEC, STATE, ONE, U>(gradient, target, logit, w, held, rows, tid, v);
         }
         bool real = lane < here && found.weights;
         float my_coefficient = real ? coefficient_of(my_logit, base + lane - m.start < m.positives, scale) : 0;
@@ -251,10 +251,10 @@ static __device__ __forceinline__ void post_contexts(const struct step_view &v, 
 }
 
 /* Does what meet_contexts() does, from the sums of what was posted. */
-template <class F, int G, int VEC, int ROLES, bool ONE>
+template <class F, int G, int VEC, bool STATE, bool ONE>
 static __device__ __forceinline__ double collect_contexts(const struct step_view &v, const float4 (&target)[VEC],
                                                           float4 (&gradient)[VEC], const struct meeting &m) {
-    constexpr int U = contexts_at_once<F>(G, VEC, ROLES, ONE), R = rows_beside<G>();
+    constexpr int U = contexts_at_once<F>(G, VEC, STATE, ONE), R = rows_beside<G>();
     uint32_t tid = threadIdx.x % G, lane = threadIdx.x & 31, cold_first = v.counts->cold_first[SIDE_CONTEXT];
     float scale = scale_of(v);
     double loss = 0;
@@ -269,15 +269,15 @@ static __device__ __forceinline__ double collect_contexts(const struct step_view
         if (v.loss_only) found.single = 0;
         for (uint32_t i = 0; i < here; i += U * R) {
             struct stored_row<F, VEC> w[U];
-            struct held_state<VEC, ROLES> held[U];
+            struct held_state<VEC, STATE> held[U];
             struct context_row rows[U];
             float coefficient[U];
-            read_contexts<F, G, VEC, ROLES, U>(w, held, rows, found, i, here, tid, v);
+            read_contexts<F, G, VEC, STATE, U>(w, held, rows, found, i, here, tid, v);
 #pragma unroll
             for (int u = 0; u < U; u++)
                 coefficient[u] = __shfl_sync(ALL_LANES, my_coefficient, (i + u * R + own_beside<G>()) & 31);
-            if (ROLES) group_wait<G>(); /* all have read the rows' counts */
-            change_rows<F, G, VEC, ROLES, ONE, U>(gradient, target, coefficient, w, held, rows, tid, v);
+            if (STATE) group_wait<G>(); /* all have read the rows' counts */
+            change_rows<F, G, VEC, STATE, ONE, U>(gradient, target, coefficient, w, held, rows, tid, v);
         }
     }
     sum_beside<G, VEC>(gradient);
@@ -297,8 +297,8 @@ static __device__ __forceinline__ void read_target(const struct step_view &v, ui
 
 /* Thread blocks of dot_one on a multiprocessor at least: where a row is updated as soon as it is read, many warps with
  * few rows each do better than few with many. */
-template <class F> static constexpr int resident_blocks(int group, int roles, int threads) {
-    return group > 32 || threads > CTA ? 1 : roles ? 3 : 4;
+template <class F> static constexpr int resident_blocks(int group, bool state, int threads) {
+    return group > 32 || threads > CTA ? 1 : state ? 3 : 4;
 }
 
 /* The share of the group that is number `part` of v.parts, of a block's contexts. */
@@ -361,8 +361,8 @@ static __device__ __forceinline__ void end_block(const struct step_view &v, uint
 }
 
 /* parts groups of a thread block share a block's contexts; their sums are added in their order. */
-template <class F, int G, int VEC, int ROLES, int THREADS, int MODE>
-static __global__ void __launch_bounds__(THREADS, resident_blocks<F>(G, ROLES, THREADS))
+template <class F, int G, int VEC, bool STATE, int THREADS, int MODE>
+static __global__ void __launch_bounds__(THREADS, resident_blocks<F>(G, STATE, THREADS))
     dot_one(const __grid_constant__ struct step_view v) {
     constexpr uint32_t WIDTH = G < 32 ? 32 : G, GROUPS = THREADS / WIDTH; /* threads that take a block's contexts together */
     __shared__ float4 sums[GROUPS][VEC * G];
@@ -378,8 +378,8 @@ static __global__ void __launch_bounds__(THREADS, resident_blocks<F>(G, ROLES, T
     }
     clear_row<VEC>(gradient);
     double loss;
-    if constexpr (MODE == DOTS_ALONE) loss = meet_contexts<F, G, VEC, ROLES, true>(v, target, gradient, m);
-    else loss = collect_contexts<F, G, VEC, ROLES, true>(v, target, gradient, m);
+    if constexpr (MODE == DOTS_ALONE) loss = meet_contexts<F, G, VEC, STATE, true>(v, target, gradient, m);
+    else loss = collect_contexts<F, G, VEC, STATE, true>(v, target, gradient, m);
     end_block<F, G, VEC, THREADS>(v, block, loss, gradient, {sums[0], VEC * G});
 }
 

@@ -120,27 +120,27 @@ static __device__ __forceinline__ float held_dots(const float4 (&target)[VEC], c
 }
 
 /* Rows add to the target's gradient; those that stand once change. */
-template <class F, int G, int VEC, int ROLES>
+template <class F, int G, int VEC, bool STATE>
 static __device__ __forceinline__ void change_held(float4 (&gradient)[VEC], const float4 (&target)[VEC],
                                                    const struct warp_rows &held, float coefficient, const struct step_view &v) {
-    constexpr int U = ROLES && VEC > 2 ? 1 : 2;
+    constexpr int U = STATE && VEC > 2 ? 1 : 2;
     constexpr uint32_t R = rows_beside<G>();
     uint32_t tid = threadIdx.x % G;
     for (uint32_t i = 0; i < held.here; i += U * R) {
-        struct held_state<VEC, ROLES> state[U];
+        struct held_state<VEC, STATE> state[U];
         struct context_row rows[U];
         float by[U];
 #pragma unroll
         for (int u = 0; u < U; u++) {
             uint32_t row = group_row<G>(i + u * R), from = row & 31;
             rows[u].weights = (char *)__shfl_sync(ALL_LANES, held.found.weights, from);
-            rows[u].state = ROLES ? (char *)__shfl_sync(ALL_LANES, held.found.state, from) : NULL;
+            rows[u].state = STATE ? (char *)__shfl_sync(ALL_LANES, held.found.state, from) : NULL;
             rows[u].id = F::QUADS > 1 ? __shfl_sync(ALL_LANES, held.found.id, from) : 0;
             rows[u].single = __shfl_sync(ALL_LANES, held.found.single, from) && has_row(held.real, row);
             by[u] = __shfl_sync(ALL_LANES, coefficient, from);
-            if (ROLES && rows[u].single) read_state<F, G, VEC, ROLES>(state[u], rows[u].state, tid, v);
+            if (STATE && rows[u].single) read_state<F, G, VEC, STATE>(state[u], rows[u].state, tid, v);
         }
-        if (ROLES) __syncwarp(); /* all have read the rows' counts */
+        if (STATE) __syncwarp(); /* all have read the rows' counts */
 #pragma unroll
         for (int u = 0; u < U; u++) {
             uint32_t row = group_row<G>(i + u * R);
@@ -151,7 +151,7 @@ static __device__ __forceinline__ void change_held(float4 (&gradient)[VEC], cons
             if (!rows[u].single) continue;
             clear_row<VEC>(g);
             add_row<VEC>(g, by[u], target);
-            update_single<F, G, VEC, ROLES>(rows[u], state[u], w, g, tid, v);
+            update_single<F, G, VEC, STATE>(rows[u], state[u], w, g, tid, v);
         }
     }
 }
@@ -159,7 +159,7 @@ static __device__ __forceinline__ void change_held(float4 (&gradient)[VEC], cons
 /* ---- a block ---- */
 
 /* Contexts `first` and on, of which a lane has one; the lane's loss. */
-template <class F, int G, int VEC, int ROLES, int MODE>
+template <class F, int G, int VEC, bool STATE, int MODE>
 static __device__ __forceinline__ double hold_contexts(const struct step_view &v, const float4 (&target)[VEC],
                                                        float4 (&gradient)[VEC], const struct ahead &a, uint32_t first,
                                                        uint32_t cold_first, float scale, char *rows) {
@@ -185,19 +185,19 @@ static __device__ __forceinline__ double hold_contexts(const struct step_view &v
     bool positive = context - a.start < a.positives;
     float coefficient = real ? coefficient_of(logit, positive, scale) : 0;
     if ((threadIdx.x & 31) < held.here && !v.loss_only) v.coefficients[context] = coefficient;
-    if (!v.loss_only) change_held<F, G, VEC, ROLES>(gradient, target, held, coefficient, v);
+    if (!v.loss_only) change_held<F, G, VEC, STATE>(gradient, target, held, coefficient, v);
     __syncwarp(); /* the rows are read */
     return real ? (double)loss_of(logit, positive) : 0;
 }
 
 /* Thread blocks on a multiprocessor as far as registers go; rows in shared memory may leave fewer. */
-static constexpr int held_resident(int vec, int roles) {
-    return roles ? 3 : vec < 4 ? 6 : 5;
+static constexpr int held_resident(int vec, bool state) {
+    return state ? 3 : vec < 4 ? 6 : 5;
 }
 
 /* v.parts: warps that share a block's contexts; 1, or all of the thread block. */
-template <class F, int G, int VEC, int ROLES, int MODE>
-static __global__ void __launch_bounds__(HELD_THREADS, held_resident(VEC, ROLES))
+template <class F, int G, int VEC, bool STATE, int MODE>
+static __global__ void __launch_bounds__(HELD_THREADS, held_resident(VEC, STATE))
     dot_held(const __grid_constant__ struct step_view v) {
     extern __shared__ float4 all_rows[];
     uint32_t number = MODE == DOTS_NEAR ? number_in_order(v) : blockIdx.x;
@@ -224,7 +224,7 @@ static __global__ void __launch_bounds__(HELD_THREADS, held_resident(VEC, ROLES)
         clear_row<VEC>(gradient);
         for (uint32_t first = first_of(now, part, v.held); first < now.end; first += v.parts * v.held) {
             if (first != first_of(now, part, v.held)) find_context(now, v, first);
-            loss += hold_contexts<F, G, VEC, ROLES, MODE>(v, target, gradient, now, first, cold[SIDE_CONTEXT], scale,
+            loss += hold_contexts<F, G, VEC, STATE, MODE>(v, target, gradient, now, first, cold[SIDE_CONTEXT], scale,
                                                     (char *)all_rows + warp * bytes);
         }
         if (MODE == DOTS_POST) continue;

@@ -3,17 +3,20 @@
 #include "step_dots_windows.cuh"
 
 template <class F> struct of_form {
-    /* One kernel has every optimizer. */
-    template <int G, int VEC, int ROLES> struct held {
-        static constexpr int READS = ROLES ? ANY_ROLES : 0;
-        static struct held_kernels get(void) {
-            if constexpr (G * VEC > HELD_QUADS) return {};
-            else
-                return {dot_held<F, G, VEC, READS, DOTS_NEAR>, dot_held<F, G, VEC, 0, DOTS_POST>,
-                        dot_held<F, G, VEC, READS, DOTS_COLLECT>};
+    template <int G, int VEC, bool STATE> struct near {
+        static dot_kernel *get(void) {
+            if constexpr (G * VEC > HELD_QUADS) return NULL;
+            else return dot_held<F, G, VEC, STATE, DOTS_NEAR>;
         }
     };
-    template <int G, int VEC, int ROLES> struct near_windows {
+    template <int G, int VEC, bool> struct near_plain : near<G, VEC, false> {};
+    template <int G, int VEC, bool STATE> struct passes {
+        static struct held_kernels get(void) {
+            if constexpr (G * VEC > HELD_QUADS) return {};
+            else return {NULL, dot_held<F, G, VEC, false, DOTS_POST>, dot_held<F, G, VEC, STATE, DOTS_COLLECT>};
+        }
+    };
+    template <int G, int VEC, bool> struct near_windows {
         static struct dot_kernels get(void) {
             if constexpr (G > 32) return {};
             else return {NULL, NULL, 0, dot_windows<F, G, VEC, DOTS_NEAR>, G};
@@ -21,17 +24,16 @@ template <class F> struct of_form {
     };
 };
 
-/* There are few kernels for bfloat16. */
-static struct held_kernels held_of_halves(uint32_t quads, uint32_t roles) {
-    typedef of_form<bfloat16_rows> form;
-    if (quads <= 32) return kernels_by_state<form::held, 8, 4>(roles);
-    if (quads <= HELD_QUADS) return kernels_by_state<form::held, 16, 4>(roles);
-    return {};
-}
-
 struct held_kernels dot_kernels_held(const struct step_view *v) {
-    if (v->halves) return held_of_halves(v->quads, v->rule.roles);
-    return kernels_for_narrow<of_form<float32_rows>::held>(v->quads, v->rule.roles);
+    typedef of_form<float32_rows> floats;
+    typedef of_form<bfloat16_rows> halves;
+    bool state = v->rule.slots > 0;
+    struct held_kernels kernels = v->halves ? kernels_for_few_halves<halves::passes>(v->quads, state)
+                                            : kernels_for_few<floats::passes>(v->quads, state);
+    if (v->halves) kernels.near = kernels_for_few_halves<halves::near>(v->quads, state);
+    else if (state) kernels.near = kernels_for_few<floats::near>(v->quads, true);
+    else kernels.near = kernels_for_narrow<floats::near_plain>(v->quads, false);
+    return kernels;
 }
 
 /* Ranks that exchange a block's terms in one pass must all take the same number of its contexts at a time. Some ranks have a chunk
@@ -45,13 +47,13 @@ static bool has_smaller_tiles(uint32_t quads, uint32_t chunk) {
 
 struct dot_kernels dot_kernels_near(const struct step_view *v) {
     if (has_smaller_tiles(v->quads, v->halves ? bfloat16_rows::QUADS : float32_rows::QUADS)) return {};
-    if (v->halves) return kernels_for_short_halves<of_form<bfloat16_rows>::near_windows>(v->quads, 0);
-    return kernels_for_short<of_form<float32_rows>::near_windows>(v->quads, 0);
+    if (v->halves) return kernels_for_short_halves<of_form<bfloat16_rows>::near_windows>(v->quads, false);
+    return kernels_for_short<of_form<float32_rows>::near_windows>(v->quads, false);
 }
 
 struct dot_kernels dot_kernels_post(const struct step_view *v) {
-    return dot_kernels_of<DOTS_POST>(v->halves, v->quads, 0);
+    return dot_kernels_of<DOTS_POST>(v->halves, v->quads, false);
 }
 struct dot_kernels dot_kernels_collect(const struct step_view *v) {
-    return dot_kernels_of<DOTS_COLLECT>(v->halves, v->quads, v->rule.roles);
+    return dot_kernels_of<DOTS_COLLECT>(v->halves, v->quads, v->rule.slots > 0);
 }

@@ -206,21 +206,23 @@ struct held_kernels {
     dot_kernel *near, *post, *collect;
 };
 
-/* For blocks of one target; of several. */
 template <class F, int MODE> struct of_mode {
-    template <int G, int VEC, int ROLES> struct one {
-        /* A rank among others waits for its words, whatever its kernels know of the rule: one has every optimizer. */
-        static constexpr int READS = MODE == DOTS_POST || !ROLES ? 0 : MODE == DOTS_ALONE ? ROLES : ANY_ROLES;
+    /* Blocks of one target. */
+    template <int G, int VEC, bool STATE> struct one {
         static struct dot_kernels get(void) {
             if constexpr (MODE != DOTS_ALONE && G * VEC <= HELD_QUADS) return {}; /* step_dots_held.cuh has them */
-            else if constexpr (G > 32) return {dot_one<F, G, VEC, READS, CTA, MODE>, NULL, G, NULL, 0};
-            else if constexpr (MODE == DOTS_ALONE && F::QUADS == 1)
-                return {dot_one<F, G, VEC, READS, CTA, MODE>, dot_one<F, G, VEC, ROLES ? ANY_ROLES : 0, WIDE_CTA, MODE>, 32,
-                        NULL, 0};
-            else return {dot_one<F, G, VEC, READS, CTA, MODE>, NULL, 32, NULL, 0};
+            else return {dot_one<F, G, VEC, STATE && MODE != DOTS_POST, CTA, MODE>, NULL, G < 32 ? 32 : G, NULL, 0};
         }
     };
-    template <int G, int VEC, int ROLES> struct many {
+    template <int G, int VEC, bool> struct one_plain : one<G, VEC, false> {};
+    template <int G, int VEC, bool STATE> struct wide {
+        static dot_kernel *get(void) {
+            if constexpr (G > 32) return NULL;
+            else return dot_one<F, G, VEC, STATE, WIDE_CTA, MODE>;
+        }
+    };
+    /* Of several. */
+    template <int G, int VEC, bool> struct many {
         static struct dot_kernels get(void) {
             if constexpr (G > 32) return {NULL, NULL, 0, dot_many<F, G, VEC, MODE>, CTA};
             else return {NULL, NULL, 0, dot_windows<F, G, VEC, MODE>, G};
@@ -228,18 +230,25 @@ template <class F, int MODE> struct of_mode {
     };
 };
 
-/* halves: rows are bfloat16; roles: of the records' slots; where no state is read, 0. */
 static inline struct dot_kernels with_many(struct dot_kernels one, const struct dot_kernels &many) {
     one.many = many.many;
     one.many_threads = many.many_threads;
     return one;
 }
-template <int MODE> static struct dot_kernels dot_kernels_of(bool halves, uint32_t quads, uint32_t roles) {
-    if (halves)
-        return with_many(kernels_for_narrow_halves<of_mode<bfloat16_rows, MODE>::template one>(quads, roles),
-                         kernels_for_short_halves<of_mode<bfloat16_rows, MODE>::template many>(quads, 0));
-    return with_many(kernels_for_narrow<of_mode<float32_rows, MODE>::template one>(quads, roles),
-                     kernels_for_short<of_mode<float32_rows, MODE>::template many>(quads, 0));
+
+/* halves: rows are bfloat16; state: records have any. */
+template <int MODE> static struct dot_kernels dot_kernels_of_halves(uint32_t quads, bool state) {
+    typedef of_mode<bfloat16_rows, MODE> mode;
+    return with_many(kernels_for_narrow_halves<mode::template one>(quads, state),
+                     kernels_for_short_halves<mode::template many>(quads, false));
+}
+template <int MODE> static struct dot_kernels dot_kernels_of(bool halves, uint32_t quads, bool state) {
+    typedef of_mode<float32_rows, MODE> mode;
+    if (halves) return dot_kernels_of_halves<MODE>(quads, state);
+    struct dot_kernels many = kernels_for_short<mode::template many>(quads, false);
+    if constexpr (MODE == DOTS_ALONE)
+        if (!state) return with_many(kernels_for_narrow<mode::template one_plain>(quads, false), many);
+    return with_many(kernels_for_few<mode::template one>(quads, state), many);
 }
 
 struct dot_kernels dot_kernels_alone(const struct step_view *view); /* step_dots_alone.cu */

@@ -123,24 +123,6 @@ struct learn_launch_of {
     uint32_t threads, groups; /* of a thread block */
 };
 
-/* Few forms for all widths of rows: these kernels wait for rows out of the GPU's cache. */
-template <template <int, int, int> class Family> auto learn_kernels_for(uint32_t quads, uint32_t roles) {
-    if (quads <= 8) return kernels_by_roles<Family, 8, 1>(roles);
-    if (quads <= 16) return kernels_by_roles<Family, 8, 2>(roles);
-    if (quads <= 32) return kernels_by_roles<Family, 8, 4>(roles);
-    if (quads <= 64) return kernels_by_roles<Family, 16, 4>(roles);
-    if (quads <= 128) return kernels_by_roles<Family, 32, 4>(roles);
-    if (quads <= 256) return kernels_by_roles<Family, 128, 2>(roles);
-    if (quads <= 512) return kernels_by_roles<Family, 128, 4>(roles);
-    return kernels_by_roles<Family, 128, 8>(roles);
-}
-
-template <template <int, int, int> class Family> auto learn_kernels_for_halves(uint32_t quads, uint32_t roles) {
-    if (quads <= 32) return kernels_by_state<Family, 8, 4>(roles);
-    if (quads <= 64) return kernels_by_state<Family, 16, 4>(roles);
-    return kernels_for_halves<Family>(quads, roles);
-}
-
 /* step_learn_score.cu, step_learn_gain.cu */
 struct learn_launch_of learn_score(const struct step_view *view);
 struct learn_launch_of learn_gain_many(const struct step_view *view);

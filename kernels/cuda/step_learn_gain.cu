@@ -18,11 +18,11 @@ static __device__ __forceinline__ struct gained find_gained(const struct step_vi
 }
 
 /* The group's contexts: adds to the vector's gradient, updates rows that stand once. */
-template <class F, int G, int VEC, int ROLES>
+template <class F, int G, int VEC, bool STATE>
 static __device__ __forceinline__ void gain_contexts(const struct step_view &v, const struct learn_view &l,
                                                      const struct block_share &s, const float4 (&x)[VEC],
                                                      float4 (&gradient)[VEC]) {
-    constexpr int U = contexts_at_once<F>(G, VEC, ROLES, true), R = rows_beside<G>();
+    constexpr int U = contexts_at_once<F>(G, VEC, STATE, true), R = rows_beside<G>();
     uint32_t tid = threadIdx.x % G, lane = threadIdx.x & 31;
     uint64_t terms = v.term_starts[s.block];
     for (uint32_t base = s.first; base < s.last; base += 32) {
@@ -30,17 +30,17 @@ static __device__ __forceinline__ void gain_contexts(const struct step_view &v, 
         struct gained g = find_gained(v, l, base + lane, terms + base + lane - s.start, lane < here);
         for (uint32_t i = 0; i < here; i += U * R) {
             struct stored_row<F, VEC> stored[U];
-            struct held_state<VEC, ROLES> held[U];
+            struct held_state<VEC, STATE> held[U];
             struct context_row rows[U];
             float coefficient[U], own[U];
-            read_contexts<F, G, VEC, ROLES, U>(stored, held, rows, g.found, i, here, tid, v);
+            read_contexts<F, G, VEC, STATE, U>(stored, held, rows, g.found, i, here, tid, v);
 #pragma unroll
             for (int u = 0; u < U; u++) {
                 uint32_t from = (i + u * R + own_beside<G>()) & 31;
                 coefficient[u] = __shfl_sync(ALL_LANES, g.coefficient, from);
                 own[u] = __shfl_sync(ALL_LANES, g.own, from);
             }
-            if (ROLES) group_wait<G>(); /* all have read the rows' counts */
+            if (STATE) group_wait<G>(); /* all have read the rows' counts */
 #pragma unroll
             for (int u = 0; u < U; u++) {
                 float4 w[VEC];
@@ -51,20 +51,20 @@ static __device__ __forceinline__ void gain_contexts(const struct step_view &v, 
                 clear_row<VEC>(own_gradient);
                 add_row<VEC>(own_gradient, coefficient[u], x);
                 add_row<VEC>(own_gradient, own[u], w);
-                update_single<F, G, VEC, ROLES>(rows[u], held[u], w, own_gradient, tid, v);
+                update_single<F, G, VEC, STATE>(rows[u], held[u], w, own_gradient, tid, v);
             }
         }
     }
     sum_beside<G, VEC>(gradient);
 }
 
-/* Thread blocks on a multiprocessor at least, which bounds the registers of a thread: 128, or 255 for wide records. */
-static constexpr int gain_resident(int group, int vec, int roles) {
-    return group <= 32 && vec * (1 + roles) <= 8 ? 2 : 1;
+/* Thread blocks on a multiprocessor at least, which bounds the registers of a thread: 128, or 255 for wide rows. */
+static constexpr int gain_resident(int group) {
+    return group <= 32 ? 2 : 1;
 }
 
-template <class F, int G, int VEC, int ROLES>
-static __global__ void __launch_bounds__(learn_groups<G>::threads, gain_resident(G, VEC, ROLES))
+template <class F, int G, int VEC, bool STATE>
+static __global__ void __launch_bounds__(learn_groups<G>::threads, gain_resident(G))
     gain_one(const __grid_constant__ struct step_view v, const __grid_constant__ struct learn_view l) {
     constexpr int THREADS = learn_groups<G>::threads;
     constexpr uint32_t WIDTH = learn_groups<G>::width, GROUPS = learn_groups<G>::count;
@@ -75,7 +75,7 @@ static __global__ void __launch_bounds__(learn_groups<G>::threads, gain_resident
     uint32_t tid = threadIdx.x % WIDTH;
     read_vector<F, G, VEC>(v, l, s.block, s.target, x);
     clear_row<VEC>(gradient);
-    gain_contexts<F, G, VEC, ROLES>(v, l, s, x, gradient);
+    gain_contexts<F, G, VEC, STATE>(v, l, s, x, gradient);
     if (l.lengths[SIDE_TARGET] && s.part == 0 && s.targets) add_row<VEC>(gradient, l.lengths[SIDE_TARGET][s.target], x);
     float *out = v.target_gradients + (uint64_t)s.target * v.span;
     if (v.parts == 1) {
@@ -92,13 +92,13 @@ static __global__ void __launch_bounds__(learn_groups<G>::threads, gain_resident
 }
 
 template <class F> struct gain_one_of {
-    template <int G, int VEC, int ROLES> struct family {
+    template <int G, int VEC, bool STATE> struct family {
         static struct learn_launch_of get(void) {
-            return {gain_one<F, G, VEC, ROLES>, learn_groups<G>::threads, learn_groups<G>::count};
+            return {gain_one<F, G, VEC, STATE>, learn_groups<G>::threads, learn_groups<G>::count};
         }
     };
 };
 struct learn_launch_of learn_gain_one(const struct step_view *v) {
-    if (v->halves) return learn_kernels_for_halves<gain_one_of<bfloat16_rows>::family>(v->quads, v->rule.roles);
-    return learn_kernels_for<gain_one_of<float32_rows>::family>(v->quads, v->rule.roles);
+    if (v->halves) return kernels_for_few_halves<gain_one_of<bfloat16_rows>::family>(v->quads, v->rule.slots > 0);
+    return kernels_for_few<gain_one_of<float32_rows>::family>(v->quads, v->rule.slots > 0);
 }

@@ -70,15 +70,15 @@ static __global__ void __launch_bounds__(learn_groups<G>::threads)
 }
 
 template <class F> struct score_of {
-    template <int G, int VEC, int ROLES> struct family {
+    template <int G, int VEC, bool STATE> struct family {
         static struct learn_launch_of get(void) {
             return {score_blocks<F, G, VEC>, learn_groups<G>::threads, learn_groups<G>::count};
         }
     };
 };
 struct learn_launch_of learn_score(const struct step_view *v) {
-    if (v->halves) return learn_kernels_for_halves<score_of<bfloat16_rows>::family>(v->quads, 0);
-    return learn_kernels_for<score_of<float32_rows>::family>(v->quads, 0);
+    if (v->halves) return kernels_for_few_halves<score_of<bfloat16_rows>::family>(v->quads, false);
+    return kernels_for_few<score_of<float32_rows>::family>(v->quads, false);
 }
 
 /* ---- gradients of blocks of several vectors ---- */
@@ -146,13 +146,13 @@ static __global__ void __launch_bounds__(learn_groups<G>::threads)
 }
 
 template <class F> struct gain_many_of {
-    template <int G, int VEC, int ROLES> struct family {
+    template <int G, int VEC, bool STATE> struct family {
         static struct learn_launch_of get(void) {
             return {gain_many<F, G, VEC>, learn_groups<G>::threads, learn_groups<G>::count};
         }
     };
 };
 struct learn_launch_of learn_gain_many(const struct step_view *v) {
-    if (v->halves) return kernels_for_halves<gain_many_of<bfloat16_rows>::family>(v->quads, 0);
-    return kernels_for<gain_many_of<float32_rows>::family>(v->quads, 0);
+    if (v->halves) return kernels_for_whole_halves<gain_many_of<bfloat16_rows>::family>(v->quads, false);
+    return kernels_for_whole<gain_many_of<float32_rows>::family>(v->quads, false);
 }

@@ -7,6 +7,7 @@
 #define SPTX_CUDA_STEP_RULE_CUH
 
 #include "step.cuh"
+#include "step_widths.cuh"
 
 static __device__ __noinline__ float4 late_correction(const struct corrections *c, uint32_t updates) {
     struct rule_step k = rule_prepare(&c->rule, c->lr, updates);
@@ -41,42 +42,31 @@ static __device__ __forceinline__ void mask_chunk(float4 *quads, uint32_t chunk,
 
 /* ---- a record's slots in registers ---- */
 
-/* ROLES says which slots a kernel is compiled for; a slot's role is its place among those that its rule can have (rule_slots).
- *
- *   0          no state at all: sgd
- *   1, 2, 3    slots in the first so many roles, all in registers: where a record waits in registers beside others
- *   ANY_ROLES  whatever the rule has: the first two roles in registers; the third, which few rules have, is read where it is
- *              changed, since registers for it would be taken from every rule
+/* STATE: a kernel is compiled for records that may have state, of whatever rule; otherwise for sgd without momentum, which has
+ * none. A slot's role is its place among those that its rule can have (rule_slots). The slots of the first two roles wait in
+ * registers. That of the third, which few rules have, is read where it is changed: registers for it would be taken from all.
+ * Kernels that knew how many roles a rule has were 1 to 3% faster by word2vec's loss, at three times as many.
  */
-enum { ANY_ROLES = 4, THIRD = 2 };
+enum { HELD_ROLES = 2, THIRD = 2 };
 
-static constexpr __host__ __device__ int held_roles(int roles) {
-    return roles == ANY_ROLES ? 2 : roles;
+static constexpr __host__ __device__ int held_roles(bool state) {
+    return state ? HELD_ROLES : 0;
 }
 
-/* Returns 1 where records of a rule can have slots in just so many roles. */
-static constexpr __host__ __device__ bool may_have_roles(int rule, int roles) {
-    switch (rule) {
-    case RULE_SGD: return roles == 0 || roles == 1 || roles == ANY_ROLES;
-    case RULE_ADAGRAD:
-    case RULE_ASGD: return roles == 1 || roles == ANY_ROLES;
-    case RULE_RMSPROP: return roles >= 1;
-    case RULE_ADAM:
-    case RULE_ADAMW: return roles >= 2;
-    default: return roles == 2 || roles == ANY_ROLES;
-    }
+static constexpr __host__ __device__ bool may_have_third(int rule) {
+    return rule == RULE_RMSPROP || rule == RULE_ADAM || rule == RULE_ADAMW;
 }
 
-/* Quads of a slot; none of one that the rule has not: any of several, or rmsprop's momentum beside its mean. A bound instead of a
- * branch leaves the reads of a row in one stretch of code, which the compiler may put in any order. */
-template <int ROLES> static __device__ __forceinline__ uint32_t quads_of(const struct step_view &v, int role) {
-    return ROLES < 3 || v.rule.slot_at[role] != DRAW_NONE ? v.quads : 0;
+/* Quads of a slot; none of one that the rule has not. A bound instead of a branch leaves the reads of a row in one stretch of code,
+ * which the compiler may put in any order. */
+static __device__ __forceinline__ uint32_t quads_of(const struct step_view &v, int role) {
+    return v.rule.slot_at[role] != DRAW_NONE ? v.quads : 0;
 }
 
 /* A record's state as a thread has it: its chunks of the slots, by role, as they are stored until the rule needs them; and the
  * record's count of updates, where it has one. */
-template <int VEC, int ROLES> struct held_state {
-    float4 s[ROLES ? held_roles(ROLES) : 1][VEC];
+template <int VEC, bool STATE> struct held_state {
+    float4 s[STATE ? HELD_ROLES : 1][VEC];
     uint32_t updates;
 };
 
@@ -91,32 +81,32 @@ static __device__ __forceinline__ void write_updates(const struct step_view &v, 
     if (v.rule.corrections && tid == 0) *count_of(v, state) = updates;
 }
 
-template <class F, int G, int VEC, int ROLES>
-static __device__ __forceinline__ void read_state(struct held_state<VEC, ROLES> &held, char *state, uint32_t tid,
+template <class F, int G, int VEC, bool STATE>
+static __device__ __forceinline__ void read_state(struct held_state<VEC, STATE> &held, char *state, uint32_t tid,
                                                   const struct step_view &v) {
 #pragma unroll
-    for (int role = 0; role < held_roles(ROLES); role++)
+    for (int role = 0; role < held_roles(STATE); role++)
 #pragma unroll
         for (int i = 0; i < VEC / F::QUADS; i++) {
             float4 some[F::QUADS];
 #pragma unroll
             for (float4 &quad : some) quad = make_float4(0, 0, 0, 0);
-            if (i * G + tid < quads_of<ROLES>(v, role) / F::QUADS)
+            if (i * G + tid < quads_of(v, role) / F::QUADS)
                 read_state_chunk(some, state + v.rule.slot_at[role], i * G + tid, v.rule.halves);
             put_chunk<F, VEC>(held.s[role], some, i);
         }
     held.updates = read_updates(v, state);
-    if constexpr (ROLES == ANY_ROLES)
+    if constexpr (STATE)
 #pragma unroll
         for (int i = 0; i < VEC / F::QUADS; i++)
-            if (i * G + tid < quads_of<ROLES>(v, THIRD) / F::QUADS)
+            if (i * G + tid < quads_of(v, THIRD) / F::QUADS)
                 prefetch_state_chunk<F>(state + v.rule.slot_at[THIRD], i * G + tid, v.rule.halves);
 }
 
-template <class F, int VEC, int ROLES>
-static __device__ __forceinline__ void open_state(struct held_state<VEC, ROLES> &held, const struct step_view &v) {
+template <class F, int VEC, bool STATE>
+static __device__ __forceinline__ void open_state(struct held_state<VEC, STATE> &held, const struct step_view &v) {
 #pragma unroll
-    for (int role = 0; role < held_roles(ROLES); role++)
+    for (int role = 0; role < held_roles(STATE); role++)
 #pragma unroll
         for (int i = 0; i < VEC / F::QUADS; i++) {
             float4 some[F::QUADS];
@@ -126,43 +116,37 @@ static __device__ __forceinline__ void open_state(struct held_state<VEC, ROLES> 
         }
 }
 
-template <class F, int G, int VEC, int ROLES>
-static __device__ __forceinline__ void write_state(const struct held_state<VEC, ROLES> &held, char *state, uint32_t tid,
+template <class F, int G, int VEC, bool STATE>
+static __device__ __forceinline__ void write_state(const struct held_state<VEC, STATE> &held, char *state, uint32_t tid,
                                                    const struct step_view &v, const struct rounding_keys &rounding) {
 #pragma unroll
-    for (int role = 0; role < held_roles(ROLES); role++)
+    for (int role = 0; role < held_roles(STATE); role++)
 #pragma unroll
         for (int i = 0; i < VEC / F::QUADS; i++) {
             float4 some[F::QUADS];
             take_chunk<F, VEC>(some, held.s[role], i);
-            if (i * G + tid < quads_of<ROLES>(v, role) / F::QUADS)
+            if (i * G + tid < quads_of(v, role) / F::QUADS)
                 store_state_chunk(state + v.rule.slot_at[role], i * G + tid, some, v.rule.halves, v.rule.slot_number[role],
                                   rounding);
         }
 }
 
-/* The constants without what rules of so few roles leave out, so that the compiler leaves it out, too. */
-template <int ROLES> static __device__ __forceinline__ struct rule_step constants_of(struct rule_step k, int rule) {
-    if (ROLES < 3) k.centered = 0, k.amsgrad = 0;
-    if (ROLES == 0 || (ROLES == 1 && rule != RULE_SGD)) k.momentum = 0;
-    return k;
-}
-
-/* One rule on a thread's quads of a record: w and the slots in registers, and the third that ANY_ROLES leaves in
- * memory. change(k, gradient, weight, slot 0, slot 1, slot 2) is the rule on a column. */
-template <class F, int RULE, int G, int VEC, int ROLES, typename Change>
-static __device__ __forceinline__ void change_columns(struct held_state<VEC, ROLES> &held, const struct rule_step &constants,
+/* One rule on a thread's quads of a record: w and the slots in registers, and the third, which waits in memory.
+ * change(k, gradient, weight, slot 0, slot 1, slot 2) is the rule on a column. */
+template <class F, int RULE, int G, int VEC, bool STATE, typename Change>
+static __device__ __forceinline__ void change_columns(struct held_state<VEC, STATE> &held, const struct rule_step &constants,
                                                       const float4 (&g)[VEC], float4 (&w)[VEC], char *state, uint32_t tid,
                                                       const struct step_view &v, const struct rounding_keys &rounding,
                                                       Change change) {
-    constexpr int HELD = held_roles(ROLES);
-    struct rule_step k = constants_of<ROLES>(constants, RULE);
+    constexpr int HELD = held_roles(STATE);
+    struct rule_step k = constants;
+    if (!STATE) k.momentum = 0; /* so the compiler leaves it out */
 #pragma unroll
     for (int i = 0; i < VEC / F::QUADS; i++) {
         float4 absent[F::QUADS];
 #pragma unroll
         for (float4 &quad : absent) quad = make_float4(0, 0, 0, 0);
-        bool third = ROLES == ANY_ROLES && may_have_roles(RULE, 3) && i * G + tid < quads_of<ROLES>(v, THIRD) / F::QUADS;
+        bool third = STATE && may_have_third(RULE) && i * G + tid < quads_of(v, THIRD) / F::QUADS;
         if (third) {
             read_state_chunk(absent, state + v.rule.slot_at[THIRD], i * G + tid, v.rule.halves);
             open_state_chunk(absent, v.rule.halves);
@@ -185,8 +169,8 @@ static __device__ __forceinline__ void change_columns(struct held_state<VEC, ROL
 
 #define RULE_CASE(name, enumerator)                                                                                    \
     case enumerator:                                                                                                   \
-        if constexpr (may_have_roles(enumerator, ROLES))                                                               \
-            change_columns<F, enumerator, G, VEC, ROLES>(held, k, g, w, state, tid, v, rounding,                       \
+        if constexpr (STATE || enumerator == RULE_SGD)                                                                 \
+            change_columns<F, enumerator, G, VEC, STATE>(held, k, g, w, state, tid, v, rounding,                       \
                                                       [](const struct rule_step &step, float gradient, float *weight, float *s0, \
                                                          float *s1, float *s2) {                                       \
                                                           rule_##name(&step, gradient, weight, s0, s1, s2);            \
@@ -194,34 +178,34 @@ static __device__ __forceinline__ void change_columns(struct held_state<VEC, ROL
         break;
 
 /* The rule, then the record back to where it came from. */
-template <class F, int G, int VEC, int ROLES>
-static __device__ __forceinline__ void change_record(struct held_state<VEC, ROLES> &held, const struct rule_step &k,
+template <class F, int G, int VEC, bool STATE>
+static __device__ __forceinline__ void change_record(struct held_state<VEC, STATE> &held, const struct rule_step &k,
                                                      const float4 (&g)[VEC], float4 (&w)[VEC], char *weights, char *state,
                                                      uint32_t tid, const struct step_view &v, const struct named_row &row) {
     const struct rounding_keys rounding = rounding_of(v, row);
-    open_state<F, VEC, ROLES>(held, v);
-    switch (ROLES ? v.rule.rule : (int)RULE_SGD) { RULES(RULE_CASE) }
+    open_state<F, VEC, STATE>(held, v);
+    switch (STATE ? v.rule.rule : (int)RULE_SGD) { RULES(RULE_CASE) }
 #pragma unroll
     for (int i = 0; i < VEC; i += F::QUADS) {
         mask_chunk<F>(&w[i], chunk_of<F, G>(i, tid), v);
 #pragma unroll
-        for (int role = 0; role < held_roles(ROLES); role++) mask_chunk<F>(&held.s[role][i], chunk_of<F, G>(i, tid), v);
+        for (int role = 0; role < held_roles(STATE); role++) mask_chunk<F>(&held.s[role][i], chunk_of<F, G>(i, tid), v);
     }
     write_weights<F, G, VEC>(w, weights, tid, v.quads, rounding);
-    write_state<F, G, VEC, ROLES>(held, state, tid, v, rounding);
+    write_state<F, G, VEC, STATE>(held, state, tid, v, rounding);
 }
 
 #undef RULE_CASE
 
 /* The rule on a record that waits in registers. All threads of the group have read its count. */
-template <class F, int G, int VEC, int ROLES>
-static __device__ __forceinline__ void update_held(struct held_state<VEC, ROLES> &held, const float4 (&g)[VEC],
+template <class F, int G, int VEC, bool STATE>
+static __device__ __forceinline__ void update_held(struct held_state<VEC, STATE> &held, const float4 (&g)[VEC],
                                                    float4 (&w)[VEC], char *weights, char *state, uint32_t tid,
                                                    const struct step_view &v, const struct named_row &row) {
-    if constexpr (ROLES == 0) {
-        change_record<F, G, VEC, 0>(held, v.rule.constants, g, w, weights, state, tid, v, row);
+    if constexpr (!STATE) {
+        change_record<F, G, VEC, false>(held, v.rule.constants, g, w, weights, state, tid, v, row);
     } else {
-        change_record<F, G, VEC, ROLES>(held, row_constants(v.rule, held.updates), g, w, weights, state, tid, v, row);
+        change_record<F, G, VEC, true>(held, row_constants(v.rule, held.updates), g, w, weights, state, tid, v, row);
         write_updates(v, state, held.updates + 1, tid);
     }
 }
@@ -233,15 +217,15 @@ static __device__ __forceinline__ void update_state(char *weights, char *state, 
                                                     const struct step_view &v, const struct named_row &row, Gradient gradient) {
 #pragma unroll 1
     for (uint32_t chunk = tid; chunk - tid < v.quads / F::QUADS; chunk += G * B / F::QUADS) {
-        struct held_state<B, ANY_ROLES> held;
+        struct held_state<B, true> held;
         struct stored_row<F, B> stored;
         float4 w[B], g[B];
         read_stored<F, G, B>(stored, weights, chunk, v.quads);
-        read_state<F, G, B, ANY_ROLES>(held, state, chunk, v);
+        read_state<F, G, B, true>(held, state, chunk, v);
         gradient(chunk, g);
         open_row<F, B>(w, stored);
         struct rule_step k = row_constants(v.rule, updates); /* here: the reads above do not wait for it */
-        change_record<F, G, B, ANY_ROLES>(held, k, g, w, weights, state, chunk, v, row);
+        change_record<F, G, B, true>(held, k, g, w, weights, state, chunk, v, row);
     }
     write_updates(v, state, updates + 1, tid);
 }
@@ -341,31 +325,6 @@ static __device__ __forceinline__ float end_piece(bool real, const struct item &
         }
     }
     return squares[0];
-}
-
-/* ---- which kernel, for rows of bfloat16 ---- */
-
-/* Fewer kernels than rows of float32 have: records without state, or any; one for all rows wider than a warp's. */
-template <template <int, int, int> class Family, int G, int VEC> auto kernels_by_state(uint32_t roles) {
-    return roles ? Family<G, VEC, ANY_ROLES>::get() : Family<G, VEC, 0>::get();
-}
-template <template <int, int, int> class Family> auto kernels_for_halves(uint32_t quads, uint32_t roles) {
-    return quads <= 128 ? kernels_by_state<Family, 32, 4>(roles) : kernels_by_state<Family, 128, 8>(roles);
-}
-/* Chooses as kernels_for_short() does. */
-template <template <int, int, int> class Family> auto kernels_for_short_halves(uint32_t quads, uint32_t roles) {
-    if (quads <= 16) return kernels_by_state<Family, 8, 2>(roles);
-    if (quads <= 32) return kernels_by_state<Family, 16, 2>(roles);
-    if (quads <= 64) return kernels_by_state<Family, 32, 2>(roles);
-    return kernels_for_halves<Family>(quads, roles);
-}
-/* Chooses as kernels_for_narrow() does. The state of six quads would not fit a thread's registers beside a row. */
-template <template <int, int, int> class Family> auto kernels_for_narrow_halves(uint32_t quads, uint32_t roles) {
-    if (quads <= 16) return kernels_by_state<Family, 8, 2>(roles);
-    if (quads <= 32) return kernels_by_state<Family, 8, 4>(roles);
-    if (quads <= 48 && !roles) return Family<8, 6, 0>::get();
-    if (quads <= 64) return kernels_by_state<Family, 16, 4>(roles);
-    return kernels_for_halves<Family>(quads, roles);
 }
 
 #endif

@@ -237,7 +237,7 @@ struct shared_kernels {
     uint32_t groups; /* of a thread block */
 };
 template <class F> struct kernels_of {
-    template <int G, int VEC, int ROLES> struct family {
+    template <int G, int VEC, bool STATE> struct family {
         static struct shared_kernels get(void) {
             return {gather<F, G, VEC>, finish<F, G, VEC>, CTA / G};
         }
@@ -245,8 +245,8 @@ template <class F> struct kernels_of {
 };
 
 struct shared_kernels kernels_of_rows(const struct step_view *v) {
-    if (v->halves) return learn_kernels_for_halves<kernels_of<bfloat16_rows>::family>(v->quads, 0);
-    return learn_kernels_for<kernels_of<float32_rows>::family>(v->quads, 0);
+    if (v->halves) return kernels_for_few_halves<kernels_of<bfloat16_rows>::family>(v->quads, false);
+    return kernels_for_few<kernels_of<float32_rows>::family>(v->quads, false);
 }
 
 int check(const struct step_request *request, const struct step_view *v) {

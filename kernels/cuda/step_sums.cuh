@@ -103,10 +103,10 @@ static __device__ __forceinline__ void ask_for_row(const struct coming &c, const
 
 /* The summands of a piece in their order, U rows in flight at once; `c` has the first ones. A warp's pieces take as many rounds
  * as the longest needs. The thread has chunks tid, tid + G .. of the row. */
-template <class F, int G, int VEC, bool ANY, bool LEARNED, enum sum_of OF>
+template <class F, int G, int VEC, bool LEARNED, enum sum_of OF>
 static __device__ __forceinline__ void sum_piece(float4 (&sum)[VEC], const struct step_view &v, const struct live_side &side,
                                                  const struct work &work, struct coming &c, uint32_t tid) {
-    constexpr int MOST = ANY && VEC > 1 ? 2 : G < 32 && VEC > 1 ? 2 : 4; /* most pieces have two; registers are for more pieces */
+    constexpr int MOST = VEC > 1 ? 2 : 4; /* most pieces have two; registers are for more pieces */
     constexpr int U = rows_at_once(4 * VEC, REGISTERS) < MOST ? rows_at_once(4 * VEC, REGISTERS) : MOST;
     constexpr uint32_t LANES = lanes_of<G>();
     uint32_t lane = threadIdx.x % LANES, count = c.item.count, most = most_beside<LANES>(count);
@@ -200,7 +200,7 @@ static __device__ __forceinline__ void work_off(struct coming &c, const struct s
     char *weights = live_row(side.weights, c.id, item.row, cold_first);
     float4 w[VEC], sum[VEC];
     if (c.real && item.partial == DRAW_NONE) read_row<F, G, VEC>(w, weights, tid, v.quads);
-    sum_piece<F, G, VEC, false, LEARNED, OF>(sum, v, side, work, c, tid);
+    sum_piece<F, G, VEC, LEARNED, OF>(sum, v, side, work, c, tid);
     if (LEARNED && work.own) add_own<F, G, VEC>(sum, v, side, work, item, weights);
     end_sum<F, G, VEC>(c.real, item, sum, w, weights, v, side, work, c.id);
 }
@@ -227,7 +227,7 @@ static __device__ __forceinline__ void work_off_any(struct coming &c, const stru
     char *state = live_row(side.state, c.id, item.row, cold_first);
     float own = LEARNED && work.own ? own_factor<G>(side, work, item) : 0;
     end_columns<F, G, B>(c.real, item, weights, state, c.id, v, side, work, [&](uint32_t chunk, float4(&sum)[B]) {
-        sum_piece<F, G, B, true, LEARNED, OF>(sum, v, side, work, c, chunk);
+        sum_piece<F, G, B, LEARNED, OF>(sum, v, side, work, c, chunk);
         if (!LEARNED || !work.own || !item.count) return;
         float4 row[B];
         read_row<F, G, B>(row, weights, chunk, v.quads);

@@ -26,7 +26,7 @@
  *   CORRECTIONS                                late
  *   columns of bfloat16 kernels                halves: 64, 128, 192, 256, 512 and one more
  *   THREAD_BITS of shared negatives            shared: 255 of them and more than 256; batches: 511 to 514
- *   LEARN_CTA, columns of learn_kernels_for    losses, frozen: 32, 64, 128, 256, 512, 1024, 2048 and one more
+ *   LEARN_CTA, columns of kernels_for_few      losses, frozen: 32, 64, 128, 256, 512, 1024, 2048 and one more
  *   HUGE_PAGE, TRANSFER_BYTES, TOUCH_PIECE     rows
  *   2^31 tokens, 2^32 - 2 rows                 tests/runs --long; PIN_PIECE with SPTX_PIN_ROWS=1 as well
  *   a table's first row                        first, random, estimate
