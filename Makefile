@@ -29,7 +29,9 @@ TOOLKIT   := $(if $(filter yes,$(CUDA)),$(shell $(NVCC) --list-gpu-arch; $(NVCC)
 SMS        = $(patsubst compute_%,%,$(filter $(addprefix compute_,75 80 90 100 120),$(TOOLKIT)))
 PTX        = $(lastword $(filter 90 100,$(SMS)))
 gencode    = -gencode=arch=compute_$(1)$(comma)code=$(2)
-GENCODE_all = $(foreach sm,$(SMS),$(call gencode,$(sm),sm_$(sm))) $(call gencode,$(PTX),compute_$(PTX))
+ptx_for    = $(or $(if $(filter 120,$(1)),100),$(if $(filter 80 90,$(1)),$(OLDEST)),$(1))
+GENCODE_all = $(foreach sm,$(SMS),$(call gencode,$(call ptx_for,$(sm)),sm_$(sm))) \
+              $(call gencode,$(call ptx_for,$(PTX)),compute_$(call ptx_for,$(PTX)))
 COMPRESS   = $(if $(filter --compress-mode,$(TOOLKIT)),--compress-mode=size,-Xfatbin -compress-all)
 NVFLAGS    = -O3 -std=c++17 $(COMPRESS) $(or $(GENCODE_$(CUDA_ARCH)),$(CUDA_ARCH)) -Xcompiler -Wall,-pthread,-fPIC $(EXTRA_NVFLAGS)
 CUDA_MAJOR = $(shell $(NVCC) --version | sed -n 's/.*release \([0-9]*\).*/\1/p')
@@ -142,12 +144,11 @@ $(BUILD)/kernels/cpu/rows_%.o: kernels/cpu/rows.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call quiet,CC,"$< ($*)")$(CC) $(CFLAGS) $(INCLUDES) $(LEVEL_$*) -DCPU_LEVEL=$* -MMD -MP -c -o $@ $<
 
-# The kernels of a step and of rows by id take longest to compile, and ask for nothing newer than 8.0 (kernels/cuda/older_cards.cuh):
-# the PTX of 8.0 becomes the same machine code for 9.0 as its own would, and that of 10.0 for 12.0, in four fifths of the time.
-ptx_for    = $(or $(if $(filter 90,$(1)),80),$(if $(filter 120,$(1)),100),$(1))
-GENCODE_step = $(foreach sm,$(SMS),$(call gencode,$(call ptx_for,$(sm)),sm_$(sm))) \
-               $(call gencode,$(call ptx_for,$(PTX)),compute_$(call ptx_for,$(PTX)))
-$(BUILD)/kernels/cuda/step%.o $(BUILD)/kernels/cuda/by_id%.o: GENCODE_all = $(GENCODE_step)
+# The PTX of one generation becomes machine code for those that follow. 12.0 has that of 10.0; the kernels of a step and of rows by
+# id, which take longest to compile and ask for nothing newer than 7.5, have that of 7.5 up to 9.0, in the very bytes of their own.
+# step_dots_ranks copies into shared memory as 8.0 does (kernels/cuda/older_cards.cuh).
+$(BUILD)/kernels/cuda/step%.o $(BUILD)/kernels/cuda/by_id%.o: OLDEST = 75
+$(BUILD)/kernels/cuda/step_dots_ranks.cu.o: OLDEST = 80
 
 $(BUILD)/%.cu.o: %.cu $(BUILD)/flags
 	@mkdir -p $(@D)

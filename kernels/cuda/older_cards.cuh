@@ -9,7 +9,8 @@
  *   atomic add of four bfloat16       9.0, by Toolkit 12.1   two adds of two
  *   atomic add of two bfloat16        9.0                    compare and swap until no other add came between
  *
- * Files named step*.cu and by_id*.cu do not add four values: the Makefile has 9.0 run what they are for 8.0.
+ * Files named step*.cu and by_id*.cu have none of them, but for step_dots_ranks.cu, which copies past registers: the Makefile makes
+ * one PTX of each for 7.5 to 9.0.
  */
 #ifndef SPTX_CUDA_OLDER_CARDS_CUH
 #define SPTX_CUDA_OLDER_CARDS_CUH
