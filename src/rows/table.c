@@ -207,7 +207,8 @@ static int begin_row(const struct filling *filling, uint64_t row, char *record) 
     int taken = origin ? origin->take(origin->user, table, row, record) : 0;
     if (taken || table->init.kind == INIT_ZEROS) return taken < 0 ? -1 : 0;
     const struct record_field *weights = &table->spec.layout.field[RECORD_WEIGHTS];
-    float first[COLUMNS_MOST] = {0};
+    float first[COLUMNS_MOST];
+    memset(first, 0, weights->columns * sizeof *first); /* no more than the row has: to clear all took longer than the draws */
     if (!is_idle(table, row)) table_first_weights(&table->init, table->seed, table->side, row, table->own, first);
     values_write(weights->type, record + weights->packed, first, weights->columns);
     return 0;
