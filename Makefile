@@ -28,6 +28,7 @@ GENCODE_native = -arch=native
 TOOLKIT   := $(if $(filter yes,$(CUDA)),$(shell $(NVCC) --list-gpu-arch; $(NVCC) --help | grep -o -m1 -e --compress-mode))
 SMS        = $(patsubst compute_%,%,$(filter $(addprefix compute_,75 80 90 100 120),$(TOOLKIT)))
 PTX        = $(lastword $(filter 90 100,$(SMS)))
+OLDEST     =
 gencode    = -gencode=arch=compute_$(1)$(comma)code=$(2)
 ptx_for    = $(or $(if $(filter 120,$(1)),100),$(if $(filter 80 90,$(1)),$(OLDEST)),$(1))
 GENCODE_all = $(foreach sm,$(SMS),$(call gencode,$(call ptx_for,$(sm)),sm_$(sm))) \
@@ -147,8 +148,8 @@ $(BUILD)/kernels/cpu/rows_%.o: kernels/cpu/rows.c $(BUILD)/flags
 # The PTX of one generation becomes machine code for those that follow. 12.0 has that of 10.0; the kernels of a step and of rows by
 # id, which take longest to compile and ask for nothing newer than 7.5, have that of 7.5 up to 9.0, in the very bytes of their own.
 # step_dots_ranks copies into shared memory as 8.0 does (kernels/cuda/older_cards.cuh).
-$(BUILD)/kernels/cuda/step%.o $(BUILD)/kernels/cuda/by_id%.o: OLDEST = 75
-$(BUILD)/kernels/cuda/step_dots_ranks.cu.o: OLDEST = 80
+$(BUILD)/kernels/cuda/step%.o $(BUILD)/kernels/cuda/by_id%.o: private OLDEST = $(firstword $(SMS))
+$(BUILD)/kernels/cuda/step_dots_ranks.cu.o: private OLDEST = 80
 
 $(BUILD)/%.cu.o: %.cu $(BUILD)/flags
 	@mkdir -p $(@D)

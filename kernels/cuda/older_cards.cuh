@@ -10,7 +10,7 @@
  *   atomic add of two bfloat16        9.0                    compare and swap until no other add came between
  *
  * Files named step*.cu and by_id*.cu have none of them, but for step_dots_ranks.cu, which copies past registers: the Makefile makes
- * one PTX of each for 7.5 to 9.0.
+ * one PTX of each for 7.5 to 9.0, and of that file one for 8.0 and 9.0.
  */
 #ifndef SPTX_CUDA_OLDER_CARDS_CUH
 #define SPTX_CUDA_OLDER_CARDS_CUH

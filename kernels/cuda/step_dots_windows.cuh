@@ -221,7 +221,7 @@ template <class F, int MODE> struct of_mode {
             else return dot_one<F, G, VEC, STATE, WIDE_CTA, MODE>;
         }
     };
-    /* Of several. */
+    /* Blocks of several targets. */
     template <int G, int VEC, bool> struct many {
         static struct dot_kernels get(void) {
             if constexpr (G > 32) return {NULL, NULL, 0, dot_many<F, G, VEC, MODE>, CTA};
@@ -236,12 +236,12 @@ static inline struct dot_kernels with_many(struct dot_kernels one, const struct 
     return one;
 }
 
-/* halves: rows are bfloat16; state: records have any. */
 template <int MODE> static struct dot_kernels dot_kernels_of_halves(uint32_t quads, bool state) {
     typedef of_mode<bfloat16_rows, MODE> mode;
     return with_many(kernels_for_narrow_halves<mode::template one>(quads, state),
                      kernels_for_short_halves<mode::template many>(quads, false));
 }
+/* halves: rows are bfloat16; state: records have any. */
 template <int MODE> static struct dot_kernels dot_kernels_of(bool halves, uint32_t quads, bool state) {
     typedef of_mode<float32_rows, MODE> mode;
     if (halves) return dot_kernels_of_halves<MODE>(quads, state);

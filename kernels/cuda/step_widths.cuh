@@ -18,7 +18,7 @@
  *
  * short: a row has as many threads as it can fill. narrow, few: a warp works on several rows side by side, so that a sum over a
  * row's threads takes fewer rounds, for all of them at once, and each coefficient is worked out once instead of by the whole warp.
- * Narrow and few give a row the same number of threads, and so the same bits. whole: kernels that put no two rows into one warp.
+ * Of float32, narrow and few give a row as many threads, and so the same bits. whole: kernels that put no two rows into one warp.
  */
 #ifndef SPTX_CUDA_STEP_WIDTHS_CUH
 #define SPTX_CUDA_STEP_WIDTHS_CUH
