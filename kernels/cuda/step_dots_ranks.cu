@@ -9,7 +9,7 @@ template <class F> struct of_form {
             else return dot_held<F, G, VEC, STATE, DOTS_NEAR>;
         }
     };
-    template <int G, int VEC, bool> struct near_plain : near<G, VEC, false> {};
+    template <int G, int VEC, bool> struct near_plain : near<G, VEC, false> {}; /* as one_plain in step_dots_windows.cuh */
     template <int G, int VEC, bool STATE> struct passes {
         static struct held_kernels get(void) {
             if constexpr (G * VEC > HELD_QUADS) return {};

@@ -214,6 +214,7 @@ template <class F, int MODE> struct of_mode {
             else return {dot_one<F, G, VEC, STATE && MODE != DOTS_POST, CTA, MODE>, NULL, G < 32 ? 32 : G, NULL, 0};
         }
     };
+    /* The widths that only records without state have are not compiled for others. */
     template <int G, int VEC, bool> struct one_plain : one<G, VEC, false> {};
     template <int G, int VEC, bool STATE> struct wide {
         static dot_kernel *get(void) {

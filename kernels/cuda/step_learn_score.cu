@@ -70,7 +70,7 @@ static __global__ void __launch_bounds__(learn_groups<G>::threads)
 }
 
 template <class F> struct score_of {
-    template <int G, int VEC, bool STATE> struct family {
+    template <int G, int VEC, bool> struct family {
         static struct learn_launch_of get(void) {
             return {score_blocks<F, G, VEC>, learn_groups<G>::threads, learn_groups<G>::count};
         }
@@ -146,7 +146,7 @@ static __global__ void __launch_bounds__(learn_groups<G>::threads)
 }
 
 template <class F> struct gain_many_of {
-    template <int G, int VEC, bool STATE> struct family {
+    template <int G, int VEC, bool> struct family {
         static struct learn_launch_of get(void) {
             return {gain_many<F, G, VEC>, learn_groups<G>::threads, learn_groups<G>::count};
         }

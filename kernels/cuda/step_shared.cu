@@ -237,7 +237,7 @@ struct shared_kernels {
     uint32_t groups; /* of a thread block */
 };
 template <class F> struct kernels_of {
-    template <int G, int VEC, bool STATE> struct family {
+    template <int G, int VEC, bool> struct family {
         static struct shared_kernels get(void) {
             return {gather<F, G, VEC>, finish<F, G, VEC>, CTA / G};
         }

@@ -31,13 +31,17 @@ template <template <int, int, bool> class Family, int G, int VEC> auto kernels_b
 
 /* ---- rows of float32 ---- */
 
+/* Chooses kernels for rows of more than 512 columns, which four warps share. */
+template <template <int, int, bool> class Family> auto kernels_for_four_warps(uint32_t quads, bool state) {
+    if (quads <= 256) return kernels_by_state<Family, 128, 2>(state);
+    if (quads <= 512) return kernels_by_state<Family, 128, 4>(state);
+    return kernels_by_state<Family, 128, 8>(state);
+}
 /* Chooses kernels for rows of more than 256 columns. */
 template <template <int, int, bool> class Family> auto kernels_for_wide(uint32_t quads, bool state) {
     if (quads <= 96) return kernels_by_state<Family, 32, 3>(state);
     if (quads <= 128) return kernels_by_state<Family, 32, 4>(state);
-    if (quads <= 256) return kernels_by_state<Family, 128, 2>(state);
-    if (quads <= 512) return kernels_by_state<Family, 128, 4>(state);
-    return kernels_by_state<Family, 128, 8>(state);
+    return kernels_for_four_warps<Family>(quads, state);
 }
 template <template <int, int, bool> class Family> auto kernels_for_short(uint32_t quads, bool state) {
     if (quads <= 8) return kernels_by_state<Family, 8, 1>(state);
@@ -61,11 +65,8 @@ template <template <int, int, bool> class Family> auto kernels_for_few(uint32_t 
     if (quads <= 32) return kernels_by_state<Family, 8, 4>(state);
     if (quads <= 64) return kernels_by_state<Family, 16, 4>(state);
     if (quads <= 128) return kernels_by_state<Family, 32, 4>(state);
-    if (quads <= 256) return kernels_by_state<Family, 128, 2>(state);
-    if (quads <= 512) return kernels_by_state<Family, 128, 4>(state);
-    return kernels_by_state<Family, 128, 8>(state);
+    return kernels_for_four_warps<Family>(quads, state);
 }
-
 template <template <int, int, bool> class Family> auto kernels_for_whole(uint32_t quads, bool state) {
     if (quads <= 32) return kernels_by_state<Family, 32, 1>(state);
     if (quads <= 64) return kernels_by_state<Family, 32, 2>(state);
