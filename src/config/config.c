@@ -68,6 +68,8 @@ static const char *refuse_form(enum config_form form, const char *text) {
     if (form == FORM_RATING && config_read_rating(text, &rating)) return "a number or none";
     if (form == FORM_TIMES && config_read_times(text, &times))
         return "a time (10m), a number of steps (5000 steps), epoch, end or auto";
+    if (form == FORM_COLUMNS && strcmp(text, "auto") && look_columns_valid(text))
+        return "auto, or two or three names or numbers of columns with commas between, such as user,item or 1,3";
     if (form == FORM_SUBWORDS && subwords_read_lengths(text, &subwords))
         return "none, or two lengths such as 3-6: the fewest and the most characters of an n-gram, from 1 to 255, the fewest first";
     if (form == FORM_BUCKETS && subwords_read_buckets(text, &subwords))

@@ -2,6 +2,7 @@
 #include "config_keys.h"
 
 #include <math.h>
+#include <string.h>
 
 struct subword_form config_subwords(const struct config *config) {
     struct subword_form form = {.max = 0};
@@ -18,7 +19,11 @@ struct corpus_options config_corpus(const struct config *config) {
                                    .vocab = config->corpus_vocab,
                                    .format = config->corpus_format,
                                    .order = config->corpus_order,
-                                   .header = config->corpus_header,
+                                   .look = {.header = config->corpus_header,
+                                            .names = config->corpus_names,
+                                            .separator = config->corpus_separator,
+                                            .columns = strcmp(config->corpus_columns, "auto") ? config->corpus_columns : NULL,
+                                            .no_values = config->graph_weights == WEIGHTS_NO},
                                    .max_sentence = config->corpus_max_sentence,
                                    .max_word = config->corpus_max_word,
                                    .min_count = config->corpus_min_count,

@@ -172,9 +172,14 @@ static int check_format(const struct config *c) {
     if (strcmp(c->corpus_min_rating, "none") && !format->ratings)
         return fail("corpus.min_rating = %s needs corpus.format = %s, whose lines have ratings, and it is %s",
                     c->corpus_min_rating, formats_with(RATINGS, others), format->name);
-    if (c->corpus_header == HEADER_YES && !format->columns)
-        return fail("corpus.header = yes needs corpus.format = %s, whose lines have columns, and it is %s",
+    if (strcmp(c->corpus_columns, "auto") && !format->columns)
+        return fail("corpus.columns = %s needs corpus.format = %s, whose lines have columns, and it is %s", c->corpus_columns,
                     formats_with(COLUMNS, others), format->name);
+    if (c->corpus_names != NAMES_AUTO && format->rows != LOOK_LISTS)
+        return fail("corpus.names = %s needs corpus.format = lists, and it is %s", c->corpus_names == NAMES_YES ? "yes" : "no", format->name);
+    if (format->rows == LOOK_TEXT && (c->corpus_header == HEADER_YES || c->corpus_separator != SEPARATOR_AUTO))
+        return fail("corpus.%s is for rows of fields (lists, adjacency, pairs, graph), and corpus.format is %s",
+                    c->corpus_header == HEADER_YES ? "header = yes" : "separator", format->name);
     if ((c->graph_directed || c->graph_weights != WEIGHTS_AUTO) && !format->edges)
         return fail("graph.%s = %s needs corpus.format = %s, whose lines are edges, and it is %s",
                     c->graph_directed ? "directed" : "weights",

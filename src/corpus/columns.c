@@ -1,3 +1,4 @@
+#define _GNU_SOURCE
 #include "columns.h"
 
 #include "base/report.h"
@@ -6,10 +7,15 @@
 #include <inttypes.h>
 #include <string.h>
 
-int column_meaning(enum column_set set, const char *name, uint64_t length) {
+const struct columns_words columns_words[COLUMN_SETS] = {
+    [COLUMNS_OF_PAIRS] = {"list", "item", "rating"},   [COLUMNS_OF_EDGES] = {"source", "target", "weight"},
+    [COLUMNS_OF_LABELS] = {"name", "label", "value"},  [COLUMNS_OF_TITLES] = {"id", "title", "value"},
+    [COLUMNS_OF_WORDS] = {"word", "second word", "score"}};
+
+unsigned column_rank(enum column_set set, enum column_meaning meaning, const char *name, uint64_t length) {
     static const struct {
         int set, meaning;
-        const char *const names[40];
+        const char *const names[64];
     } known[] = {
 #define COLUMN(set, meaning, ...) {set, meaning, {__VA_ARGS__}},
 #include "columns.def"
@@ -19,177 +25,241 @@ int column_meaning(enum column_set set, const char *name, uint64_t length) {
     for (uint64_t i = 0; i < length; i++) {
         char c = name[i] >= 'A' && name[i] <= 'Z' ? (char)(name[i] + 'a' - 'A') : name[i];
         int counts = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || (unsigned char)c >= 128;
-        if (counts && n == sizeof plain - 1) return -1;
+        if (counts && n == sizeof plain - 1) return 0;
         if (counts) plain[n++] = c;
     }
     plain[n] = 0;
     for (size_t k = 0; k < sizeof known / sizeof *known; k++)
-        for (const char *const *at = known[k].names; *at && known[k].set == (int)set; at++)
-            if (!strcmp(*at, plain)) return known[k].meaning;
-    return -1;
+        for (unsigned i = 0; known[k].set == (int)set && known[k].meaning == (int)meaning && known[k].names[i]; i++)
+            if (!strcmp(known[k].names[i], plain)) return 64 - i;
+    return 0;
 }
+
+int column_meaning(enum column_set set, const char *name, uint64_t length) {
+    unsigned best = 0;
+    int found = -1;
+    for (int meaning = COLUMN_A; meaning < COLUMN_MEANINGS; meaning++) {
+        unsigned rank = column_rank(set, (enum column_meaning)meaning, name, length);
+        if (rank > best) best = rank, found = meaning;
+    }
+    return found;
+}
+
+/* ---- field by field ---- */
 
 /* Returns where the next separator begins, or `end`. */
 static char *find_separator(char *at, char *end, const char *separator) {
     uint64_t length = strlen(separator);
-    while (*separator == ' ' && at < end && !text_is_blank(*at)) at++;
-    while (*separator != ' ' && at < end) {
-        char *found = memchr(at, *separator, (size_t)(end - at));
-        if (!found) return end;
-        if ((uint64_t)(end - found) >= length && !memcmp(found, separator, length)) return found;
-        at = found + 1;
+    if (*separator == ' ') {
+        while (at < end && !token_is_white(*at)) at++;
+        return at;
     }
+    if (length == 1) {
+        char *found = memchr(at, *separator, (size_t)(end - at));
+        return found ? found : end;
+    }
+    char *found = memmem(at, (size_t)(end - at), separator, length);
+    return found ? found : end;
+}
+
+static char *pass_blanks(char *at, char *end, const char *separator) {
+    while (at < end && token_is_white(*at) && (*separator == ' ' || *at != *separator)) at++;
     return at;
 }
 
-/* Takes what stands between double quotes, the first of which is at `at`. Returns the place behind the last one. */
-static char *take_quoted(struct table_line *columns, char *at, char *end, int keep, char **word, uint64_t *length) {
-    char *out = *word = ++at;
-    for (; at < end; at++) {
-        if (*at == '"' && (at + 1 == end || at[1] != '"')) break;
-        at += *at == '"' && at + 1 < end;
-        if (keep)
-            out = at + 1;
-        else
-            *out++ = *at;
+/* Finds the quote that closes the one at `at`, or returns `end`. Two quotes in a row stand for one. */
+static char *find_closing(char *at, char *end) {
+    for (at++; at < end; at++) {
+        if (*at != '"') continue;
+        if (at + 1 == end || at[1] != '"') return at;
+        at++;
     }
-    while (*word < out && text_is_blank(**word)) ++*word;
-    while (out > *word && text_is_blank(out[-1])) out--;
-    *length = (uint64_t)(out - *word);
-    columns->quoted |= at < end;
-    columns->open |= at == end;
-    return at < end ? at + 1 : end;
+    return end;
 }
 
-static void put(struct table_line *columns, const char *word, uint64_t length) {
-    columns->hole |= !length;
-    if (columns->count < COLUMNS_READ) {
-        columns->word[columns->count] = word;
-        columns->length[columns->count] = length;
+static void trim(struct column_field *field, char *from, char *to) {
+    while (from < to && text_is_blank(*from)) from++;
+    while (to > from && text_is_blank(to[-1])) to--;
+    field->word = from;
+    field->length = (uint64_t)(to - from);
+}
+
+/* Makes one quote of two, in place. Returns the new end. */
+static char *join_quotes(char *from, char *to) {
+    char *out = memmem(from, (size_t)(to - from), "\"\"", 2);
+    if (!out) return to;
+    for (char *at = out; at < to; at++) {
+        *out++ = *at;
+        at += *at == '"' && at + 1 < to;
     }
-    columns->count++;
+    return out;
 }
 
-void columns_part(struct table_line *columns, char *at, char *end, const char *separator, int keep) {
-    int blanks = *separator == ' ', more = 1;
-    columns->count = 0;
-    columns->hole = columns->open = columns->quoted = 0;
-    while (more) {
-        while (at < end && text_is_blank(*at) && *at != *separator) at++;
-        while (blanks && at < end && text_is_blank(*at)) at++;
-        if (blanks && at == end) return;
-        int quoted = at < end && *at == '"';
-        char *word = at, *stop;
-        uint64_t length = 0;
-        if (quoted) at = take_quoted(columns, at, end, keep, &word, &length);
-        stop = find_separator(at, end, separator);
-        while (stop > at && text_is_blank(stop[-1])) stop--;
-        if (quoted)
-            columns->open |= stop > at;
-        else
-            length = (uint64_t)(stop - word);
-        put(columns, word, length);
-        at = find_separator(stop, end, separator);
-        more = at < end;
-        at += more ? strlen(separator) : 0;
+/* Takes a field whose first byte is a quote. Returns where the field ends, or NULL where the quote is a byte of the word. */
+static char *take_quoted(char *at, char *end, const struct columns_form *form, int keep, struct column_field *field) {
+    char *closing = find_closing(at, end);
+    char *stop = closing < end ? find_separator(closing + 1, end, form->separator) : end;
+    char *rest = closing < end ? pass_blanks(closing + 1, stop, form->separator) : end;
+    field->open = closing == end || rest < stop;
+    if (field->open && form->quotes == QUOTES_LENIENT) return field->open = 0, NULL;
+    field->quoted = closing < end;
+    trim(field, at + 1, keep ? closing : join_quotes(at + 1, closing));
+    return stop;
+}
+
+void column_walk_start(struct column_walk *walk, char *at, char *end, const struct columns_form *form) {
+    char *first = at;
+    while (first < end && token_is_white(*first)) first++;
+    *walk = (struct column_walk){*form->separator == ' ' ? first : at, end, first < end};
+}
+
+int column_walk_next(struct column_walk *walk, const struct columns_form *form, int keep, struct column_field *field) {
+    if (!walk->more) return 0;
+    char *end = walk->end, *at = pass_blanks(walk->at, end, form->separator), *stop = NULL;
+    *field = (struct column_field){.word = at};
+    if (at < end && *at == '"' && form->quotes != QUOTES_BYTES) stop = take_quoted(at, end, form, keep, field);
+    if (!stop) {
+        stop = form->braces && at < end && *at == '{' ? end : find_separator(at, end, form->separator);
+        trim(field, at, stop);
+    }
+    walk->more = stop < end;
+    walk->at = stop + (walk->more ? strlen(form->separator) : 0);
+    if (*form->separator == ' ') {
+        walk->at = pass_blanks(walk->at < end ? walk->at : end, end, form->separator);
+        walk->more = walk->at < end;
+    }
+    return 1;
+}
+
+/* ---- line by line ---- */
+
+void columns_part(struct table_line *line, char *at, char *end, const struct columns_form *form, int keep) {
+    struct column_walk walk;
+    struct column_field field;
+    line->count = 0;
+    line->open = line->quoted = 0;
+    column_walk_start(&walk, at, end, form);
+    for (; column_walk_next(&walk, form, keep, &field); line->count++) {
+        line->open |= field.open;
+        line->quoted |= field.quoted;
+        if (line->count >= COLUMNS_READ) continue;
+        line->word[line->count] = field.word;
+        line->length[line->count] = field.length;
     }
 }
 
-const char *columns_separator(const char *at, const char *end) {
-    static const char *const separators[] = {"::", "\t", ";", "|", ","};
-    uint64_t counts[5] = {0};
-    int quoted = 0, best = 0;
-    for (; at < end; at++) {
-        quoted ^= *at == '"';
-        for (int s = 0; s < 5 && !quoted; s++)
-            counts[s] += *at == *separators[s] && (s || (at + 1 < end && at[1] == ':'));
-    }
-    for (int s = 1; s < 5; s++)
-        if (counts[s] > counts[best]) best = s;
-    return counts[best] ? separators[best] : " ";
-}
-
-/* ---- lines ---- */
-
-/* The kinds of bytes in a line of the free form. */
-enum { IN_WORD, BETWEEN, COMMA, LINE_END };
-static const unsigned char byte_kinds[256] = {
-    [' '] = BETWEEN, ['\t'] = BETWEEN, ['\r'] = BETWEEN, ['\v'] = BETWEEN, ['\f'] = BETWEEN, [','] = COMMA, ['\n'] = LINE_END};
-
-static inline int byte_kind(char byte) {
-    return byte_kinds[(unsigned char)byte];
-}
-
-/* Reads the fields of one line of the free form. */
-static void read_free(struct corpus_cursor *cursor, struct table_line *fields) {
-    const char *at = cursor->at, *end = cursor->end;
-    uint64_t commas = 0; /* since the last field */
-    fields->count = 0;
-    fields->hole = fields->open = fields->quoted = 0;
-    for (;;) {
-        for (; at < end && (byte_kind(*at) == BETWEEN || byte_kind(*at) == COMMA); at++) commas += *at == ',';
-        if (at == end || *at == '\n') break;
-        if (commas > (fields->count > 0)) fields->hole = 1;
-        const char *word = at;
-        while (at < end && byte_kind(*at) == IN_WORD) at++;
-        if (fields->count < COLUMNS_READ) {
-            fields->word[fields->count] = word;
-            fields->length[fields->count] = (uint64_t)(at - word);
-        }
-        fields->count++;
-        commas = 0;
-    }
-    if (commas) fields->hole = 1;
-    cursor->line += at < end;
-    cursor->at = at + (at < end);
-}
-
-/* Reads the columns of one line. The block's bytes are its reader's to change (columns_part). */
-static void read_line(struct corpus_cursor *cursor, const struct columns_form *form, struct table_line *columns) {
+int columns_next(struct corpus_cursor *cursor, const struct columns_form *form, struct table_line *line) {
+    if (cursor->at == cursor->end) return 0;
     char *at = (char *)cursor->at, *end = (char *)cursor->end;
     char *newline = memchr(at, '\n', (size_t)(end - at)), *stop = newline ? newline : end;
     cursor->at = newline ? newline + 1 : end;
     cursor->line += newline != NULL;
-    while (at < stop && token_is_white(*at)) at++;
-    columns->count = 0;
-    columns->hole = columns->open = columns->quoted = 0;
-    if (at < stop) columns_part(columns, at, stop, form->separator, 0);
-}
-
-int columns_next(struct corpus_cursor *cursor, const struct columns_form *form, struct table_line *columns) {
-    if (cursor->at == cursor->end) return 0;
-    if (*form->separator)
-        read_line(cursor, form, columns);
-    else
-        read_free(cursor, columns);
+    columns_part(line, at, stop, form, 0);
     return 1;
 }
 
-int columns_check_word(const struct table_line *columns, unsigned column, const char *path, uint64_t line) {
-    const char *word = columns->word[column];
-    if (!token_has_break(word, columns->length[column])) return 0;
-    return fail("'%s' line %" PRIu64 ": column %u, '%.*s', has a tab or a line's end in it", path, line, column + 1,
-                text_shown(columns->length[column]), word);
+static int refuse_count(const struct table_line *line, const struct columns_form *form, const struct columns_words *words,
+                        const char *path, uint64_t number) {
+    uint64_t count = line->count;
+    if (form->most && count > form->most)
+        return fail("'%s' line %" PRIu64 ": %" PRIu64 " fields with %s between; the first lines have %" PRIu64
+                    " (corpus.separator and corpus.columns say otherwise)",
+                    path, number, count, columns_separator_name(form->separator), form->most);
+    if (form->named)
+        return fail("'%s' line %" PRIu64 ": %" PRIu64 " column%s; %s and %s are columns %d and %d", path, number, count,
+                    count == 1 ? "" : "s", words->a, words->b, form->column[COLUMN_A] + 1, form->column[COLUMN_B] + 1);
+    return fail("'%s' line %" PRIu64 ": %" PRIu64 " field%s with %s between; wanted %s, %s[, %s]", path, number, count,
+                count == 1 ? "" : "s", columns_separator_name(form->separator), words->a, words->b, words->value);
 }
 
-int columns_check(const struct table_line *columns, const struct columns_form *form, const struct columns_words *words,
-                  const char *path, uint64_t line) {
-    int list = form->column[COLUMN_LIST], item = form->column[COLUMN_ITEM];
-    uint64_t least = (uint64_t)(list > item ? list : item) + 1, count = columns->count;
-    if (columns->open)
-        return fail("'%s' line %" PRIu64 ": a double quote is not closed in its line, or something stands behind it",
-                    path, line);
-    if (form->named && count >= least && columns->length[list] && columns->length[item]) return 0;
-    if (form->named && count >= least)
-        return fail("'%s' line %" PRIu64 ": its %s is empty", path, line,
-                    columns->length[list] ? words->item : words->list);
-    if (form->named)
-        return fail("'%s' line %" PRIu64 ": %" PRIu64 " column%s; the header has %s and %s in columns %d and %d", path,
-                    line, count, count == 1 ? "" : "s", words->list, words->item, list + 1, item + 1);
-    if (columns->hole)
-        return fail("'%s' line %" PRIu64 ": a field is empty; wanted %s, %s[, %s]", path, line, words->list,
-                    words->item, words->rating);
-    if (count >= least && count <= COLUMNS_FREE_MOST) return 0;
-    return fail("'%s' line %" PRIu64 ": %" PRIu64 " field%s; wanted 2 to 4: %s, %s[, %s[, anything]]", path, line,
-                count, count == 1 ? "" : "s", words->list, words->item, words->rating);
+int columns_check(const struct table_line *line, const struct columns_form *form, enum column_set set, const char *path,
+                  uint64_t number) {
+    const struct columns_words *words = &columns_words[set];
+    if (line->open)
+        return fail("'%s' line %" PRIu64 ": a double quote is not closed in its line, or something follows it", path,
+                    number);
+    unsigned a = form->column[COLUMN_A], b = form->column[COLUMN_B], last = a > b ? a : b;
+    if (line->count <= last || (form->most && line->count > form->most))
+        return refuse_count(line, form, words, path, number);
+    for (int meaning = COLUMN_A; meaning <= COLUMN_B; meaning++) {
+        unsigned column = form->column[meaning];
+        const char *word = line->word[column];
+        if (!line->length[column])
+            return fail("'%s' line %" PRIu64 ": its %s is empty (column %u)", path, number,
+                        meaning == COLUMN_A ? words->a : words->b, column + 1);
+        if (*form->separator != ' ' && token_has_break(word, line->length[column]))
+            return fail("'%s' line %" PRIu64 ": column %u, '%.*s', has a tab or a line's end in it", path, number,
+                        column + 1, text_shown(line->length[column]), word);
+    }
+    return 0;
+}
+
+unsigned columns_value(const struct table_line *line, const struct columns_form *form) {
+    unsigned column = form->column[COLUMN_VALUE];
+    return column < line->count && column < COLUMNS_READ && line->length[column] ? column : NO_COLUMN;
+}
+
+/* ---- numbers ---- */
+
+enum { EXACT_DIGITS = 15 }; /* decimal digits of a number that a double holds, as it holds the powers of ten up to there */
+
+/* Reads digits with at most one `point` among them. Both numbers are exact, so that their quotient is the nearest double, as
+ * text_real() finds it. Returns 0, or -1 where the word is something else. */
+static int read_plain(const char *word, uint64_t length, char point, double *value) {
+    static const double powers[] = {1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
+    uint64_t digits = 0, number = 0, place = length;
+    if (length > EXACT_DIGITS + 1) return -1;
+    for (uint64_t i = 0; i < length; i++) {
+        unsigned digit = (unsigned)(unsigned char)word[i] - '0';
+        if (word[i] == point && place == length) {
+            place = i;
+            continue;
+        }
+        if (digit > 9) return -1;
+        number = number * 10 + digit;
+        digits++;
+    }
+    if (!digits || digits > EXACT_DIGITS) return -1;
+    *value = (double)number / powers[place < length ? length - place - 1 : 0];
+    return 0;
+}
+
+/* Finds the number behind 'weight': among networkx' attributes. Returns 0 where there is none. */
+static int find_weight(const char **word, uint64_t *length) {
+    static const char *const names[] = {"'weight':", "\"weight\":"};
+    const char *end = *word + *length;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *at = memmem(*word, *length, names[i], strlen(names[i]));
+        if (!at) continue;
+        at += strlen(names[i]);
+        while (at < end && text_is_blank(*at)) at++;
+        *word = at;
+        while (at < end && *at != ',' && *at != '}' && !text_is_blank(*at)) at++;
+        *length = (uint64_t)(at - *word);
+        return 1;
+    }
+    return 0;
+}
+
+int columns_number(const struct columns_form *form, const char *word, uint64_t length, double *value) {
+    char text[64];
+    if (form->braces && length && *word == '{' && !find_weight(&word, &length)) return -1;
+    if (!read_plain(word, length, form->decimal_comma ? ',' : '.', value)) return 0;
+    if (length >= sizeof text || memchr(word, 0, length)) return -1;
+    memcpy(text, word, length);
+    text[length] = 0;
+    char *comma = form->decimal_comma ? strchr(text, ',') : NULL;
+    if (comma) *comma = '.';
+    return text_real(text, value);
+}
+
+const char *columns_separator_name(const char *separator) {
+    switch (*separator) {
+        case '\t': return "tabs";
+        case ':': return "'::'";
+        case ';': return "semicolons";
+        case '|': return "'|'";
+        case ',': return "commas";
+        default: return "blanks";
+    }
 }

@@ -40,7 +40,7 @@ struct corpus {
     uint64_t size;
     uint64_t block_bytes, max_word;
     const struct corpus_format_properties *format;
-    enum corpus_header header;
+    struct look_keys keys;
     int stream; /* 1: the only file is an id stream */
     int spool;  /* standard input, which comes once (base/spool.h); -1: it is no file of the corpus */
     struct gathered *gathered; /* the caller's; NULL: the corpus is files */
@@ -49,8 +49,10 @@ struct corpus {
     struct reader reader; /* the one file that is open */
     uint64_t next;        /* the file to open when this one ends */
     uint64_t skip;        /* bytes still to come at the file's front that are no data */
-    int said_header;      /* 1: a note told of the first header that was left out */
-    int said_pairs;       /* 1: a note told of the first file that looks like pairs but is read as something else */
+    char said[240];       /* the note of how the rows of the file before are read */
+    int said_rows;        /* 1: a warning told of the first text whose lines look like rows */
+    int said_encoding;    /* 1: a note told of the first file that is not UTF-8 */
+    uint64_t numbered;    /* lines of lists without names that were read */
     char *carry;          /* bytes that are read already and belong to the next block */
     uint64_t carried, carry_capacity;
     uint64_t number, offset, line; /* of the next block */
@@ -237,22 +239,39 @@ void corpus_set_block(struct corpus *corpus, uint64_t bytes) {
     corpus->block_bytes = bytes ? bytes : 1;
 }
 
-static enum corpus_header header_of(const struct corpus_options *options) {
-    return corpus_formats[options->format].columns ? options->header : HEADER_NO;
+/* The keys as they matter for this format. */
+static struct look_keys keys_of(const struct corpus_options *options) {
+    const struct corpus_format_properties *format = &corpus_formats[options->format];
+    struct look_keys keys = options->look;
+    if (!format->columns) keys.columns = NULL;
+    return keys;
 }
 
-static enum column_set set_of(const struct corpus_format_properties *format) {
-    return format->edges ? COLUMNS_OF_EDGES : COLUMNS_OF_PAIRS;
+static int keys_are_alike(const struct look_keys *a, const struct look_keys *b) {
+    const char *one = a->columns ? a->columns : "", *other = b->columns ? b->columns : "";
+    return a->header == b->header && a->names == b->names && a->separator == b->separator && a->no_values == b->no_values &&
+           !strcmp(one, other);
 }
 
 void corpus_read_as(struct corpus *corpus, const struct corpus_options *options) {
     const struct corpus_format_properties *format = &corpus_formats[options->format];
-    enum corpus_header header = header_of(options);
-    int alike = header == corpus->header && format->edges == corpus->format->edges;
+    struct look_keys keys = keys_of(options);
+    int alike = keys_are_alike(&keys, &corpus->keys) && format == corpus->format;
     for (uint64_t i = 0; !alike && i < corpus->count; i++) corpus->files[i].looked_at = 0;
     corpus->format = format;
     corpus->max_word = options->max_word ? options->max_word : CORPUS_WORD;
-    corpus->header = header;
+    corpus->keys = keys;
+}
+
+static const struct columns_form *form_of(const struct corpus_file *file) {
+    return &file->front.look.form;
+}
+
+/* 1 where blocks end at line ends: lines are read as a whole, or blanks may be in a word, or lines get a number. */
+static int needs_whole_lines(const struct corpus *corpus, const struct corpus_file *file) {
+    if (corpus->format->whole_lines) return 1;
+    const struct columns_form *form = form_of(file);
+    return corpus->format->rows != LOOK_TEXT && (*form->separator != ' ' || form->quotes != QUOTES_BYTES || form->unnamed);
 }
 
 /* ---- blocks ---- */
@@ -307,7 +326,7 @@ enum { LINE_WORDS = 4 };
 
 static int check_words(const struct corpus *corpus, const struct corpus_block *block) {
     char most[TEXT_BYTES];
-    const char *separators = corpus->format->separators ? corpus->format->separators : "";
+    const char *separators = corpus->format->rows == LOOK_TEXT ? "" : form_of(&corpus->files[corpus->next - 1])->separator;
     uint64_t at = find_long_word(block->bytes, block->length, corpus->max_word, separators);
     if (at == block->length) return 0;
     return fail("'%s' line %" PRIu64
@@ -320,7 +339,7 @@ static int check_words(const struct corpus *corpus, const struct corpus_block *b
 /* Runs before a block without a place to cut is made longer: a word, or a line of pairs, may be too long. */
 static int check_growth(const struct corpus *corpus, const struct corpus_block *block) {
     if (check_words(corpus, block)) return -1;
-    if (!corpus->format->whole_lines || block->length / LINE_WORDS <= corpus->max_word + CORPUS_BLOCK) return 0;
+    if (!corpus->format->columns || block->length / LINE_WORDS <= corpus->max_word + CORPUS_BLOCK) return 0;
     return fail("'%s' line %" PRIu64 " has more than %" PRIu64 " bytes; wanted %s",
                 corpus->files[corpus->next - 1].name, corpus->line, block->length, corpus->format->wanted);
 }
@@ -332,7 +351,8 @@ static void end_lines_with_lf(char *bytes, uint64_t length) {
 
 /* Reads until the block is full or the file ends (*ended). Bytes behind the cut are kept for the next block. */
 static int fill(struct corpus *corpus, struct corpus_block *block, int *ended) {
-    int cr_ends = corpus->files[corpus->next - 1].front.cr_ends;
+    const struct corpus_file *file = &corpus->files[corpus->next - 1];
+    int cr_ends = file->front.cr_ends, whole_lines = needs_whole_lines(corpus, file);
     uint64_t want = (corpus->carried > corpus->block_bytes ? corpus->carried : corpus->block_bytes) + 1, looked = 0,
              cut = 0;
     *ended = 0;
@@ -351,7 +371,7 @@ static int fill(struct corpus *corpus, struct corpus_block *block, int *ended) {
             if (cr_ends) end_lines_with_lf(block->bytes + block->length, (uint64_t)n);
             block->length += (uint64_t)n;
         }
-        cut = find_cut(block, looked, corpus->format->whole_lines);
+        cut = find_cut(block, looked, whole_lines);
         looked = block->length - 1;
         want = block->length * 2;
         if (!cut && check_growth(corpus, block)) return -1;
@@ -364,16 +384,30 @@ static int fill(struct corpus *corpus, struct corpus_block *block, int *ended) {
     return check_words(corpus, block);
 }
 
+/* Says how a file's rows are read, where that is not as the file before. */
+static void say_rows(struct corpus *corpus, const struct corpus_file *file) {
+    const char *said = file->front.look.said;
+    if (!*said || !strcmp(said, corpus->said)) return;
+    note("%s%s%s%s", said, corpus->count > 1 ? " ('" : "", corpus->count > 1 ? file->name : "", corpus->count > 1 ? "')" : "");
+    snprintf(corpus->said, sizeof corpus->said, "%s", said);
+}
+
+static struct first_look wanted_of(const struct corpus_file *file, const struct corpus_format_properties *format,
+                                   const struct look_keys *keys) {
+    return (struct first_look){.path = file->path, .name = file->name, .rows = format->rows, .keys = keys};
+}
+
 static int look_at_front(struct corpus *corpus, struct corpus_file *file) {
     if (file->looked_at) return 0;
-    if (first_bytes_look(&file->front, file->path, file->name, corpus->header, set_of(corpus->format))) return -1;
+    struct first_look wanted = wanted_of(file, corpus->format, &corpus->keys);
+    if (first_bytes_look(&file->front, &wanted)) return -1;
     file->looked_at = 1;
-    if (file->front.ratings && !corpus->format->columns && !corpus->said_pairs++)
-        warn("the lines of '%s' look like ratings (list, item, rating): corpus.format = pairs reads them as such",
-             file->name);
-    if (*file->front.header && corpus->header == HEADER_AUTO && !corpus->said_header++)
-        note("header     '%s' begins with one, which is left out: %s (corpus.header = no reads it)", file->name,
-             file->front.header);
+    if (file->front.rows && !corpus->said_rows++) warn("the lines of '%s' %s", file->name, file->front.rows);
+    if (file->front.bad_line && !corpus->said_encoding++)
+        note("encoding   line %" PRIu64 " of '%s' is not UTF-8; words are kept byte for byte (iconv -f LATIN1 -t UTF-8 "
+             "changes Latin-1)",
+             file->front.bad_line, file->name);
+    say_rows(corpus, file);
     return 0;
 }
 
@@ -386,6 +420,31 @@ static int open_next(struct corpus *corpus) {
     int result = reader_open(&corpus->reader, file->path, &corpus->done);
     corpus->reader.path = file->name;
     return result;
+}
+
+enum { NUMBER_BYTES = 24 }; /* of a line's number and the separator behind it */
+
+/* Writes each line's number, and a separator, in front of it: lists without names are named so. */
+static int number_lines(struct corpus *corpus, struct corpus_block *block, const struct columns_form *form) {
+    uint64_t lines = count_newlines(block->bytes, block->length) + 1, capacity = block->length + lines * NUMBER_BYTES;
+    char *bytes = mem_alloc(capacity, 1, "lists without names"), *out = bytes;
+    const char *at = block->bytes, *end = at + block->length;
+    if (!bytes) return -1;
+    for (; at < block->bytes + block->skip; at++) *out++ = *at;
+    while (at < end) {
+        const char *newline = memchr(at, '\n', (size_t)(end - at)), *stop = newline ? newline + 1 : end, *first = at;
+        while (first < stop && token_is_white(*first)) first++;
+        corpus->numbered++;
+        if (first < stop) out += snprintf(out, NUMBER_BYTES, "%" PRIu64 "%s", corpus->numbered, form->separator);
+        memcpy(out, at, (size_t)(stop - at));
+        out += stop - at;
+        at = stop;
+    }
+    free(block->bytes);
+    block->bytes = bytes;
+    block->capacity = capacity;
+    block->length = (uint64_t)(out - bytes);
+    return 0;
 }
 
 static int next_locked(struct corpus *corpus, struct corpus_block *block) {
@@ -402,14 +461,17 @@ static int next_locked(struct corpus *corpus, struct corpus_block *block) {
         block->skip = corpus->skip < block->length ? corpus->skip : block->length;
         corpus->skip -= block->skip;
         block->path = path;
-        block->form = &corpus->files[corpus->next - 1].front.form;
+        block->form = form_of(&corpus->files[corpus->next - 1]);
+        block->value_name = corpus->files[corpus->next - 1].front.look.value;
+        uint64_t newlines = count_newlines(block->bytes, block->length);
+        if (block->form->unnamed && number_lines(corpus, block, block->form)) return -1;
         block->number = corpus->number++;
         block->offset = corpus->offset;
         block->line = corpus->line;
         block->continues = corpus->line_open;
         block->line_open = ended ? 0 : left_open(block, corpus->line_open);
         corpus->offset += block->length;
-        corpus->line += count_newlines(block->bytes, block->length);
+        corpus->line += newlines;
         corpus->line_open = block->line_open;
         return 1;
     }
@@ -439,7 +501,7 @@ void corpus_block_release(struct corpus_block *block) {
 void corpus_rewind(struct corpus *corpus) {
     pthread_mutex_lock(&corpus->lock);
     reader_close(&corpus->reader);
-    corpus->next = corpus->carried = corpus->number = corpus->offset = 0;
+    corpus->next = corpus->carried = corpus->number = corpus->offset = corpus->numbered = 0;
     corpus->line = 1;
     corpus->line_open = 0;
     atomic_store_explicit(&corpus->done, 0, memory_order_relaxed);
@@ -463,9 +525,11 @@ int corpus_look(const struct corpus *corpus, const struct corpus_options *option
     for (uint64_t i = 0; i < corpus->count && i < files && !result; i++) {
         struct first_bytes front;
         struct corpus_block block = {.path = corpus->files[i].name, .line = 1};
-        block.bytes = first_bytes_read(&front, corpus->files[i].path, block.path, header_of(options),
-                                       set_of(&corpus_formats[options->format]), &block.length);
-        block.form = &front.form;
+        const struct look_keys keys = keys_of(options);
+        struct first_look wanted = wanted_of(&corpus->files[i], &corpus_formats[options->format], &keys);
+        block.bytes = first_bytes_read(&front, &wanted, &block.length);
+        block.form = &front.look.form;
+        block.value_name = front.look.value;
         block.skip = front.skip < block.length ? front.skip : block.length;
         result = block.bytes ? take(user, &block) : -1;
         free(block.bytes);

@@ -31,7 +31,7 @@ struct corpus_options {
     const char *vocab; /* the file of a vocabulary to read instead of counting; "" or NULL: count */
     enum corpus_format format;
     enum corpus_order order;
-    enum corpus_header header; /* for formats with columns */
+    struct look_keys look; /* what the keys decide of how rows are read */
     uint64_t max_sentence;     /* tokens of a sentence of running text */
     uint64_t max_word;     /* bytes; a longer word is a failure; 0: as many as CORPUS_WORD */
     uint64_t min_count;    /* rarer words are left out */
@@ -54,7 +54,8 @@ struct corpus_block {
     uint64_t offset;   /* place of bytes[0] in the whole corpus as unpacked */
     uint64_t line;     /* 1-based line of bytes[0] in its file */
     const char *path;  /* of the file; owned by the corpus */
-    const struct columns_form *form; /* of its lines, where they have columns; owned by the corpus; NULL: the free form */
+    const struct columns_form *form; /* of its rows; owned by the corpus; NULL: blanks, and the first columns */
+    const char *value_name;          /* the header's name of the column of values, or ""; owned by the corpus */
     int line_open;     /* 1: this block's last line goes on in the next block, and has tokens so far */
     int continues;     /* 1: the first line of this block began in an earlier one, and has tokens there */
 };
@@ -81,8 +82,8 @@ void corpus_rewind(struct corpus *corpus);
 /* Bytes that a block is filled to; a longer token makes it longer, up to max_word. Results do not depend on it. */
 enum { CORPUS_BLOCK = 2 << 20 };
 void corpus_set_block(struct corpus *corpus, uint64_t bytes);
-/* Says what the files hold: whether blocks end where lines end, what separates words, and whether headers are left out.
- * Files are read as text until this is called. */
+/* Says what the files hold, and what the keys decide of how their rows are read (look.h). The options' texts must outlive
+ * the reading. Files are read as text until this is called. */
 void corpus_read_as(struct corpus *corpus, const struct corpus_options *options);
 
 /* Bytes of a word: the default of max_word, and the most that it allows. */

@@ -2,17 +2,16 @@
 
 #include "base/report.h"
 #include "base/text.h"
-#include "pairs.h"
+#include "columns.h"
 
 #include <float.h>
 #include <inttypes.h>
 #include <string.h>
 
-static const struct columns_words words = {"source", "target", "weight"};
-static const struct columns_form free_form = COLUMNS_FREE;
+static const struct columns_form plain = COLUMNS_PLAIN;
 
 static const struct columns_form *form_of(const struct corpus_block *block) {
-    return block->form ? block->form : &free_form;
+    return block->form ? block->form : &plain;
 }
 
 /* Returns 1 at a comment, of which the cursor then has the end. */
@@ -33,14 +32,8 @@ static int next_line(struct corpus_cursor *cursor, const struct columns_form *fo
         if (pass_comment(cursor)) continue;
         *line = cursor->line;
         if (!columns_next(cursor, form, columns)) return 0;
-        if (columns->count || columns->hole) return 1;
+        if (columns->count) return 1;
     }
-}
-
-/* Returns the column of the line's weight, or NO_COLUMN. */
-static unsigned weight_column(const struct table_line *columns, const struct columns_form *form) {
-    unsigned column = form->column[COLUMN_RATING];
-    return column < columns->count && column < COLUMNS_READ && columns->length[column] ? column : NO_COLUMN;
 }
 
 int edges_weight(double value, float *weight) {
@@ -52,18 +45,18 @@ int edges_weight(double value, float *weight) {
 /* Reads the weight of an edge; where graph.weights = auto found none in the first lines, none may come later. */
 static int read_weight(const struct table_line *columns, const struct columns_form *form, enum corpus_weights weights,
                        const char *path, uint64_t line, float *weight) {
-    unsigned column = weight_column(columns, form);
+    unsigned column = columns_value(columns, form);
     double value;
     *weight = 1;
     if (weights == WEIGHTS_NO || (weights == WEIGHTS_AUTO && column == NO_COLUMN)) return 0;
+    int is_number = column != NO_COLUMN && !columns_number(form, columns->word[column], columns->length[column], &value);
+    if (form->braces && column != NO_COLUMN && !is_number) return 0; /* networkx' attributes without a weight */
     if (column == NO_COLUMN)
         return fail("'%s' line %" PRIu64 ": the edge has no weight, and %s; graph.weights = no reads all edges without",
                     path, line,
-                    form->named && form->column[COLUMN_RATING] == NO_COLUMN ? "the header names none"
-                                                                            : "edges have weights");
+                    form->named && form->column[COLUMN_VALUE] == NO_COLUMN ? "no column is named as one" : "edges have weights");
     const char *word = columns->word[column];
     uint64_t length = columns->length[column];
-    int is_number = !pairs_rating(word, length, &value);
     if (weights == WEIGHTS_AUTO && !is_number) return 0;
     if (weights == WEIGHTS_AUTO)
         return fail("'%s' line %" PRIu64
@@ -89,14 +82,11 @@ static int leave_out(const struct edge_line *edge, struct edges_left *left) {
 int edges_next(struct corpus_cursor *cursor, const struct corpus_block *block, enum corpus_weights weights,
                struct edges_left *left, struct edge_line *edge) {
     const struct columns_form *form = form_of(block);
-    unsigned from = form->column[COLUMN_LIST], to = form->column[COLUMN_ITEM];
+    unsigned from = form->column[COLUMN_A], to = form->column[COLUMN_B];
     struct table_line columns;
     while (next_line(cursor, form, &columns, &edge->line)) {
-        if (columns_check(&columns, form, &words, block->path, edge->line) ||
+        if (columns_check(&columns, form, COLUMNS_OF_EDGES, block->path, edge->line) ||
             read_weight(&columns, form, weights, block->path, edge->line, &edge->weight))
-            return -1;
-        if (*form->separator && (columns_check_word(&columns, from, block->path, edge->line) ||
-                                 columns_check_word(&columns, to, block->path, edge->line)))
             return -1;
         edge->from = columns.word[from];
         edge->to = columns.word[to];
@@ -121,9 +111,11 @@ static int take(void *user, const struct corpus_block *block) {
     double value;
     corpus_cursor_start(&cursor, block);
     while (next_line(&cursor, form_of(block), &columns, &line)) {
-        unsigned column = weight_column(&columns, form_of(block));
+        unsigned column = columns_value(&columns, form_of(block));
         looks->edges++;
-        looks->weighted += column != NO_COLUMN && !pairs_rating(columns.word[column], columns.length[column], &value);
+        looks->weighted += column != NO_COLUMN &&
+                           (form_of(block)->braces ||
+                            !columns_number(form_of(block), columns.word[column], columns.length[column], &value));
     }
     return 0;
 }

@@ -20,13 +20,16 @@
 #include <xxhash.h>
 
 enum { ENCODING = 2 }; /* version of the encoding: raise it when the same corpus would give other ids or sentences */
-enum { COLUMNS_BY_NAME = 1 << 8 }; /* version of reading columns: raise it when a table would give other words */
+enum { LOOK = 2 << 8 }; /* version of the look at rows of fields: raise it when a file would give other words */
 
 uint64_t encode_fingerprint(const struct corpus *corpus, const struct vocab *vocab, const struct corpus_options *options) {
     if (corpus_stream(corpus)) return vocab_fingerprint(vocab);
     const struct corpus_format_properties *format = &corpus_formats[options->format];
     int has_vocab = options->vocab && *options->vocab;
-    uint64_t facts[] = {ENCODING + (uint64_t)format->columns * COLUMNS_BY_NAME,
+    const struct look_keys *look = &options->look;
+    const char *columns = format->columns && look->columns ? look->columns : "";
+    uint64_t keys = XXH3_64bits_withSeed(columns, strlen(columns), (uint64_t)look->separator * 16 + (uint64_t)look->names);
+    uint64_t facts[] = {format->rows == LOOK_TEXT ? ENCODING : (ENCODING + LOOK) ^ keys,
                         corpus_fingerprint(corpus),
                         vocab_fingerprint(vocab),
                         (uint64_t)options->format,
@@ -35,7 +38,7 @@ uint64_t encode_fingerprint(const struct corpus *corpus, const struct vocab *voc
                         has_vocab ? 0 : options->min_count,
                         has_vocab ? 0 : options->max_vocab,
                         has_vocab ? 0 : (uint64_t)options->order,
-                        format->columns ? (uint64_t)options->header : 0,
+                        format->rows == LOOK_TEXT ? 0 : (uint64_t)look->header,
                         0,
                         (uint64_t)options->list_rows};
     uint64_t known = sizeof facts - (options->list_rows ? 0 : sizeof *facts); /* what older streams were made with */

@@ -1,7 +1,10 @@
 #include "fields.h"
 
+#include "base/report.h"
+#include "base/text.h"
 #include "pairs.h"
 
+#include <inttypes.h>
 #include <stddef.h>
 
 void corpus_fields_start(struct corpus_fields *fields, const struct corpus_block *block,
@@ -12,6 +15,46 @@ void corpus_fields_start(struct corpus_fields *fields, const struct corpus_block
                                      .weights = options->weights,
                                      .index = (uint64_t)block->continues};
     corpus_cursor_start(&fields->cursor, block);
+}
+
+/* Begins a walk over the next line of a list. Returns 0 at the block's end. */
+static int begin_line(struct corpus_fields *fields, const struct columns_form *form) {
+    struct corpus_cursor *cursor = &fields->cursor;
+    if (cursor->at == cursor->end) return 0;
+    char *at = (char *)cursor->at, *end = (char *)cursor->end, *newline = memchr(at, '\n', (size_t)(end - at));
+    column_walk_start(&fields->walk, at, newline ? newline : end, form);
+    cursor->at = newline ? newline + 1 : end;
+    fields->in_line = 1;
+    fields->index = 0;
+    fields->line = cursor->line;
+    cursor->line += newline != NULL;
+    return 1;
+}
+
+static int refuse_list(const struct corpus_fields *fields, const struct column_field *field) {
+    if (field->open)
+        return fail("'%s' line %" PRIu64 ": a double quote is not closed in its line, or something follows it",
+                    fields->block->path, fields->line);
+    return fail("'%s' line %" PRIu64 ": '%.*s' has a tab or a line's end in it", fields->block->path, fields->line,
+                text_shown(field->length), field->word);
+}
+
+int fields_of_lists(struct corpus_fields *fields, struct corpus_field *field) {
+    const struct columns_form *form = fields->block->form;
+    struct column_field column;
+    if (!form || (*form->separator == ' ' && form->quotes == QUOTES_BYTES)) return fields_of_tokens(fields, field);
+    for (;;) {
+        if (!fields->in_line && !begin_line(fields, form)) return 0;
+        if (!column_walk_next(&fields->walk, form, 0, &column)) {
+            fields->in_line = 0;
+            *field = (struct corpus_field){PART_WORD, NULL, 0, fields->line};
+            return 1;
+        }
+        if (!column.length) continue; /* two separators in a row, or one at the line's end */
+        if (column.open || token_has_break(column.word, column.length)) return refuse_list(fields, &column);
+        *field = (struct corpus_field){corpus_part(fields->format, fields->index++), column.word, column.length, fields->line};
+        return 1;
+    }
 }
 
 int fields_of_tokens(struct corpus_fields *fields, struct corpus_field *field) {

@@ -6,6 +6,8 @@
 #ifndef SPTX_FORMAT_H
 #define SPTX_FORMAT_H
 
+#include "look.h"
+
 #include <stdint.h>
 
 enum corpus_format {
@@ -27,11 +29,11 @@ struct corpus_format_properties {
     corpus_reader *read;      /* its reader (fields.h) */
     const char *lines;        /* what sentences call its lines: "lists" */
     enum token_part parts[3]; /* of a line's first field, its second, and those after */
-    const char *separators;   /* bytes that end a field beside white space; NULL: none */
     int sentences;            /* 1: lines are running text, cut after corpus.max_sentence tokens */
     int targets;              /* 1: a line's first word is a target, and the others are its contexts */
     int names;                /* 1: lists have names, which can be rows of their own (corpus_options.list_rows) */
-    int columns;              /* 1: lines have columns, whose names a file may begin with */
+    enum look_rows rows;      /* what a look at a file decides by (look.h) */
+    int columns;              /* 1: each line has the same columns, which corpus.columns may name */
     int ratings;              /* 1: one of them holds ratings */
     int edges;                /* 1: a line is an edge of a graph; it is encoded as a graph (graph.h), and not as ids in a row */
     const char *wanted;       /* the fields of a line, for sentences; of formats with columns */

@@ -1,3 +1,4 @@
+#define _GNU_SOURCE
 #include "ratings.h"
 
 #include "base/memory.h"
@@ -8,6 +9,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* A lowest rating is proposed only where no rating is above RATING_MOST, and where KEPT_LEAST in a hundred are kept.
  * Counts of plays and times have far higher values, of which hardly any are in the upper part. */
@@ -16,6 +18,7 @@ static const double upper_part = 0.75; /* where the upper part begins, from the 
 
 struct ratings {
     double *values, least, most;
+    char name[32]; /* of their column, in the first file's header; "" where it has none */
     uint64_t count, capacity;
 };
 
@@ -25,6 +28,7 @@ static int take(void *user, const struct corpus_block *block) {
     struct pair_line pair;
     int more;
     corpus_cursor_start(&cursor, block);
+    if (!ratings->count && block->value_name) snprintf(ratings->name, sizeof ratings->name, "%s", block->value_name);
     while ((more = pairs_next(&cursor, block, -INFINITY, &pair)) > 0) {
         if (isnan(pair.rating)) continue;
         if (mem_grow(&ratings->values, &ratings->capacity, ratings->count + 1, sizeof *ratings->values, "ratings"))
@@ -49,12 +53,17 @@ static double propose(const struct ratings *ratings, double *kept) {
     return lowest;
 }
 
+/* Returns what sentences call the values: as the file's header does, where that is not another word for ratings. */
+static const char *name_of(const struct ratings *ratings) {
+    return *ratings->name && !strcasestr(ratings->name, "rating") ? ratings->name : "ratings";
+}
+
 static void say(const struct ratings *ratings) {
     char advice[128] = "corpus.min_rating leaves lower ones out";
     double kept, from = propose(ratings, &kept);
     if (fmax(fabs(ratings->least), fabs(ratings->most)) <= RATING_MOST && kept >= KEPT_LEAST)
         snprintf(advice, sizeof advice, "corpus.min_rating = %g keeps the higher ones, about %.0f in 100", from, kept);
-    note("ratings %.10g to %.10g found: all count alike; %s", ratings->least, ratings->most, advice);
+    note("%s %.10g to %.10g found: all count alike; %s", name_of(ratings), ratings->least, ratings->most, advice);
 }
 
 int ratings_note(const struct corpus *corpus, const struct corpus_options *options) {

@@ -1,6 +1,6 @@
 #include "evaluate.h"
 
-#include "lines.h"
+#include "field_file.h"
 #include "names.h"
 #include "base/memory.h"
 #include "base/report.h"
@@ -28,14 +28,6 @@ static int takes_part(const struct groups_job *job, uint64_t row) {
     return job->model->vocab.counts[row] >= job->request->met && job->group[0][row];
 }
 
-/* Counts the groups after the word that begins the line; -1 where the line is blank. */
-static int count_columns(struct lines lines) {
-    struct token token;
-    int columns = -1;
-    while (lines_token(&lines, &token)) columns++;
-    return columns;
-}
-
 /* Opens as many columns as the first line has. */
 static int open_columns(struct groups_job *job, int columns) {
     if (columns < 1 || columns > GROUPS_MOST)
@@ -46,24 +38,26 @@ static int open_columns(struct groups_job *job, int columns) {
     return 0;
 }
 
-static int read_groups(struct lines *lines, struct groups_job *job) {
-    struct token word, label;
-    while (lines_next(lines)) {
-        int columns = count_columns(*lines);
-        if (columns < 0) continue;
-        if (!job->columns && open_columns(job, columns)) return -1;
-        if (columns != job->columns)
-            return fail("'%s' line %" PRIu64 " has %d groups behind its word, the first line %d", job->path,
-                        lines->number, columns, job->columns);
-        lines_token(lines, &word);
-        int64_t row = vocab_find(&job->model->vocab, word.text, word.length);
-        for (int column = 0; column < columns && row >= 0 && (uint64_t)row < job->rows; column++) {
-            lines_token(lines, &label);
-            int64_t number = names_add(&job->labels[column], label.text, label.length);
-            if (number < 0) return -1;
-            job->group[column][row] = (uint32_t)number + 1;
-        }
+static int take_groups(struct field_file *file, struct groups_job *job) {
+    int columns = (int)file->line.count - 1;
+    if (!job->columns && open_columns(job, columns)) return -1;
+    if (columns != job->columns)
+        return fail("'%s' line %" PRIu64 " has %d groups behind its word, the first line %d", job->path, file->number, columns,
+                    job->columns);
+    int64_t row = vocab_find(&job->model->vocab, file->line.word[0], file->line.length[0]);
+    for (int column = 0; column < columns && row >= 0 && (uint64_t)row < job->rows; column++) {
+        int64_t number = names_add(&job->labels[column], file->line.word[column + 1], file->line.length[column + 1]);
+        if (number < 0) return -1;
+        job->group[column][row] = (uint32_t)number + 1;
     }
+    return 0;
+}
+
+static int read_groups(struct field_file *file, struct groups_job *job) {
+    int more;
+    while ((more = field_file_next(file)) > 0)
+        if (take_groups(file, job)) return -1;
+    if (more) return -1;
     return job->columns ? 0 : fail("'%s' has no line: wanted a word and its groups on each", job->path);
 }
 
@@ -153,24 +147,23 @@ static int settle_scores(const struct groups_job *job, struct groups_score *scor
 int evaluate_groups(struct groups_score *scores, const struct model *model, enum model_view view, const char *path,
                     const struct groups_request *request, const struct config *config) {
     struct groups_job job = {.request = request, .model = model, .path = path, .rows = model_items(model)};
-    struct lines lines;
+    struct field_file file;
     uint64_t asked, all;
     int result = -1;
     for (int i = 0; i < GROUPS_MOST; i++) scores[i] = (struct groups_score){.share = 0};
     while (job.rows && model->vocab.counts[job.rows - 1] < request->met) job.rows--;
-    char *text = lines_open(&lines, path);
-    if (!text) goto out;
+    if (field_file_open(&file, path, LOOK_LABELS)) goto out;
     if (!job.rows) {
         fail("no word of '%s' is named %" PRIu64 " times or more by its corpus", model->directory, request->met);
         goto out;
     }
-    if (read_groups(&lines, &job) || count_members(&job) || choose_rows(&job, &asked, &all) ||
+    if (read_groups(&file, &job) || count_members(&job) || choose_rows(&job, &asked, &all) ||
         search_open(&job.search, model, view, METRIC_COSINE, job.rows, config) ||
         search_block_init(&job.block, model->dim, request->k, asked) || ask_rows(&job, scores, asked))
         goto out;
     result = settle_scores(&job, scores, all);
 out:
-    free(text);
+    field_file_close(&file);
     groups_release(&job);
     return result;
 }

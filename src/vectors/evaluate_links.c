@@ -113,7 +113,7 @@ static int take_block(struct links_job *job, struct links *links, const struct c
 /* Reads links as corpus.format = graph does, packed files too. Those from a node to itself, and weights, are left out. */
 static int read_links(struct links_job *job, struct links *links, const char *path) {
     const struct corpus_options options = {
-        .format = FORMAT_GRAPH, .header = HEADER_AUTO, .weights = WEIGHTS_NO, .min_rating = -INFINITY};
+        .format = FORMAT_GRAPH, .look = LOOK_AUTO, .weights = WEIGHTS_NO, .min_rating = -INFINITY};
     char *paths[] = {(char *)path};
     struct corpus *corpus = corpus_open(paths, 1);
     struct corpus_block block = {0};

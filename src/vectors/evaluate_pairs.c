@@ -1,6 +1,6 @@
 #include "evaluate.h"
 
-#include "lines.h"
+#include "field_file.h"
 #include "names.h"
 #include "base/memory.h"
 #include "base/report.h"
@@ -13,7 +13,8 @@
 struct pair {
     uint64_t line;
     int64_t a, b;      /* numbers of names */
-    const char *score; /* ended by a NUL */
+    const char *score; /* in the file's text */
+    uint64_t score_length;
 };
 
 struct value {
@@ -58,20 +59,21 @@ static double cosine(const float *a, const float *b, uint32_t dim) {
     return (float)(ab / (fmax(sqrt(aa), 1e-12) * fmax(sqrt(bb), 1e-12)));
 }
 
-/* Reads pairs: lines of a word, a word and more. Other lines are passed over. */
-static int read_pairs(struct lines *lines, struct names *names, struct pair **pairs, uint64_t *count) {
-    struct token a, b, score;
-    uint64_t capacity = 0;
-    while (lines_next(lines)) {
-        if (!lines_token(lines, &a) || !lines_token(lines, &b) || !lines_token(lines, &score)) continue;
+/* Reads pairs: lines of a word, a word and a score. Other lines are passed over. */
+static int read_pairs(struct field_file *file, struct names *names, struct pair **pairs, uint64_t *count) {
+    uint64_t capacity = 0, a_length, b_length, score_length;
+    int more;
+    while ((more = field_file_next(file)) > 0) {
+        char *a = (char *)field_file_field(file, COLUMN_A, &a_length), *b = (char *)field_file_field(file, COLUMN_B, &b_length);
+        const char *score = field_file_field(file, COLUMN_VALUE, &score_length);
+        if (!a || !b || !score) continue;
         if (mem_grow(pairs, &capacity, *count + 1, sizeof **pairs, "pairs of words")) return -1;
         struct pair *pair = &(*pairs)[(*count)++];
-        score.text[score.length] = 0; /* this byte is a blank, the line's end or the NUL after the file */
-        *pair = (struct pair){lines->number, names_add_lower(names, a.text, a.length),
-                              names_add_lower(names, b.text, b.length), score.text};
+        *pair = (struct pair){file->number, names_add_lower(names, a, a_length), names_add_lower(names, b, b_length), score,
+                              score_length};
         if (pair->a < 0 || pair->b < 0) return -1;
     }
-    return 0;
+    return more;
 }
 
 static int refuse_vectors(const struct model *model, const struct names *names, const struct pair *pair) {
@@ -91,7 +93,7 @@ static int vector_of(const struct model *model, enum model_view view, const stru
 /* Collects scores and cosines of the pairs whose words are known, or have n-grams that are. Returns how many there are, or -1. */
 static int64_t compare_pairs(const struct model *model, enum model_view view, const struct names *names,
                              const struct pair *pairs, uint64_t count, struct value *golds, struct value *cosines,
-                             const char *path) {
+                             const struct columns_form *form, const char *path) {
     float *rows = mem_alloc(2, model->dim * sizeof *rows, "two rows");
     int64_t known = rows ? 0 : -1;
     for (uint64_t i = 0; known >= 0 && i < count; i++) {
@@ -99,8 +101,9 @@ static int64_t compare_pairs(const struct model *model, enum model_view view, co
         double gold;
         if (a < 0 || b < 0) known = -1;
         if (a <= 0 || b <= 0) continue;
-        if (text_real(pairs[i].score, &gold)) {
-            known = fail("'%s' line %" PRIu64 ": '%s' is not a score", path, pairs[i].line, pairs[i].score);
+        if (columns_number(form, pairs[i].score, pairs[i].score_length, &gold)) {
+            known = fail("'%s' line %" PRIu64 ": '%.*s' is not a score", path, pairs[i].line, text_shown(pairs[i].score_length),
+                         pairs[i].score);
             break;
         }
         double near = cosine(rows, rows + model->dim, model->dim);
@@ -118,7 +121,7 @@ static int64_t compare_pairs(const struct model *model, enum model_view view, co
 
 /* Says why there is no rho. */
 static int refuse_pairs(const struct pairs_score *score, const struct model *model, const char *path) {
-    if (!score->total) return fail("'%s' has no line of two words and a score with blanks or tabs between", path);
+    if (!score->total) return fail("'%s' has no line of two words and a score with tabs, commas or blanks between", path);
     if (!score->covered)
         return fail("none of the %" PRIu64 " pairs of '%s' has both words in the vocabulary of '%s'", score->total,
                     path, model->directory);
@@ -128,7 +131,7 @@ static int refuse_pairs(const struct pairs_score *score, const struct model *mod
 }
 
 int evaluate_pairs(struct pairs_score *score, const struct model *model, enum model_view view, const char *path) {
-    struct lines lines;
+    struct field_file file;
     struct names names = {.capacity = 0};
     struct pair *pairs = NULL;
     struct value *golds = NULL, *cosines = NULL;
@@ -136,14 +139,13 @@ int evaluate_pairs(struct pairs_score *score, const struct model *model, enum mo
     uint64_t count = 0;
     int result = -1;
     *score = (struct pairs_score){.rho = NAN};
-    char *text = lines_open(&lines, path);
-    if (!text || read_pairs(&lines, &names, &pairs, &count) || names_locate(&names, model, model_items(model))) goto out;
+    if (field_file_open(&file, path, LOOK_WORDS) || read_pairs(&file, &names, &pairs, &count) || names_locate(&names, model, model_items(model))) goto out;
     golds = mem_alloc(count, sizeof *golds, "scores of pairs");
     cosines = mem_alloc(count, sizeof *cosines, "scores of pairs");
     gold_ranks = mem_alloc(count, sizeof *gold_ranks, "ranks of pairs");
     ranks = mem_alloc(count, sizeof *ranks, "ranks of pairs");
     if (!golds || !cosines || !gold_ranks || !ranks) goto out;
-    int64_t known = compare_pairs(model, view, &names, pairs, count, golds, cosines, path);
+    int64_t known = compare_pairs(model, view, &names, pairs, count, golds, cosines, &file.look.form, path);
     if (known < 0) goto out;
     rank(golds, (uint64_t)known, gold_ranks);
     rank(cosines, (uint64_t)known, ranks);
@@ -154,7 +156,7 @@ int evaluate_pairs(struct pairs_score *score, const struct model *model, enum mo
     }
     result = 0;
 out:
-    free(text);
+    field_file_close(&file);
     free(pairs);
     free(golds);
     free(cosines);

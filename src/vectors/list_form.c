@@ -1,7 +1,7 @@
 #include "list_form.h"
 
 #include "base/report.h"
-#include "corpus/line_form.h"
+#include "corpus/look.h"
 
 #include <string.h>
 
@@ -9,13 +9,13 @@ enum { FILES = 8 }; /* files of a directory that are looked at, until one tells 
 
 static int look_at_file(void *user, const struct corpus_block *block) {
     int *form = user;
-    if (*form == LINES_UNCLEAR) *form = line_form(block->bytes + block->skip, block->length - block->skip);
-    return *form < 0 ? -1 : 0;
+    if (*form == LINES_UNCLEAR) *form = look_for_pairs(block->bytes + block->skip, block->length - block->skip);
+    return 0;
 }
 
 /* Looks at files until one tells. An encoded stream has no lines, and leaves `form` as it is. */
 static int look_at_files(const char *path, int *form) {
-    const struct corpus_options options = {.format = FORMAT_LISTS};
+    const struct corpus_options options = {.format = FORMAT_TEXT}; /* whatever the lines are */
     char *paths[] = {(char *)path};
     struct corpus *corpus = corpus_open(paths, 1);
     if (!corpus) return -1;
@@ -24,7 +24,8 @@ static int look_at_files(const char *path, int *form) {
     return result;
 }
 
-/* The formats differ only in pairs or not: all others are read as lists. */
+/* The run's own format comes first: another one is taken only where the lines are clearly of that one. The formats differ only
+ * in pairs or not: all others are read as lists. Keys that were given for the other format's columns do not count then. */
 int list_form_look(struct corpus_options *reading, const char *path) {
     int form = LINES_UNCLEAR;
     if (!strcmp(path, CORPUS_INPUT))
@@ -33,6 +34,7 @@ int list_form_look(struct corpus_options *reading, const char *path) {
     int pairs = form == LINES_PAIRS || form == LINES_RATINGS;
     if (form == LINES_UNCLEAR || pairs == corpus_formats[reading->format].scattered) return 0;
     reading->format = pairs ? FORMAT_PAIRS : FORMAT_LISTS;
+    reading->look = LOOK_AUTO;
     if (pairs)
         note("read       '%s' as pairs: list, item[, rating] on each line; --format=lists reads lines of lists", path);
     else

@@ -5,7 +5,7 @@
 
 #include "corpus/corpus.h"
 
-/* Sets reading->format to what `path`, a file or a directory of files, looks like (line_form.h), and says so where that
+/* Sets reading->format to what `path`, a file or a directory of files, looks like (look.h), and says so where that
  * differs from what was there. Returns 0, or -1 after fail(). */
 int list_form_look(struct corpus_options *reading, const char *path);
 

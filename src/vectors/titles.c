@@ -2,26 +2,42 @@
 
 #include "base/memory.h"
 #include "base/report.h"
-#include "lines.h"
+#include "field_file.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* Returns the title of the current line, ended by a NUL. Commas that nothing quotes belong to the title: "7,Dune, revised". */
+static const char *take_title(const struct field_file *file) {
+    uint64_t length;
+    char *title = (char *)field_file_field(file, COLUMN_B, &length);
+    const struct columns_form *form = &file->look.form;
+    int loose = *form->separator == ',' && !form->named && !file->line.quoted && file->line.count > 2;
+    if (!title) return NULL;
+    if (loose) length = (uint64_t)(file->end - title);
+    while (length && token_is_white(title[length - 1])) length--;
+    title[length] = 0; /* the separator, a quote or the line's end, or the NUL behind the file */
+    return title;
+}
+
 int titles_read(struct titles *titles, const struct model *model, const char *path) {
-    struct lines lines;
-    titles->text = lines_open(&lines, path);
+    struct field_file file;
+    int more = 0, result = field_file_open(&file, path, LOOK_TITLES);
+    titles->text = file.text;
     titles->title = mem_zalloc(model->rows, sizeof *titles->title, "titles");
-    if (!titles->text || !titles->title) return -1;
-    while (lines_next(&lines)) {
-        if (lines.line == lines.stop) continue;
-        char *tab = memchr(lines.line, '\t', (size_t)(lines.stop - lines.line));
-        if (!tab) return fail("'%s' line %" PRIu64 " has no TAB; wanted an id, a TAB and a title", path, lines.number);
-        *lines.stop = 0; /* the byte that ended the line, or the NUL behind the file */
-        int64_t row = vocab_find(&model->vocab, lines.line, (uint64_t)(tab - lines.line));
-        if (row >= 0 && !titles->title[row]) titles->title[row] = tab + 1;
+    if (!titles->title) result = -1;
+    while (!result && (more = field_file_next(&file)) > 0) {
+        uint64_t length;
+        const char *id = field_file_field(&file, COLUMN_A, &length);
+        if (!id || file.line.count < 2)
+            return fail("'%s' line %" PRIu64 ": %s; wanted an id and a title with a tab, a comma, ';', '|' or '::' between", path,
+                        file.number, id ? "one field" : "its id is empty");
+        int64_t row = vocab_find(&model->vocab, id, length);
+        const char *title = row >= 0 && !titles->title[row] ? take_title(&file) : NULL;
+        if (title) titles->title[row] = title;
     }
-    return 0;
+    return result || more ? -1 : 0;
 }
 
 void titles_release(struct titles *titles) {

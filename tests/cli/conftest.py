@@ -31,6 +31,11 @@ KEYS = {
 }
 
 
+def warned(done):
+    """Returns what stands on stderr beside the lines that say which columns of a file were taken."""
+    return "".join(line for line in done.stderr.splitlines(True) if not line.startswith("columns    "))
+
+
 class Program:
     """Runs the program in one directory. What it wrote comes back as text; bytes that are no UTF-8 are kept."""
 

@@ -303,7 +303,7 @@ def test_a_graph_that_is_gone_or_another(walked):
     ("", ["--pairs=file", "--share=0.5"], 2, "evaluate: --share is of the nodes of --labels=FILE, which is wanted, too"),
     ("", ["--edges=file"], 1, "'file' has no line of two different nodes"),
     ("# 1 2\n\n3 3\n", ["--edges=file"], 1, "'file' has no line of two different nodes"),
-    ("1 2\n3\n", ["--edges=file"], 1, "'file' line 2: 1 field; wanted 2 to 4: source, target[, weight[, anything]]"),
+    ("1 2\n3\n", ["--edges=file"], 1, "'file' line 2: 1 field with blanks between; wanted source, target[, weight]"),
     ("x y\n", ["--edges=file", "--known=file"], 1, "none of the 2 nodes of 'file' is in the vocabulary of 'run'"),
     ("1 2\n2 3\n1 3\n", ["--edges=file", "--known=file"], 1,
      "nearly all pairs of the 3 nodes are links: too few are left to compare 'file' with"),

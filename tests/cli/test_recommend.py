@@ -5,7 +5,7 @@ import subprocess
 
 import numpy
 import pytest
-from conftest import PROGRAM, SLOWER, Program
+from conftest import PROGRAM, SLOWER, Program, warned
 
 ITEMS, DIM = 240, 8
 
@@ -95,7 +95,7 @@ SCORES = ["target", "context", "context-cosine", "normsum", "sum", "context-cont
 def test_is_the_definition(shop, score):
     done = shop("recommend", "run", "--lists=lists.txt", f"--score={score}", "--k=7")
     found = answers(done)
-    assert list(found) == list(shop.lists) and done.stderr == ""
+    assert list(found) == list(shop.lists) and warned(done) == ""
     for name, items in shop.lists.items():
         same(found[name], expected(shop, items, score, 7))
 
@@ -171,7 +171,7 @@ def test_what_is_not_known_is_counted(shop):
     # A list goes on where it comes again, and an item counts as often as it stands there.
     same(found["a"], expected(shop, ["i3", "i5", "i3", "i7"], "target"))
     named = shop("recommend", "run", f"--lists={lists}", "--name=c")
-    assert named.stderr == "" and answers(named) == {"c": found["c"]}
+    assert warned(named) == "" and answers(named) == {"c": found["c"]}
     by_hand = shop("recommend", "run", "--items=i3,i44x,i5,,i7")
     said = r"warning: 'i44x' is not in the vocabulary of '.*run' and is left out; did you mean 'i\d+'\?\n"
     assert re.search(said, by_hand.stderr)
@@ -233,9 +233,9 @@ def test_files_that_cannot_be_read(shop):
     for options in (["--lists=absent.txt"], ["--items=i1", "--titles=absent.txt"]):
         assert "'absent.txt'" in shop.refuses("recommend", "run", *options)
     titles, pairs = own_file(shop, "i1\tx\ni2 y", "t.tsv"), own_file(shop, "u1,i1\nu2")
-    assert "line 2 has no TAB" in shop.refuses("recommend", "run", "--items=i1", f"--titles={titles}")
+    assert "line 2: one field; wanted an id and a title" in shop.refuses("recommend", "run", "--items=i1", f"--titles={titles}")
     said = shop.refuses("recommend", "run", f"--lists={pairs}", "--corpus.format=pairs")
-    assert f"'{pairs}' line 2: 1 field; wanted 2 to 4" in said
+    assert f"'{pairs}' line 2: 1 field with commas between; wanted list, item[, rating]" in said
     assert "'nowhere'" in shop.refuses("recommend", "nowhere", "--items=i1")
     assert "lists.txt" in shop.refuses("recommend", "lists.txt", "--items=i1")
 

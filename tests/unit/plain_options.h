@@ -7,7 +7,7 @@ static struct corpus_options plain_options(enum corpus_format format) {
     return (struct corpus_options){.path = "here",
                                    .vocab = "",
                                    .format = format,
-                                   .header = HEADER_AUTO,
+                                   .look = LOOK_AUTO,
                                    .max_sentence = 1000,
                                    .min_count = 1,
                                    .min_rating = -INFINITY,

@@ -73,14 +73,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
     struct fuzz_input input = {bytes, length};
     unsigned what = fuzz_byte(&input), bounds = fuzz_byte(&input);
     uint64_t block = fuzz_byte(&input);
-    unsigned threads = fuzz_byte(&input) % THREADS;
+    unsigned threads_byte = fuzz_byte(&input), threads = threads_byte % THREADS;
     struct corpus_options options = plain_options(FORMAT_GRAPH);
     options.weights = what % 3;
     options.directed = what / 4 % 2;
     options.order = what / 8 % 3;
     options.min_count = 1 + bounds % 3;
     options.max_vocab = bounds / 4 % 4 * 2;
-    options.header = (enum corpus_header)(bounds / 16 % 3);
+    options.look.header = (enum corpus_header)(bounds / 16 % 3);
+    options.look.separator = (enum corpus_separator)(threads_byte / THREADS % 7);
     if (input.left > BYTES_MOST || (options.order == ORDER_GIVEN && has_giant_id(input.at, input.left))) return 0;
     char *path = scratch_file("corpus", input.at, input.left), *graph = in_scratch("graph"),
          *other_graph = in_scratch("other");

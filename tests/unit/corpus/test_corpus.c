@@ -121,7 +121,7 @@ static void a_token_may_be_longer_than_any_buffer(void **state) {
 
 /* Reads the file to its end. Returns 0, or -1. */
 static int read_with(char *path, enum corpus_format format, uint64_t max_word, uint64_t block_bytes) {
-    struct corpus_options options = {.format = format, .header = HEADER_NO, .max_word = max_word};
+    struct corpus_options options = {.format = format, .look = {.header = HEADER_AUTO, .no_values = 1}, .max_word = max_word};
     struct corpus *corpus = scratch_corpus(path, block_bytes);
     struct corpus_block block = {0};
     int more;
@@ -145,7 +145,7 @@ static void a_word_is_as_long_as_it_may_be(void **state) {
         if (at + word < length) text[at + word] = round % 2 ? ' ' : '\n';
         char *path = scratch_file("long", text, length);
         uint64_t block = 1 + scratch_random(100);
-        enum corpus_format format = round % 3 ? FORMAT_TEXT : FORMAT_PAIRS;
+        enum corpus_format format = round % 3 ? FORMAT_TEXT : FORMAT_GRAPH;
         if (word < 2) word = 2; /* the other words */
         assert_int_equal(read_with(path, format, word, block), 0);
         if (word == 2) continue;

@@ -23,7 +23,8 @@ static const char *edges_of(const char *text, enum corpus_weights weights, enum 
     int more, failed = 0;
     *out = 0;
     left = (struct edges_left){0};
-    options.header = header;
+    options.look.header = header;
+    options.look.no_values = weights == WEIGHTS_NO;
     corpus_read_as(corpus, &options);
     while (!failed && (more = corpus_next(corpus, &block)) != 0) {
         failed = more < 0;
@@ -47,13 +48,20 @@ static void assert_edges(const char *text, enum corpus_weights weights, const ch
     if (strcmp(got, wanted)) fail_msg("of \"%s\"\n  wanted \"%s\"\n  got    \"%s\"", text, wanted, got);
 }
 
+#define TRIPLE(text)                                                                                                   \
+    "line 1: '" text "' looks like a triple (head, relation, tail): its third column is no weight; corpus.columns = 1,3 reads " \
+    "head and tail as an edge, graph.weights = no passes the third column over"
+
 static void edges_come_apart_at_blanks_tabs_and_commas(void **state) {
-    assert_edges("1 2\n2\t3\r\n3,4\n  4 , 5  \n\n5 6", WEIGHTS_AUTO, "1:2;2:3;3:4;4:5;5:6;");
-    assert_edges("1 2 .5\n2\t3\t4 978300760\n3,4,1e-3\n", WEIGHTS_YES, "1:2=0.5;2:3=4;3:4=0.001;");
+    assert_edges("1 2\n2\t3\r\n  4   5  \n\n5 6", WEIGHTS_AUTO, "1:2;2:3;4:5;5:6;");
+    assert_edges("3,4\n  4 , 5  \n", WEIGHTS_AUTO, "3:4;4:5;");
+    assert_edges("1 2 .5\n2\t3\t4 978300760\n3 4 1e-3\n", WEIGHTS_YES, "1:2=0.5;2:3=4;3:4=0.001;");
     assert_edges("1 2 .5\n2 3 likes\n", WEIGHTS_NO, "1:2;2:3;");
-    assert_edges("a b likes\nb c knows 2010\n", WEIGHTS_AUTO, "a:b;b:c;");
+    assert_edges("a b likes\nb c knows 2010\n", WEIGHTS_NO, "a:b;b:c;");
+    assert_edges("a likes b\nb knows c\n", WEIGHTS_AUTO, TRIPLE("a likes b"));
+    assert_edges("a likes b\nb knows c\n", WEIGHTS_YES, TRIPLE("a likes b"));
     assert_edges("\"New York\",\"San \"\"F\"\"\"\nParis,Rome\n", WEIGHTS_AUTO, "New York:San \"F\";Paris:Rome;");
-    assert_edges("a b,c d\n", WEIGHTS_AUTO, "a:b;"); /* in the free form, blanks part fields, too */
+    assert_edges("a b,c d\n", WEIGHTS_AUTO, "a b:c d;");
     assert_edges("a::b\nb::c\n", WEIGHTS_AUTO, "a:b;b:c;");
     assert_edges("", WEIGHTS_YES, "");
 }
@@ -73,9 +81,8 @@ static void headers_are_left_out(void **state) {
     assert_edges("weight\tdst\tsrc\n3\t1\t2\n", WEIGHTS_YES, "2:1=3;");
     assert_edges("from,to\nann,bob\n", WEIGHTS_AUTO, "ann:bob;");
     assert_edges("x y\n1 2\n", WEIGHTS_AUTO, "1:2;");
-    assert_edges("x y z\n1 2 a\n", WEIGHTS_AUTO, "1:2;");
+    assert_edges("x y z\n1 2 a\n", WEIGHTS_NO, "1:2;");
     assert_edges("ann bob strength\nann bob 2\n", WEIGHTS_YES, "ann:bob=2;");
-    assert_edges("ann bob likes\nbob 3\n", WEIGHTS_AUTO, "ann:bob;bob:3;");
     assert_edges("%%MatrixMarket matrix coordinate real symmetric\n% by hand\n3 3 2\n1 2 .5\n3 1 2\n", WEIGHTS_YES,
                  "1:2=0.5;3:1=2;");
     assert_edges("% sym unweighted\n% 2 3 3\n1 2\n1 3\n", WEIGHTS_AUTO, "1:2;1:3;");
@@ -93,11 +100,12 @@ static void loops_and_edges_of_weight_0_are_left_out_and_counted(void **state) {
 
 static void bad_edges_name_their_line(void **state) {
     static const char *const bad[][2] = {
-        {"1 2\nlonely\n", "line 2: 1 field; wanted 2 to 4: source, target[, weight[, anything]]"},
-        {"1 2 3 4 5\n", "line 1: 5 fields; wanted 2 to 4: source, target[, weight[, anything]]"},
-        {"1,,3\n", "line 1: a field is empty; wanted source, target[, weight]"},
-        {"source,target\na,b\n,c\n", "line 3: its source is empty"},
-        {"source;target\na;b\nc\n", "line 3: 1 column; the header has source and target in columns 1 and 2"}};
+        {"1 2\nlonely\n", "line 2: 1 field with blanks between; wanted source, target[, weight]"},
+        {"1 2 3 4 5\n", "line 1: nothing tells which columns are wanted: 1 2 3 4 5; say which columns are source and target by corpus.columns, as in "
+                           "corpus.columns = 1,3 or by their names"},
+        {"1,,3\n", "line 1: its target is empty (column 2)"},
+        {"source,target\na,b\n,c\n", "line 3: its source is empty (column 1)"},
+        {"source;target\na;b\nc\n", "line 3: 1 column; source and target are columns 1 and 2"}};
     static const char *const weights[][2] = {
         {"1 2 1\n# or\n1 2 -1\n",
          "line 3: the weight '-1' is not a positive finite number; graph.weights = no reads edges without"},
@@ -109,13 +117,12 @@ static void bad_edges_name_their_line(void **state) {
          "line 2: the weight '1e39' is not a positive finite number that 32 bits hold (1.2e-38 to 3.4e38)"},
         {"1 2 1\n1 2 1e-40\n",
          "line 2: the weight '1e-40' is not a positive finite number that 32 bits hold (1.2e-38 to 3.4e38)"},
-        {"a b c\na b d\n",
-         "line 1: the weight 'c' is not a positive finite number; graph.weights = no reads edges without; where "
-         "the line names the columns, set corpus.header = yes"},
+        {"a b 1\nb c 1\na b d\n",
+         "line 3: the weight 'd' is not a positive finite number; graph.weights = no reads edges without"},
         {"1 2 1\n1 2\n",
          "line 2: the edge has no weight, and edges have weights; graph.weights = no reads all edges without"},
         {"source,target\n1,2\n",
-         "line 2: the edge has no weight, and the header names none; graph.weights = no reads all edges without"}};
+         "line 2: the edge has no weight, and no column is named as one; graph.weights = no reads all edges without"}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) assert_edges(bad[i][0], WEIGHTS_AUTO, bad[i][1]);
     for (size_t i = 0; i < sizeof weights / sizeof *weights; i++)
         assert_edges(weights[i][0], WEIGHTS_YES, weights[i][1]);
@@ -140,7 +147,8 @@ static void a_third_column_of_numbers_is_one_of_weights(void **state) {
     assert_int_equal(weighted("source,target,id\na,b,1\n"), 0);
     assert_int_equal(weighted("%%MatrixMarket matrix coordinate pattern general\n3 3 2\n1 2\n"), 0);
     assert_int_equal(weighted("1 2\n2 3\n"), 0);
-    assert_int_equal(weighted("1 2 3\n2 3 likes\n"), 0);
+    assert_int_equal(weighted("1 2 3\n2 3 likes\n2 4 likes\n"), -1);
+    report_clear();
     assert_int_equal(weighted("1 2 3\n2 3\n"), 0);
     assert_int_equal(weighted("# nothing\n"), 0);
 }

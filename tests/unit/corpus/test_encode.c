@@ -129,7 +129,7 @@ static void adjacency_needs_a_target_and_a_context(void **state) {
 
 static void pairs_are_put_together_by_list(void **state) {
     struct corpus_options options = plain_options(FORMAT_PAIRS);
-    encodes_as(&options, "u2 a 5\nu1 b 1\nu2 c 4\nu3,a\nu1\tc\t3\t99\nu2 b", "a c b | b c | a ");
+    encodes_as(&options, "u2 a 5\nu1 b 1\nu2 c 4\nu3 a\nu1\tc\t3\t99\nu2 b", "a c b | b c | a ");
     options.min_rating = 3;
     encodes_as(&options, "user item rating\nu1 b 1\nu2 a 5\nu1 c 3\nu2 c 4\nu3 a 1\nu1 a 4\n", "a c | c a ");
     options.min_count = 2;
@@ -198,6 +198,7 @@ static void random_corpora_agree_with_a_plain_encoder(void **state) {
         struct corpus_options options = plain_options(formats[round % 3]);
         options.min_count = 1 + scratch_random(4);
         options.max_sentence = 1 + scratch_random(5);
+        options.look.names = NAMES_YES;
         random_text(text, 30);
         char *path = scratch_text("corpus", text);
         int w = round % WAYS;

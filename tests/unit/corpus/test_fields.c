@@ -18,8 +18,9 @@ static const char *fields_of(const char *text, enum corpus_format format) {
     struct corpus_fields fields;
     struct corpus_field field;
     size_t used = 0;
-    options.header = HEADER_NO;
+    options.look.header = HEADER_NO;
     options.weights = WEIGHTS_NO;
+    options.look.no_values = 1;
     *out = 0;
     corpus_read_as(corpus, &options);
     while (corpus_next(corpus, &block) > 0) {
@@ -41,15 +42,15 @@ static const char *fields_of(const char *text, enum corpus_format format) {
 
 static void each_format_reads_its_lines(void **state) {
     static const char *const of_formats[CORPUS_FORMATS] = {
-        [FORMAT_TEXT] = "anna@1 b,c@1 3@1 / bob@2 d@2 ",
-        [FORMAT_LISTS] = "N:anna@1 b,c@1 3@1 / N:bob@2 d@2 ",
-        [FORMAT_ADJACENCY] = "anna@1 b,c@1 3@1 / bob@2 d@2 ",
+        [FORMAT_TEXT] = "anna@1 b,c@1 3@1 / bob@2 d@2 / eve@3 f@3 g@3 ",
+        [FORMAT_LISTS] = "N:anna@1 b,c@1 3@1 / N:bob@2 d@2 / N:eve@3 f@3 g@3 ",
+        [FORMAT_ADJACENCY] = "anna@1 b,c@1 3@1 / bob@2 d@2 / eve@3 f@3 g@3 ",
     };
     for (int format = 0; format < CORPUS_FORMATS; format++)
         if (of_formats[format])
-            assert_string_equal(fields_of("anna b,c 3\nbob d", (enum corpus_format)format), of_formats[format]);
-    assert_string_equal(fields_of("anna,b,3\nbob d", FORMAT_PAIRS), "N:anna@1 b@1 N:bob@2 d@2 ");
-    assert_string_equal(fields_of("anna,b,3\nb b\n# bob\nbob d", FORMAT_GRAPH), "anna@1 b@1 bob@4 d@4 ");
+            assert_string_equal(fields_of("anna b,c 3\nbob d\neve f g", (enum corpus_format)format), of_formats[format]);
+    assert_string_equal(fields_of("anna,b,3\nbob,d", FORMAT_PAIRS), "N:anna@1 b@1 N:bob@2 d@2 ");
+    assert_string_equal(fields_of("anna,b,3\nb,b\n# bob\nbob,d", FORMAT_GRAPH), "anna@1 b@1 bob@4 d@4 ");
 }
 
 static void every_format_is_complete_and_a_choice_of_its_key(void **state) {

@@ -280,6 +280,7 @@ static void a_stream_is_the_text_in_ids(void **state) {
                                 .min_count = 1,
                                 .vocab = "",
                                 .min_rating = -INFINITY,
+                                .look = LOOK_AUTO,
                                 .report_seconds = 1};
         struct corpus *corpora[2] = {scratch_corpus(generated("c.txt", options(kind, 5000, 3000, 9)), 0),
                                      scratch_corpus(generated("c.ids", options(kind, 5000, 3000, 9)), 0)};

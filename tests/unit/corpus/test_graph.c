@@ -235,7 +235,7 @@ static void nodes_that_are_left_out_take_their_edges_along(void **state) {
 }
 
 static void mistakes_have_a_sentence(void **state) {
-    static const char *const bad[][2] = {{"a b 1\nb c x\n", "line 2: the weight 'x' is not a positive finite number"},
+    static const char *const bad[][2] = {{"a b 1\nb d 2\nb c x\n", "line 3: the weight 'x' is not a positive finite number"},
                                          {"a a\n", "the corpus 'here' has no edge in its 4 bytes"},
                                          {"a b\na\n", "line 2: 1 field"}};
     struct corpus_options options = graph_options();

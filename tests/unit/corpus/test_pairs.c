@@ -10,7 +10,7 @@
 
 static void read_as_pairs(struct corpus *corpus, enum corpus_header header) {
     struct corpus_options options = plain_options(FORMAT_PAIRS);
-    options.header = header;
+    options.look.header = header;
     corpus_read_as(corpus, &options);
 }
 
@@ -58,8 +58,10 @@ static const char *pairs_of(const char *text, double min_rating) {
 }
 
 static void pairs_come_apart_at_blanks_tabs_and_commas(void **state) {
-    assert_string_equal(pairs_of("u1 a\nu1\tb\t5\r\nu2,c,4.5\n\n  u2 , d , 3 , 978300760\nu3,e", -INFINITY),
-                        "u1:a;u1:b;u2:c;u2:d;u3:e;");
+    assert_string_equal(pairs_of("u1 a\nu1\tb\t5\r\n\n  u2   d 3\nu3 e", -INFINITY), "u1:a;u1:b;u2:d;u3:e;");
+    assert_string_equal(pairs_of("u2,c,4.5\n\n  u2 , d , 3 , 978300760\nu3,e", -INFINITY), "u2:c;u2:d;u3:e;");
+    assert_string_equal(pairs_of("u2\tNew York\nu3\tRome\n", -INFINITY), "u2:New York;u3:Rome;");
+    assert_string_equal(pairs_of("u1 a,b\nu2 c,d\n", -INFINITY), "u1 a:b;u2 c:d;");
     assert_string_equal(pairs_of("u1 a 5\nu1 b 3.9\nu2 c 4\nu2 d -1\nu2 e 1e1\n", 4), "u1:a;u2:c;u2:e;");
     assert_string_equal(pairs_of("user,item,rating\n1,2,3\n", -INFINITY), "1:2;");
     assert_string_equal(pairs_of("", 1), "");
@@ -82,36 +84,46 @@ static void ratings_are_the_nearest_doubles(void **state) {
                                         "+1",
                                         "0.30000000000000004"};
     static const char *const none[] = {"", ".", "1.2.3", "..", "1a", "-", "1,5", "nan", "inf", "1 2"};
+    const struct columns_form point = COLUMNS_PLAIN, comma = {.separator = ";", .decimal_comma = 1};
     double value;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-        assert_int_equal(pairs_rating(words[i], strlen(words[i]), &value), 0);
+        assert_int_equal(columns_number(&point, words[i], strlen(words[i]), &value), 0);
         assert_true(value == strtod(words[i], NULL));
     }
     for (int i = 0; i < 20000; i++) {
         char word[32];
         snprintf(word, sizeof word, "%u.%0*u", scratch_random(100000), 1 + (int)scratch_random(9), scratch_random(1000000));
-        assert_int_equal(pairs_rating(word, strlen(word), &value), 0);
+        assert_int_equal(columns_number(&point, word, strlen(word), &value), 0);
         assert_true(value == strtod(word, NULL));
     }
-    for (size_t i = 0; i < sizeof none / sizeof *none; i++) assert_int_equal(pairs_rating(none[i], strlen(none[i]), &value), -1);
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++)
+        assert_int_equal(columns_number(&point, none[i], strlen(none[i]), &value), -1);
+    assert_int_equal(columns_number(&comma, "1,5", 3, &value), 0);
+    assert_true(value == 1.5);
+    assert_int_equal(columns_number(&comma, "-1,5e2", 6, &value), 0);
+    assert_true(value == -150);
 }
+
+#define UNTOLD(why, line)                                                                                              \
+    "line 1: " why ": " line "; say which columns are list and item by corpus.columns, as in corpus.columns = 1,3 or by their names"
 
 static void bad_pairs_name_their_line(void **state) {
     assert_string_equal(pairs_of("1,2,3\nuser,item,rating\n", -INFINITY),
                         "line 2: the rating 'rating' is not a number");
     assert_string_equal(pairs_of("a,b,1\na,b,nan\n", -INFINITY), "line 2: the rating 'nan' is not a number");
-    assert_string_equal(pairs_of("a,b,c\na,b,nan\n", -INFINITY), "line 1: the rating 'c' is not a number; where the "
-                                                                 "line names the columns, set corpus.header = yes");
+    assert_string_equal(pairs_of("a,b,c\na,b,nan\n", -INFINITY), UNTOLD("the third column is no rating, and nothing tells which "
+                                                                        "column is what", "a,b,c"));
+    assert_string_equal(pairs_of("a,b,c\na,b,3\n", -INFINITY), "a:b;"); /* a header: its third is no number */
     assert_string_equal(pairs_of("1 2\n\nlonely\n", -INFINITY),
-                        "line 3: 1 field; wanted 2 to 4: list, item[, rating[, anything]]");
+                        "line 3: 1 field with blanks between; wanted list, item[, rating]");
     assert_string_equal(pairs_of("1 2 3 4 5\n", -INFINITY),
-                        "line 1: 5 fields; wanted 2 to 4: list, item[, rating[, anything]]");
+                        UNTOLD("nothing tells which columns are wanted", "1 2 3 4 5"));
     assert_string_equal(pairs_of("1 2 3\n1 2\n", 3), "line 2: no rating, and corpus.min_rating is set");
-    const char *empty = "line 1: a field is empty; wanted list, item[, rating]";
-    assert_string_equal(pairs_of("1,,3\n", -INFINITY), empty);
-    assert_string_equal(pairs_of(",2,3\n", -INFINITY), empty);
-    assert_string_equal(pairs_of("1,2,\n", -INFINITY), empty);
-    assert_string_equal(pairs_of("1 , , 3\n", -INFINITY), empty);
+    assert_string_equal(pairs_of("1,,3\n", -INFINITY), "line 1: its item is empty (column 2)");
+    assert_string_equal(pairs_of(",2,3\n", -INFINITY), "line 1: its list is empty (column 1)");
+    assert_string_equal(pairs_of("1 , , 3\n", -INFINITY), "line 1: its item is empty (column 2)");
+    assert_string_equal(pairs_of("1,2,\n2,3,4\n", -INFINITY), "1:2;2:3;"); /* not rated */
+    assert_string_equal(pairs_of("1,2\n3,4\n5,6,7\n", -INFINITY), "1:2;3:4;5:6;");
 }
 
 static void assert_pairs(const char *text, enum corpus_header header, const char *wanted) {
@@ -133,18 +145,17 @@ static void headers_are_left_out(void **state) {
                                              {"user,item,rating\r1,2,3\r4,5,6", "1:2;4:5;"},
                                              {"user,item,rating", ""},
                                              {"user,item,rating\n1,2\n", "1:2;"}};
-    static const char named[] = "line 1: the rating 'good' is not a number; where the line names the columns, set "
-                                "corpus.header = yes";
+    static const char named[] = UNTOLD("the third column is no rating, and nothing tells which column is what", "u,i,good");
     static const char *const data[][2] = {
         {"1,2,3\n4,5,6\n", "1:2;4:5;"},
         {"u1,b1\nu2,b2\n", "u1:b1;u2:b2;"},
         {"alice,dune\n1,2\nbob,3\n", NULL}, /* two columns: numbers behind names */
         {"alice,1984\n1,2\n", "alice:1984;1:2;"},
-        {"alice,dune\n1,dune\n", "alice:dune;1:dune;"},
-        {"user,item", "user:item;"},
+        {"alice,dune\n1,1984\n", "1:1984;"}, /* numbers below words: a header */
+        {"user,item", ""},
         {"u,i,good\nu,j,bad\n", named},
-        {",row,thing,rating\n0,1,2,3\n", "line 1: a field is empty; wanted list, item[, rating]"},
-        {"a,b,c,d,e\n1,2,3,4,5\n", "line 1: 5 fields; wanted 2 to 4: list, item[, rating[, anything]]"}};
+        {",row,thing,rating\n0,1,2,3\n", "1:2;"}, /* as pandas writes a frame */
+        {"a,b,c,d,e\n1,2,3,4,5\n", UNTOLD("nothing tells which columns are wanted", "a,b,c,d,e")}};
     for (size_t i = 0; i < sizeof headers / sizeof *headers; i++)
         if (headers[i][1]) assert_pairs(headers[i][0], HEADER_AUTO, headers[i][1]);
     for (size_t i = 0; i < sizeof data / sizeof *data; i++)
@@ -174,8 +185,8 @@ static void headers_name_columns(void **state) {
         {"timestamp::user::item\n1::2::3\n", "2:3;"}};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) assert_pairs(files[i][0], HEADER_AUTO, files[i][1]);
     assert_pairs("user,x,item\n1,2\n", HEADER_AUTO,
-                 "line 2: 2 columns; the header has list and item in columns 1 and 3");
-    assert_pairs("user,x,item\n1,2,\n", HEADER_AUTO, "line 2: its item is empty");
+                 "line 2: 2 columns; list and item are columns 1 and 3");
+    assert_pairs("user,x,item\n1,2,\n", HEADER_AUTO, "line 2: its item is empty (column 3)");
     assert_pairs("item,user\n1,2\n", HEADER_YES, "2:1;");
     assert_pairs("item,user\n1,2\n", HEADER_NO, "item:user;1:2;");
     assert_string_equal(pairs_of("rating,user,item\n5,a,b\n3,a,c\n", 4), "a:b;");
@@ -194,15 +205,15 @@ static void columns_come_apart_as_people_write_them(void **state) {
                                            {"a ;|; 1 x\n\"b c 2 y\n", "a:;|;;\"b:c;"},
                                            {"\"a\" ; \"say \"\"b\"\"\"\n", "a:say \"b\";"},
                                            {"a|x b|y 5\nc d 4\n", "a|x:b|y;c:d;"}, /* parts of words */
-                                           {"u:1,i::2\n", "u:1:i::2;"}};
+                                           {"u:1,i::2\n", "u:1,i:2;"}};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) assert_pairs(files[i][0], HEADER_AUTO, files[i][1]);
-    const char *open = "line 1: a double quote is not closed in its line, or something stands behind it";
+    const char *open = "line 1: a double quote is not closed in its line, or something follows it";
     assert_pairs("a,\"b\nc\",d\n", HEADER_AUTO, open);
     assert_pairs("a,\"b\"c\n", HEADER_AUTO, open);
-    assert_pairs("a,\"b\tc\"\n", HEADER_AUTO, "line 1: column 2, 'b?c', has a tab or a line's end in it");
+    assert_pairs("a,\"b\tc\"\nd,e\n", HEADER_AUTO, "line 1: column 2, 'b?c', has a tab or a line's end in it");
     assert_pairs("user;item\na\tb;c\n", HEADER_AUTO, "line 2: column 1, 'a?b', has a tab or a line's end in it");
-    assert_pairs("a,\" \"\n", HEADER_AUTO, "line 1: a field is empty; wanted list, item[, rating]");
-    assert_pairs("a;;3\n", HEADER_AUTO, "line 1: a field is empty; wanted list, item[, rating]");
+    assert_pairs("a,\" \"\n", HEADER_AUTO, "line 1: its item is empty (column 2)");
+    assert_pairs("a;;3\n", HEADER_AUTO, "line 1: its item is empty (column 2)");
 }
 
 /* Each file of a directory has its own. */
@@ -243,7 +254,7 @@ static void headers_are_looked_for_in_the_front(void **state) {
         assert_true(!strcmp(got, "1:2;4:5;")); /* a single line in what is looked at may name columns, too */
         n = (uint64_t)sprintf(text, "user,item\n1,2%*s\n4,5\n", end - 14, "");
         got = pairs_of_bytes(text, n, -INFINITY, HEADER_AUTO);
-        assert_string_equal(got, inside ? "1:2;4:5;" : "user:item;1:2;4:5;");
+        assert_string_equal(got, "1:2;4:5;");
     }
     free(text);
 }

@@ -78,7 +78,7 @@ static void refused(void **state) {
     struct names lists = {.capacity = 0};
     struct list_items items;
     text_is("u1 a\nu2\n");
-    assert_failed_with(list_items_read(&items, file, &reading, &model, &lists, NULL), "line 2: 1 field; wanted 2 to 4");
+    assert_failed_with(list_items_read(&items, file, &reading, &model, &lists, NULL), "line 2: 1 field with blanks between; wanted list");
     list_items_release(&items);
     text_is("SPTX-IDS and more");
     assert_failed_with(list_items_read_named(&items, file, &reading, &model, &lists), "is an id stream");

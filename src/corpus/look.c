@@ -1,0 +1,427 @@
+#define _GNU_SOURCE
+#include "look_lines.h"
+
+#include "base/report.h"
+#include "base/text.h"
+#include "words.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+/* A look at one file. */
+struct looking {
+    struct look *look;
+    struct looked_lines lines;
+    struct looked_columns columns; /* of the lines of data */
+    struct table_line first;       /* the first line, parted */
+    enum look_rows rows;
+    enum column_set set;
+    const struct look_keys *keys;
+    const char *path;
+    uint64_t length;
+    int has_header;
+};
+
+static enum column_set set_of(enum look_rows rows) {
+    switch (rows) {
+        case LOOK_EDGES: return COLUMNS_OF_EDGES;
+        case LOOK_LABELS: return COLUMNS_OF_LABELS;
+        case LOOK_TITLES: return COLUMNS_OF_TITLES;
+        case LOOK_WORDS: return COLUMNS_OF_WORDS;
+        default: return COLUMNS_OF_PAIRS;
+    }
+}
+
+static int is_of_lists(enum look_rows rows) {
+    return rows == LOOK_LISTS || rows == LOOK_ADJACENCY;
+}
+
+static int has_values(enum look_rows rows) {
+    return rows == LOOK_PAIRS || rows == LOOK_EDGES || rows == LOOK_WORDS;
+}
+
+/* ---- no such rows at all ---- */
+
+static int is_json(const struct looked_line *line) {
+    const char *at = line->at, *end = line->end;
+    while (at < end && text_is_blank(*at)) at++;
+    while (end > at && (text_is_blank(end[-1]) || end[-1] == ',')) end--;
+    return end - at > 1 && ((*at == '{' && end[-1] == '}') || (*at == '[' && end[-1] == ']'));
+}
+
+static int is_json_begun(const struct looked_line *line) {
+    return line->end - line->at == 1 && (*line->at == '[' || *line->at == '{');
+}
+
+static int are_json(const struct looked_lines *lines) {
+    if (lines->count && is_json_begun(&lines->line[0])) return 1;
+    for (uint64_t i = 0; i < lines->count; i++)
+        if (!is_json(&lines->line[i])) return 0;
+    return lines->count > 0;
+}
+
+/* Cuts what networkx writes behind an edge, "{'weight': 3}", off each line where all lines end so. Returns 1 where it did.
+ * *weights: how many of them have a weight. */
+static int cut_braces(struct looked_lines *lines, uint64_t *weights) {
+    for (uint64_t i = 0; i < lines->count; i++) {
+        const struct looked_line *line = &lines->line[i];
+        const char *brace = memchr(line->at, '{', (size_t)(line->end - line->at));
+        if (!brace || brace == line->at || line->end[-1] != '}') return 0;
+    }
+    for (uint64_t i = 0; i < lines->count; i++) {
+        struct looked_line *line = &lines->line[i];
+        *weights += memmem(line->at, (size_t)(line->end - line->at), "weight", strlen("weight")) != NULL;
+        line->end = memchr(line->at, '{', (size_t)(line->end - line->at));
+        while (line->end > line->at && (token_is_white(line->end[-1]) || line->end[-1] == ',')) line->end--;
+    }
+    return lines->count > 0;
+}
+
+/* 1 where a file begins as one of Matrix Market does, whose first line behind the comments tells only sizes. */
+static int is_matrix_market(const char *bytes, uint64_t length) {
+    static const char banner[] = "%%MatrixMarket";
+    return length >= strlen(banner) && !memcmp(bytes, banner, strlen(banner));
+}
+
+/* ---- the header ---- */
+
+static const char *word_of(const struct looking *l, uint64_t column, uint64_t *length) {
+    int there = column < l->first.count && column < COLUMNS_READ;
+    *length = there ? l->first.length[column] : 0;
+    return there ? l->first.word[column] : "";
+}
+
+/* Returns the column whose name in the first line tells best that it has this meaning, or NO_COLUMN. */
+static unsigned find_named(const struct looking *l, enum column_meaning meaning, unsigned but) {
+    unsigned best = 0, column = NO_COLUMN;
+    for (unsigned c = 0; c < l->first.count && c < COLUMNS_READ; c++) {
+        unsigned rank = column_rank(l->set, meaning, l->first.word[c], l->first.length[c]);
+        if (rank > best && c != but) best = rank, column = c;
+    }
+    return column;
+}
+
+static int names_both(const struct looking *l) {
+    unsigned a = find_named(l, COLUMN_A, NO_COLUMN);
+    return a != NO_COLUMN && find_named(l, COLUMN_B, a) != NO_COLUMN;
+}
+
+enum { CODED_LEAST = 4 }; /* lines below a header that tell by themselves how a column's names begin */
+
+/* 1 where the first line has a word in a column whose other fields are all numbers (or letters and then digits), and in no
+ * column what the others have. */
+static int differs_from_data(const struct looking *l) {
+    int differs = 0;
+    uint64_t count = is_of_lists(l->rows) ? 1 : l->first.count;
+    for (uint64_t c = 0; c < count && c < COLUMNS_READ; c++) {
+        const struct looked_column *column = &l->columns.column[c];
+        uint64_t length = l->first.length[c];
+        const char *word = l->first.word[c];
+        if (!column->filled || !length) continue;
+        if (column->digits == column->filled) {
+            if (looked_is_digits(word, length)) return 0;
+            differs = 1;
+        } else if (column->coded == column->filled && column->filled >= CODED_LEAST && column->letters_length) {
+            if (looked_is_coded(column, word, length)) return 0;
+            differs |= !strpbrk(strndupa(word, length), "0123456789");
+        }
+    }
+    return differs;
+}
+
+static int look_for_header(struct looking *l) {
+    const struct looked_lines *lines = &l->lines;
+    enum corpus_header key = l->keys->header;
+    if (!lines->count || key == HEADER_NO) return 0;
+    if (key == HEADER_YES) return 1;
+    if (l->rows == LOOK_EDGES && is_matrix_market(lines->bytes, l->length)) return 1;
+    return (!is_of_lists(l->rows) && names_both(l)) || (lines->count > 1 && differs_from_data(l));
+}
+
+/* 1 where each line of data begins with a field of its own. */
+static int begin_differently(const struct looking *l) {
+    struct words firsts = {0};
+    int failed = 0;
+    for (uint64_t i = 1; i < l->lines.count && !failed; i++) {
+        struct table_line parts = looked_part(&l->lines.line[i], &l->look->form);
+        failed = words_add(&firsts, words_hash(parts.word[0], parts.length[0]), parts.word[0], parts.length[0]) < 0;
+    }
+    uint64_t different = firsts.size;
+    words_release(&firsts);
+    return !failed && different + 1 == l->lines.count;
+}
+
+/* R writes rows with a name in front that the header does not mention. */
+static int is_shifted(const struct looking *l) {
+    return l->has_header && l->first.count + 1 == l->columns.most && l->columns.least == l->columns.most && begin_differently(l);
+}
+
+/* ---- which column is which ---- */
+
+static int refuse_columns(const struct looking *l, const char *why) {
+    const struct columns_words *words = &columns_words[l->set];
+    return fail("'%s' line %" PRIu64 ": %s: %.*s; say which columns are %s and %s by corpus.columns, as in "
+                "corpus.columns = 1,3 or by their names",
+                l->path, l->lines.line[0].number, why, text_shown((uint64_t)(l->lines.line[0].end - l->lines.line[0].at)),
+                l->lines.line[0].at, words->a, words->b);
+}
+
+/* Finds the column that corpus.columns names: a number from 1 on, or a name of the header. */
+static int find_given(const struct looking *l, const char *name, uint64_t length, uint8_t *column) {
+    uint64_t number;
+    char text[64];
+    snprintf(text, sizeof text, "%.*s", (int)length, name);
+    for (uint64_t c = 0; l->has_header && c < l->first.count && c < COLUMNS_READ; c++) {
+        if (l->first.length[c] != length || strncasecmp(l->first.word[c], name, length)) continue;
+        *column = (uint8_t)(c + (uint64_t)is_shifted(l));
+        return 0;
+    }
+    if (!text_count(text, &number) && number >= 1 && number <= COLUMNS_READ) {
+        *column = (uint8_t)(number - 1);
+        return 0;
+    }
+    if (!l->has_header)
+        return fail("'%s' has no header that could name the column '%s' of corpus.columns; wanted a number from 1 on, or "
+                    "corpus.header = yes",
+                    l->path, text);
+    return fail("'%s': no column of its header is called '%s' (corpus.columns): %.*s", l->path, text,
+                text_shown((uint64_t)(l->lines.line[0].end - l->lines.line[0].at)), l->lines.line[0].at);
+}
+
+/* Takes the next name of corpus.columns. Returns 0 at the end. */
+static int next_given(const char **at, const char **name, uint64_t *length) {
+    while (**at == ',' || text_is_blank(**at)) ++*at;
+    *name = *at;
+    while (**at && **at != ',') ++*at;
+    const char *end = *at;
+    while (end > *name && text_is_blank(end[-1])) end--;
+    *length = (uint64_t)(end - *name);
+    return *length > 0;
+}
+
+int look_columns_valid(const char *columns) {
+    const char *name;
+    uint64_t length;
+    int count = 0;
+    while (next_given(&columns, &name, &length)) count++;
+    return count >= 2 && count <= COLUMN_MEANINGS ? 0 : -1;
+}
+
+static int take_given(const struct looking *l) {
+    struct columns_form *form = &l->look->form;
+    const char *at = l->keys->columns, *name;
+    uint64_t length;
+    memset(form->column, NO_COLUMN, sizeof form->column);
+    for (int meaning = 0; meaning < COLUMN_MEANINGS && next_given(&at, &name, &length); meaning++)
+        if (find_given(l, name, length, &form->column[meaning])) return -1;
+    form->named = 1;
+    form->most = 0;
+    return 0;
+}
+
+static void take_named(const struct looking *l) {
+    struct columns_form *form = &l->look->form;
+    unsigned shift = (unsigned)is_shifted(l), a = find_named(l, COLUMN_A, NO_COLUMN), b = find_named(l, COLUMN_B, a);
+    unsigned value = find_named(l, COLUMN_VALUE, b);
+    form->column[COLUMN_A] = (uint8_t)(a + shift);
+    form->column[COLUMN_B] = (uint8_t)(b + shift);
+    form->column[COLUMN_VALUE] = (uint8_t)(value == NO_COLUMN || value == a ? NO_COLUMN : value + shift);
+    form->named = 1;
+}
+
+/* 1 where at least half of the column's fields are numbers: a line with something else is then refused when it is read. A file
+ * that has a header and no other line may have numbers anywhere. */
+static int has_numbers(const struct looking *l, unsigned column) {
+    if (column >= COLUMNS_READ) return 0;
+    const struct looked_column *looked = &l->columns.column[column];
+    uint64_t numbers = looked->numbers > looked->comma_numbers ? looked->numbers : looked->comma_numbers;
+    return !l->columns.lines || (looked->filled && 2 * numbers >= looked->filled);
+}
+
+enum { POSITIONS_MOST = 4 }; /* columns of a line in which, without names, the first three may be told by their places */
+
+/* Refuses a third column that is no number: it may be the better half of the line, as in "aspirin treats headache". */
+static int refuse_third(const struct looking *l) {
+    const struct looked_line *line = &l->lines.line[l->has_header && l->lines.count > 1];
+    if (l->rows == LOOK_EDGES)
+        return fail("'%s' line %" PRIu64 ": '%.*s' looks like a triple (head, relation, tail): its third column is no weight; "
+                    "corpus.columns = 1,3 reads head and tail as an edge, graph.weights = no passes the third column over",
+                    l->path, line->number, text_shown((uint64_t)(line->end - line->at)), line->at);
+    return refuse_columns(l, "the third column is no rating, and nothing tells which column is what");
+}
+
+/* Returns 1 where the first column numbers the lines, as pandas and R write it: its name is empty, or it has none. */
+static unsigned has_index(const struct looking *l) {
+    return is_shifted(l) || (l->has_header && l->first.count > 2 && !l->first.length[0]);
+}
+
+/* Where one of the two names is known, the other is the second of two columns, or where it is expected. */
+static int take_half_named(const struct looking *l, unsigned a, unsigned b) {
+    uint8_t *column = l->look->form.column;
+    if (l->columns.most == 2) {
+        column[COLUMN_A] = (uint8_t)(a != NO_COLUMN ? a : 1 - b);
+        column[COLUMN_B] = (uint8_t)(1 - column[COLUMN_A]);
+        return 0;
+    }
+    int expected = (a == 0 || b == 1) && l->columns.most <= POSITIONS_MOST && has_numbers(l, 2);
+    return expected ? 0 : refuse_columns(l, "the header does not name all columns that are wanted");
+}
+
+/* Takes the first two columns, and the third where it is a number. */
+static int take_positions(const struct looking *l) {
+    struct columns_form *form = &l->look->form;
+    unsigned index = has_index(l);
+    uint64_t most = l->columns.most - (l->columns.most ? index : 0);
+    unsigned a = l->has_header ? find_named(l, COLUMN_A, NO_COLUMN) : NO_COLUMN;
+    unsigned b = l->has_header ? find_named(l, COLUMN_B, NO_COLUMN) : NO_COLUMN;
+    for (int meaning = 0; meaning < COLUMN_MEANINGS; meaning++) form->column[meaning] = (uint8_t)(meaning + (int)index);
+    if (most < 3 || l->keys->no_values) form->column[COLUMN_VALUE] = NO_COLUMN;
+    if (!has_values(l->rows)) return 0;
+    if (l->has_header && (a != NO_COLUMN || b != NO_COLUMN) && l->rows != LOOK_WORDS) return take_half_named(l, a, b);
+    if (l->rows == LOOK_WORDS)
+        while (form->column[COLUMN_VALUE] < l->columns.most && !has_numbers(l, form->column[COLUMN_VALUE]))
+            form->column[COLUMN_VALUE]++;
+    if (l->rows == LOOK_WORDS && form->column[COLUMN_VALUE] >= l->columns.most) form->column[COLUMN_VALUE] = (uint8_t)(2 + index);
+    if (most < 3 || l->rows == LOOK_WORDS || form->braces || l->keys->no_values) return 0;
+    if (!has_numbers(l, 2 + index)) return refuse_third(l);
+    return most <= POSITIONS_MOST ? 0 : refuse_columns(l, "nothing tells which columns are wanted");
+}
+
+static int take_columns(const struct looking *l) {
+    struct columns_form *form = &l->look->form;
+    form->most = is_of_lists(l->rows) || l->rows == LOOK_LABELS || l->rows == LOOK_TITLES ? 0 : l->columns.most;
+    if (l->has_header && form->most && form->most < l->first.count) form->most = l->first.count;
+    if (form->braces) form->most = 3;
+    if (is_of_lists(l->rows)) return 0;
+    if (l->keys->columns && *l->keys->columns) return take_given(l);
+    if (l->has_header && names_both(l)) {
+        take_named(l);
+        return 0;
+    }
+    return take_positions(l);
+}
+
+/* Values have decimal commas where all of them are numbers so, and not all of them are numbers with a point. */
+static void choose_decimals(const struct looking *l) {
+    struct columns_form *form = &l->look->form;
+    unsigned value = form->column[COLUMN_VALUE];
+    if (!has_values(l->rows) || value >= COLUMNS_READ) return;
+    const struct looked_column *column = &l->columns.column[value];
+    form->decimal_comma = column->filled && column->comma_numbers == column->filled && column->numbers < column->filled;
+}
+
+enum { NAMES_SHARE = 5 };
+
+/* Do lists have names? A name begins one line. Where lists have none, a fifth of the lines and more begin as an earlier line
+ * does, and the words that lines begin with are among the items of half of them. */
+static int have_no_names(const struct looking *l) {
+    struct words firsts = {0}, items = {0};
+    uint64_t begin = (uint64_t)l->has_header, count = l->lines.count - begin, within = 0;
+    int failed = 0;
+    if (l->keys->names != NAMES_AUTO) return l->keys->names == NAMES_NO;
+    if (l->rows != LOOK_LISTS || count < 2) return 0;
+    for (uint64_t i = begin; i < l->lines.count && !failed; i++) {
+        struct table_line parts = looked_part(&l->lines.line[i], &l->look->form);
+        for (uint64_t c = 0; c < parts.count && c < COLUMNS_READ && !failed; c++)
+            failed = words_add(c ? &items : &firsts, words_hash(parts.word[c], parts.length[c]), parts.word[c], parts.length[c]) < 0;
+    }
+    for (uint64_t i = begin; i < l->lines.count && !failed; i++) {
+        struct table_line parts = looked_part(&l->lines.line[i], &l->look->form);
+        within += words_find(&items, words_hash(parts.word[0], parts.length[0]), parts.word[0], parts.length[0]) >= 0;
+    }
+    uint64_t repeated = count - firsts.size;
+    words_release(&firsts);
+    words_release(&items);
+    return failed ? -1 : NAMES_SHARE * repeated >= count && 2 * within >= count;
+}
+
+/* ---- what is said ---- */
+
+static size_t say_column(const struct looking *l, size_t at, const char *meaning, unsigned column) {
+    struct look *look = l->look;
+    uint64_t length, shift = (uint64_t)is_shifted(l);
+    const char *name = word_of(l, column - (l->has_header ? shift : 0), &length);
+    if (column >= COLUMNS_READ) {
+        at = text_add(look->said, sizeof look->said, at, "%s = none", meaning);
+        return l->columns.most > 2 ? text_add(look->said, sizeof look->said, at, " of %" PRIu64, l->columns.most) : at;
+    }
+    if (l->has_header && length)
+        return text_add(look->said, sizeof look->said, at, "%s = %.*s", meaning, length < 30 ? (int)length : 30, name);
+    return text_add(look->said, sizeof look->said, at, "%s = column %u", meaning, column + 1);
+}
+
+static void say(const struct looking *l) {
+    struct look *look = l->look;
+    const struct columns_form *form = &look->form;
+    const struct columns_words *words = &columns_words[l->set];
+    char *out = look->said;
+    size_t room = sizeof look->said, at = text_add(out, room, 0, "columns    ");
+    if (l->rows == LOOK_ADJACENCY) {
+        at = text_add(out, room, at, "target = the first, contexts = the others");
+    } else if (l->rows == LOOK_LISTS && form->unnamed) {
+        at = text_add(out, room, at, "items = all, and each list is named by its line's number (corpus.names = yes: by its first)");
+    } else if (l->rows == LOOK_LISTS) {
+        at = text_add(out, room, at, "list = the first, items = the others");
+    } else {
+        at = say_column(l, at, words->a, form->column[COLUMN_A]);
+        at = text_add(out, room, at, ", ");
+        at = say_column(l, at, words->b, form->column[COLUMN_B]);
+        if (has_values(l->rows)) at = text_add(out, room, at, ", ");
+        if (has_values(l->rows) && form->braces && form->column[COLUMN_VALUE] != NO_COLUMN)
+            at = text_add(out, room, at, "%s = networkx' attributes", words->value);
+        else if (has_values(l->rows))
+            at = say_column(l, at, words->value, form->column[COLUMN_VALUE]);
+    }
+    at = text_add(out, room, at, "; %s, %s", columns_separator_name(form->separator), l->has_header ? "a header" : "no header");
+    if (form->decimal_comma) text_add(out, room, at, ", decimal commas");
+    uint64_t length;
+    const char *value = word_of(l, form->column[COLUMN_VALUE], &length);
+    if (l->has_header) snprintf(look->value, sizeof look->value, "%.*s", text_shown(length), value);
+}
+
+/* ---- the look ---- */
+
+static int decide(struct looking *l, uint64_t length) {
+    struct look *look = l->look;
+    struct columns_form *form = &look->form;
+    int lists = is_of_lists(l->rows);
+    uint64_t weights = 0;
+    form->braces = l->rows == LOOK_EDGES && cut_braces(&l->lines, &weights);
+    if (!form->braces && are_json(&l->lines))
+        return fail("'%s' holds JSON; wanted %s on each line: write it so first (in Python: pandas.read_json, then to_csv)",
+                    l->path, lists ? "a list" : "fields with commas or tabs between");
+    looked_separate(form, &l->lines, !lists, l->rows != LOOK_TITLES, l->keys->separator);
+    if (l->lines.count) l->first = looked_part(&l->lines.line[0], form);
+    looked_describe(&l->columns, &l->lines, l->lines.count > 1, form);
+    l->has_header = look_for_header(l);
+    looked_describe(&l->columns, &l->lines, (uint64_t)l->has_header, form);
+    if (take_columns(l)) return -1;
+    if (form->braces) form->column[COLUMN_VALUE] = l->keys->no_values || !weights ? NO_COLUMN : 2;
+    choose_decimals(l);
+    int unnamed = lists ? have_no_names(l) : 0;
+    if (unnamed < 0) return -1;
+    form->unnamed = (uint8_t)unnamed;
+    if (l->has_header) {
+        const char *end = l->lines.bytes + length;
+        const char *newline = memchr(l->lines.line[0].at, '\n', (size_t)(end - l->lines.line[0].at));
+        look->skip = newline ? (uint64_t)(newline - l->lines.bytes) + 1 : length;
+    }
+    say(l);
+    return 0;
+}
+
+int look_at_lines(struct look *look, const char *bytes, uint64_t length, int whole, enum look_rows rows,
+                  const struct look_keys *keys, const char *path) {
+    struct looking l = {.look = look, .rows = rows, .set = set_of(rows), .keys = keys, .path = path, .length = length};
+    *look = (struct look){.form = COLUMNS_PLAIN};
+    if (rows == LOOK_TEXT) return 0;
+    int result = looked_lines_collect(&l.lines, bytes, length, whole, rows == LOOK_EDGES);
+    if (!result && keys->header == HEADER_YES && !l.lines.count && !whole)
+        result = fail("the first line of '%s' is longer than %" PRIu64 " bytes: corpus.header = yes has no header to leave out",
+                      path, length);
+    if (!result && l.lines.count) result = decide(&l, length);
+    looked_lines_release(&l.lines);
+    return result;
+}

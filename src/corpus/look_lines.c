@@ -1,0 +1,209 @@
+#define _GNU_SOURCE
+#include "look_lines.h"
+
+#include "base/memory.h"
+#include "base/text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int looked_lines_collect(struct looked_lines *lines, const char *bytes, uint64_t length, int whole, int comments) {
+    const char *at = bytes, *end = bytes + length;
+    *lines = (struct looked_lines){.bytes = bytes, .line = mem_alloc(LOOKED_AT, sizeof *lines->line, "a file's first lines")};
+    if (!lines->line) return -1;
+    for (uint64_t number = 1; at < end && lines->count < LOOKED_AT; number++) {
+        const char *newline = memchr(at, '\n', (size_t)(end - at)), *stop = newline ? newline : end;
+        if (!newline && !whole) break;
+        struct looked_line line = {at, stop, number};
+        at = newline ? newline + 1 : end;
+        const char *first = line.at;
+        while (first < line.end && token_is_white(*first)) first++;
+        while (line.end > first && line.end[-1] == '\r') line.end--;
+        if (first < line.end && !(comments && columns_comment(*first))) lines->line[lines->count++] = line;
+    }
+    return 0;
+}
+
+void looked_lines_release(struct looked_lines *lines) {
+    free(lines->line);
+}
+
+struct table_line looked_part(const struct looked_line *line, const struct columns_form *form) {
+    struct table_line parts;
+    columns_part(&parts, (char *)line->at, (char *)line->end, form, 1);
+    return parts;
+}
+
+/* ---- the separator ---- */
+
+static const char *const separators[] = {"\t", "::", ";", "|", ",", " "};
+enum { COMMA = 4, BLANKS = 5, SEPARATORS = 6 };
+static const char *const separator_of_key[] = {[SEPARATOR_TAB] = "\t",      [SEPARATOR_COMMA] = ",",
+                                               [SEPARATOR_SEMICOLON] = ";", [SEPARATOR_PIPE] = "|",
+                                               [SEPARATOR_COLONS] = "::",   [SEPARATOR_BLANK] = " "};
+
+/* How one separator would part the lines. */
+struct parting {
+    uint64_t least, most; /* fields of a line, but for the first, which may be a header */
+    uint64_t parted;      /* lines with two fields or more */
+    uint64_t fields, words; /* of all parted lines: fields, and the words that blanks part in them */
+};
+
+static struct columns_form form_with(const char *separator, enum column_quotes quotes) {
+    struct columns_form form = COLUMNS_PLAIN;
+    memcpy(form.separator, separator, strlen(separator) + 1);
+    form.quotes = (uint8_t)quotes;
+    return form;
+}
+
+static uint64_t count_words(const struct looked_line *line) {
+    struct columns_form blanks = form_with(" ", QUOTES_BYTES);
+    return looked_part(line, &blanks).count;
+}
+
+static struct parting try_separator(const struct looked_lines *lines, const char *separator) {
+    struct columns_form form = form_with(separator, QUOTES_LENIENT);
+    struct parting parting = {.least = UINT64_MAX};
+    for (uint64_t i = 0; i < lines->count; i++) {
+        uint64_t fields = looked_part(&lines->line[i], &form).count;
+        if (i || lines->count == 1) {
+            parting.least = fields < parting.least ? fields : parting.least;
+            parting.most = fields > parting.most ? fields : parting.most;
+        }
+        if (fields < 2) continue;
+        parting.parted++;
+        parting.fields += fields;
+        parting.words += count_words(&lines->line[i]);
+    }
+    return parting;
+}
+
+static int is_comma_number(const char *word, uint64_t length) {
+    struct columns_form form = {.decimal_comma = 1};
+    double value;
+    return memchr(word, ',', length) && !columns_number(&form, word, length, &value);
+}
+
+/* 1 where the only comma of each line is that of a number in its last field, as in "ann bob 1,5". */
+static int are_decimal_commas(const struct looked_lines *lines) {
+    struct columns_form blanks = form_with(" ", QUOTES_BYTES);
+    for (uint64_t i = 0; i < lines->count; i++) {
+        const struct looked_line *line = &lines->line[i];
+        struct table_line parts = looked_part(line, &blanks);
+        uint64_t last = parts.count - 1;
+        if (parts.count < 3 || parts.count > COLUMNS_READ) return 0;
+        const char *comma = memchr(line->at, ',', (size_t)(line->end - line->at));
+        if (comma && (comma < parts.word[last] || !is_comma_number(parts.word[last], parts.length[last]))) return 0;
+    }
+    return 1;
+}
+
+/* Of lines with the same number of fields: the first separator by which all have as many, then the first that parts all,
+ * then the one that parts most. */
+static const char *separator_of_fixed(const struct looked_lines *lines, int blanks) {
+    struct parting parting[SEPARATORS];
+    int best = blanks ? BLANKS : COMMA, count = blanks ? SEPARATORS : BLANKS;
+    for (int s = 0; s < count; s++) parting[s] = try_separator(lines, separators[s]);
+    if (blanks && are_decimal_commas(lines)) parting[COMMA] = (struct parting){.least = 0};
+    for (int s = 0; s < count; s++)
+        if (parting[s].parted == lines->count && parting[s].least == parting[s].most && parting[s].least > 1) return separators[s];
+    for (int s = 0; s < count; s++)
+        if (parting[s].parted == lines->count && parting[s].least > 1) return separators[s];
+    for (int s = count - 1; s >= 0; s--)
+        if (parting[s].parted >= parting[best].parted) best = s;
+    return separators[best];
+}
+
+enum { WORDS_OF_ITEM = 8, WORDS_OF_ITEM_IN_SOME = 3 }; /* an item's name has seldom more words */
+
+/* Of lists: the first separator that parts all lines, or half of them (a list may have one item), if the fields it parts have
+ * few words. "name TAB item item item" is parted by blanks, as its items are. */
+static const char *separator_of_lists(const struct looked_lines *lines) {
+    for (int s = 0; s < BLANKS; s++) {
+        struct parting parting = try_separator(lines, separators[s]);
+        int half = parting.parted && 2 * parting.parted >= lines->count, two = parting.fields == 2 * parting.parted;
+        int blanks_follow = s != COMMA && two && 4 * parting.words > 5 * parting.fields;
+        uint64_t words = parting.parted == lines->count ? WORDS_OF_ITEM : WORDS_OF_ITEM_IN_SOME;
+        if (half && parting.words <= words * parting.fields && !blanks_follow) return separators[s];
+    }
+    return separators[BLANKS];
+}
+
+/* Quotes mean something where commas or semicolons part fields. Where blanks do, only if each field that begins with a
+ * quote ends with one. */
+static enum column_quotes choose_quotes(const struct looked_lines *lines, const char *separator) {
+    struct columns_form strict = form_with(separator, QUOTES_STRICT);
+    int quoted = 0;
+    if (*separator == ',' || *separator == ';') return QUOTES_STRICT;
+    if (*separator != ' ') return QUOTES_LENIENT;
+    for (uint64_t i = 0; i < lines->count; i++) {
+        struct table_line parts = looked_part(&lines->line[i], &strict);
+        if (parts.open) return QUOTES_BYTES;
+        quoted |= parts.quoted;
+    }
+    return quoted ? QUOTES_STRICT : QUOTES_BYTES;
+}
+
+void looked_separate(struct columns_form *form, const struct looked_lines *lines, int fixed, int blanks,
+                     enum corpus_separator key) {
+    const char *separator = separators[BLANKS];
+    if (key != SEPARATOR_AUTO)
+        separator = separator_of_key[key];
+    else if (lines->count)
+        separator = fixed ? separator_of_fixed(lines, blanks) : separator_of_lists(lines);
+    memcpy(form->separator, separator, strlen(separator) + 1);
+    form->quotes = (uint8_t)choose_quotes(lines, separator);
+}
+
+/* ---- columns ---- */
+
+int looked_is_digits(const char *word, uint64_t length) {
+    int digits = 0;
+    for (uint64_t i = 0; i < length; i++) {
+        int digit = word[i] >= '0' && word[i] <= '9';
+        digits |= digit;
+        if (!digit && !strchr(".,:/+- TZ", word[i])) return 0;
+    }
+    return digits;
+}
+
+static uint64_t count_letters(const char *word, uint64_t length) {
+    uint64_t n = 0;
+    while (n < length && !(word[n] >= '0' && word[n] <= '9')) n++;
+    return n < length ? n : 0;
+}
+
+int looked_is_coded(const struct looked_column *column, const char *word, uint64_t length) {
+    uint64_t n = count_letters(word, length);
+    return n && n == column->letters_length && !memcmp(word, column->letters, n);
+}
+
+static void describe_field(struct looked_column *column, const struct columns_form *form, const char *word, uint64_t length) {
+    struct columns_form point = *form, comma = *form;
+    double value;
+    point.decimal_comma = 0;
+    comma.decimal_comma = 1;
+    if (!length) return;
+    if (!column->filled++) {
+        column->letters = word;
+        column->letters_length = count_letters(word, length);
+    }
+    column->numbers += !columns_number(&point, word, length, &value);
+    column->comma_numbers += !columns_number(&comma, word, length, &value);
+    column->digits += looked_is_digits(word, length) || !columns_number(&point, word, length, &value);
+    column->coded += looked_is_coded(column, word, length);
+}
+
+void looked_describe(struct looked_columns *columns, const struct looked_lines *lines, uint64_t first,
+                     const struct columns_form *form) {
+    memset(columns, 0, sizeof *columns);
+    columns->least = UINT64_MAX;
+    for (uint64_t i = first; i < lines->count; i++, columns->lines++) {
+        struct table_line parts = looked_part(&lines->line[i], form);
+        columns->least = parts.count < columns->least ? parts.count : columns->least;
+        columns->most = parts.count > columns->most ? parts.count : columns->most;
+        for (uint64_t c = 0; c < parts.count && c < COLUMNS_READ; c++)
+            describe_field(&columns->column[c], form, parts.word[c], parts.length[c]);
+    }
+    if (!columns->lines) columns->least = 0;
+}

@@ -1,0 +1,222 @@
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+
+#include "corpus/look.h"
+#include "base/report.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* Looks at a whole file. Returns what is said without "columns    ", or the sentence of the refusal after "'f' ". */
+static const char *looked(const char *text, enum look_rows rows, const struct look_keys *keys) {
+    static char out[512];
+    struct look look;
+    if (look_at_lines(&look, text, strlen(text), 1, rows, keys, "f")) {
+        snprintf(out, sizeof out, "%s", report_sentence() + strlen("'f' "));
+        report_clear();
+    } else {
+        snprintf(out, sizeof out, "%s", *look.said ? look.said + strlen("columns    ") : "");
+    }
+    return out;
+}
+
+struct case_ {
+    const char *text, *wanted;
+};
+static void assert_looks(const struct case_ *cases, size_t count, enum look_rows rows) {
+    const struct look_keys keys = LOOK_AUTO;
+    for (size_t i = 0; i < count; i++) {
+        const char *got = looked(cases[i].text, rows, &keys);
+        if (strcmp(got, cases[i].wanted))
+            fail_msg("of \"%s\"\n  wanted \"%s\"\n  got    \"%s\"", cases[i].text, cases[i].wanted, got);
+    }
+}
+#define LOOKS(rows, ...)                                                                                               \
+    do {                                                                                                               \
+        const struct case_ cases[] = {__VA_ARGS__};                                                                    \
+        assert_looks(cases, sizeof cases / sizeof *cases, rows);                                                       \
+    } while (0)
+
+static void pairs_are_parted_as_all_lines_agree(void **state) {
+    LOOKS(LOOK_PAIRS, {"1 2\n3 4\n", "list = column 1, item = column 2, rating = none; blanks, no header"},
+          {"ann\tNew York\nbob\tRome, Italy\n", "list = column 1, item = column 2, rating = none; tabs, no header"},
+          {"1::2::5::978\n1::3::4::979\n", "list = column 1, item = column 2, rating = column 3; '::', no header"},
+          {"a;b;1,5\nc;d;2\n", "list = column 1, item = column 2, rating = column 3; semicolons, no header, decimal commas"},
+          {"ann bob 1,5\ncid dan 2\n", "list = column 1, item = column 2, rating = column 3; blanks, no header, decimal commas"},
+          {"7,\"Dune, revised\"\n8,Emma\n", "list = column 1, item = column 2, rating = none; commas, no header"},
+          {"a|b c\nd|e f\n", "list = column 1, item = column 2, rating = none; '|', no header"});
+}
+
+static void a_header_is_a_word_above_numbers_or_a_known_name(void **state) {
+    LOOKS(LOOK_PAIRS, {"\"Person\",\"item\"\n1,\"citrus fruit\"\n1,rye\n", "list = Person, item = item, rating = none; commas, a header"},
+          {"playlist_id,track_uri\n0,t:aa\n0,t:bb\n", "list = playlist_id, item = track_uri, rating = none; commas, a header"},
+          {"用户,电影\n1,甲\n2,乙\n", "list = 用户, item = 电影, rating = none; commas, a header"},
+          {"a,b\n1,甲\n2,乙\n", "list = a, item = b, rating = none; commas, a header"},
+          {"who,what\nc1,x\nc2,y\nc3,x\nc4,z\n", "list = who, item = what, rating = none; commas, a header"},
+          {"when,what\n2019-01-01 10:00,x\n2019-01-02 11:00,y\n", "list = when, item = what, rating = none; commas, a header"},
+          {"alice,1984\n1,2\nbob,3\n", "list = column 1, item = column 2, rating = none; commas, no header"},
+          {"c0,x\nc1,x\nc2,y\nc3,x\nc4,z\n", "list = column 1, item = column 2, rating = none; commas, no header"},
+          {"alice,dune\nbob,emma\n", "list = column 1, item = column 2, rating = none; commas, no header"},
+          {",user,item\n0,ann,x\n1,bob,y\n", "list = user, item = item, rating = none of 3; commas, a header"},
+          {",who,what\n0,1,x\n1,2,y\n", "list = who, item = what, rating = none of 3; commas, a header"},
+          {"\"who\" \"what\"\n\"1\" \"ann\" \"x\"\n\"2\" \"bob\" \"y\"\n", "list = who, item = what, rating = none of 3; blanks, a header"});
+}
+
+static void known_names_choose_columns_in_any_order(void **state) {
+    LOOKS(LOOK_PAIRS,
+          {"invoice,sku,quantity,day,customer_id\n1,x,2,3,c\n", "list = customer_id, item = sku, rating = quantity; commas, a header"},
+          {"Member_number,Date,itemDescription\n18,21-07-2015,tropical fruit\n25,05-01-2015,whole milk\n",
+           "list = Member_number, item = itemDescription, rating = none of 3; commas, a header"},
+          {"sku,shop\nx,1\ny,2\n", "list = shop, item = sku, rating = none; commas, a header"});
+    LOOKS(LOOK_EDGES, {"Weight;Target;Source\n2;a;b\n", "source = Source, target = Target, weight = Weight; semicolons, a header"},
+          {"%%MatrixMarket matrix coordinate real general\n3 3 2\n1 2 .5\n", "source = 3, target = 3, weight = 2; blanks, a header"});
+    LOOKS(LOOK_LABELS, {"id,split,class\n1,train,a\n", "name = id, label = class; commas, a header"});
+    LOOKS(LOOK_TITLES, {"genre\ttitle\tmovieId\nx\tEmma\t1\n", "id = movieId, title = title; tabs, a header"});
+    LOOKS(LOOK_WORDS, {"word1\tword2\tPOS\tSimLex999\nold\tnew\tA\t1.58\n", "word = word1, second word = word2, score = SimLex999; tabs, a header"},
+          {"Word 1,Word 2,Human (mean)\nlove,sex,6.77\n", "word = Word 1, second word = Word 2, score = Human (mean); commas, a header"});
+}
+
+#define ASK(set) "; say which columns are " set " by corpus.columns, as in corpus.columns = 1,3 or by their names"
+static void what_is_no_such_row_is_refused(void **state) {
+    LOOKS(LOOK_PAIRS,
+          {"ann,likes,rye\nbob,likes,milk\n",
+           "line 1: the third column is no rating, and nothing tells which column is what: ann,likes,rye" ASK("list and item")},
+          {"1,2,3,4,5\n6,7,8,9,10\n", "line 1: nothing tells which columns are wanted: 1,2,3,4,5" ASK("list and item")},
+          {"sku,a,b\nx,1,y\n", "line 1: the header does not name all columns that are wanted: sku,a,b" ASK("list and item")},
+          {"{\"user\": 1}\n{\"user\": 2}\n",
+           "holds JSON; wanted fields with commas or tabs between on each line: write it so first (in Python: pandas.read_json, then to_csv)"});
+    LOOKS(LOOK_EDGES, {"aspirin treats pain\nrain causes flood\n",
+                       "line 1: 'aspirin treats pain' looks like a triple (head, relation, tail): its third column is no weight; "
+                       "corpus.columns = 1,3 reads head and tail as an edge, graph.weights = no passes the third column over"});
+    LOOKS(LOOK_LISTS, {"[\n{\"a\": 1},\n]\n",
+                       "holds JSON; wanted a list on each line: write it so first (in Python: pandas.read_json, then to_csv)"});
+}
+
+static void networkx_attributes_are_one_field(void **state) {
+    LOOKS(LOOK_EDGES, {"1 2 {'weight': 3, 'c': 'x y'}\n2 3 {}\n", "source = column 1, target = column 2, weight = networkx' attributes; blanks, no header"},
+          {"1,2,{'weight': 3}\n2,3,{'weight': 1}\n", "source = column 1, target = column 2, weight = networkx' attributes; commas, no header"},
+          {"1 2 {}\n2 3 {}\n", "source = column 1, target = column 2, weight = none; blanks, no header"});
+}
+
+static void lists_may_differ_in_length_and_have_no_names(void **state) {
+    const char *named = "list = the first, items = the others; ";
+    char wanted[4][96];
+    static const char *const parts[] = {"commas, no header", "tabs, no header", "blanks, no header", "commas, a header"};
+    for (int i = 0; i < 4; i++) snprintf(wanted[i], sizeof wanted[i], "%s%s", named, parts[i]);
+    LOOKS(LOOK_LISTS, {"b1,whole milk,rye bread\nb2,rye\n", wanted[0]}, {"b1\twhole milk\trye\nb2\trye\tsalt\n", wanted[1]},
+          {"u1\ta b c\nu2\tc d\n", wanted[2]}, {"u1 a,b c d e f g\nu2 h i j k l\nu3 m n o\n", wanted[2]},
+          {"basket,items\n1,whole milk\n2,rye,salt\n", wanted[3]}, {"0 0 1 2\n1 1 2\n2 0 2\n3 1\n", wanted[2]},
+          {"milk,rye\nrye,milk\nmilk,salt,rye\nyogurt\nmilk\n",
+           "items = all, and each list is named by its line's number (corpus.names = yes: by its first); commas, no header"});
+    LOOKS(LOOK_ADJACENCY, {"p1,p2,p3\np2,p1\n", "target = the first, contexts = the others; commas, no header"});
+}
+
+static void keys_decide(void **state) {
+    struct look_keys keys = LOOK_AUTO;
+    keys.separator = SEPARATOR_BLANK;
+    assert_string_equal(looked("a,b c\nd,e f\n", LOOK_PAIRS, &keys), "list = column 1, item = column 2, rating = none; blanks, no header");
+    keys = LOOK_AUTO;
+    keys.columns = "3, 1";
+    assert_string_equal(looked("a,b,c\nd,e,f\n", LOOK_PAIRS, &keys), "list = column 3, item = column 1, rating = none of 3; commas, no header");
+    keys.columns = "sku,who,n";
+    assert_string_equal(looked("n,x,who,sku\n1,2,3,4\n", LOOK_PAIRS, &keys), "list = sku, item = who, rating = n; commas, a header");
+    assert_non_null(strstr(looked("n,x,who,ski\n1,2,3,4\n", LOOK_PAIRS, &keys), "no column of its header is called 'sku'"));
+    assert_non_null(strstr(looked("1,2,3,4\n1,2,3,4\n", LOOK_PAIRS, &keys), "has no header that could name the column 'sku'"));
+    keys = LOOK_AUTO;
+    keys.header = HEADER_YES;
+    assert_string_equal(looked("a b\nc d\n", LOOK_PAIRS, &keys), "list = a, item = b, rating = none; blanks, a header");
+    keys.header = HEADER_NO;
+    assert_string_equal(looked("user,item\n1,2\n", LOOK_PAIRS, &keys), "list = column 1, item = column 2, rating = none; commas, no header");
+    keys = LOOK_AUTO;
+    keys.names = NAMES_NO;
+    assert_non_null(strstr(looked("a b\nc d\n", LOOK_LISTS, &keys), "named by its line's number"));
+    keys = LOOK_AUTO;
+    keys.no_values = 1;
+    assert_string_equal(looked("a likes b\nc likes d\n", LOOK_EDGES, &keys),
+                        "source = column 1, target = column 2, weight = none of 3; blanks, no header");
+    assert_int_equal(look_columns_valid("a,b"), 0);
+    assert_int_equal(look_columns_valid("1, 2 ,rating"), 0);
+    assert_int_equal(look_columns_valid("a"), -1);
+    assert_int_equal(look_columns_valid("a,b,c,d"), -1);
+}
+
+/* ---- lists or pairs? ---- */
+
+static void a_few_lines_are_judged(void **state) {
+    static const struct {
+        const char *text;
+        enum look_kind kind;
+    } all[] = {{"user,item,rating\n1,2,3\n4,5,6\n7,8,4.5\n", LINES_RATINGS},
+               {"a,b,3\na,c,5\nb,c,1\nb,d,2\n", LINES_RATINGS},
+               {"a,b,3\na,c,5\nb,c,1", LINES_RATINGS}, /* the last line has no line end */
+               {"1\t2\t3\t881250949\n1\t3\t3\t881250949\n1\t4\t2\t881250949\n2\t4\t5\t881250949\n", LINES_RATINGS},
+               {"a,b,3\n", LINES_PAIRS},                                 /* too few for ratings */
+               {"a,b\na,c\na,d\na,e\n", LINES_PAIRS},                    /* no ratings */
+               {"1,\"ready soups\"\n1,rye\n2,salt\n", LINES_PAIRS},      /* names with blanks */
+               {"a,b,3\na,c,5\nb,c,1\nyes, a,b,2\n", LINES_LISTS},       /* a sentence */
+               {"a b 3\na c 5\nb c 1\nb d 2\n", LINES_PAIRS},            /* words and a number, or a rating */
+               {"a,b,c\na,b,d\na,b,e\na,b,f\n", LINES_LISTS},            /* baskets of two */
+               {"a,b,3,x,y\na,c,5,x,y\nb,c,1,x,y\n", LINES_LISTS},       /* five fields */
+               {"a b c\na b d e\n", LINES_LISTS},                        /* not as many in each */
+               {"a b c d e\nb c d e f\n", LINES_LISTS},                  /* five */
+               {"a\nb\n", LINES_LISTS},                                  /* one */
+               {"a b c\nb c d\n", LINES_LISTS},                          /* the third field is no number */
+               {"a b\nb c\na d\n", LINES_UNCLEAR},                       /* the same either way */
+               {"a 7 3\nb 8 4\n", LINES_UNCLEAR},                        /* a list of two items, or a rating */
+               {"user item rating\na b 3\na c 5\nb c 1\n", LINES_RATINGS}, /* a header says so */
+               {"\n\n a,b,3\n\na,c,5\nb,c,1\n", LINES_RATINGS},          /* lines that hold nothing */
+               {"\n", LINES_UNCLEAR},
+               {"", LINES_UNCLEAR}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (look_for_pairs(all[i].text, strlen(all[i].text)) != all[i].kind) fail_msg("of \"%s\"", all[i].text);
+}
+
+/* Makes a hundred lines of a name, a number, and one of so many other numbers. */
+static enum look_kind kind_of_numbers(int names, int numbers, char between) {
+    char text[4000], *at = text;
+    for (int line = 0; line < 100; line++)
+        at += sprintf(at, "n%d%c%d%c%d\n", line % names, between, line, between, line % numbers);
+    return look_for_pairs(text, (uint64_t)(at - text));
+}
+
+static void many_lines_tell_ratings_from_lists_of_two(void **state) {
+    assert_int_equal(kind_of_numbers(100, 100, '\t'), LINES_LISTS);
+    assert_int_equal(kind_of_numbers(100, 100, ' '), LINES_LISTS);
+    assert_int_equal(kind_of_numbers(100, 5, '\t'), LINES_RATINGS); /* few numbers */
+    assert_int_equal(kind_of_numbers(100, 5, ' '), LINES_PAIRS);
+    assert_int_equal(kind_of_numbers(50, 100, '\t'), LINES_RATINGS); /* names come again */
+    assert_int_equal(kind_of_numbers(100, 100, ','), LINES_RATINGS);
+}
+
+static void text_that_looks_like_rows_is_said(void **state) {
+    static const char *const none[] = {"a sentence\nand another one, longer\n", "to be\nor not\n", "1 2\n", ""};
+    static const struct case_ like[] = {{"1 a b\n2 c d e\n3 a\n4 b c\n5 d\n", "corpus.format = lists"},
+                                        {"1 2\n2 3\n3 1\n4 1\n5 2\n", "corpus.format = graph"},
+                                        {"a,b,3\na,c,5\nb,c,1\n", "corpus.format = pairs"},
+                                        {"a,b\na,c\nb,c\nd,e\nf,g\n", "corpus.format = pairs"},
+                                        {"{\"text\": \"a b\"}\n{\"text\": \"c\"}\n", "JSON"}};
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++) assert_null(look_for_rows(none[i], strlen(none[i]), LOOK_TEXT));
+    for (size_t i = 0; i < sizeof like / sizeof *like; i++) {
+        const char *got = look_for_rows(like[i].text, strlen(like[i].text), LOOK_TEXT);
+        if (!got || !strstr(got, like[i].wanted)) fail_msg("of \"%s\": %s", like[i].text, got ? got : "nothing");
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pairs_are_parted_as_all_lines_agree),
+        cmocka_unit_test(a_header_is_a_word_above_numbers_or_a_known_name),
+        cmocka_unit_test(known_names_choose_columns_in_any_order),
+        cmocka_unit_test(what_is_no_such_row_is_refused),
+        cmocka_unit_test(networkx_attributes_are_one_field),
+        cmocka_unit_test(lists_may_differ_in_length_and_have_no_names),
+        cmocka_unit_test(keys_decide),
+        cmocka_unit_test(a_few_lines_are_judged),
+        cmocka_unit_test(many_lines_tell_ratings_from_lists_of_two),
+        cmocka_unit_test(text_that_looks_like_rows_is_said),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
