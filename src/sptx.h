@@ -479,10 +479,15 @@ enum sptx_status sptx_run_evaluate_analogies(struct sptx_run *run, const char *t
 struct sptx_lists_score {
     double recall, ndcg, hit; /* of held-out items among the k that suit a list's training items best */
     uint64_t lists, unknown;  /* lists that are scored; held-out items that the run does not know */
+    uint64_t held_out;        /* held-out items of lists that `train` has */
+    uint64_t trained;         /* of them, items that are not judged: `train` has them in the same list, and no answer repeats them */
+    uint64_t cold;            /* lists with held-out items that are not scored, because `train` does not have them */
+    uint64_t without_row;     /* lists that are scored by their items, because the run has no row of theirs as it has of others */
 };
 /* train, held_out: files of lists, or directories of them. format: as corpus.format; NULL: lists or pairs, whichever
  * each file looks like. score: as of sptx_run_recommend(); NULL: the one that compares rows of `table`, or, where that
- * is NULL too, the one that suits the run. */
+ * is NULL too, the one that suits the run. SPTX_FAILED where most held-out items are trained ones; where some are, the context's
+ * function for warnings hears of it. */
 enum sptx_status sptx_run_evaluate_lists(struct sptx_run *run, const char *table, const char *train,
                                          const char *held_out, const char *format, const char *score, uint32_t k,
                                          struct sptx_lists_score *result);
@@ -513,12 +518,16 @@ struct sptx_links_score {
     double auc, mrr, hits; /* hits: of 10. NaN where the score needs training links and there are none */
 };
 struct sptx_links_counts {
-    uint64_t links, asked;   /* held-out links; ends of links that are asked for */
-    uint64_t nodes, unknown; /* nodes that take part; those of them that the run does not have */
+    uint64_t links, asked;   /* held-out links that are judged; ends of links that are asked for */
+    uint64_t nodes, unknown; /* nodes of the links; those of them that the run does not have */
+    uint64_t left_out;       /* held-out links that are not judged, because the run does not have one of their nodes */
+    uint64_t trained;        /* held-out links that are not judged, because they are training links */
+    uint64_t among;          /* nodes that an end is ranked among, at most: 1,000 that are drawn, or all if they are fewer */
+    uint64_t all;            /* ends that are ranked among all nodes that are no links of their other end */
 };
 #define SPTX_LINK_SCORES 5 /* dot, cosine, hadamard, cross, cross-cosine, in this order */
 /* A line of a file is two nodes. known: the links that the run was trained on; NULL: not given. directed: 1 or 0. Fills
- * scores[SPTX_LINK_SCORES]. */
+ * scores[SPTX_LINK_SCORES]. SPTX_FAILED where most held-out links are training links. */
 enum sptx_status sptx_run_evaluate_links(struct sptx_run *run, const char *table, const char *held_out, const char *known,
                                          uint32_t directed, struct sptx_links_score *scores,
                                          struct sptx_links_counts *counts);

@@ -113,6 +113,11 @@ static int evaluate_held_out(struct lists_score *found, const struct sptx_run *r
     return result;
 }
 
+static struct sptx_lists_score lists_score_of(const struct lists_score *found) {
+    return (struct sptx_lists_score){found->recall,   found->ndcg,    found->hit,  found->lists,      found->unknown,
+                                     found->held_out, found->trained, found->cold, found->without_row};
+}
+
 enum sptx_status sptx_run_evaluate_lists(struct sptx_run *run, const char *table, const char *train,
                                          const char *held_out, const char *format, const char *score, uint32_t k,
                                          struct sptx_lists_score *out) {
@@ -126,7 +131,7 @@ enum sptx_status sptx_run_evaluate_lists(struct sptx_run *run, const char *table
     if (!result && !k) result = fail_usage("k = 0 places are none; wanted at least 1");
     request.score = result ? 0 : (enum list_score)named;
     if (!result) result = evaluate_held_out(&found, run, &request, format);
-    if (!result) *out = (struct sptx_lists_score){found.recall, found.ndcg, found.hit, found.lists, found.unknown};
+    if (!result) *out = lists_score_of(&found);
     return leave(run->context, result);
 }
 
@@ -198,7 +203,9 @@ enum sptx_status sptx_run_evaluate_links(struct sptx_run *run, const char *table
                      : evaluate_links(found, &counted, &run->model, (enum model_view)view, &request, &config);
     for (int i = 0; !result && i < LINK_SCORES; i++)
         scores[i] = (struct sptx_links_score){found[i].auc, found[i].mrr, found[i].hits};
-    if (!result) *counts = (struct sptx_links_counts){counted.links, counted.asked, counted.nodes, counted.unknown};
+    if (!result)
+        *counts = (struct sptx_links_counts){counted.links,    counted.asked,   counted.nodes, counted.unknown,
+                                             counted.left_out, counted.trained, counted.among, counted.all};
     config_release(&config);
     return leave(run->context, result);
 }

@@ -234,14 +234,14 @@ struct recommending {
     float *scores;
 };
 
-static int take_answer(void *user, uint64_t list, const uint32_t *ids, const float *scores) {
+static int take_answer(void *user, uint64_t list, const struct list_found *found) {
     struct recommending *r = user;
     uint64_t known = 0, k = r->question->k;
     for (uint64_t i = r->question->starts[list]; i < r->question->starts[list + 1]; i++)
         known += r->question->codes[i] < r->run->model.rows;
     for (uint64_t i = 0; i < k; i++) {
-        r->rows[list * k + i] = known ? ids[i] : UINT32_MAX;
-        r->scores[list * k + i] = known ? scores[i] : -INFINITY;
+        r->rows[list * k + i] = known ? found->ids[i] : UINT32_MAX;
+        r->scores[list * k + i] = known ? found->scores[i] : -INFINITY;
     }
     return 0;
 }

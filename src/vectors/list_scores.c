@@ -158,9 +158,12 @@ static uint64_t ask_block(struct asking *asking, uint64_t first, list_answer *an
     if (search_top(&asking->scores->search, block->queries, n, question->k,
                    question->seen ? NULL : block->banned_starts, block->banned, block->ids, block->scores))
         return 0;
-    for (uint64_t i = 0; i < n; i++)
-        if (answer(user, list_at(question, first + i), block->ids + i * question->k, block->scores + i * question->k))
-            return 0;
+    for (uint64_t i = 0; i < n; i++) {
+        uint64_t banned = block->banned_starts[i];
+        struct list_found found = {block->ids + i * question->k, block->scores + i * question->k, block->banned + banned,
+                                   question->seen ? 0 : block->banned_starts[i + 1] - banned};
+        if (answer(user, list_at(question, first + i), &found)) return 0;
+    }
     return n;
 }
 

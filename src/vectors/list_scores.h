@@ -73,9 +73,15 @@ struct list_question {
     struct progress *progress; /* the live line, shown after each block; NULL: none */
 };
 
-/* Takes the answer to one list: its k best items, best first, DRAW_NONE where fewer are left. Returns 0, or -1 to
- * stop. */
-typedef int list_answer(void *user, uint64_t list, const uint32_t *ids, const float *scores);
+/* The answer to one list. */
+struct list_found {
+    const uint32_t *ids;    /* [k] the best items, best first; DRAW_NONE where there are fewer */
+    const float *scores;    /* [k] */
+    const uint32_t *banned; /* [banned_count], rising: rows that could not be found, because the list has them; none where `seen` */
+    uint64_t banned_count;
+};
+/* Takes the answer to one list. Returns 0, or -1 to stop. */
+typedef int list_answer(void *user, uint64_t list, const struct list_found *found);
 
 /* Asks all lists in their order. A list without a known item is equally near to every item: its answer is the first
  * rows. Returns 0, or -1 after fail() or as soon as answer() returns -1. */

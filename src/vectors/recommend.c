@@ -181,12 +181,12 @@ static int take_lists(struct recommending *r) {
 
 /* ---- answers ---- */
 
-static int hand_over(void *context, uint64_t list, const uint32_t *ids, const float *scores) {
+static int hand_over(void *context, uint64_t list, const struct list_found *found) {
     struct recommending *r = context;
-    struct recommended answer = {.known = known_of(r, list), .ids = ids, .scores = scores};
+    struct recommended answer = {.known = known_of(r, list), .ids = found->ids, .scores = found->scores};
     answer.unknown = r->items.starts[list + 1] - r->items.starts[list] - answer.known;
     answer.list = words_get(&r->lists.words, list, &answer.length);
-    while (answer.known && answer.count < r->request->k && ids[answer.count] != DRAW_NONE) answer.count++;
+    while (answer.known && answer.count < r->request->k && answer.ids[answer.count] != DRAW_NONE) answer.count++;
     return r->answer(r->user, &answer);
 }
 

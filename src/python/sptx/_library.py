@@ -79,7 +79,8 @@ class AnalogiesScore(Structure):
 
 
 class ListsScore(Structure):
-    _fields_ = [("recall", c_double), ("ndcg", c_double), ("hit", c_double), ("lists", c_uint64), ("unknown", c_uint64)]
+    _fields_ = [("recall", c_double), ("ndcg", c_double), ("hit", c_double), ("lists", c_uint64), ("unknown", c_uint64),
+                ("held_out", c_uint64), ("trained", c_uint64), ("cold", c_uint64), ("without_row", c_uint64)]
 
 
 class GroupsScore(Structure):
@@ -96,7 +97,8 @@ class LinksScore(Structure):
 
 
 class LinksCounts(Structure):
-    _fields_ = [("links", c_uint64), ("asked", c_uint64), ("nodes", c_uint64), ("unknown", c_uint64)]
+    _fields_ = [("links", c_uint64), ("asked", c_uint64), ("nodes", c_uint64), ("unknown", c_uint64), ("left_out", c_uint64),
+                ("trained", c_uint64), ("among", c_uint64), ("all", c_uint64)]
 
 
 class ReportOptions(Structure):

@@ -103,7 +103,9 @@ struct hearing {
 
 /* Checks that every answer has its own score, that scores fall, that none that was left out is better, and that a
  * list's own items come only if asked for. */
-static int hear(void *user, uint64_t list, const uint32_t *ids, const float *scores) {
+static int hear(void *user, uint64_t list, const struct list_found *answer) {
+    const uint32_t *ids = answer->ids;
+    const float *scores = answer->scores;
     struct hearing *h = user;
     uint64_t k = h->question->k, found = 0, allowed = 0, above = 0;
     assert_int_equal(list, h->question->lists ? h->question->lists[h->heard] : h->heard);
@@ -114,6 +116,11 @@ static int hear(void *user, uint64_t list, const uint32_t *ids, const float *sco
         assert_true(h->question->seen || !has(h->lists, list, ids[i]));
         assert_true(fabs(scores[i] - score_of(h->score, h->lists, list, ids[i])) < 1e-5);
         if (i) assert_true(scores[i - 1] > scores[i] || (scores[i - 1] == scores[i] && ids[i - 1] < ids[i]));
+    }
+    for (uint64_t row = 0, place = 0; row < ROWS; row++) {
+        int banned = place < answer->banned_count && answer->banned[place] == row;
+        assert_int_equal(banned, !h->question->seen && has(h->lists, list, row));
+        place += (uint64_t)banned;
     }
     for (uint64_t row = 0; row < h->among; row++) {
         if (!h->question->seen && has(h->lists, list, row)) continue;
@@ -153,10 +160,10 @@ struct counting {
     uint32_t first[4]; /* each list's own item decides its best answer */
 };
 
-static int count(void *user, uint64_t list, const uint32_t *ids, const float *scores) {
+static int count(void *user, uint64_t list, const struct list_found *answer) {
     struct counting *c = user;
     assert_int_equal(list, c->heard);
-    assert_int_equal(ids[0], c->first[list % 4]);
+    assert_int_equal(answer->ids[0], c->first[list % 4]);
     return ++c->heard == c->stop_at ? -1 : 0;
 }
 
@@ -249,7 +256,9 @@ struct mean {
 };
 
 /* Computes a list's query in float64, by its own score. */
-static int hear_mean(void *user, uint64_t list, const uint32_t *ids, const float *scores) {
+static int hear_mean(void *user, uint64_t list, const struct list_found *answer) {
+    const uint32_t *ids = answer->ids;
+    const float *scores = answer->scores;
     const struct mean *m = user;
     double query[DIM] = {0}, squares = 0, known = (double)m->count, own = known > 0 ? m->own : 1;
     for (uint64_t i = 0; i < m->count; i++)
