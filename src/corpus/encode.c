@@ -25,14 +25,14 @@ enum { COLUMNS_BY_NAME = 1 << 8 }; /* version of reading columns: raise it when 
 uint64_t encode_fingerprint(const struct corpus *corpus, const struct vocab *vocab, const struct corpus_options *options) {
     if (corpus_stream(corpus)) return vocab_fingerprint(vocab);
     const struct corpus_format_properties *format = &corpus_formats[options->format];
-    int has_vocab = options->vocab && *options->vocab;
+    int grown = options->older || options->grown, has_vocab = grown || (options->vocab && *options->vocab);
     uint64_t facts[] = {ENCODING + (uint64_t)format->columns * COLUMNS_BY_NAME,
                         corpus_fingerprint(corpus),
                         vocab_fingerprint(vocab),
                         (uint64_t)options->format,
                         format->sentences ? options->max_sentence : 0,
                         (uint64_t)(options->order == ORDER_GIVEN && !has_vocab),
-                        has_vocab ? 0 : options->min_count,
+                        grown ? UINT64_MAX : has_vocab ? 0 : options->min_count, /* no vocabulary is both counted and grown */
                         has_vocab ? 0 : options->max_vocab,
                         has_vocab ? 0 : (uint64_t)options->order,
                         format->columns ? (uint64_t)options->header : 0,
