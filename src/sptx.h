@@ -459,6 +459,22 @@ enum sptx_status sptx_run_recommend_among(struct sptx_run *run, const uint64_t *
                                           uint64_t count, const char *score, uint64_t among, uint32_t seen, uint32_t k,
                                           uint32_t *rows, float *scores);
 
+struct sptx_recommend_options {
+    uint64_t size;                  /* sizeof (struct sptx_recommend_options) */
+    const char *score;              /* as in sptx_run_recommend() */
+    const char *const *names;       /* [count] list i is the list of this name that the run was trained on: its own row, and the items
+                                       that it had then behind those given. NULL: list i is its items alone */
+    const uint64_t *candidates;     /* [candidate_count] only these rows are recommended; NULL: those of `among` */
+    uint64_t candidate_count;
+    uint64_t among;                 /* only the first rows are recommended, so many; 0: all */
+    uint64_t seen;                  /* 1: a list's own items may be in its answer */
+};
+#define SPTX_RECOMMEND_OPTIONS {sizeof(struct sptx_recommend_options), 0, 0, 0, 0, 0, 0}
+/* Recommends like sptx_run_recommend(), also for lists that the run was trained on: those with rows of their own, papers of
+ * citations, nodes of graphs. SPTX_USAGE for a name that is no such list. options: NULL for the defaults. */
+enum sptx_status sptx_run_recommend_by(struct sptx_run *run, const uint64_t *starts, const uint64_t *items, uint64_t count,
+                                       const struct sptx_recommend_options *options, uint32_t k, uint32_t *rows, float *scores);
+
 /* ---- judging a run: what `sptx-w2v evaluate` prints; its help describes the files ---- */
 
 struct sptx_pairs_score {

@@ -202,8 +202,8 @@ const struct command commands[] = {
      "what\n"
      "                    suits what the run was trained for. The line says which it was\n" SCORES_HELP "\n" DEVICE_HELP},
     {"recommend", cmd_recommend,
-     "recommend RUN --lists=FILE [--format=F] [--name=LIST ...] | --items=A,B,... [--k=20] [--score=SCORE] "
-     "[--titles=FILE] [--among=N] [--seen] [--json]",
+     "recommend RUN --lists=FILE [--format=F] [--name=LIST ...] | --list=NAME ... | --items=A,B,... [--k=20] [--score=SCORE] "
+     "[--titles=FILE] [--among=N | --candidates=FILE] [--seen] [--json]",
      "items for lists: lines of list <TAB> item <TAB> score",
      RUN_HELP
      "\n"
@@ -215,6 +215,8 @@ const struct command commands[] = {
      "                    the command line come first), as lists or as pairs, whichever it looks like\n"
      "  --format=F        reads it as F: lists, pairs, adjacency\n"
      "  --name=LIST       of these only this one; may be given several times\n"
+     "  --list=NAME       or a list that the run was trained on, with the items that it had then (from RUN/corpus.ids), or a\n"
+     "                    paper or node; may be given several times\n"
      "  --items=A,B,...   or a list by hand, which the lines call 'items'; may be given several times. An item with a comma "
      "in\n"
      "                    its name is given alone. With --titles titles are understood, too\n"
@@ -223,6 +225,7 @@ const struct command commands[] = {
      "                    says and measures it\n" SCORES_HELP
      "  --titles=FILE     lines of id <TAB> title: the title of each item as a last column\n"
      "  --among=N         only of the first N words of vocab.tsv, the most frequent ones as a rule; 0: all\n"
+     "  --candidates=FILE only of these items, one a line\n"
      "  --seen            a list's own items may be recommended, too, and neighbours of nodes in a graph\n"
      "  --json            an object a list and line: {\"list\": .., \"score\": \"target\", \"known\": 3, \"unknown\": 1,\n"
      "                    \"items\": [{\"item\": .., \"score\": 0.5, \"title\": ..}, ..]}; known, unknown: items of the list\n"

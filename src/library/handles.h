@@ -17,6 +17,7 @@
 #include "rows/table.h"
 #include "sptx.h"
 #include "vectors/answers.h"
+#include "vectors/run_lists.h"
 
 #include <fenv.h>
 #include <stdatomic.h>
@@ -60,8 +61,9 @@ struct sptx_run {
     enum model_view searched;
     int searching;
     struct list_scores lists; /* of the score and rows that were asked last */
-    uint64_t among;           /* as they were asked for; 0: all */
-    int recommending;
+    struct list_candidates candidates; /* as they were asked for; rows: a copy of its own */
+    struct run_lists trained; /* lists of the run, from the first question by name on */
+    int recommending, lists_open;
     struct sptx_run *next;
 };
 

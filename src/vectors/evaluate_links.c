@@ -613,12 +613,13 @@ static struct links_counts count_all(const struct links_job *job) {
 }
 
 static void tell_left_out(const struct links_counts *counts, const struct links_request *request) {
+    uint64_t all = counts->links + counts->left_out + counts->trained;
     if (counts->left_out)
-        warn("%" PRIu64 " held-out links of '%s' have a node that the run does not know; they are left out", counts->left_out,
-             request->held_out);
+        note("left out   %" PRIu64 " of %" PRIu64 " held-out links of '%s': the run does not know one of their nodes", counts->left_out,
+             all, request->held_out);
     if (counts->trained)
-        warn("%" PRIu64 " held-out links of '%s' are links that the run was trained on; they are left out", counts->trained,
-             request->held_out);
+        warn("%" PRIu64 " of %" PRIu64 " held-out links of '%s' are links that the run was trained on; they are left out",
+             counts->trained, all, request->held_out);
 }
 
 /* Reads the files and draws everything. */

@@ -113,7 +113,7 @@ static int ask(struct lists_job *job, const struct model *model, enum list_score
                                      .lists = job->asked,
                                      .count = job->asked_count,
                                      .k = job->k};
-    int result = list_scores_open(&scores, model, score, 0, config) ||
+    int result = list_scores_open(&scores, model, score, &(struct list_candidates){.first = 0}, config) ||
                          list_scores_ask(&scores, &question, score_list, job)
                      ? -1
                      : 0;
@@ -144,10 +144,11 @@ static void release(struct lists_job *job) {
     list_items_release(&job->held_out);
 }
 
-static void tell_cold(const struct lists_score *score, const struct lists_request *request) {
-    if (score->cold)
-        warn("%" PRIu64 " lists of '%s' have no line in '%s', so that nothing tells what suits them; they are left out", score->cold,
-             request->held_out, request->train);
+static void tell_cold(const struct lists_job *job, const struct lists_request *request) {
+    uint64_t cold = job->sums->cold;
+    if (cold)
+        note("left out   %" PRIu64 " of %" PRIu64 " lists of '%s': they have no line in '%s', so that nothing tells what suits them",
+             cold, cold + job->asked_count, request->held_out, request->train);
 }
 
 /* Counts the asked lists that have no row of their own, where scores use such rows. */
@@ -178,7 +179,7 @@ int evaluate_lists(struct lists_score *score, const struct model *model, const s
     int result = read_lists(&job, model, request) || choose_lists(&job, request) ? -1 : 0;
     if (!result) {
         names_locate_lists(&job.lists, model);
-        tell_cold(score, request);
+        tell_cold(&job, request);
         count_without_row(&job, request->score);
         result = judge(&job, model, request->score, config) || check_trained(score, request) ? -1 : 0;
     }

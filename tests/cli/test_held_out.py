@@ -68,7 +68,7 @@ def test_a_list_of_trained_items_alone_is_no_list_to_score(judged):
 def test_lists_that_train_lacks_are_counted(judged):
     plain, _ = judge(judged, HELD)
     found, said = judge(judged, {**HELD, **{f"new{i}": ["i1", "i2"] for i in range(30)}})
-    assert found["cold"] == 30 and "30 lists of 'held.txt' have no line in 'train.txt'" in said
+    assert found["cold"] == 30 and "30 of 150 lists of 'held.txt': they have no line in 'train.txt'" in said
     assert {**found, "cold": 0} == plain
 
 
@@ -140,7 +140,7 @@ def test_links_that_cannot_be_judged_change_no_score(linked, options):
     assert plain["left-out"] == plain["trained"] == 0 and "left out" not in said
     found, said = links(linked, [*linked.held, *((b, a) for a, b in linked.known[:6]), (1, 999), (998, 997)], *options)
     assert found["left-out"] == 2 and found["trained"] == 6 and found["unknown"] == 3
-    assert "2 held-out links" in said and "6 held-out links" in said
+    assert "2 of 28 held-out links" in said and "6 of 28 held-out links" in said
     assert {name: found[name] for name in ("auc", "mrr", "hits@10", "links", "asked", "among")} == \
            {name: plain[name] for name in ("auc", "mrr", "hits@10", "links", "asked", "among")}
 

@@ -101,6 +101,11 @@ class LinksCounts(Structure):
                 ("trained", c_uint64), ("among", c_uint64), ("all", c_uint64)]
 
 
+class RecommendOptions(Structure):
+    _fields_ = [("size", c_uint64), ("score", c_char_p), ("names", POINTER(c_char_p)), ("candidates", c_void_p),
+                ("candidate_count", c_uint64), ("among", c_uint64), ("seen", c_uint64)]
+
+
 class ReportOptions(Structure):
     _fields_ = [("size", c_uint64), ("run", c_char_p), ("table", c_char_p), ("titles", c_char_p),
                 ("evaluations", POINTER(c_char_p)), ("evaluation_count", c_uint64), ("top", c_uint64), ("listed", c_uint64),
@@ -183,6 +188,7 @@ _CALLS = {
     "sptx_run_recommend": (c_int, [c_void_p, c_void_p, c_void_p, c_uint64, c_char_p, c_uint32, c_uint32, c_void_p, c_void_p]),
     "sptx_run_recommend_among": (c_int, [c_void_p, c_void_p, c_void_p, c_uint64, c_char_p, c_uint64, c_uint32, c_uint32, c_void_p,
                                          c_void_p]),
+    "sptx_run_recommend_by": (c_int, [c_void_p, c_void_p, c_void_p, c_uint64, POINTER(RecommendOptions), c_uint32, c_void_p, c_void_p]),
     "sptx_run_search_by": (c_int, [c_void_p, c_char_p, c_char_p, c_uint32, c_void_p, c_uint64, c_void_p, c_uint32, c_void_p,
                                    c_void_p]),
     "sptx_run_analogy": (c_int, [c_void_p, c_char_p, c_void_p, c_uint32, c_void_p, c_void_p]),

@@ -145,7 +145,7 @@ static void against_the_definition(void **state) {
             struct list_scores scores;
             question.seen = way >> 1 & 1;
             if (way & 4) question.lists = some, question.count = 3, question.k = 1000;
-            assert_int_equal(list_scores_open(&scores, &model, h.score, way & 1 ? 100 : 0, NULL), 0);
+            assert_int_equal(list_scores_open(&scores, &model, h.score, &(struct list_candidates){.first = way & 1 ? 100 : 0}, NULL), 0);
             assert_int_equal(list_scores_ask(&scores, &question, hear, &h), 0);
             assert_int_equal(h.heard, question.count);
             list_scores_close(&scores);
@@ -174,7 +174,7 @@ static void blocks_of_lists(void **state) {
     struct list_scores scores;
     struct search_block block;
     struct counting one = {.heard = 0};
-    assert_int_equal(list_scores_open(&scores, &model, LIST_SCORE_CONTEXT, 0, NULL), 0);
+    assert_int_equal(list_scores_open(&scores, &model, LIST_SCORE_CONTEXT, &(struct list_candidates){.first = 0}, NULL), 0);
     assert_int_equal(search_block_init(&block, DIM, K, UINT64_MAX), 0);
     uint64_t full = block.rows, most = 3 * full;
     search_block_release(&block);
@@ -218,7 +218,7 @@ static void blocks_of_items(void **state) {
     for (uint64_t i = 0; i <= LISTS; i++) starts[i] = i * EACH;
     for (uint64_t i = 0; i < LISTS; i++) memcpy(all + starts[i], codes, EACH * sizeof *codes);
     struct list_question question = {.starts = starts, .codes = all, .count = LISTS, .k = 2};
-    assert_int_equal(list_scores_open(&scores, &model, LIST_SCORE_TARGET, 0, NULL), 0);
+    assert_int_equal(list_scores_open(&scores, &model, LIST_SCORE_TARGET, &(struct list_candidates){.first = 0}, NULL), 0);
     assert_int_equal(list_scores_ask(&scores, &question, count, &c), 0);
     assert_int_equal(c.heard, LISTS);
     list_scores_close(&scores);
@@ -289,7 +289,7 @@ static void lists_that_are_means(void **state) {
         struct list_scores scores;
         m.metric = cosine ? METRIC_COSINE : METRIC_DOT;
         model.own = m.own;
-        assert_int_equal(list_scores_open(&scores, &model, cosine ? LIST_SCORE_USER_COSINE : LIST_SCORE_USER, 0, NULL), 0);
+        assert_int_equal(list_scores_open(&scores, &model, cosine ? LIST_SCORE_USER_COSINE : LIST_SCORE_USER, &(struct list_candidates){.first = 0}, NULL), 0);
         assert_int_equal(list_scores_ask(&scores, &question, hear_mean, &m), 0);
         list_scores_close(&scores);
     }
@@ -303,12 +303,12 @@ static void rows_that_are_no_numbers(void **state) {
     struct counting c = {.first = {0}};
     struct list_scores scores;
     write_number(200, NAN);
-    assert_failed_with(list_scores_open(&scores, &model, LIST_SCORE_TARGET, 0, NULL), "the vector of 'w200' in");
+    assert_failed_with(list_scores_open(&scores, &model, LIST_SCORE_TARGET, &(struct list_candidates){.first = 0}, NULL), "the vector of 'w200' in");
     list_scores_close(&scores);
-    assert_int_equal(list_scores_open(&scores, &model, LIST_SCORE_CONTEXT, 0, NULL), 0); /* other rows are searched */
+    assert_int_equal(list_scores_open(&scores, &model, LIST_SCORE_CONTEXT, &(struct list_candidates){.first = 0}, NULL), 0); /* other rows are searched */
     assert_failed_with(list_scores_ask(&scores, &question, count, &c), "the vector of 'w200' in");
     list_scores_close(&scores);
-    assert_int_equal(list_scores_open(&scores, &model, LIST_SCORE_TARGET, 200, NULL), 0); /* it is past them */
+    assert_int_equal(list_scores_open(&scores, &model, LIST_SCORE_TARGET, &(struct list_candidates){.first = 200}, NULL), 0); /* it is past them */
     assert_failed_with(list_scores_ask(&scores, &question, count, &c), "the vector of 'w200' in");
     list_scores_close(&scores);
     write_number(200, rows[0][200 * DIM]);
