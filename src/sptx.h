@@ -477,6 +477,13 @@ enum sptx_status sptx_run_recommend_by(struct sptx_run *run, const uint64_t *sta
 
 /* ---- judging a run: what `sptx-w2v evaluate` prints; its help describes the files ---- */
 
+/* What a run is judged by: a file, or a corpus that a program has given by calls, which stays the caller's and can still be trained
+ * on. The other of the two is NULL. */
+struct sptx_data {
+    const char *path;
+    struct sptx_corpus *corpus;
+};
+
 struct sptx_pairs_score {
     double rho;              /* Spearman's, of cosines against the file's scores */
     uint64_t covered, total; /* pairs whose two words the run has; pairs of the file */
@@ -508,6 +515,11 @@ enum sptx_status sptx_run_evaluate_lists(struct sptx_run *run, const char *table
                                          const char *held_out, const char *format, const char *score, uint32_t k,
                                          struct sptx_lists_score *result);
 
+/* Does the same with files or with corpora, whose corpus.format is lists, pairs or adjacency. format is of files alone. */
+enum sptx_status sptx_run_evaluate_lists_of(struct sptx_run *run, const char *table, const struct sptx_data *train,
+                                            const struct sptx_data *held_out, const char *format, const char *score, uint32_t k,
+                                            struct sptx_lists_score *result);
+
 struct sptx_groups_score {
     double share,
         chance; /* of a row's k nearest rows that are of its own group; of all rows. NaN where no row could be asked */
@@ -530,6 +542,10 @@ struct sptx_labels_score {
 enum sptx_status sptx_run_evaluate_labels(struct sptx_run *run, const char *table, const char *path, const double *shares,
                                           uint32_t count, struct sptx_labels_score *scores);
 
+/* Does the same with a file or with a corpus of pairs, whose lists are nodes and whose items are labels. */
+enum sptx_status sptx_run_evaluate_labels_of(struct sptx_run *run, const char *table, const struct sptx_data *labels,
+                                             const double *shares, uint32_t count, struct sptx_labels_score *scores);
+
 struct sptx_links_score {
     double auc, mrr, hits; /* hits: of 10. NaN where the score needs training links and there are none */
 };
@@ -547,6 +563,11 @@ struct sptx_links_counts {
 enum sptx_status sptx_run_evaluate_links(struct sptx_run *run, const char *table, const char *held_out, const char *known,
                                          uint32_t directed, struct sptx_links_score *scores,
                                          struct sptx_links_counts *counts);
+
+/* Does the same with files or with corpora of edges (corpus.format = graph). */
+enum sptx_status sptx_run_evaluate_links_of(struct sptx_run *run, const char *table, const struct sptx_data *held_out,
+                                            const struct sptx_data *known, uint32_t directed, struct sptx_links_score *scores,
+                                            struct sptx_links_counts *counts);
 
 /* ---- a run for others ---- */
 

@@ -110,6 +110,9 @@ int read_keys(struct config *config, const struct sptx_context *context, const c
 int tune(struct sptx_context *context, const struct config *config, struct gathered *data,
          const struct sptx_tune_options *options, sptx_progress_fn *progress, void *user, struct sptx_tuned *tuned);
 
+/* Returns what a corpus was given, where its format is `format` (NULL: lists, pairs or adjacency); NULL after fail_usage(). */
+const struct gathered *corpus_data(const struct sptx_corpus *corpus, const char *format);
+
 /* Trains on files (data: NULL) or on what was gathered; beginning: enum sptx_beginning. Returns 0, 1 where the callback
  * stopped it, or -1 after fail(). leave_training() turns these into a status. */
 int train(struct sptx_context *context, struct config *config, struct gathered *data, int beginning,

@@ -20,6 +20,7 @@
 #define SPTX_EVALUATE_H
 
 #include "list_scores.h"
+#include "corpus/gathered.h"
 #include "corpus/held_out.h"
 
 struct pairs_score {
@@ -36,6 +37,8 @@ struct lists_request {
     enum list_score score;
     uint32_t k;
     int look; /* 1: each file is read as lists or as pairs, whichever it looks like (list_form.h); 0: by `reading` */
+    /* Data that a program has handed over, in the place of a file, whose path is then what sentences call it. NULL: the file. */
+    const struct gathered *train_data, *held_out_data;
 };
 struct lists_score {
     double recall, ndcg, hit;
@@ -79,6 +82,7 @@ struct links_request {
     const char *held_out; /* a file of lines of two nodes; more columns are left alone */
     const char *known;    /* such a file: the links that the run was trained on; NULL: those of its graph, if it has one */
     int directed;         /* 1: a link has a head, which alone is asked for; so too where the run's graph is taken and directed */
+    const struct gathered *held_out_data, *known_data; /* as in lists_request: edges */
 };
 struct links_score {
     double auc, mrr, hits; /* NaN: hadamard without training links */
@@ -108,6 +112,9 @@ int evaluate_groups(struct groups_score *scores, const struct model *model, enum
 /* Fills scores[count], one a share of shares[count], each between 0 and 1. */
 int evaluate_labels(struct labels_score *scores, const struct model *model, enum model_view view, const char *path,
                     const double *shares, int count, const struct config *config);
+/* Does the same by pairs of a node and a label that a program has handed over; sentences call them `name`. */
+int evaluate_labels_of(struct labels_score *scores, const struct model *model, enum model_view view, const struct gathered *data,
+                       const char *name, const double *shares, int count, const struct config *config);
 /* Fills scores[LINK_SCORES]. */
 int evaluate_links(struct links_score *scores, struct links_counts *counts, const struct model *model,
                    enum model_view view, const struct links_request *request, const struct config *config);

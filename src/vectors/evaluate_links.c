@@ -94,14 +94,18 @@ static int add_link(struct links *links, uint32_t from, uint32_t to) {
 enum { NO_NODE = -2 };
 
 /* Returns a node's number; NO_NODE where the run does not know it; -1 after fail(). */
-static int64_t number_of(struct links_job *job, const struct corpus_field *node) {
-    int64_t row = vocab_find(&job->model->vocab, node->text, node->length);
-    if (row < 0 || (uint64_t)row >= model_items(job->model))
-        return names_add(&job->unknown, node->text, node->length) < 0 ? -1 : NO_NODE;
+static int64_t number_of(struct links_job *job, const char *node, uint64_t length) {
+    int64_t row = vocab_find(&job->model->vocab, node, length);
+    if (row < 0 || (uint64_t)row >= model_items(job->model)) return names_add(&job->unknown, node, length) < 0 ? -1 : NO_NODE;
     if (!job->request->known) return row;
-    int64_t number = names_add(&job->names, node->text, node->length);
+    int64_t number = names_add(&job->names, node, length);
     if (number >= 0) job->names.row[number] = row;
     return number;
+}
+
+static int take_link(struct links *links, const int64_t ends[2]) {
+    links->unknown += ends[0] < 0 || ends[1] < 0;
+    return ends[0] < 0 || ends[1] < 0 ? 0 : add_link(links, (uint32_t)ends[0], (uint32_t)ends[1]);
 }
 
 /* Takes the links of a block: two fields each. */
@@ -114,15 +118,26 @@ static int take_block(struct links_job *job, struct links *links, const struct c
     corpus_fields_start(&fields, block, options);
     while ((more = corpus_fields_next(&fields, &field)) > 0) {
         if (!field.text) continue;
-        if ((ends[count] = number_of(job, &field)) == -1) return -1;
+        if ((ends[count] = number_of(job, field.text, field.length)) == -1) return -1;
         if (++count < 2) continue;
         count = 0;
-        if (ends[0] < 0 || ends[1] < 0)
-            links->unknown++;
-        else if (add_link(links, (uint32_t)ends[0], (uint32_t)ends[1]))
-            return -1;
+        if (take_link(links, ends)) return -1;
     }
     return more;
+}
+
+/* Takes edges that a program has handed over. */
+static int take_edges(struct links_job *job, struct links *links, const struct gathered *data, const char *name) {
+    for (uint64_t i = 0; i + 1 < data->tokens; i += 2) {
+        int64_t ends[2];
+        for (int end = 0; end < 2; end++) {
+            uint64_t length;
+            const char *node = words_get(&data->items.words, data->ids[i + (uint64_t)end], &length);
+            if ((ends[end] = number_of(job, node, length)) == -1) return -1;
+        }
+        if (take_link(links, ends)) return -1;
+    }
+    return data->tokens ? 0 : fail("%s has no edge between two different nodes", name);
 }
 
 /* Reads links as corpus.format = graph does, packed files too. Those from a node to itself, and weights, are left out. */
@@ -165,12 +180,22 @@ static int take_graph(struct links_job *job, struct pool *pool) {
     return result;
 }
 
-static int read_files(struct links_job *job, struct pool *pool) {
+static int read_known(struct links_job *job, struct pool *pool) {
+    const struct links_request *request = job->request;
+    if (request->known_data) return take_edges(job, &job->known, request->known_data, request->known);
+    return request->known ? read_links(job, &job->known, request->known) : take_graph(job, pool);
+}
+
+static int read_held_out(struct links_job *job) {
+    const struct links_request *request = job->request;
+    return request->held_out_data ? take_edges(job, &job->held_out, request->held_out_data, request->held_out)
+                                  : read_links(job, &job->held_out, request->held_out);
+}
+
+static int read_both(struct links_job *job, struct pool *pool) {
     const char *known = job->request->known;
     job->directed = job->request->directed;
-    if ((known ? read_links(job, &job->known, known) : take_graph(job, pool)) ||
-        read_links(job, &job->held_out, job->request->held_out))
-        return -1;
+    if (read_known(job, pool) || read_held_out(job)) return -1;
     job->nodes = known ? job->names.words.size : model_items(job->model);
     if (job->held_out.count) return 0;
     return fail("no link of '%s' has both of its nodes in the vocabulary of '%s'", job->request->held_out, job->model->directory);
@@ -624,7 +649,7 @@ static void tell_left_out(const struct links_counts *counts, const struct links_
 
 /* Reads the files and draws everything. */
 static int prepare(struct links_job *job, struct links_counts *counts, struct pool *pool) {
-    if (read_files(job, pool) || leave_out_trained(job) ||
+    if (read_both(job, pool) || leave_out_trained(job) ||
         find_neighbours(job, (const struct links *[]){&job->known, &job->held_out}, 2) || draw_all(job))
         return -1;
     *counts = count_all(job);

@@ -80,14 +80,21 @@ static int score_list(void *context, uint64_t list, const struct list_found *fou
     return 0;
 }
 
-/* Reads both files into lists and the items of each. */
+/* Reads both files, or data, into lists and the items of each. */
 static int read_lists(struct lists_job *job, const struct model *model, const struct lists_request *request) {
     struct names unknown = {.capacity = 0};
     struct corpus_options train = request->reading, held_out = request->reading;
-    if (request->look && (list_form_look(&train, request->train) || list_form_look(&held_out, request->held_out))) return -1;
-    int result = list_items_read(&job->held_out, request->held_out, &held_out, model, &job->lists, &unknown);
+    int look_at_train = request->look && !request->train_data, look_at_held_out = request->look && !request->held_out_data;
+    if ((look_at_train && list_form_look(&train, request->train)) ||
+        (look_at_held_out && list_form_look(&held_out, request->held_out)))
+        return -1;
+    int result = request->held_out_data
+                     ? list_items_take(&job->held_out, request->held_out_data, model, &job->lists, &unknown)
+                     : list_items_read(&job->held_out, request->held_out, &held_out, model, &job->lists, &unknown);
     names_release(&unknown);
-    return result ? -1 : list_items_read_named(&job->train, request->train, &train, model, &job->lists);
+    if (result) return -1;
+    return request->train_data ? list_items_take(&job->train, request->train_data, model, &job->lists, NULL)
+                               : list_items_read_named(&job->train, request->train, &train, model, &job->lists);
 }
 
 /* Chooses the lists that have held-out items and a line in the training file. */

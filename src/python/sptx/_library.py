@@ -70,6 +70,10 @@ class Progress(Structure):
                 ("line", c_char_p)]
 
 
+class Data(Structure):
+    _fields_ = [("path", c_char_p), ("corpus", c_void_p)]
+
+
 class PairsScore(Structure):
     _fields_ = [("rho", c_double), ("covered", c_uint64), ("total", c_uint64)]
 
@@ -199,6 +203,11 @@ _CALLS = {
     "sptx_run_evaluate_groups": (c_int, [c_void_p, c_char_p, c_char_p, c_uint64, c_uint64, c_uint32, POINTER(GroupsScore),
                                          POINTER(c_uint32)]),
     "sptx_run_evaluate_labels": (c_int, [c_void_p, c_char_p, c_char_p, POINTER(c_double), c_uint32, POINTER(LabelsScore)]),
+    "sptx_run_evaluate_lists_of": (c_int, [c_void_p, c_char_p, POINTER(Data), POINTER(Data), c_char_p, c_char_p, c_uint32,
+                                           POINTER(ListsScore)]),
+    "sptx_run_evaluate_labels_of": (c_int, [c_void_p, c_char_p, POINTER(Data), POINTER(c_double), c_uint32, POINTER(LabelsScore)]),
+    "sptx_run_evaluate_links_of": (c_int, [c_void_p, c_char_p, POINTER(Data), POINTER(Data), c_uint32, POINTER(LinksScore),
+                                           POINTER(LinksCounts)]),
     "sptx_run_evaluate_links": (c_int, [c_void_p, c_char_p, c_char_p, c_char_p, c_uint32, POINTER(LinksScore),
                                         POINTER(LinksCounts)]),
     "sptx_run_export": (c_int, [c_void_p, c_char_p, c_uint32, c_char_p, c_char_p]),

@@ -157,7 +157,7 @@ static struct lists_score score_lists_of(struct corpus_options reading, const ch
     char *other = small_path(run.directory, "train");
     small_write(run.directory, "train", train, strlen(train));
     text_is(held_out);
-    struct lists_request request = {other, file, reading, LIST_SCORE_TARGET, k, 0};
+    struct lists_request request = {.train = other, .held_out = file, .reading = reading, .score = LIST_SCORE_TARGET, .k = k};
     int result = evaluate_lists(&score, &model, &request, NULL);
     if (result) print_message("%s\n", report_sentence());
     assert_int_equal(result, 0);
@@ -239,7 +239,8 @@ static void lists_of_every_format(void **state) {
 
 static int refuse_lists(enum corpus_format format, const char *train, const char *held_out) {
     struct lists_score score;
-    struct lists_request request = {train, held_out, plain_options(format), LIST_SCORE_TARGET, 20, 0};
+    struct lists_request request = {
+        .train = train, .held_out = held_out, .reading = plain_options(format), .score = LIST_SCORE_TARGET, .k = 20};
     return evaluate_lists(&score, &model, &request, NULL);
 }
 
