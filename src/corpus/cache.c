@@ -110,6 +110,8 @@ static int check_names(const struct cache *c) {
 /* Makes the encoded corpus. One of the other kind is of no use any more, since its vocabulary goes. */
 static int encode(struct cache *c) {
     int reused;
+    if (c->options->older && reuse(c)) return 0; /* find() has not looked at it */
+    if (c->options->older) report_clear();
     if (c->kind == GRAPH) return graph_make(c->graph, c->encoded[GRAPH], c->corpus, c->vocab, c->options, c->pool);
     return encode_open(c->stream, c->encoded[IDS], c->corpus, c->vocab, c->options, c->pool, &reused);
 }

@@ -176,9 +176,9 @@ static int check_ranks(const struct config *config, const struct ranks *ranks) {
 
 /* A run that goes on has the words that it began with: those of an older run may be gone with it. */
 static int find_grown(struct session *s, const char *checkpoint) {
-    const struct config *c = s->config;
-    if (!checkpoint || !*c->train_from || *c->corpus_vocab || c->train_from_words != FROM_WORDS_KEEP) return 0;
-    s->grown = file_join(c->run_dir, "vocab.tsv");
+    int kept = checkpoint ? warm_start_may_keep(s->config) : 0;
+    if (kept <= 0) return kept;
+    s->grown = file_join(s->config->run_dir, "vocab.tsv");
     int there = s->grown ? file_exists(s->grown) : -1;
     if (there == 1) return 0;
     free(s->grown);

@@ -1,6 +1,7 @@
 #include "warm_start.h"
 
 #include "base/directory.h"
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/report.h"
 #include "base/text.h"
@@ -93,6 +94,17 @@ int warm_start_read_words(struct warm_start *grow, const struct config *config) 
     int directory = directory_exists(grow->paths[0]), fasttext = directory ? 0 : fasttext_file_is(grow->paths[0]);
     if (directory < 0 || fasttext < 0) return -1;
     return directory || fasttext ? model_read_vocab(&grow->run.vocab, grow->paths[0]) : 0;
+}
+
+int warm_start_may_keep(const struct config *config) {
+    char **paths;
+    if (config->train_from_words != FROM_WORDS_KEEP || *config->corpus_vocab) return 0;
+    int64_t count = config_paths("train.from", config->train_from, &paths);
+    if (count <= 0) return (int)count;
+    int there = file_exists(paths[0]), vectors = count > 1;
+    if (there == 1 && !vectors) vectors = !directory_exists(paths[0]) && fasttext_file_is(paths[0]) != 1;
+    mem_free_texts(paths, count);
+    return there < 0 ? -1 : !vectors;
 }
 
 const struct vocab *warm_start_older(const struct warm_start *grow, const struct config *config) {

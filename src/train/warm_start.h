@@ -35,6 +35,8 @@ void warm_start_release(struct warm_start *grow); /* harmless on a zeroed one */
 
 /* Reads the words of what train.from names and nothing else, for a plan, where rows begin nowhere. Vectors have no words that stay. */
 int warm_start_read_words(struct warm_start *grow, const struct config *config);
+/* Returns 1 where a run that goes on may have such words, also where train.from is gone; 0, or -1 after fail(). */
+int warm_start_may_keep(const struct config *config);
 /* Returns the words of the older run that stay in this one (train.from_words = keep); NULL: none do. */
 const struct vocab *warm_start_older(const struct warm_start *grow, const struct config *config);
 

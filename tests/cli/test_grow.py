@@ -196,6 +196,12 @@ def test_a_given_vocabulary_and_vectors_keep_no_words(lacking):
     assert len(counts(lacking, "given")) == 40
 
 
+def test_a_run_from_vectors_goes_on_with_its_encoded_corpus(lacking):
+    lacking("export", "old", "--format=word2vec-bin", "--out=v.bin")
+    grow(lacking, "--train.from=v.bin", "--train.steps=3")
+    assert "encoded before" in grow(lacking, "--train.from=v.bin", "--train.steps=5", "--resume").stderr
+
+
 def test_nothing_in_common_is_refused(lacking):
     lacking.path("new.txt").write_text("a b c\n" * 20)
     assert "has none of the 3 words of this corpus" in lacking.refuses("train", lacking.config(**STILL), "--corpus.path=new.txt",
