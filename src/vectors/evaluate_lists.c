@@ -171,8 +171,8 @@ static int check_trained(const struct lists_score *score, const struct lists_req
     text_of_count(trained, score->trained);
     text_of_count(all, score->held_out);
     if (2 * score->trained > score->held_out)
-        return fail("%s of %s held-out items of '%s' are trained ones: their lists in '%s' have them, and no answer repeats what a "
-                    "list has; give held-out items that training left out",
+        return fail("%s of %s held-out items of '%s' are trained ones: their lists in '%s' (or the run's graph) have them, and no "
+                    "answer repeats those; give held-out items that training left out",
                     trained, all, request->held_out, request->train);
     warn("%s of %s held-out items of '%s' are trained ones, which no answer repeats; they are left out", trained, all,
          request->held_out);

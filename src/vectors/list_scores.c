@@ -139,10 +139,11 @@ static int ban_rows(struct search_block *block, uint64_t place, const uint32_t *
     return 0;
 }
 
-/* Adds one row, and in a graph its neighbours. */
-static int ban_row(struct asking *asking, uint64_t place, uint64_t row) {
+/* Adds one row, and in a graph, where `around` is 1, its neighbours. */
+static int ban_row(struct asking *asking, uint64_t place, uint64_t row, int around) {
     const struct graph *graph = &asking->scores->graph;
-    uint64_t arc = graph->nodes ? graph->starts[row] : 0, arcs = graph->nodes ? graph->starts[row + 1] - arc : 0;
+    around = around && graph->nodes;
+    uint64_t arc = around ? graph->starts[row] : 0, arcs = around ? graph->starts[row + 1] - arc : 0;
     uint32_t one = (uint32_t)row;
     return ban_rows(&asking->block, place, &one, 1) || ban_rows(&asking->block, place, graph->neighbours + arc, arcs) ? -1 : 0;
 }
@@ -168,12 +169,13 @@ static int ban(struct asking *asking, uint64_t place, uint64_t list) {
     struct search_block *block = &asking->block;
     uint64_t first = block->banned_starts[place], *end = &block->banned_starts[place + 1];
     int64_t named = question->rows ? question->rows[list] : -1;
+    int is_node = named >= 0 && (uint64_t)named < model_items(asking->scores->model); /* then it has links, and not its items */
     *end = first;
     for (uint64_t at = question->starts[list]; at < question->starts[list + 1]; at++) {
         uint64_t row = question->codes[at];
-        if (row < asking->scores->model->rows && ban_row(asking, place, row)) return -1;
+        if (row < asking->scores->model->rows && ban_row(asking, place, row, !is_node)) return -1;
     }
-    if (named >= 0 && (uint64_t)named < model_items(asking->scores->model) && ban_row(asking, place, (uint64_t)named)) return -1;
+    if (is_node && ban_row(asking, place, (uint64_t)named, 1)) return -1;
     *end = first + search_distinct(block->banned + first, *end - first);
     if (asking->scores->candidates) *end = first + places_of(asking->scores, block->banned + first, *end - first);
     return 0;

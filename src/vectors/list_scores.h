@@ -76,7 +76,8 @@ struct list_question {
     const int64_t *rows; /* the own row of list i, or -1; NULL: no list has one */
     uint64_t count;
     uint32_t k;
-    int seen; /* 1: a list's own items may be among its answers. 0: neither they nor, in a run of a graph, their neighbours */
+    int seen; /* 1: a list's own items may be among its answers. 0: neither they nor, in a run of a graph, the neighbours
+                 of the list, where it is a node itself, or of its items */
     struct progress *progress; /* the live line, shown after each block; NULL: none */
 };
 

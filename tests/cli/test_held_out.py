@@ -151,3 +151,19 @@ def test_held_out_links_that_are_trained_or_unknown_are_refused(linked):
         linked.refuses("evaluate", "run", "--edges=held.tsv")
     linked.path("held.tsv").write_text("n1\tx\ny\tz\n")
     assert "no link of 'held.tsv' has both of its nodes in the vocabulary of 'run'" in linked.refuses("evaluate", "run", "--edges=held.tsv")
+
+
+def test_lists_that_are_nodes_leave_out_their_links_and_not_those_of_their_items(linked):
+    """A node's line in the training file has its neighbours; most held-out nodes are neighbours of these."""
+    near = {f"n{node}": {f"n{b if a == node else a}" for a, b in linked.known if node in (a, b)} for node in range(40)}
+    held = {f"n{a}": [f"n{b}"] for a, b in linked.held}
+    two_away = sum(bool(near[node] & near[items[0]]) for node, items in held.items())
+    linked("train", "--corpus.path=train.tsv", "--corpus.format=graph", "--run.dir=learned", "--model.dim=4", "--device.backend=cpu")
+    linked.path("near.txt").write_text(as_lists({node: sorted(items) for node, items in near.items()}))
+    linked.path("far.txt").write_text(as_lists(held))
+    found = numbers_in(linked("evaluate", "learned", "--train=near.txt", "--held-out=far.txt", "--format=lists").stdout)
+    assert two_away > len(held) / 2 and found["trained"] == 0 and found["lists"] == len(held)
+    linked.path("names.txt").write_text("".join(f"{node}\n" for node in near))
+    linked.path("known.txt").write_text(as_lists({node: [*items, *sorted(near[node])[:1]] for node, items in held.items()}))
+    found = numbers_in(linked("evaluate", "learned", "--train=names.txt", "--held-out=known.txt", "--format=lists").stdout)
+    assert found["trained"] == len(held) and found["held-out"] == 2 * len(held)  # the graph has them
