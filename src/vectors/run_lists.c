@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/report.h"
+#include "base/text.h"
 #include "config/config.h"
 
 #include <stdlib.h>
@@ -20,6 +21,23 @@ int64_t run_lists_row(const struct model *model, const char *name, uint64_t leng
     return row >= 0 && model_is_trained(model, TABLE_TARGET, (uint64_t)row) ? row : -1;
 }
 
+enum { NEAR_LISTS = 100000 }; /* names that a misspelt one is compared with, at most */
+
+/* Returns the nearest name of a list that has a row, of a paper or of a node; NULL: none is near. */
+static const char *near_name(const struct model *model, const char *name) {
+    if (has_targets(model)) return vocab_near(&model->vocab, name);
+    uint64_t first = model_items(model), count = model->vocab.lists < NEAR_LISTS ? model->vocab.lists : NEAR_LISTS;
+    const char **names = mem_alloc(count, sizeof *names, "the nearest name of a list");
+    if (!names) {
+        report_clear(); /* a suggestion is not worth a failure */
+        return NULL;
+    }
+    for (uint64_t i = 0; i < count; i++) names[i] = vocab_word(&model->vocab, first + i, NULL) + strlen(VOCAB_LIST);
+    const char *near = text_nearest(name, names, count);
+    free(names);
+    return near;
+}
+
 int64_t run_lists_find(const struct model *model, const char *name) {
     int64_t row = run_lists_row(model, name, strlen(name));
     if (row >= 0) return row;
@@ -27,7 +45,7 @@ int64_t run_lists_find(const struct model *model, const char *name) {
         return fail_usage("'%s' keeps no names of lists: with examples.mode = user lists have rows of their own; give the items of "
                           "'%.100s' instead",
                           model->directory, name);
-    const char *near = has_targets(model) ? vocab_near(&model->vocab, name) : NULL;
+    const char *near = near_name(model, name);
     return fail_usage("'%s' was trained on no list '%.100s'%s%s%s", model->directory, name, near ? "; did you mean '" : "",
                       near ? near : "", near ? "'?" : "");
 }

@@ -301,6 +301,8 @@ def test_a_trained_list_is_asked_by_its_name(named):
     if "graph" not in str(named.directory):
         read = named("recommend", "run", f"--lists={named.file}", *(f"--name={name}" for name in names), "--k=6")
         assert answers(read) == found
+    said = named.refuses("recommend", "run", f"--list={names[0][0]}x{names[0][1:]}", code=2)
+    assert re.search(r"did you mean '(\w+)'\?$", said).group(1)[0] == names[0][0]
     assert "was trained on no list 'nobody'" in named.refuses("recommend", "run", "--list=nobody", code=2)
 
 
