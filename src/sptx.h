@@ -459,7 +459,30 @@ enum sptx_status sptx_run_recommend_among(struct sptx_run *run, const uint64_t *
                                           uint64_t count, const char *score, uint64_t among, uint32_t seen, uint32_t k,
                                           uint32_t *rows, float *scores);
 
+struct sptx_recommend_options {
+    uint64_t size;                  /* sizeof (struct sptx_recommend_options) */
+    const char *score;              /* as in sptx_run_recommend() */
+    const char *const *names;       /* [count] list i is the list of this name that the run was trained on: its own row, and the items
+                                       that it had then behind those given. NULL: list i is its items alone */
+    const uint64_t *candidates;     /* [candidate_count] only these rows are recommended; NULL: those of `among` */
+    uint64_t candidate_count;
+    uint64_t among;                 /* only the first rows are recommended, so many; 0: all */
+    uint64_t seen;                  /* 1: a list's own items may be in its answer */
+};
+#define SPTX_RECOMMEND_OPTIONS {sizeof(struct sptx_recommend_options), 0, 0, 0, 0, 0, 0}
+/* Recommends like sptx_run_recommend(), also for lists that the run was trained on: those with rows of their own, papers of
+ * citations, nodes of graphs. SPTX_USAGE for a name that is no such list. options: NULL for the defaults. */
+enum sptx_status sptx_run_recommend_by(struct sptx_run *run, const uint64_t *starts, const uint64_t *items, uint64_t count,
+                                       const struct sptx_recommend_options *options, uint32_t k, uint32_t *rows, float *scores);
+
 /* ---- judging a run: what `sptx-w2v evaluate` prints; its help describes the files ---- */
+
+/* What a run is judged by: a file, or a corpus that a program has given by calls, which stays the caller's and can still be trained
+ * on. The other of the two is NULL. */
+struct sptx_data {
+    const char *path;
+    struct sptx_corpus *corpus;
+};
 
 struct sptx_pairs_score {
     double rho;              /* Spearman's, of cosines against the file's scores */
@@ -479,13 +502,23 @@ enum sptx_status sptx_run_evaluate_analogies(struct sptx_run *run, const char *t
 struct sptx_lists_score {
     double recall, ndcg, hit; /* of held-out items among the k that suit a list's training items best */
     uint64_t lists, unknown;  /* lists that are scored; held-out items that the run does not know */
+    uint64_t held_out;        /* held-out items of lists that `train` has */
+    uint64_t trained;         /* of them, items that are not judged: `train` has them in the same list, and no answer repeats them */
+    uint64_t cold;            /* lists with held-out items that are not scored, because `train` does not have them */
+    uint64_t without_row;     /* lists that are scored by their items, because the run has no row of theirs as it has of others */
 };
 /* train, held_out: files of lists, or directories of them. format: as corpus.format; NULL: lists or pairs, whichever
  * each file looks like. score: as of sptx_run_recommend(); NULL: the one that compares rows of `table`, or, where that
- * is NULL too, the one that suits the run. */
+ * is NULL too, the one that suits the run. SPTX_FAILED where most held-out items are trained ones; where some are, the context's
+ * function for warnings hears of it. */
 enum sptx_status sptx_run_evaluate_lists(struct sptx_run *run, const char *table, const char *train,
                                          const char *held_out, const char *format, const char *score, uint32_t k,
                                          struct sptx_lists_score *result);
+
+/* Does the same with files or with corpora, whose corpus.format is lists, pairs or adjacency. format is of files alone. */
+enum sptx_status sptx_run_evaluate_lists_of(struct sptx_run *run, const char *table, const struct sptx_data *train,
+                                            const struct sptx_data *held_out, const char *format, const char *score, uint32_t k,
+                                            struct sptx_lists_score *result);
 
 struct sptx_groups_score {
     double share,
@@ -509,19 +542,32 @@ struct sptx_labels_score {
 enum sptx_status sptx_run_evaluate_labels(struct sptx_run *run, const char *table, const char *path, const double *shares,
                                           uint32_t count, struct sptx_labels_score *scores);
 
+/* Does the same with a file or with a corpus of pairs, whose lists are nodes and whose items are labels. */
+enum sptx_status sptx_run_evaluate_labels_of(struct sptx_run *run, const char *table, const struct sptx_data *labels,
+                                             const double *shares, uint32_t count, struct sptx_labels_score *scores);
+
 struct sptx_links_score {
     double auc, mrr, hits; /* hits: of 10. NaN where the score needs training links and there are none */
 };
 struct sptx_links_counts {
-    uint64_t links, asked;   /* held-out links; ends of links that are asked for */
-    uint64_t nodes, unknown; /* nodes that take part; those of them that the run does not have */
+    uint64_t links, asked;   /* held-out links that are judged; ends of links that are asked for */
+    uint64_t nodes, unknown; /* nodes of the links; those of them that the run does not have */
+    uint64_t left_out;       /* held-out links that are not judged, because the run does not have one of their nodes */
+    uint64_t trained;        /* held-out links that are not judged, because they are training links */
+    uint64_t among;          /* nodes that an end is ranked among, at most: 1,000 that are drawn, or all if they are fewer */
+    uint64_t all;            /* ends that are ranked among all nodes that are no links of their other end */
 };
 #define SPTX_LINK_SCORES 5 /* dot, cosine, hadamard, cross, cross-cosine, in this order */
 /* A line of a file is two nodes. known: the links that the run was trained on; NULL: not given. directed: 1 or 0. Fills
- * scores[SPTX_LINK_SCORES]. */
+ * scores[SPTX_LINK_SCORES]. SPTX_FAILED where most held-out links are training links. */
 enum sptx_status sptx_run_evaluate_links(struct sptx_run *run, const char *table, const char *held_out, const char *known,
                                          uint32_t directed, struct sptx_links_score *scores,
                                          struct sptx_links_counts *counts);
+
+/* Does the same with files or with corpora of edges (corpus.format = graph). */
+enum sptx_status sptx_run_evaluate_links_of(struct sptx_run *run, const char *table, const struct sptx_data *held_out,
+                                            const struct sptx_data *known, uint32_t directed, struct sptx_links_score *scores,
+                                            struct sptx_links_counts *counts);
 
 /* ---- a run for others ---- */
 

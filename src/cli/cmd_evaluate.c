@@ -75,9 +75,11 @@ static int lists(const struct model *model, const struct sets *sets, const struc
     config_release(&run);
     if (result) return -1;
     printf("recall@%" PRIu64 " %.4f ndcg@%" PRIu64 " %.4f hit@%" PRIu64 " %.4f score %s lists %" PRIu64
-           " unknown %" PRIu64 "\n",
+           " unknown %" PRIu64 " held-out %" PRIu64 " trained %" PRIu64 " cold %" PRIu64,
            sets->k, score.recall, sets->k, score.ndcg, sets->k, score.hit, list_score_name(request.score), score.lists,
-           score.unknown);
+           score.unknown, score.held_out, score.trained, score.cold);
+    if (list_score_of_users(request.score)) printf(" without-row %" PRIu64, score.without_row);
+    putchar('\n');
     return 0;
 }
 
@@ -125,8 +127,9 @@ static int links(const struct model *model, const struct sets *sets, const struc
         print_number("auc", scores[i].auc);
         print_number("mrr", scores[i].mrr);
         print_number("hits@10", scores[i].hits);
-        printf(" links %" PRIu64 " asked %" PRIu64 " nodes %" PRIu64 " unknown %" PRIu64 "\n", counts.links, counts.asked,
-               counts.nodes, counts.unknown);
+        printf(" links %" PRIu64 " asked %" PRIu64 " nodes %" PRIu64 " unknown %" PRIu64 " among %" PRIu64 " all %" PRIu64
+               " left-out %" PRIu64 " trained %" PRIu64 "\n",
+               counts.links, counts.asked, counts.nodes, counts.unknown, counts.among, counts.all, counts.left_out, counts.trained);
     }
     return 0;
 }

@@ -20,7 +20,8 @@ struct asked {
     struct titles titles;
     struct recommend_request request;
     const char *items[OPTION_TIMES], *names[OPTION_TIMES];
-    int items_count, names_count, seen, json;
+    const char *trained[OPTION_TIMES], *candidates;
+    int items_count, names_count, trained_count, seen, json;
     const char *lists, *format, *k, *score, *titles_path, *among;
     struct json text; /* the answer that is being printed */
 };
@@ -87,10 +88,13 @@ static int print_answer(void *user, const struct recommended *answer) {
 static int check_asked(const struct asked *asked, int given) {
     if (given != 1)
         return fail_usage("recommend wants one run directory, %d given; see 'sptx-w2v help recommend'", given);
-    if (!asked->lists == !asked->items_count)
-        return fail_usage("recommend wants either --lists=FILE or --items=A,B,..; see 'sptx-w2v help recommend'");
+    if (!!asked->lists + !!asked->items_count + !!asked->trained_count != 1)
+        return fail_usage("recommend wants either --lists=FILE, --list=NAME or --items=A,B,..; see 'sptx-w2v help recommend'");
+    if (asked->candidates && asked->among)
+        return fail_usage("recommend wants either --among=N or --candidates=FILE; see 'sptx-w2v help recommend'");
     if (asked->names_count && !asked->lists)
-        return fail_usage("recommend: --name = '%.100s' is a list of a file; wanted --lists=FILE, too",
+        return fail_usage("recommend: --name = '%.100s' is a list of a file; wanted --lists=FILE, too, or --list=NAME "
+                          "for one that the run was trained on",
                           asked->names[0]);
     if (asked->format && !asked->lists) return fail_usage("recommend: --format is how a file is read; wanted --lists=FILE, too");
     return 0;
@@ -98,7 +102,7 @@ static int check_asked(const struct asked *asked, int given) {
 
 /* Finds how lists are read and, unless --score says it, scored: as suits the run. */
 static int read_run(struct asked *asked, struct config *run, unsigned threads, const struct arguments *arguments) {
-    int score = answers_score_named(&asked->model, asked->score, asked->lists != NULL, threads);
+    int score = answers_score_named(&asked->model, asked->score, !asked->items_count, threads);
     if (score < 0 || arguments_reading(&asked->request.reading, &asked->request.look, run, asked->model.directory, asked->format,
                                        arguments))
         return -1;
@@ -118,8 +122,9 @@ static int ask(struct asked *asked, const struct config *config) {
     struct recommend_request *request = &asked->request;
     if (asked->titles_path && titles_read(&asked->titles, &asked->model, asked->titles_path)) return -1;
     request->lists = asked->lists;
-    request->names = asked->names;
-    request->names_count = (uint64_t)asked->names_count;
+    request->names = asked->trained_count ? asked->trained : asked->names;
+    request->names_count = (uint64_t)(asked->trained_count ? asked->trained_count : asked->names_count);
+    request->candidates = asked->candidates;
     request->items = asked->items;
     request->items_count = (uint64_t)asked->items_count;
     request->titles = asked->titles.title ? &asked->titles : NULL;
@@ -133,13 +138,15 @@ static int ask(struct asked *asked, const struct config *config) {
     return result;
 }
 
-/* sptx-w2v recommend RUN --lists=FILE [--format=F] [--name=LIST ...] | --items=A,B,... [--k=20] [--score=SCORE] [--titles=FILE]
- * [--among=N] [--seen] [--json] */
+/* sptx-w2v recommend RUN --lists=FILE [--format=F] [--name=LIST ...] | --list=NAME ... | --items=A,B,... [--k=20] [--score=SCORE]
+ * [--titles=FILE] [--among=N | --candidates=FILE] [--seen] [--json] */
 int cmd_recommend(int argc, char **argv) {
     struct asked asked = {.k = NULL};
     const struct option options[] = {{.name = "lists", .text = &asked.lists},
                                      {.name = "format", .text = &asked.format},
                                      {.name = "name", .texts = asked.names, .count = &asked.names_count},
+                                     {.name = "list", .texts = asked.trained, .count = &asked.trained_count},
+                                     {.name = "candidates", .text = &asked.candidates},
                                      {.name = "items", .texts = asked.items, .count = &asked.items_count},
                                      {.name = "k", .text = &asked.k},
                                      {.name = "score", .text = &asked.score},

@@ -169,7 +169,9 @@ const struct command commands[] = {
      "  --train=LISTS --held-out=LISTS\n"
      "                    recall, NDCG and hit rate of the lists' held-out items at k. Both are read as the run's corpus\n"
      "                    was (corpus.min_rating, corpus.header of its config.ini; keys of the command line come first),\n"
-     "                    each as lists or as pairs, whichever it looks like\n"
+     "                    each as lists or as pairs, whichever it looks like. The line counts what is not judged: held-out\n"
+     "                    items that their lists have in --train (trained), lists that --train lacks (cold); and lists that\n"
+     "                    the run has no row of, so that their items stand for them (without-row)\n"
      "  --format=F        reads both as F: lists, pairs, adjacency\n"
      "  --groups=FILE     lines of word and its groups, as generate writes them beside a corpus (FILE.groups.tsv): for "
      "each\n"
@@ -185,9 +187,11 @@ const struct command commands[] = {
      "                    spread of ten shuffles, those of numpy.random.default_rng(0 .. 9).permutation\n"
      "  --share=0.5       labels: the share that is trained on; several with commas between\n"
      "  --edges=FILE      links held out of a graph, read as corpus.format = graph: AUC against as many pairs that are no\n"
-     "                    links, MRR and hits@10 of each link's end among 1,000 nodes that are none. Scores: dot, cosine and\n"
-     "                    hadamard (a regression over products of columns) of the table's rows; cross and cross-cosine of\n"
-     "                    both tables\n"
+     "                    links, MRR and hits@10 of each link's end among 1,000 nodes that are none, or among all such nodes\n"
+     "                    where they are fewer (the line: among, the nodes; all, how many ends were ranked so). Links with a\n"
+     "                    node that the run does not know (left-out), and those it was trained on (trained), are not judged.\n"
+     "                    Scores: dot, cosine and hadamard (a regression over products of columns) of the table's rows; cross\n"
+     "                    and cross-cosine of both tables\n"
      "  --known=FILE      links: those that the run was trained on, which are then no wrong answers; hadamard needs them. By\n"
      "                    itself those of the graph that the run was trained on (corpus.format = graph), if it was\n"
      "  --directed        links: have a head, which alone is asked for; by itself both ends are, if the run's graph has none\n"
@@ -198,8 +202,8 @@ const struct command commands[] = {
      "what\n"
      "                    suits what the run was trained for. The line says which it was\n" SCORES_HELP "\n" DEVICE_HELP},
     {"recommend", cmd_recommend,
-     "recommend RUN --lists=FILE [--format=F] [--name=LIST ...] | --items=A,B,... [--k=20] [--score=SCORE] "
-     "[--titles=FILE] [--among=N] [--seen] [--json]",
+     "recommend RUN --lists=FILE [--format=F] [--name=LIST ...] | --list=NAME ... | --items=A,B,... [--k=20] [--score=SCORE] "
+     "[--titles=FILE] [--among=N | --candidates=FILE] [--seen] [--json]",
      "items for lists: lines of list <TAB> item <TAB> score",
      RUN_HELP
      "\n"
@@ -211,6 +215,8 @@ const struct command commands[] = {
      "                    the command line come first), as lists or as pairs, whichever it looks like\n"
      "  --format=F        reads it as F: lists, pairs, adjacency\n"
      "  --name=LIST       of these only this one; may be given several times\n"
+     "  --list=NAME       or a list that the run was trained on, with the items that it had then (from RUN/corpus.ids), or a\n"
+     "                    paper or node; may be given several times\n"
      "  --items=A,B,...   or a list by hand, which the lines call 'items'; may be given several times. An item with a comma "
      "in\n"
      "                    its name is given alone. With --titles titles are understood, too\n"
@@ -219,6 +225,7 @@ const struct command commands[] = {
      "                    says and measures it\n" SCORES_HELP
      "  --titles=FILE     lines of id <TAB> title: the title of each item as a last column\n"
      "  --among=N         only of the first N words of vocab.tsv, the most frequent ones as a rule; 0: all\n"
+     "  --candidates=FILE only of these items, one a line\n"
      "  --seen            a list's own items may be recommended, too, and neighbours of nodes in a graph\n"
      "  --json            an object a list and line: {\"list\": .., \"score\": \"target\", \"known\": 3, \"unknown\": 1,\n"
      "                    \"items\": [{\"item\": .., \"score\": 0.5, \"title\": ..}, ..]}; known, unknown: items of the list\n"

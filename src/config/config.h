@@ -31,6 +31,7 @@ enum config_per { PER_PAIR, PER_EXAMPLE, PER_BATCH, PER_AUTO };
 enum config_schedule { SCHEDULE_AUTO, SCHEDULE_LINEAR, SCHEDULE_CONSTANT, SCHEDULE_COSINE };
 enum config_update { UPDATE_AUTO, UPDATE_BATCH, UPDATE_HOGWILD };
 enum config_reduction { REDUCTION_SUM, REDUCTION_MEAN };
+enum config_from_words { FROM_WORDS_KEEP, FROM_WORDS_DROP };
 enum config_freeze { FREEZE_NONE, FREEZE_KNOWN, FREEZE_TARGET, FREEZE_CONTEXT };
 enum config_backend { BACKEND_AUTO }; /* then the backends' own names (kernels/backend.h) */
 enum config_count { COUNT_GLOBAL, COUNT_ROW };

@@ -29,6 +29,8 @@ enum corpus_weights { WEIGHTS_AUTO, WEIGHTS_YES, WEIGHTS_NO };
 struct corpus_options {
     const char *path;  /* as the user gave it, for sentences */
     const char *vocab; /* the file of a vocabulary to read instead of counting; "" or NULL: count */
+    const struct vocab *older; /* words of an older run that stay in the vocabulary (vocab_older.h); NULL: none */
+    const char *grown; /* vocab.tsv of a run that goes on and has such words, which nobody can count; NULL: count */
     enum corpus_format format;
     enum corpus_order order;
     struct look_keys look; /* what the keys decide of how rows are read */

@@ -25,7 +25,7 @@ enum { LOOK = 2 << 8 }; /* version of the look at rows of fields: raise it when 
 uint64_t encode_fingerprint(const struct corpus *corpus, const struct vocab *vocab, const struct corpus_options *options) {
     if (corpus_stream(corpus)) return vocab_fingerprint(vocab);
     const struct corpus_format_properties *format = &corpus_formats[options->format];
-    int has_vocab = options->vocab && *options->vocab;
+    int grown = options->older || options->grown, has_vocab = grown || (options->vocab && *options->vocab);
     const struct look_keys *look = &options->look;
     const char *columns = format->columns && look->columns ? look->columns : "";
     uint64_t keys = XXH3_64bits_withSeed(columns, strlen(columns), (uint64_t)look->separator * 16 + (uint64_t)look->names);
@@ -35,7 +35,7 @@ uint64_t encode_fingerprint(const struct corpus *corpus, const struct vocab *voc
                         (uint64_t)options->format,
                         format->sentences ? options->max_sentence : 0,
                         (uint64_t)(options->order == ORDER_GIVEN && !has_vocab),
-                        has_vocab ? 0 : options->min_count,
+                        grown ? UINT64_MAX : has_vocab ? 0 : options->min_count, /* no vocabulary is both counted and grown */
                         has_vocab ? 0 : options->max_vocab,
                         has_vocab ? 0 : (uint64_t)options->order,
                         format->rows == LOOK_TEXT ? 0 : (uint64_t)look->header,

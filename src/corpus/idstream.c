@@ -190,13 +190,14 @@ static void view(struct idstream *stream, const struct file_map *map, const stru
                                 .map = *map};
 }
 
-int idstream_open(struct idstream *stream, const char *path, uint64_t fingerprint, uint64_t rows, struct pool *pool) {
+/* fingerprint: the one wanted; NULL: any. */
+static int open_as(struct idstream *stream, const char *path, const uint64_t *fingerprint, uint64_t rows, struct pool *pool) {
     struct header header;
     struct file_map map;
     *stream = (struct idstream){0};
     if (file_map_open(&map, path)) return -1;
     int result = !header_fits(&map, &header) ? say_damaged(path, map.size)
-                 : header.fingerprint != fingerprint
+                 : fingerprint && header.fingerprint != *fingerprint
                      ? fail("id stream '%s' was made with another vocabulary than this one of %" PRIu64 " words", path, rows)
                  : !header.tokens ? fail("id stream '%s' is empty", path)
                                   : 0;
@@ -209,6 +210,14 @@ int idstream_open(struct idstream *stream, const char *path, uint64_t fingerprin
         *stream = (struct idstream){0};
     }
     return result;
+}
+
+int idstream_open(struct idstream *stream, const char *path, uint64_t fingerprint, uint64_t rows, struct pool *pool) {
+    return open_as(stream, path, &fingerprint, rows, pool);
+}
+
+int idstream_open_any(struct idstream *stream, const char *path, uint64_t rows, struct pool *pool) {
+    return open_as(stream, path, NULL, rows, pool);
 }
 
 int idstream_reuse(struct idstream *stream, const char *path, uint64_t fingerprint, uint64_t rows, struct pool *pool) {

@@ -4,6 +4,7 @@
 #include "base/report.h"
 #include "base/text.h"
 #include "vocab_choose.h"
+#include "vocab_older.h"
 #include "word_counts.h"
 
 #include <inttypes.h>
@@ -129,10 +130,12 @@ int vocab_build(struct vocab *vocab, struct corpus *corpus, const struct corpus_
     *vocab = (struct vocab){0};
     int given = options->vocab && *options->vocab;
     if (corpus_stream(corpus) && !given) return read_beside(vocab, corpus_stream(corpus));
+    if (!given && options->grown) return vocab_read(vocab, options->grown);
     if (given && vocab_read_given(vocab, options->vocab)) return -1;
     if (given && (!options->list_rows || vocab->lists || corpus_stream(corpus))) return 0;
     if ((!given && count_corpus(vocab, corpus, options, PART_WORD, pool)) ||
-        (options->list_rows && add_lists(vocab, corpus, options, pool)) || vocab_index(vocab, options->path)) {
+        (options->list_rows && add_lists(vocab, corpus, options, pool)) || vocab_index(vocab, options->path) ||
+        (!given && options->older && vocab_keep_older(vocab, options->older, options))) {
         vocab_release(vocab);
         return -1;
     }

@@ -79,9 +79,17 @@ static void sort(struct candidate *words, uint64_t size, before *less) {
 
 /* ---- which words stay ---- */
 
+/* Returns 1 where a word comes `least` times, or comes at all and is one of an older run, whose words stay. */
+static int stays(const struct word_shard *shard, uint64_t number, uint64_t least, const struct vocab *older) {
+    uint64_t count = shard->counts[number].count, length;
+    if (count >= least || !count || !older) return count >= least;
+    const char *word = words_get(&shard->words, number, &length);
+    return vocab_find(older, word, length) >= 0;
+}
+
 /* Sums over all words, and finds the most frequent one, for the sentence where none stays. */
-static void add_up(const struct word_counts *counts, struct vocab *vocab, uint64_t least, uint64_t *staying,
-                   struct candidate *top) {
+static void add_up(const struct word_counts *counts, struct vocab *vocab, uint64_t least, const struct vocab *older,
+                   uint64_t *staying, struct candidate *top) {
     *staying = 0;
     *top = (struct candidate){0};
     for (uint64_t s = 0; s < WORD_SHARDS; s++) {
@@ -90,7 +98,7 @@ static void add_up(const struct word_counts *counts, struct vocab *vocab, uint64
             struct candidate word = {shard->counts[n].count, shard->counts[n].first, position_of(s, n)};
             vocab->distinct += word.count > 0; /* a dictionary may have words that the data has not */
             vocab->tokens += word.count;
-            *staying += word.count >= least;
+            *staying += (uint64_t)stays(shard, n, least, older);
             if (!top->count || by_count(&word, top)) *top = word;
         }
     }
@@ -124,8 +132,9 @@ static int no_word(const struct word_counts *counts, const struct vocab *vocab, 
                 options->min_count, vocab->distinct, text_shown(length), word, top->count);
 }
 
-/* Collects the words that come `least` times or more. Frees, as it goes, what the shards hold beside their words. */
-static int gather(struct word_counts *counts, uint64_t least, uint64_t staying, struct candidates *candidates) {
+/* Collects the words that stay. Frees, as it goes, what the shards hold beside their words. */
+static int gather(struct word_counts *counts, uint64_t least, const struct vocab *older, uint64_t staying,
+                  struct candidates *candidates) {
     candidates->words = mem_alloc(staying, sizeof *candidates->words, "the list of words");
     if (!candidates->words) return -1;
     for (uint64_t s = 0; s < WORD_SHARDS; s++) {
@@ -133,7 +142,7 @@ static int gather(struct word_counts *counts, uint64_t least, uint64_t staying, 
         words_drop_index(&shard->words);
         for (uint64_t n = 0; n < shard->words.size; n++) {
             struct word_count word = shard->counts[n];
-            if (word.count < least) continue;
+            if (!stays(shard, n, least, older)) continue;
             candidates->words[candidates->size++] = (struct candidate){word.count, word.first, position_of(s, n)};
         }
         free(shard->counts);
@@ -195,9 +204,9 @@ int vocab_choose(struct vocab *vocab, struct word_counts *counts, const struct c
     struct candidates candidates = {0};
     struct candidate top;
     int given = options->order == ORDER_GIVEN, result = -1;
-    add_up(counts, vocab, least, &staying, &top);
+    add_up(counts, vocab, least, options->older, &staying, &top);
     if (!staying) return no_word(counts, vocab, options, corpus_bytes, &top);
-    if (gather(counts, least, staying, &candidates)) goto out;
+    if (gather(counts, least, options->older, staying, &candidates)) goto out;
     sort(candidates.words, candidates.size, by_count);
     if (options->max_vocab && candidates.size > options->max_vocab) candidates.size = options->max_vocab;
     if (candidates.size > WORDS_MOST) {

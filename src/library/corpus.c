@@ -167,6 +167,16 @@ enum sptx_status sptx_corpus_edges(struct sptx_corpus *corpus, const struct sptx
     return leave(corpus->context, result);
 }
 
+const struct gathered *corpus_data(const struct sptx_corpus *corpus, const char *format) {
+    const struct corpus_format_properties *own = &corpus_formats[corpus->options.format];
+    int fits = format ? !strcmp(own->name, format) : !own->edges && !own->sentences;
+    if (corpus->closed)
+        fail_usage("the corpus is closed: it was trained on, or a call has failed halfway");
+    else if (!fits)
+        fail_usage("corpus.format = %s: such data is judged as %s", own->name, format ? format : "lists, pairs or adjacency");
+    return corpus->closed || !fits ? NULL : &corpus->gathered;
+}
+
 /* ---- training ---- */
 
 enum sptx_status sptx_corpus_train(struct sptx_corpus *corpus, enum sptx_beginning beginning,

@@ -17,6 +17,7 @@
 #include "rows/table.h"
 #include "sptx.h"
 #include "vectors/answers.h"
+#include "vectors/run_lists.h"
 
 #include <fenv.h>
 #include <stdatomic.h>
@@ -60,8 +61,9 @@ struct sptx_run {
     enum model_view searched;
     int searching;
     struct list_scores lists; /* of the score and rows that were asked last */
-    uint64_t among;           /* as they were asked for; 0: all */
-    int recommending;
+    struct list_candidates candidates; /* as they were asked for; rows: a copy of its own */
+    struct run_lists trained; /* lists of the run, from the first question by name on */
+    int recommending, lists_open;
     struct sptx_run *next;
 };
 
@@ -107,6 +109,9 @@ int read_keys(struct config *config, const struct sptx_context *context, const c
 /* Finds keys over an unresolved config, for files (data: NULL) or for what was gathered. Returns 0, or -1 after fail(). */
 int tune(struct sptx_context *context, const struct config *config, struct gathered *data,
          const struct sptx_tune_options *options, sptx_progress_fn *progress, void *user, struct sptx_tuned *tuned);
+
+/* Returns what a corpus was given, where its format is `format` (NULL: lists, pairs or adjacency); NULL after fail_usage(). */
+const struct gathered *corpus_data(const struct sptx_corpus *corpus, const char *format);
 
 /* Trains on files (data: NULL) or on what was gathered; beginning: enum sptx_beginning. Returns 0, 1 where the callback
  * stopped it, or -1 after fail(). leave_training() turns these into a status. */

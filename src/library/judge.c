@@ -113,21 +113,45 @@ static int evaluate_held_out(struct lists_score *found, const struct sptx_run *r
     return result;
 }
 
-enum sptx_status sptx_run_evaluate_lists(struct sptx_run *run, const char *table, const char *train,
-                                         const char *held_out, const char *format, const char *score, uint32_t k,
-                                         struct sptx_lists_score *out) {
+static struct sptx_lists_score lists_score_of(const struct lists_score *found) {
+    return (struct sptx_lists_score){found->recall,   found->ndcg,    found->hit,  found->lists,      found->unknown,
+                                     found->held_out, found->trained, found->cold, found->without_row};
+}
+
+/* Takes a file, or data in its place. name: what sentences call the data. Returns -1 after fail_usage(), also where both are given,
+ * or neither. */
+static int take_data(const char **path, const struct gathered **data, const struct sptx_data *given, const char *format,
+                     const char *name) {
+    if (!given || !given->path == !given->corpus) return fail_usage("%s is wanted as a file or as a corpus, and not as both", name);
+    *path = given->corpus ? name : given->path;
+    *data = given->corpus ? corpus_data(given->corpus, format) : NULL;
+    return given->corpus && !*data ? -1 : 0;
+}
+
+enum sptx_status sptx_run_evaluate_lists_of(struct sptx_run *run, const char *table, const struct sptx_data *train,
+                                            const struct sptx_data *held_out, const char *format, const char *score, uint32_t k,
+                                            struct sptx_lists_score *out) {
     struct lists_score found;
-    struct lists_request request = {.train = train, .held_out = held_out, .k = k};
+    struct lists_request request = {.k = k};
     if (!run) return SPTX_USAGE;
     enter(run->context);
     int named = score_of_lists(run, table, score);
-    int result =
-        named < 0 || judged_table(run, NULL, train, out) < 0 || judged_table(run, NULL, held_out, out) < 0 ? -1 : 0;
+    int result = named < 0 || take_data(&request.train, &request.train_data, train, NULL, "train") ||
+                         take_data(&request.held_out, &request.held_out_data, held_out, NULL, "held_out") ||
+                         judged_table(run, NULL, request.train, out) < 0 || judged_table(run, NULL, request.held_out, out) < 0
+                     ? -1
+                     : 0;
     if (!result && !k) result = fail_usage("k = 0 places are none; wanted at least 1");
     request.score = result ? 0 : (enum list_score)named;
     if (!result) result = evaluate_held_out(&found, run, &request, format);
-    if (!result) *out = (struct sptx_lists_score){found.recall, found.ndcg, found.hit, found.lists, found.unknown};
+    if (!result) *out = lists_score_of(&found);
     return leave(run->context, result);
+}
+
+enum sptx_status sptx_run_evaluate_lists(struct sptx_run *run, const char *table, const char *train, const char *held_out,
+                                         const char *format, const char *score, uint32_t k, struct sptx_lists_score *out) {
+    const struct sptx_data files[] = {{train, NULL}, {held_out, NULL}};
+    return sptx_run_evaluate_lists_of(run, table, &files[0], &files[1], format, score, k, out);
 }
 
 _Static_assert((int)SPTX_GROUPS_MOST == (int)GROUPS_MOST, "the header tells of the most columns");
@@ -162,16 +186,19 @@ static int check_shares(const double *shares, uint32_t count) {
     return 0;
 }
 
-enum sptx_status sptx_run_evaluate_labels(struct sptx_run *run, const char *table, const char *path,
-                                          const double *shares, uint32_t count, struct sptx_labels_score *scores) {
+enum sptx_status sptx_run_evaluate_labels_of(struct sptx_run *run, const char *table, const struct sptx_data *labels,
+                                             const double *shares, uint32_t count, struct sptx_labels_score *scores) {
     struct labels_score found[LABELS_SHARES];
     struct config config = {.name = NULL};
+    const struct gathered *data = NULL;
+    const char *path = NULL;
     if (!run) return SPTX_USAGE;
     enter(run->context);
-    int view = judged_table(run, table, path, scores);
-    int result = view < 0 || check_shares(shares, count) || device_config(run->context, &config)
-                     ? -1
-                     : evaluate_labels(found, &run->model, (enum model_view)view, path, shares, (int)count, &config);
+    int view = take_data(&path, &data, labels, "pairs", "labels") ? -1 : judged_table(run, table, path, scores);
+    int result = view < 0 || check_shares(shares, count) || device_config(run->context, &config) ? -1 : 0;
+    if (!result)
+        result = data ? evaluate_labels_of(found, &run->model, (enum model_view)view, data, path, shares, (int)count, &config)
+                      : evaluate_labels(found, &run->model, (enum model_view)view, path, shares, (int)count, &config);
     for (uint32_t i = 0; !result && i < count; i++)
         scores[i] =
             (struct sptx_labels_score){found[i].share,        found[i].micro,   found[i].micro_spread, found[i].macro,
@@ -180,27 +207,51 @@ enum sptx_status sptx_run_evaluate_labels(struct sptx_run *run, const char *tabl
     return leave(run->context, result);
 }
 
+enum sptx_status sptx_run_evaluate_labels(struct sptx_run *run, const char *table, const char *path, const double *shares,
+                                          uint32_t count, struct sptx_labels_score *scores) {
+    const struct sptx_data file = {path, NULL};
+    return sptx_run_evaluate_labels_of(run, table, &file, shares, count, scores);
+}
+
 _Static_assert((int)SPTX_LINK_SCORES == (int)LINK_SCORES, "the header tells of all scores");
 
-enum sptx_status sptx_run_evaluate_links(struct sptx_run *run, const char *table, const char *held_out,
-                                         const char *known, uint32_t directed, struct sptx_links_score *scores,
-                                         struct sptx_links_counts *counts) {
+static int take_links(struct links_request *request, const struct sptx_data *held_out, const struct sptx_data *known) {
+    if (take_data(&request->held_out, &request->held_out_data, held_out, "graph", "edges")) return -1;
+    if (known && take_data(&request->known, &request->known_data, known, "graph", "known")) return -1;
+    return request->directed > 1 ? fail_usage("directed = %d is neither 0 nor 1", request->directed) : 0;
+}
+
+static void give_links(struct sptx_links_score *scores, struct sptx_links_counts *counts, const struct links_score *found,
+                       const struct links_counts *counted) {
+    for (int i = 0; i < LINK_SCORES; i++) scores[i] = (struct sptx_links_score){found[i].auc, found[i].mrr, found[i].hits};
+    *counts = (struct sptx_links_counts){counted->links,    counted->asked,   counted->nodes, counted->unknown,
+                                         counted->left_out, counted->trained, counted->among, counted->all};
+}
+
+enum sptx_status sptx_run_evaluate_links_of(struct sptx_run *run, const char *table, const struct sptx_data *held_out,
+                                            const struct sptx_data *known, uint32_t directed, struct sptx_links_score *scores,
+                                            struct sptx_links_counts *counts) {
     struct links_score found[LINK_SCORES];
     struct links_counts counted;
-    struct links_request request = {.held_out = held_out, .known = known, .directed = (int)directed};
+    struct links_request request = {.directed = directed > 1 ? 2 : (int)directed};
     struct config config = {.name = NULL};
     if (!run) return SPTX_USAGE;
     enter(run->context);
-    int view = judged_table(run, table, held_out, counts ? (const void *)scores : NULL);
-    if (view >= 0 && directed > 1) view = fail_usage("directed = %u is neither 0 nor 1", directed);
+    int view = take_links(&request, held_out, known)
+                   ? -1
+                   : judged_table(run, table, request.held_out, counts ? (const void *)scores : NULL);
     int result = view < 0 || device_config(run->context, &config)
                      ? -1
                      : evaluate_links(found, &counted, &run->model, (enum model_view)view, &request, &config);
-    for (int i = 0; !result && i < LINK_SCORES; i++)
-        scores[i] = (struct sptx_links_score){found[i].auc, found[i].mrr, found[i].hits};
-    if (!result) *counts = (struct sptx_links_counts){counted.links, counted.asked, counted.nodes, counted.unknown};
+    if (!result) give_links(scores, counts, found, &counted);
     config_release(&config);
     return leave(run->context, result);
+}
+
+enum sptx_status sptx_run_evaluate_links(struct sptx_run *run, const char *table, const char *held_out, const char *known,
+                                         uint32_t directed, struct sptx_links_score *scores, struct sptx_links_counts *counts) {
+    const struct sptx_data files[] = {{held_out, NULL}, {known, NULL}};
+    return sptx_run_evaluate_links_of(run, table, &files[0], known ? &files[1] : NULL, directed, scores, counts);
 }
 
 /* ---- files ---- */

@@ -26,6 +26,13 @@ enum sptx_status sptx_run_open(struct sptx_context *context, const char *path, s
     return leave(context, 0);
 }
 
+static void close_lists(struct sptx_run *run) {
+    if (run->recommending) list_scores_close(&run->lists);
+    free((void *)run->candidates.rows);
+    run->candidates = (struct list_candidates){.first = 0};
+    run->recommending = 0;
+}
+
 void sptx_run_close(struct sptx_run *run) {
     if (!run) return;
     struct sptx_context *context = run->context;
@@ -34,7 +41,8 @@ void sptx_run_close(struct sptx_run *run) {
     *at = run->next;
     enter(context);
     if (run->searching) search_close(&run->search);
-    if (run->recommending) list_scores_close(&run->lists);
+    close_lists(run);
+    run_lists_close(&run->trained);
     model_close(&run->model);
     leave(context, 0);
     free(run);
@@ -211,63 +219,158 @@ enum sptx_status sptx_run_nearest(struct sptx_run *run, const float *queries, ui
 
 /* ---- recommend ---- */
 
-static int open_lists(struct sptx_run *run, const char *name, uint64_t among) {
+static int same_candidates(const struct list_candidates *a, const struct list_candidates *b) {
+    if (a->first != b->first || a->count != b->count || !a->rows != !b->rows) return 0;
+    return !a->rows || !memcmp(a->rows, b->rows, a->count * sizeof *a->rows);
+}
+
+/* Keeps a copy of the candidates, by which the next call knows that it may use the same search. */
+static int keep_candidates(struct sptx_run *run, const struct list_candidates *candidates) {
+    uint64_t *rows = candidates->rows ? mem_alloc(candidates->count, sizeof *rows, "candidates") : NULL;
+    if (candidates->rows && !rows) return -1;
+    if (rows) memcpy(rows, candidates->rows, candidates->count * sizeof *rows);
+    run->candidates = (struct list_candidates){candidates->first, rows, candidates->count};
+    return 0;
+}
+
+static int open_lists(struct sptx_run *run, const char *name, int named, const struct list_candidates *candidates) {
     struct config config;
-    int score = answers_score_named(&run->model, name, 0, pool_threads(run->context->pool));
+    int score = answers_score_named(&run->model, name, named, pool_threads(run->context->pool));
     if (score < 0) return -1;
-    if (run->recommending && run->lists.score == (enum list_score)score && run->among == among) return 0;
-    if (run->recommending) list_scores_close(&run->lists);
-    int result = device_config(run->context, &config) ||
-                         list_scores_open(&run->lists, &run->model, (enum list_score)score, among, &config)
+    if (run->recommending && run->lists.score == (enum list_score)score && same_candidates(&run->candidates, candidates)) return 0;
+    close_lists(run);
+    int result = device_config(run->context, &config) || keep_candidates(run, candidates) ||
+                         list_scores_open(&run->lists, &run->model, (enum list_score)score, candidates, &config)
                      ? -1
                      : 0;
     config_release(&config);
-    run->among = among;
     run->recommending = !result;
+    if (result) close_lists(run);
     return result;
 }
 
+/* The lists of a call: the caller's items and, behind them, those that lists of the run were trained with. */
 struct recommending {
-    const struct sptx_run *run;
-    const struct list_question *question;
+    struct sptx_run *run;
+    struct list_question question;
+    uint64_t *starts, *codes; /* owned; NULL where no list is named */
+    uint64_t count, capacity;
+    int64_t *own; /* [question.count] rows of the lists themselves, or -1; owned; NULL where no list is named */
     uint32_t *rows;
     float *scores;
 };
 
-static int take_answer(void *user, uint64_t list, const uint32_t *ids, const float *scores) {
+static int open_trained(struct sptx_run *run) {
+    if (!run->lists_open && run_lists_open(&run->trained, &run->model, run->context->pool)) {
+        run_lists_close(&run->trained);
+        return -1;
+    }
+    run->lists_open = 1;
+    return 0;
+}
+
+/* Puts list i together: the items given, and where it has a name those that it was trained with. */
+static int join_list(struct recommending *r, uint64_t i, const char *name) {
+    const struct list_question *q = &r->question;
+    uint64_t given = q->starts[i + 1] - q->starts[i];
+    r->own[i] = -1;
+    if (mem_grow(&r->codes, &r->capacity, r->count + given + 1, sizeof *r->codes, "the items of lists")) return -1;
+    if (given) memcpy(r->codes + r->count, q->codes + q->starts[i], given * sizeof *r->codes);
+    r->count += given;
+    if (name && ((r->own[i] = run_lists_find(&r->run->model, name)) < 0 ||
+                 run_lists_items(&r->run->trained, r->own[i], &r->codes, &r->count, &r->capacity)))
+        return -1;
+    r->starts[i + 1] = r->count;
+    return 0;
+}
+
+static int join_lists(struct recommending *r, const char *const *names) {
+    struct list_question *q = &r->question;
+    if (!names) return 0;
+    r->starts = mem_zalloc(q->count + 1, sizeof *r->starts, "lists");
+    r->own = mem_alloc(q->count, sizeof *r->own, "lists");
+    if (!r->starts || !r->own || open_trained(r->run)) return -1;
+    for (uint64_t i = 0; i < q->count; i++)
+        if (join_list(r, i, names[i])) return -1;
+    q->starts = r->starts;
+    q->codes = r->codes;
+    q->rows = r->own;
+    return 0;
+}
+
+static int take_answer(void *user, uint64_t list, const struct list_found *found) {
     struct recommending *r = user;
-    uint64_t known = 0, k = r->question->k;
-    for (uint64_t i = r->question->starts[list]; i < r->question->starts[list + 1]; i++)
-        known += r->question->codes[i] < r->run->model.rows;
+    const struct list_question *q = &r->question;
+    uint64_t known = q->rows && q->rows[list] >= 0 && list_score_of_users(r->run->lists.score), k = q->k;
+    for (uint64_t i = q->starts[list]; i < q->starts[list + 1]; i++) known += q->codes[i] < r->run->model.rows;
     for (uint64_t i = 0; i < k; i++) {
-        r->rows[list * k + i] = known ? ids[i] : UINT32_MAX;
-        r->scores[list * k + i] = known ? scores[i] : -INFINITY;
+        r->rows[list * k + i] = known ? found->ids[i] : UINT32_MAX;
+        r->scores[list * k + i] = known ? found->scores[i] : -INFINITY;
     }
     return 0;
 }
 
-enum sptx_status sptx_run_recommend_among(struct sptx_run *run, const uint64_t *starts, const uint64_t *items,
-                                          uint64_t count, const char *score, uint64_t among, uint32_t seen, uint32_t k,
-                                          uint32_t *rows, float *scores) {
-    struct list_question question = {.starts = starts, .codes = items, .count = count, .k = k, .seen = (int)seen};
-    struct recommending recommending = {run, &question, rows, scores};
+static int check_lists(const struct sptx_run *run, const struct list_question *question) {
+    const uint64_t *starts = question->starts, *items = question->codes;
+    if (check_count(question->count, "lists") || check_aligned(starts, sizeof *starts, "starts") ||
+        check_aligned(items, sizeof *items, "items"))
+        return -1;
+    for (uint64_t i = 0; i < question->count; i++)
+        if (starts[i] > starts[i + 1])
+            return fail_usage("starts fall from %" PRIu64 " to %" PRIu64 " at list %" PRIu64, starts[i], starts[i + 1], i);
+    for (uint64_t i = starts[0]; i < starts[question->count]; i++)
+        if (items[i] < run->model.rows && model_check_list(&run->model, items[i])) return -1;
+    return 0;
+}
+
+static int check_recommend_options(const struct sptx_recommend_options *options) {
+    if (options->seen > 1) return fail_usage("seen = %" PRIu64 " is neither 0 nor 1", options->seen);
+    if (!options->candidates) return 0;
+    if (options->among) return fail_usage("among = %" PRIu64 " and candidates are two choices of rows; wanted one", options->among);
+    return check_count(options->candidate_count, "candidates") ||
+                   check_aligned(options->candidates, sizeof *options->candidates, "candidates")
+               ? -1
+               : 0;
+}
+
+static int recommend(struct recommending *r, const struct sptx_recommend_options *options) {
+    const struct list_candidates candidates = {options->among, options->candidates, options->candidate_count};
+    r->question.seen = (int)options->seen;
+    if (check_recommend_options(options) || check_lists(r->run, &r->question) || check_answers(r->rows, r->scores) ||
+        join_lists(r, options->names))
+        return -1;
+    return open_lists(r->run, options->score, options->names != NULL, &candidates) ||
+                   list_scores_ask(&r->run->lists, &r->question, take_answer, r)
+               ? -1
+               : 0;
+}
+
+enum sptx_status sptx_run_recommend_by(struct sptx_run *run, const uint64_t *starts, const uint64_t *items, uint64_t count,
+                                       const struct sptx_recommend_options *given, uint32_t k, uint32_t *rows, float *scores) {
+    struct sptx_recommend_options options = SPTX_RECOMMEND_OPTIONS;
+    struct recommending r = {
+        .run = run, .question = {.starts = starts, .codes = items, .count = count, .k = k}, .rows = rows, .scores = scores};
     if (!run) return SPTX_USAGE;
     enter(run->context);
     if (!count || !k) return leave(run->context, 0);
-    if (!starts || !items || !rows || !scores)
-        return leave(run->context, fail_usage("starts, items, rows and scores are wanted; one is NULL"));
-    if (check_count(count, "lists") || check_aligned(starts, sizeof *starts, "starts") ||
-        check_aligned(items, sizeof *items, "items") || check_answers(rows, scores))
-        return leave(run->context, -1);
-    for (uint64_t i = 0; i < count; i++)
-        if (starts[i] > starts[i + 1])
-            return leave(run->context, fail_usage("starts fall from %" PRIu64 " to %" PRIu64 " at list %" PRIu64, starts[i],
-                                                  starts[i + 1], i));
-    if (seen > 1) return leave(run->context, fail_usage("seen = %u is neither 0 nor 1", seen));
-    for (uint64_t i = starts[0]; i < starts[count]; i++)
-        if (items[i] < run->model.rows && model_check_list(&run->model, items[i])) return leave(run->context, -1);
-    if (open_lists(run, score, among)) return leave(run->context, -1);
-    return leave(run->context, list_scores_ask(&run->lists, &question, take_answer, &recommending));
+    int result = given ? take_options(&options, sizeof options, given) : 0;
+    if (!result && (!starts || !items || !rows || !scores))
+        result = fail_usage("starts, items, rows and scores are wanted; one is NULL");
+    if (!result) result = recommend(&r, &options);
+    free(r.starts);
+    free(r.codes);
+    free(r.own);
+    return leave(run->context, result);
+}
+
+enum sptx_status sptx_run_recommend_among(struct sptx_run *run, const uint64_t *starts, const uint64_t *items, uint64_t count,
+                                          const char *score, uint64_t among, uint32_t seen, uint32_t k, uint32_t *rows,
+                                          float *scores) {
+    struct sptx_recommend_options options = SPTX_RECOMMEND_OPTIONS;
+    options.score = score;
+    options.among = among;
+    options.seen = seen;
+    return sptx_run_recommend_by(run, starts, items, count, &options, k, rows, scores);
 }
 
 enum sptx_status sptx_run_recommend(struct sptx_run *run, const uint64_t *starts, const uint64_t *items, uint64_t count,

@@ -30,11 +30,16 @@ static int open_table(struct npy *npy, const struct model *model, const char *di
     return result;
 }
 
-static int read_words(struct model *model) {
-    char *path = file_join(model->directory, "vocab.tsv");
-    int result = path ? vocab_read(&model->vocab, path) : -1;
-    model->rows = model->vocab.size;
+static int read_vocab(struct vocab *vocab, const char *directory) {
+    char *path = file_join(directory, "vocab.tsv");
+    int result = path ? vocab_read(vocab, path) : -1;
     free(path);
+    return result;
+}
+
+static int read_words(struct model *model) {
+    int result = read_vocab(&model->vocab, model->directory);
+    model->rows = model->vocab.size;
     return result;
 }
 
@@ -150,6 +155,22 @@ int model_open(struct model *model, const char *run) {
     *model = (struct model){.rows = 0};
     int result = fasttext < 0 ? -1 : fasttext ? open_fasttext(model, run) : open_run(model, run);
     if (result) model_close(model);
+    return result;
+}
+
+int model_read_vocab(struct vocab *vocab, const char *run) {
+    struct fasttext_file file;
+    char *checkpoint = NULL, *directory = NULL;
+    int fasttext = fasttext_file_is(run);
+    if (fasttext < 0) return -1;
+    if (fasttext) {
+        if (fasttext_file_open(&file, vocab, run)) return -1;
+        file_map_close(&file.map);
+        return 0;
+    }
+    int result = checkpoint_locate(run, &checkpoint, &directory) || read_vocab(vocab, directory) ? -1 : 0;
+    free(checkpoint);
+    free(directory);
     return result;
 }
 

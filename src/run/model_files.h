@@ -30,6 +30,8 @@ struct model {
  * and refuses tables and a vocabulary that do not belong together. */
 int model_open(struct model *model, const char *run);
 void model_close(struct model *model); /* harmless on a zeroed one */
+/* Reads only the words of what model_open() opens. */
+int model_read_vocab(struct vocab *vocab, const char *run);
 
 /* Returns a row of a field of either table, in the mapping, or NULL where the table does not have the row. In a model of fastText
  * its floats lie at any byte. */

@@ -1,6 +1,7 @@
 #include "session.h"
 
 #include "run/ranks_alike.h"
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/report.h"
 #include "base/text.h"
@@ -89,7 +90,9 @@ static int open_corpus(struct session *s) {
 static int find_corpus(void *session) {
     struct session *s = session;
     const struct config *c = s->config;
-    const struct corpus_options options = config_corpus(c);
+    struct corpus_options options = config_corpus(c);
+    options.older = warm_start_older(&s->grow, c);
+    options.grown = s->grown;
     const char *directory = *c->corpus_cache ? c->corpus_cache : c->run_dir;
     if (open_corpus(s) || ratings_note(s->corpus, &options) ||
         (directory == c->run_dir && run_directory_check(directory)))
@@ -171,6 +174,18 @@ static int check_ranks(const struct config *config, const struct ranks *ranks) {
                 config->device_ranks, ranks_count(ranks), config->device_ranks);
 }
 
+/* A run that goes on has the words that it began with: those of an older run may be gone with it. */
+static int find_grown(struct session *s, const char *checkpoint) {
+    int kept = checkpoint ? warm_start_may_keep(s->config) : 0;
+    if (kept <= 0) return kept;
+    s->grown = file_join(s->config->run_dir, "vocab.tsv");
+    int there = s->grown ? file_exists(s->grown) : -1;
+    if (there == 1) return 0;
+    free(s->grown);
+    s->grown = NULL;
+    return there < 0 ? -1 : 0;
+}
+
 int session_open(struct session *s, struct config *config, struct gathered *data, struct ranks *ranks,
                  const char *checkpoint) {
     *s = (struct session){.config = config,
@@ -182,7 +197,7 @@ int session_open(struct session *s, struct config *config, struct gathered *data
     if (check_ranks(config, ranks)) return -1;
     /* Before the corpus is read, which may take an hour. */
     if (ranks_agree(ranks, choose_backend(config, &s->ops)) || ranks_alike_device(config, s->ops->has_gpu, ranks)) return -1;
-    if (ranks_do(ranks, checkpoint ? NULL : open_source, s)) return -1;
+    if (ranks_do(ranks, checkpoint ? NULL : open_source, s) || ranks_agree(ranks, find_grown(s, checkpoint))) return -1;
     return open_with(s, config, open_backend, checkpoint, 0);
 }
 
@@ -201,6 +216,7 @@ int session_plan(struct session *s, struct config *config, const struct ranks *r
     char why[HOGWILD_WHY];
     const struct backend_ops *named = config_named_backend(config);
     if (named && named->has_gpu && config_refuses_hogwild(config, 1, why)) return fail("%s", why);
+    if (warm_start_read_words(&s->grow, config)) return -1;
     return open_with(s, config, imagine_gpu, NULL, 1);
 }
 
@@ -322,6 +338,8 @@ void session_close(struct session *s) {
     examples_release(&s->examples);
     held_out_release(&s->held_out);
     warm_start_release(&s->grow);
+    free(s->grown);
+    s->grown = NULL;
     frozen_release(&s->frozen);
     idstream_close(&s->stream);
     graph_close(&s->graph);

@@ -27,6 +27,7 @@ struct session {
     struct held_out held_out; /* of the stream's lists (train.held_out_items); all zeros: nothing is */
     struct examples examples;
     struct warm_start grow;     /* where rows begin */
+    char *grown; /* vocab.tsv of a run that goes on and may have words of an older one; NULL: there is none */
     struct frozen frozen; /* which rows stay as they are */
     const struct backend_ops *ops;
     struct backend *backend;

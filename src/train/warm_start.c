@@ -1,6 +1,7 @@
 #include "warm_start.h"
 
 #include "base/directory.h"
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/report.h"
 #include "base/text.h"
@@ -8,6 +9,7 @@
 #include "run/tables.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
@@ -85,6 +87,30 @@ void warm_start_release(struct warm_start *grow) {
     *grow = (struct warm_start){0};
 }
 
+int warm_start_read_words(struct warm_start *grow, const struct config *config) {
+    *grow = (struct warm_start){.config = config};
+    grow->path_count = config_paths("train.from", config->train_from, &grow->paths);
+    if (grow->path_count != 1) return grow->path_count < 0 ? -1 : 0;
+    int directory = directory_exists(grow->paths[0]), fasttext = directory ? 0 : fasttext_file_is(grow->paths[0]);
+    if (directory < 0 || fasttext < 0) return -1;
+    return directory || fasttext ? model_read_vocab(&grow->run.vocab, grow->paths[0]) : 0;
+}
+
+int warm_start_may_keep(const struct config *config) {
+    char **paths;
+    if (config->train_from_words != FROM_WORDS_KEEP || *config->corpus_vocab) return 0;
+    int64_t count = config_paths("train.from", config->train_from, &paths);
+    if (count <= 0) return (int)count;
+    int there = file_exists(paths[0]), vectors = count > 1;
+    if (there == 1 && !vectors) vectors = !directory_exists(paths[0]) && fasttext_file_is(paths[0]) != 1;
+    mem_free_texts(paths, count);
+    return there < 0 ? -1 : !vectors;
+}
+
+const struct vocab *warm_start_older(const struct warm_start *grow, const struct config *config) {
+    return config->train_from_words == FROM_WORDS_KEEP && grow->run.vocab.size ? &grow->run.vocab : NULL;
+}
+
 /* ---- words to rows ---- */
 
 static const struct words *words_of(const struct warm_start *grow) {
@@ -160,9 +186,10 @@ static int match(void *user) {
                     " words of this corpus, so there is nothing to "
                     "train",
                     grow->config->train_from, grow->rows);
-    if (grow->known) return 0;
+    grow->dropped = grow->kind == WARM_RUN ? grow->run.vocab.size - grow->known : 0;
+    if (grow->known > grow->vocab->older) return 0;
     return fail("train.from = %s has none of the %" PRIu64 " words of this corpus, so there is nothing to begin from",
-                grow->config->train_from, grow->rows);
+                grow->config->train_from, grow->rows - grow->vocab->older);
 }
 
 /* The contents of the source, as a number. */
@@ -282,11 +309,15 @@ int warm_start_fill(struct warm_start *grow, struct table *table, struct pool *p
 }
 
 void warm_start_print(const struct warm_start *grow) {
-    char known[TEXT_BYTES], rows[TEXT_BYTES], new_words[TEXT_BYTES];
+    char known[TEXT_BYTES], rows[TEXT_BYTES], new_words[TEXT_BYTES], others[TEXT_BYTES], rest[128] = "";
     if (!grow->kind) return;
-    note("from       '%s': %s of %s words begin there, %s are new", grow->config->train_from,
-         text_of_count(known, grow->known), text_of_count(rows, grow->rows),
-         text_of_count(new_words, grow->rows - grow->known));
+    if (grow->dropped)
+        snprintf(rest, sizeof rest, "; %s of its words are not in this corpus and are left out", text_of_count(others, grow->dropped));
+    if (grow->vocab->older)
+        snprintf(rest, sizeof rest, ", %s are kept though this corpus lacks them (train.from_words = drop leaves them out)",
+                 text_of_count(others, grow->vocab->older));
+    note("from       '%s': %s of %s words begin there, %s are new%s", grow->config->train_from, text_of_count(known, grow->known),
+         text_of_count(rows, grow->rows), text_of_count(new_words, grow->rows - grow->known), rest);
 }
 
 uint64_t warm_start_bytes(const struct config *config, uint64_t rows) {

@@ -7,7 +7,7 @@
  *   groups     word TAB-or-blank its groups          share of a row's k nearest rows that are of its own group
  *   labels     node TAB-or-blank its labels          micro and macro F1 of logistic regressions over a share of the nodes
  *   links      node TAB-or-blank node                AUC against as many pairs that are no links; MRR and hits@10 of a link's
- *                                                    true end among 1,000 nodes that are none
+ *                                                    true end among 1,000 nodes that are none, or all such nodes if they are fewer
  *
  * The measures agree with independent scorers: ties share ranks, the first row wins among equals, words are compared in lower
  * case (ASCII letters; other bytes as they are), and a name stands for the first row that has it. What differs is float32
@@ -20,6 +20,7 @@
 #define SPTX_EVALUATE_H
 
 #include "list_scores.h"
+#include "corpus/gathered.h"
 #include "corpus/held_out.h"
 
 struct pairs_score {
@@ -36,10 +37,16 @@ struct lists_request {
     enum list_score score;
     uint32_t k;
     int look; /* 1: each file is read as lists or as pairs, whichever it looks like (list_form.h); 0: by `reading` */
+    /* Data that a program has handed over, in the place of a file, whose path is then what sentences call it. NULL: the file. */
+    const struct gathered *train_data, *held_out_data;
 };
 struct lists_score {
     double recall, ndcg, hit;
     uint64_t lists, unknown; /* lists scored; held-out items without a vector */
+    uint64_t held_out;       /* held-out items of lists that `train` has, the trained ones included */
+    uint64_t trained;        /* held-out items that are not judged: answers leave them out, as their lists have them already */
+    uint64_t cold;           /* lists with held-out items that are not scored, because `train` does not have them */
+    uint64_t without_row;    /* lists scored by their items, where others have rows of their own: the run does not know them */
 };
 
 enum { GROUPS_MOST = 8 }; /* columns of groups that a file may have */
@@ -75,13 +82,18 @@ struct links_request {
     const char *held_out; /* a file of lines of two nodes; more columns are left alone */
     const char *known;    /* such a file: the links that the run was trained on; NULL: those of its graph, if it has one */
     int directed;         /* 1: a link has a head, which alone is asked for; so too where the run's graph is taken and directed */
+    const struct gathered *held_out_data, *known_data; /* as in lists_request: edges */
 };
 struct links_score {
     double auc, mrr, hits; /* NaN: hadamard without training links */
 };
 struct links_counts {
-    uint64_t links, asked;   /* held-out links; ends that are asked for: both of a link, of 20,000 links at most */
-    uint64_t nodes, unknown; /* nodes of both files, or, without `known`, of the run and the file; those without a vector */
+    uint64_t links, asked;   /* held-out links that are judged; ends that are asked for: both of a link, of 20,000 links at most */
+    uint64_t nodes, unknown; /* nodes of both files, or, without `known`, of the run and the file; those that the run does not know */
+    uint64_t left_out;       /* held-out links that are not judged, because the run does not know one of their nodes */
+    uint64_t trained;        /* held-out links that are not judged, because they are training links */
+    uint64_t among;          /* nodes that an end is ranked among, at most */
+    uint64_t all;            /* ends that are ranked among all nodes that are no links of their other end: these are fewer than 1,000 */
 };
 
 int evaluate_pairs(struct pairs_score *score, const struct model *model, enum model_view view, const char *path);
@@ -100,6 +112,9 @@ int evaluate_groups(struct groups_score *scores, const struct model *model, enum
 /* Fills scores[count], one a share of shares[count], each between 0 and 1. */
 int evaluate_labels(struct labels_score *scores, const struct model *model, enum model_view view, const char *path,
                     const double *shares, int count, const struct config *config);
+/* Does the same by pairs of a node and a label that a program has handed over; sentences call them `name`. */
+int evaluate_labels_of(struct labels_score *scores, const struct model *model, enum model_view view, const struct gathered *data,
+                       const char *name, const double *shares, int count, const struct config *config);
 /* Fills scores[LINK_SCORES]. */
 int evaluate_links(struct links_score *scores, struct links_counts *counts, const struct model *model,
                    enum model_view view, const struct links_request *request, const struct config *config);

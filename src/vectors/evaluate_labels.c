@@ -271,9 +271,20 @@ static void labels_release(struct labels_job *job) {
     free(job->orders);
 }
 
-/* Reads the file and finds the vectors of its nodes. Returns how many the run knows, or -1. */
+/* Takes pairs of a node and a label that a program has handed over. */
+static int take_pairs(struct labels_job *job, const struct gathered *data) {
+    for (uint64_t i = 0; i < data->tokens; i++) {
+        struct token node, label;
+        node.text = (char *)words_get(&data->lists.words, data->names[i], &node.length);
+        label.text = (char *)words_get(&data->items.words, data->ids[i], &label.length);
+        if (add_holding(job, &node, &label)) return -1;
+    }
+    return 0;
+}
+
+/* Sorts what was read and finds the vectors of the nodes. Returns how many the run knows, or -1. */
 static int64_t prepare(struct labels_job *job, const struct model *model, enum model_view view, const char *path) {
-    if (labels_read(path, add_holding, job) || sort_holdings(job)) return -1;
+    if (sort_holdings(job)) return -1;
     if (!job->held) return fail("'%s' has no line of a node and its labels, with blanks or tabs between", path);
     if (labels_of(job) < 2)
         return fail("all nodes of '%s' have the label '%s': wanted two labels or more", path,
@@ -285,18 +296,33 @@ static int64_t prepare(struct labels_job *job, const struct model *model, enum m
                 model->directory);
 }
 
-int evaluate_labels(struct labels_score *scores, const struct model *model, enum model_view view, const char *path,
-                    const double *shares, int count, const struct config *config) {
-    struct labels_job job = {.held = 0};
-    int64_t known = prepare(&job, model, view, path);
+/* Judges what was read into the job; sentences call it `name`. */
+static int judge_shares(struct labels_job *job, struct labels_score *scores, const struct model *model, enum model_view view,
+                        const char *name, const double *shares, int count, const struct config *config) {
+    int64_t known = prepare(job, model, view, name);
     struct pool *pool = known < 0 ? NULL : pool_open(config ? (unsigned)config->device_threads : 0);
     int result = pool ? 0 : -1;
     for (int i = 0; !result && i < count; i++) {
         scores[i] = (struct labels_score){
-            .share = shares[i], .covered = (uint64_t)known, .total = nodes_of(&job), .labels = labels_of(&job)};
-        result = judge_share(&job, &scores[i], pool);
+            .share = shares[i], .covered = (uint64_t)known, .total = nodes_of(job), .labels = labels_of(job)};
+        result = judge_share(job, &scores[i], pool);
     }
     if (pool) pool_close(pool);
+    return result;
+}
+
+int evaluate_labels(struct labels_score *scores, const struct model *model, enum model_view view, const char *path,
+                    const double *shares, int count, const struct config *config) {
+    struct labels_job job = {.held = 0};
+    int result = labels_read(path, add_holding, &job) || judge_shares(&job, scores, model, view, path, shares, count, config) ? -1 : 0;
+    labels_release(&job);
+    return result;
+}
+
+int evaluate_labels_of(struct labels_score *scores, const struct model *model, enum model_view view, const struct gathered *data,
+                       const char *name, const double *shares, int count, const struct config *config) {
+    struct labels_job job = {.held = 0};
+    int result = take_pairs(&job, data) || judge_shares(&job, scores, model, view, name, shares, count, config) ? -1 : 0;
     labels_release(&job);
     return result;
 }

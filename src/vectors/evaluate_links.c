@@ -1,11 +1,15 @@
 /* evaluate_links: tells links that were held out of a graph from pairs of nodes that are no links.
  *
  *   AUC            of the held-out links against as many such pairs
- *   MRR, hits@10   of the true end of each held-out link among LINKS_AMONG nodes that are no neighbours of its other end
+ *   MRR, hits@10   of the true end of each held-out link among LINKS_AMONG nodes that are no neighbours of its other end; among
+ *                  all such nodes where there are no more than that
+ *
+ * Links that cannot be judged are left out and counted: those with a node that the run does not know, and held-out ones that are
+ * training links, too.
  *
  * Equal scores count half. Pairs and nodes are drawn by numpy_draws.h, in this order: pairs to compare with held-out links, pairs
  * to compare with training links, which links are asked for, an order of the training links, the nodes that each end is ranked
- * among. A node without a vector has zeros; where either node of a link has none, the end that is asked for ranks last.
+ * among.
  */
 #include "evaluate.h"
 
@@ -40,6 +44,7 @@ struct link {
 struct links {
     struct link *link;
     uint64_t count, capacity;
+    uint64_t unknown; /* links that were left out: the run does not know one of their nodes */
 };
 
 /* How pairs are scored now: by dot(x of one, y of the other), both ways where `both` is 1. */
@@ -53,17 +58,20 @@ struct links_job {
     const struct model *model;
     const struct links_request *request;
     int directed;
-    struct names names; /* all nodes; without training links those that the run does not know, which are numbered behind
-                           its rows */
+    struct names names;   /* the nodes of both files, with their rows; empty without a file of training links: nodes are then rows */
+    struct names unknown; /* nodes of the files that the run does not know */
     struct links known, held_out;
-    uint64_t nodes, first_name; /* first_name: the number of the first of `names` */
+    uint64_t nodes;
+    uint64_t trained;           /* held-out links that were left out because they are training links */
     uint64_t *starts;           /* [nodes + 1] into others */
     uint32_t *others;           /* the neighbours of each node by all links, rising */
     struct numpy_draws draws;
     struct links none, none_known; /* pairs that are no links, as many as held_out and as known */
     struct links asked;            /* from: given; to: asked for */
     uint32_t *order;               /* [known] an order of the training links */
-    uint32_t *wrong;               /* [asked x LINKS_AMONG] */
+    uint32_t *wrong;               /* [asked x LINKS_AMONG]: the nodes that each end is ranked among */
+    uint32_t *among;               /* [asked] how many of the LINKS_AMONG are used */
+    uint64_t ranked_among_all;     /* ends that are ranked among all nodes that are no neighbours */
     double *ranks;                 /* [asked] */
     struct scoring scoring;
     _Atomic uint64_t next; /* the first end that no worker has taken yet */
@@ -83,14 +91,21 @@ static int add_link(struct links *links, uint32_t from, uint32_t to) {
     return 0;
 }
 
-/* Returns a node's number, or -1 after fail(). */
-static int64_t number_of(struct links_job *job, const struct corpus_field *node) {
-    int64_t row = job->first_name ? vocab_find(&job->model->vocab, node->text, node->length) : -1;
-    if (row >= 0 && (uint64_t)row < job->first_name) return row;
-    int64_t number = names_add(&job->names, node->text, node->length);
-    if (number < 0) return -1;
-    if (job->first_name + (uint64_t)number < WORDS_MOST) return (int64_t)job->first_name + number;
-    return fail("links of more than %u nodes cannot be judged", WORDS_MOST);
+enum { NO_NODE = -2 };
+
+/* Returns a node's number; NO_NODE where the run does not know it; -1 after fail(). */
+static int64_t number_of(struct links_job *job, const char *node, uint64_t length) {
+    int64_t row = vocab_find(&job->model->vocab, node, length);
+    if (row < 0 || (uint64_t)row >= model_items(job->model)) return names_add(&job->unknown, node, length) < 0 ? -1 : NO_NODE;
+    if (!job->request->known) return row;
+    int64_t number = names_add(&job->names, node, length);
+    if (number >= 0) job->names.row[number] = row;
+    return number;
+}
+
+static int take_link(struct links *links, const int64_t ends[2]) {
+    links->unknown += ends[0] < 0 || ends[1] < 0;
+    return ends[0] < 0 || ends[1] < 0 ? 0 : add_link(links, (uint32_t)ends[0], (uint32_t)ends[1]);
 }
 
 /* Takes the links of a block: two fields each. */
@@ -98,16 +113,31 @@ static int take_block(struct links_job *job, struct links *links, const struct c
                       const struct corpus_options *options) {
     struct corpus_fields fields;
     struct corpus_field field;
-    int64_t from = -1, number;
-    int more;
+    int64_t ends[2];
+    int count = 0, more;
     corpus_fields_start(&fields, block, options);
     while ((more = corpus_fields_next(&fields, &field)) > 0) {
         if (!field.text) continue;
-        if ((number = number_of(job, &field)) < 0) return -1;
-        if (from >= 0 && add_link(links, (uint32_t)from, (uint32_t)number)) return -1;
-        from = from < 0 ? number : -1;
+        if ((ends[count] = number_of(job, field.text, field.length)) == -1) return -1;
+        if (++count < 2) continue;
+        count = 0;
+        if (take_link(links, ends)) return -1;
     }
     return more;
+}
+
+/* Takes edges that a program has handed over. */
+static int take_edges(struct links_job *job, struct links *links, const struct gathered *data, const char *name) {
+    for (uint64_t i = 0; i + 1 < data->tokens; i += 2) {
+        int64_t ends[2];
+        for (int end = 0; end < 2; end++) {
+            uint64_t length;
+            const char *node = words_get(&data->items.words, data->ids[i + (uint64_t)end], &length);
+            if ((ends[end] = number_of(job, node, length)) == -1) return -1;
+        }
+        if (take_link(links, ends)) return -1;
+    }
+    return data->tokens ? 0 : fail("%s has no edge between two different nodes", name);
 }
 
 /* Reads links as corpus.format = graph does, packed files too. Those from a node to itself, and weights, are left out. */
@@ -129,7 +159,7 @@ static int read_links(struct links_job *job, struct links *links, const char *pa
     corpus_block_release(&block);
     corpus_close(corpus);
     if (more) return -1;
-    return links->count ? 0 : fail("'%s' has no line of two different nodes", path);
+    return links->count + links->unknown ? 0 : fail("'%s' has no line of two different nodes", path);
 }
 
 /* Takes the links of the run's graph: the two arcs of an undirected one are one link. */
@@ -150,15 +180,25 @@ static int take_graph(struct links_job *job, struct pool *pool) {
     return result;
 }
 
-static int read_files(struct links_job *job, struct pool *pool) {
+static int read_known(struct links_job *job, struct pool *pool) {
+    const struct links_request *request = job->request;
+    if (request->known_data) return take_edges(job, &job->known, request->known_data, request->known);
+    return request->known ? read_links(job, &job->known, request->known) : take_graph(job, pool);
+}
+
+static int read_held_out(struct links_job *job) {
+    const struct links_request *request = job->request;
+    return request->held_out_data ? take_edges(job, &job->held_out, request->held_out_data, request->held_out)
+                                  : read_links(job, &job->held_out, request->held_out);
+}
+
+static int read_both(struct links_job *job, struct pool *pool) {
     const char *known = job->request->known;
     job->directed = job->request->directed;
-    job->first_name = known ? 0 : model_items(job->model);
-    if ((known ? read_links(job, &job->known, known) : take_graph(job, pool)) ||
-        read_links(job, &job->held_out, job->request->held_out))
-        return -1;
-    job->nodes = job->first_name + job->names.words.size;
-    return 0;
+    if (read_known(job, pool) || read_held_out(job)) return -1;
+    job->nodes = known ? job->names.words.size : model_items(job->model);
+    if (job->held_out.count) return 0;
+    return fail("no link of '%s' has both of its nodes in the vocabulary of '%s'", job->request->held_out, job->model->directory);
 }
 
 static void count_ends(struct links_job *job, const struct links *links) {
@@ -182,19 +222,27 @@ static int by_number(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-/* Gathers the neighbours of each node. */
-static int find_neighbours(struct links_job *job) {
+static void forget_neighbours(struct links_job *job) {
+    free(job->starts);
+    free(job->others);
+    job->starts = NULL;
+    job->others = NULL;
+}
+
+/* Gathers the neighbours of each node by the links of `sets`. */
+static int find_neighbours(struct links_job *job, const struct links *const *sets, int count) {
+    uint64_t links = 0;
+    forget_neighbours(job);
+    for (int i = 0; i < count; i++) links += sets[i]->count;
     job->starts = mem_zalloc(job->nodes + 2, sizeof *job->starts, "the neighbours of nodes");
-    job->others = mem_alloc(job->known.count + job->held_out.count, 2 * sizeof *job->others, "the neighbours of nodes");
+    job->others = mem_alloc(links, 2 * sizeof *job->others, "the neighbours of nodes");
     if (!job->starts || !job->others) return -1;
-    count_ends(job, &job->known);
-    count_ends(job, &job->held_out);
+    for (int i = 0; i < count; i++) count_ends(job, sets[i]);
     for (uint64_t node = 0; node < job->nodes; node++) job->starts[node + 2] += job->starts[node + 1];
-    put_ends(job, &job->known);
-    put_ends(job, &job->held_out);
+    for (int i = 0; i < count; i++) put_ends(job, sets[i]);
     for (uint64_t node = 0; node < job->nodes; node++) {
-        uint64_t count = job->starts[node + 1] - job->starts[node];
-        if (count > 1) qsort(job->others + job->starts[node], count, sizeof *job->others, by_number);
+        uint64_t neighbours = job->starts[node + 1] - job->starts[node];
+        if (neighbours > 1) qsort(job->others + job->starts[node], neighbours, sizeof *job->others, by_number);
     }
     return 0;
 }
@@ -209,6 +257,21 @@ static int is_link(const struct links_job *job, uint32_t from, uint32_t to) {
             end = middle;
     }
     return first < job->starts[from + 1] && job->others[first] == to;
+}
+
+/* Takes training links out of the held-out ones: a run that knows them already shows nothing by finding them. */
+static int leave_out_trained(struct links_job *job) {
+    struct links *held_out = &job->held_out;
+    uint64_t kept = 0, all = held_out->count;
+    if (find_neighbours(job, (const struct links *[]){&job->known}, 1)) return -1;
+    for (uint64_t i = 0; i < all; i++)
+        if (!is_link(job, held_out->link[i].from, held_out->link[i].to)) held_out->link[kept++] = held_out->link[i];
+    held_out->count = kept;
+    job->trained = all - kept;
+    if (2 * job->trained <= all) return 0;
+    return fail("%" PRIu64 " of %" PRIu64 " held-out links of '%s' are links that the run was trained on, so that finding them shows "
+                "nothing: give links that training left out",
+                job->trained, all, job->request->held_out);
 }
 
 /* ---- draws ---- */
@@ -253,29 +316,60 @@ static int is_wrong(const struct links_job *job, uint64_t place) {
     return node != asked.from && node != asked.to && !is_link(job, asked.from, node);
 }
 
+/* Returns how many nodes are no neighbours of `from`, itself left out. */
+static uint64_t count_strangers(const struct links_job *job, uint32_t from) {
+    uint64_t neighbours = 0;
+    for (uint64_t i = job->starts[from]; i < job->starts[from + 1]; i++)
+        neighbours += i == job->starts[from] || job->others[i] != job->others[i - 1];
+    return job->nodes - 1 - neighbours;
+}
+
+/* Lists the nodes that an end is ranked among where they are so few that all of them are taken. Returns 1; 0 where they are drawn. */
+static int list_wrong(struct links_job *job, uint64_t end) {
+    struct link asked = job->asked.link[end];
+    uint32_t count = 0;
+    job->among[end] = LINKS_AMONG;
+    if (count_strangers(job, asked.from) > LINKS_AMONG) return 0;
+    for (uint32_t node = 0; node < job->nodes; node++)
+        if (node != asked.from && !is_link(job, asked.from, node)) job->wrong[end * LINKS_AMONG + count++] = node;
+    job->among[end] = count;
+    job->ranked_among_all++;
+    return 1;
+}
+
+/* Finds the places whose drawn node is a neighbour: again[] gets them, rising. Returns how many, or -1 after fail(). */
+static int64_t find_right(struct links_job *job, uint64_t **again) {
+    uint64_t count = 0, capacity = 0;
+    for (uint64_t end = 0; end < job->asked.count; end++) {
+        if (list_wrong(job, end)) continue;
+        for (uint64_t place = end * LINKS_AMONG; place < (end + 1) * LINKS_AMONG; place++) {
+            if (is_wrong(job, place)) continue;
+            if (mem_grow(again, &capacity, count + 1, sizeof **again, "the nodes that ends are ranked among")) return -1;
+            (*again)[count++] = place;
+        }
+    }
+    return (int64_t)count;
+}
+
 /* Draws the nodes that ends are ranked among. All are drawn, then again and again those that turned out to be
  * neighbours. */
 static int draw_wrong(struct links_job *job) {
-    uint64_t count = job->asked.count * LINKS_AMONG, left = 0, capacity = 0;
-    uint64_t *again = NULL; /* the places that are drawn again, rising */
-    int result = 0;
+    uint64_t count = job->asked.count * LINKS_AMONG;
+    uint64_t *again = NULL;
+    job->among = mem_alloc(job->asked.count, sizeof *job->among, "the nodes that ends are ranked among");
     job->wrong = mem_alloc(count, sizeof *job->wrong, "the nodes that ends are ranked among");
-    if (!job->wrong) return -1;
+    if (!job->among || !job->wrong) return -1;
     for (uint64_t place = 0; place < count; place++) job->wrong[place] = draw_node(job);
-    for (uint64_t place = 0; !result && place < count; place++) {
-        if (is_wrong(job, place)) continue;
-        result = mem_grow(&again, &capacity, left + 1, sizeof *again, "the nodes that ends are ranked among");
-        if (!result) again[left++] = place;
-    }
-    for (int round = 0; !result && left && round < ROUNDS; round++) {
-        uint64_t kept = 0;
-        for (uint64_t i = 0; i < left; i++) job->wrong[again[i]] = draw_node(job);
-        for (uint64_t i = 0; i < left; i++)
+    int64_t left = find_right(job, &again);
+    for (int round = 0; left > 0 && round < ROUNDS; round++) {
+        int64_t kept = 0;
+        for (int64_t i = 0; i < left; i++) job->wrong[again[i]] = draw_node(job);
+        for (int64_t i = 0; i < left; i++)
             if (!is_wrong(job, again[i])) again[kept++] = again[i];
         left = kept;
     }
     free(again);
-    return result;
+    return left < 0 ? -1 : 0;
 }
 
 static int draw_all(struct links_job *job) {
@@ -292,32 +386,16 @@ static int draw_all(struct links_job *job) {
 
 /* ---- vectors ---- */
 
-/* Returns the row of a node, or -1. */
-static int64_t row_of(const struct links_job *job, uint64_t node) {
-    if (node < job->first_name) return (int64_t)node;
-    return job->names.row[node - job->first_name];
-}
-
-/* Returns how many nodes have no vector. */
-static uint64_t find_rows(struct links_job *job) {
-    uint64_t unknown = 0, length;
-    for (uint64_t i = 0; i < job->names.words.size; i++) {
-        const char *name = words_get(&job->names.words, i, &length);
-        int64_t row = vocab_find(&job->model->vocab, name, length);
-        if (row >= (int64_t)model_items(job->model)) row = -1;
-        job->names.row[i] = row;
-        unknown += row < 0;
-    }
-    return unknown;
+static uint64_t row_of(const struct links_job *job, uint64_t node) {
+    return job->request->known ? (uint64_t)job->names.row[node] : node;
 }
 
 /* Returns the vectors of all nodes, for the caller to free; NULL after fail(). */
 static float *matrix_of(const struct links_job *job, enum model_view view) {
     uint32_t dim = job->model->dim;
-    float *matrix = mem_zalloc(job->nodes, dim * sizeof *matrix, "the vectors of nodes");
+    float *matrix = mem_alloc(job->nodes, dim * sizeof *matrix, "the vectors of nodes");
     for (uint64_t node = 0; matrix && node < job->nodes; node++)
-        if (row_of(job, node) >= 0 &&
-            model_row(job->model, view, (uint64_t)row_of(job, node), 0, matrix + node * dim)) {
+        if (model_row(job->model, view, row_of(job, node), 0, matrix + node * dim)) {
             free(matrix);
             matrix = NULL;
         }
@@ -361,12 +439,12 @@ static void fetch_node(const struct links_job *job, uint32_t node) {
 static double rank_of(const struct links_job *job, uint64_t i, float *query) {
     struct link asked = job->asked.link[i];
     const uint32_t *wrong = job->wrong + i * LINKS_AMONG;
+    uint32_t among = job->among[i];
     uint64_t before = 0, beside = 0;
-    if (row_of(job, asked.from) < 0 || row_of(job, asked.to) < 0) return LINKS_AMONG + 1;
     ask_node(job, asked.from, query);
     float truth = score_of(job, query, asked.to);
-    for (int j = 0; j < LINKS_AMONG; j++) {
-        if (j + AHEAD < LINKS_AMONG) fetch_node(job, wrong[j + AHEAD]);
+    for (uint32_t j = 0; j < among; j++) {
+        if (j + AHEAD < among) fetch_node(job, wrong[j + AHEAD]);
         float score = score_of(job, query, wrong[j]);
         before += score > truth;
         beside += score == truth;
@@ -537,22 +615,45 @@ static void links_release(struct links_job *job) {
     struct links *links[] = {&job->known, &job->held_out, &job->none, &job->none_known, &job->asked};
     for (size_t i = 0; i < sizeof links / sizeof *links; i++) free(links[i]->link);
     names_release(&job->names);
-    free(job->starts);
-    free(job->others);
+    names_release(&job->unknown);
+    forget_neighbours(job);
     free(job->order);
     free(job->wrong);
+    free(job->among);
     free(job->ranks);
+}
+
+static struct links_counts count_all(const struct links_job *job) {
+    uint64_t unknown = job->unknown.words.size;
+    struct links_counts counts = {.links = job->held_out.count,
+                                  .asked = job->asked.count,
+                                  .nodes = job->nodes + unknown,
+                                  .unknown = unknown,
+                                  .left_out = job->held_out.unknown,
+                                  .trained = job->trained,
+                                  .all = job->ranked_among_all};
+    for (uint64_t end = 0; end < job->asked.count; end++)
+        if (job->among[end] > counts.among) counts.among = job->among[end];
+    return counts;
+}
+
+static void tell_left_out(const struct links_counts *counts, const struct links_request *request) {
+    uint64_t all = counts->links + counts->left_out + counts->trained;
+    if (counts->left_out)
+        note("left out   %" PRIu64 " of %" PRIu64 " held-out links of '%s': the run does not know one of their nodes", counts->left_out,
+             all, request->held_out);
+    if (counts->trained)
+        warn("%" PRIu64 " of %" PRIu64 " held-out links of '%s' are links that the run was trained on; they are left out",
+             counts->trained, all, request->held_out);
 }
 
 /* Reads the files and draws everything. */
 static int prepare(struct links_job *job, struct links_counts *counts, struct pool *pool) {
-    if (read_files(job, pool)) return -1;
-    *counts = (struct links_counts){.links = job->held_out.count, .nodes = job->nodes, .unknown = find_rows(job)};
-    if (counts->unknown == counts->nodes)
-        return fail("none of the %" PRIu64 " nodes of '%s' is in the vocabulary of '%s'", counts->nodes,
-                    job->request->held_out, job->model->directory);
-    if (find_neighbours(job) || draw_all(job)) return -1;
-    counts->asked = job->asked.count;
+    if (read_both(job, pool) || leave_out_trained(job) ||
+        find_neighbours(job, (const struct links *[]){&job->known, &job->held_out}, 2) || draw_all(job))
+        return -1;
+    *counts = count_all(job);
+    tell_left_out(counts, job->request);
     return 0;
 }
 

@@ -7,7 +7,9 @@
 #include "list_items.h"
 #include "base/memory.h"
 #include "base/report.h"
+#include "base/text.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -18,7 +20,8 @@ struct lists_job {
     struct names lists;
     struct list_items train, held_out;
     int64_t *rows_of_lists; /* [lists] of each list's own row, or -1; NULL: those of the names */
-    uint64_t *scored; /* the lists that are scored */
+    uint64_t *asked; /* [asked_count] the lists that are asked */
+    uint64_t asked_count;
     double *gains;    /* [k] what a hit at each place adds */
 };
 
@@ -27,50 +30,85 @@ static int by_code(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
+static int by_row(const void *a, const void *b) {
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+static int is_banned(const struct list_found *found, uint64_t code) {
+    uint32_t row = (uint32_t)code;
+    return code < DRAW_NONE && found->banned_count && bsearch(&row, found->banned, found->banned_count, sizeof row, by_row);
+}
+
+/* Counts a list's different held-out items and keeps those that can be found, sorted, at the front of codes[count]. Returns how
+ * many these are. */
+static uint64_t keep_findable(struct lists_job *job, uint64_t *codes, uint64_t count, const struct list_found *found) {
+    struct lists_score *sums = job->sums;
+    uint64_t kept = 0;
+    qsort(codes, count, sizeof *codes, by_code);
+    for (uint64_t i = 0, code; i < count; i++) {
+        code = codes[i];
+        if (i + 1 < count && codes[i + 1] == code) continue;
+        int banned = is_banned(found, code);
+        sums->held_out++;
+        sums->trained += banned;
+        sums->unknown += code >= job->rows;
+        if (!banned) codes[kept++] = code;
+    }
+    return kept;
+}
+
 /* Adds one list's answer to the sums. */
-static int score_list(void *context, uint64_t list, const uint32_t *ids, const float *scores) {
+static int score_list(void *context, uint64_t list, const struct list_found *found) {
     struct lists_job *job = context;
     struct lists_score *sums = job->sums;
-    uint64_t *codes = job->held_out.codes + job->held_out.starts[list];
-    uint64_t count = job->held_out.starts[list + 1] - job->held_out.starts[list], distinct = 0, hits = 0;
+    uint64_t *codes = job->held_out.codes + job->held_out.starts[list], hits = 0;
+    uint64_t count = keep_findable(job, codes, job->held_out.starts[list + 1] - job->held_out.starts[list], found);
     double gain = 0, best = 0;
-    qsort(codes, count, sizeof *codes, by_code);
-    for (uint64_t i = 0; i < count; i++)
-        if (!distinct || codes[distinct - 1] != codes[i]) {
-            codes[distinct++] = codes[i];
-            sums->unknown += codes[distinct - 1] >= job->rows;
-        }
+    if (!count) return 0;
+    sums->lists++;
     for (uint32_t i = 0; i < job->k; i++) {
-        uint64_t found = ids[i];
-        if (found == DRAW_NONE || !bsearch(&found, codes, distinct, sizeof *codes, by_code)) continue;
+        uint64_t row = found->ids[i];
+        if (row == DRAW_NONE || !bsearch(&row, codes, count, sizeof *codes, by_code)) continue;
         hits++;
         gain += job->gains[i];
     }
-    for (uint64_t i = 0; i < distinct && i < job->k; i++) best += job->gains[i];
-    sums->recall += (double)hits / (double)distinct;
+    for (uint64_t i = 0; i < count && i < job->k; i++) best += job->gains[i];
+    sums->recall += (double)hits / (double)count;
     sums->ndcg += gain / best;
     sums->hit += hits > 0;
     return 0;
 }
 
-/* Reads both files into lists and the items of each. */
+/* Reads both files, or data, into lists and the items of each. */
 static int read_lists(struct lists_job *job, const struct model *model, const struct lists_request *request) {
     struct names unknown = {.capacity = 0};
     struct corpus_options train = request->reading, held_out = request->reading;
-    if (request->look && (list_form_look(&train, request->train) || list_form_look(&held_out, request->held_out))) return -1;
-    int result = list_items_read(&job->held_out, request->held_out, &held_out, model, &job->lists, &unknown);
+    int look_at_train = request->look && !request->train_data, look_at_held_out = request->look && !request->held_out_data;
+    if ((look_at_train && list_form_look(&train, request->train)) ||
+        (look_at_held_out && list_form_look(&held_out, request->held_out)))
+        return -1;
+    int result = request->held_out_data
+                     ? list_items_take(&job->held_out, request->held_out_data, model, &job->lists, &unknown)
+                     : list_items_read(&job->held_out, request->held_out, &held_out, model, &job->lists, &unknown);
     names_release(&unknown);
-    return result ? -1 : list_items_read_named(&job->train, request->train, &train, model, &job->lists);
+    if (result) return -1;
+    return request->train_data ? list_items_take(&job->train, request->train_data, model, &job->lists, NULL)
+                               : list_items_read_named(&job->train, request->train, &train, model, &job->lists);
 }
 
 /* Chooses the lists that have held-out items and a line in the training file. */
 static int choose_lists(struct lists_job *job, const struct lists_request *request) {
-    job->scored = mem_alloc(job->lists.words.size, sizeof *job->scored, "lists");
-    if (!job->scored) return -1;
-    for (uint64_t list = 0; list < job->lists.words.size; list++)
-        if (job->train.met[list] && job->held_out.starts[list + 1] > job->held_out.starts[list])
-            job->scored[job->sums->lists++] = list;
-    if (job->sums->lists) return 0;
+    job->asked = mem_alloc(job->lists.words.size, sizeof *job->asked, "lists");
+    if (!job->asked) return -1;
+    for (uint64_t list = 0; list < job->lists.words.size; list++) {
+        if (job->held_out.starts[list + 1] == job->held_out.starts[list]) continue;
+        if (job->train.met[list])
+            job->asked[job->asked_count++] = list;
+        else
+            job->sums->cold++;
+    }
+    if (job->asked_count) return 0;
     return fail("no list of '%s' has items there and a line in '%s'", request->held_out, request->train);
 }
 
@@ -79,10 +117,10 @@ static int ask(struct lists_job *job, const struct model *model, enum list_score
     struct list_question question = {.starts = job->train.starts,
                                      .codes = job->train.codes,
                                      .rows = job->rows_of_lists ? job->rows_of_lists : job->lists.row,
-                                     .lists = job->scored,
-                                     .count = job->sums->lists,
+                                     .lists = job->asked,
+                                     .count = job->asked_count,
                                      .k = job->k};
-    int result = list_scores_open(&scores, model, score, 0, config) ||
+    int result = list_scores_open(&scores, model, score, &(struct list_candidates){.first = 0}, config) ||
                          list_scores_ask(&scores, &question, score_list, job)
                      ? -1
                      : 0;
@@ -97,6 +135,7 @@ static int judge(struct lists_job *job, const struct model *model, enum list_sco
     if (!job->gains) return -1;
     for (uint32_t i = 0; i < job->k; i++) job->gains[i] = 1 / log2((double)i + 2);
     if (ask(job, model, how, config)) return -1;
+    if (!score->lists) return 0;
     score->recall /= (double)score->lists;
     score->ndcg /= (double)score->lists;
     score->hit /= (double)score->lists;
@@ -104,7 +143,7 @@ static int judge(struct lists_job *job, const struct model *model, enum list_sco
 }
 
 static void release(struct lists_job *job) {
-    free(job->scored);
+    free(job->asked);
     free(job->gains);
     free(job->rows_of_lists);
     names_release(&job->lists);
@@ -112,13 +151,45 @@ static void release(struct lists_job *job) {
     list_items_release(&job->held_out);
 }
 
+static void tell_cold(const struct lists_job *job, const struct lists_request *request) {
+    uint64_t cold = job->sums->cold;
+    if (cold)
+        note("left out   %" PRIu64 " of %" PRIu64 " lists of '%s': they have no line in '%s', so that nothing tells what suits them",
+             cold, cold + job->asked_count, request->held_out, request->train);
+}
+
+/* Counts the asked lists that have no row of their own, where scores use such rows. */
+static void count_without_row(struct lists_job *job, enum list_score how) {
+    for (uint64_t i = 0; i < job->asked_count && list_score_of_users(how); i++)
+        job->sums->without_row += job->lists.row[job->asked[i]] < 0;
+}
+
+/* A held-out file whose items are mostly trained ones is the wrong file. */
+static int check_trained(const struct lists_score *score, const struct lists_request *request) {
+    char trained[TEXT_BYTES], all[TEXT_BYTES];
+    if (!score->trained) return 0;
+    text_of_count(trained, score->trained);
+    text_of_count(all, score->held_out);
+    if (2 * score->trained > score->held_out)
+        return fail("%s of %s held-out items of '%s' are trained ones: their lists in '%s' (or the run's graph) have them, and no "
+                    "answer repeats those; give held-out items that training left out",
+                    trained, all, request->held_out, request->train);
+    warn("%s of %s held-out items of '%s' are trained ones, which no answer repeats; they are left out", trained, all,
+         request->held_out);
+    return 0;
+}
+
 int evaluate_lists(struct lists_score *score, const struct model *model, const struct lists_request *request,
                    const struct config *config) {
     struct lists_job job = {.sums = score, .rows = model->rows, .k = request->k};
     *score = (struct lists_score){.lists = 0};
     int result = read_lists(&job, model, request) || choose_lists(&job, request) ? -1 : 0;
-    if (!result) names_locate_lists(&job.lists, model);
-    if (!result) result = judge(&job, model, request->score, config);
+    if (!result) {
+        names_locate_lists(&job.lists, model);
+        tell_cold(&job, request);
+        count_without_row(&job, request->score);
+        result = judge(&job, model, request->score, config) || check_trained(score, request) ? -1 : 0;
+    }
     release(&job);
     return result;
 }
@@ -146,13 +217,13 @@ static int take_own_rows(struct lists_job *job, const struct held_out *h) {
 }
 
 static int choose_evenly(struct lists_job *job, const struct held_out *h) {
-    uint64_t all = 0, at = 0, *count = &job->sums->lists;
+    uint64_t all = 0, at = 0, *count = &job->asked_count;
     for (uint64_t list = 0; list < h->lists; list++) all += h->starts[list + 1] > h->starts[list];
-    job->scored = mem_alloc(all, sizeof *job->scored, "lists");
-    if (!job->scored) return -1;
+    job->asked = mem_alloc(all, sizeof *job->asked, "lists");
+    if (!job->asked) return -1;
     uint64_t most = all < EVALUATE_SPLIT_LISTS ? all : EVALUATE_SPLIT_LISTS;
     for (uint64_t list = 0; list < h->lists; list++)
-        if (h->starts[list + 1] > h->starts[list] && at++ * most / all == *count) job->scored[(*count)++] = list;
+        if (h->starts[list + 1] > h->starts[list] && at++ * most / all == *count) job->asked[(*count)++] = list;
     return 0;
 }
 

@@ -110,6 +110,42 @@ int list_items_read_named(struct list_items *items, const char *path, const stru
     return !items->met || take_file(&taking, path, reading) ? -1 : group(items, lists->words.size);
 }
 
+/* ---- data that a program has handed over ---- */
+
+static int take_word(struct taking *taking, const struct gathered_words *words, uint32_t number, int is_name) {
+    uint64_t length;
+    const char *text = words_get(&words->words, number, &length);
+    return is_name ? take_list(taking, text, length) : take_item(taking, text, length);
+}
+
+/* A pair is a list and an item. */
+static int take_pairs(struct taking *taking, const struct gathered *data) {
+    for (uint64_t i = 0; i < data->tokens; i++)
+        if (take_word(taking, &data->lists, data->names[i], 1) || take_word(taking, &data->items, data->ids[i], 0)) return -1;
+    return 0;
+}
+
+/* A sentence is a list, whose name is beside it or its first token. An empty one is no list: a matrix has a row for each user. */
+static int take_sentences(struct taking *taking, const struct gathered *data) {
+    for (uint64_t i = 0, at = 0; i < data->sentences; i++) {
+        if (at == data->ends[i]) continue;
+        if (data->named ? take_word(taking, &data->lists, data->names[i], 1) : take_word(taking, &data->items, data->ids[at++], 1))
+            return -1;
+        for (; at < data->ends[i]; at++)
+            if (take_word(taking, &data->items, data->ids[at], 0)) return -1;
+    }
+    return 0;
+}
+
+int list_items_take(struct list_items *items, const struct gathered *data, const struct model *model, struct names *lists,
+                    struct names *unknown) {
+    struct taking taking = {items, model, lists, unknown, -1};
+    *items = (struct list_items){.count = 0};
+    if (!unknown && !(items->met = mem_zalloc(lists->words.size + 1, 1, "lists"))) return -1;
+    int result = data->sentences ? take_sentences(&taking, data) : take_pairs(&taking, data);
+    return result ? -1 : group(items, lists->words.size);
+}
+
 void list_items_release(struct list_items *items) {
     free(items->item);
     free(items->starts);

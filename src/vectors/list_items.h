@@ -8,7 +8,7 @@
 #define SPTX_LIST_ITEMS_H
 
 #include "names.h"
-#include "corpus/corpus.h"
+#include "corpus/gathered.h"
 
 struct list_items {
     uint64_t *starts;       /* [lists + 1] into codes */
@@ -27,6 +27,11 @@ int list_items_read(struct list_items *items, const char *path, const struct cor
 /* Reads only the lists of a file whose names are in `lists` already; `met` tells which of these the file has. */
 int list_items_read_named(struct list_items *items, const char *path, const struct corpus_options *reading,
                           const struct model *model, struct names *lists);
+
+/* Both read data that a program has handed over as they read a file: pairs, lists with names, or lines of a target and its
+ * contexts. With `unknown` NULL only lists in `lists` are read. */
+int list_items_take(struct list_items *items, const struct gathered *data, const struct model *model, struct names *lists,
+                    struct names *unknown);
 
 void list_items_release(struct list_items *items); /* harmless on a zeroed one */
 

@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "base/report.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,16 +56,34 @@ enum list_score list_score_of_view(enum model_view view) {
     return score;
 }
 
-int list_scores_open(struct list_scores *scores, const struct model *model, enum list_score score, uint64_t among,
-                     const struct config *config) {
+/* Opens the search of the rows that are candidates. */
+static int open_chosen(struct list_scores *scores, const struct list_candidates *candidates, const struct config *config) {
+    const struct model *model = scores->model;
+    enum search_metric metric = kinds[scores->score].metric;
+    uint64_t count = 0;
+    scores->candidates = mem_alloc(candidates->count, sizeof *scores->candidates, "candidates");
+    if (!scores->candidates) return -1;
+    for (uint64_t i = 0; i < candidates->count; i++)
+        if (candidates->rows[i] < model_items(model)) scores->candidates[count++] = (uint32_t)candidates->rows[i];
+    count = search_distinct(scores->candidates, count);
+    if (!count) return fail("none of the %" PRIu64 " candidates is an item of '%s'", candidates->count, model->directory);
+    float *base = model_matrix_of(model, kinds[scores->score].item, scores->candidates, count, metric == METRIC_COSINE);
+    return search_over(&scores->search, base, count, model->dim, metric, config);
+}
+
+int list_scores_open(struct list_scores *scores, const struct model *model, enum list_score score,
+                     const struct list_candidates *candidates, const struct config *config) {
     *scores = (struct list_scores){.model = model, .score = score};
-    uint64_t items = model_items(model); /* lists are not recommended to lists */
-    return search_open(&scores->search, model, kinds[score].item, kinds[score].metric, among && among < items ? among : items,
+    if (candidates->rows) return open_chosen(scores, candidates, config);
+    uint64_t items = model_items(model), first = candidates->first; /* lists are not recommended to lists */
+    return search_open(&scores->search, model, kinds[score].item, kinds[score].metric, first && first < items ? first : items,
                        config);
 }
 
 void list_scores_close(struct list_scores *scores) {
     search_close(&scores->search);
+    free(scores->candidates);
+    scores->candidates = NULL;
     graph_close(&scores->graph);
 }
 
@@ -120,12 +139,28 @@ static int ban_rows(struct search_block *block, uint64_t place, const uint32_t *
     return 0;
 }
 
-/* Adds one row, and in a graph its neighbours. */
-static int ban_row(struct asking *asking, uint64_t place, uint64_t row) {
+/* Adds one row, and in a graph, where `around` is 1, its neighbours. */
+static int ban_row(struct asking *asking, uint64_t place, uint64_t row, int around) {
     const struct graph *graph = &asking->scores->graph;
-    uint64_t arc = graph->nodes ? graph->starts[row] : 0, arcs = graph->nodes ? graph->starts[row + 1] - arc : 0;
+    around = around && graph->nodes;
+    uint64_t arc = around ? graph->starts[row] : 0, arcs = around ? graph->starts[row + 1] - arc : 0;
     uint32_t one = (uint32_t)row;
     return ban_rows(&asking->block, place, &one, 1) || ban_rows(&asking->block, place, graph->neighbours + arc, arcs) ? -1 : 0;
+}
+
+static int by_row(const void *a, const void *b) {
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* Puts places among the candidates where rows are, and leaves out rows that are none. Returns how many there are. */
+static uint64_t places_of(const struct list_scores *scores, uint32_t *rows, uint64_t count) {
+    uint64_t kept = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        const uint32_t *at = bsearch(&rows[i], scores->candidates, scores->search.rows, sizeof *at, by_row);
+        if (at) rows[kept++] = (uint32_t)(at - scores->candidates);
+    }
+    return kept;
 }
 
 /* Collects the rows that a list may not find: its items, and itself where its name is an item, too. */
@@ -134,13 +169,15 @@ static int ban(struct asking *asking, uint64_t place, uint64_t list) {
     struct search_block *block = &asking->block;
     uint64_t first = block->banned_starts[place], *end = &block->banned_starts[place + 1];
     int64_t named = question->rows ? question->rows[list] : -1;
+    int is_node = named >= 0 && (uint64_t)named < model_items(asking->scores->model); /* then it has links, and not its items */
     *end = first;
     for (uint64_t at = question->starts[list]; at < question->starts[list + 1]; at++) {
         uint64_t row = question->codes[at];
-        if (row < asking->scores->model->rows && ban_row(asking, place, row)) return -1;
+        if (row < asking->scores->model->rows && ban_row(asking, place, row, !is_node)) return -1;
     }
-    if (named >= 0 && (uint64_t)named < model_items(asking->scores->model) && ban_row(asking, place, (uint64_t)named)) return -1;
+    if (is_node && ban_row(asking, place, (uint64_t)named, 1)) return -1;
     *end = first + search_distinct(block->banned + first, *end - first);
+    if (asking->scores->candidates) *end = first + places_of(asking->scores, block->banned + first, *end - first);
     return 0;
 }
 
@@ -158,9 +195,15 @@ static uint64_t ask_block(struct asking *asking, uint64_t first, list_answer *an
     if (search_top(&asking->scores->search, block->queries, n, question->k,
                    question->seen ? NULL : block->banned_starts, block->banned, block->ids, block->scores))
         return 0;
-    for (uint64_t i = 0; i < n; i++)
-        if (answer(user, list_at(question, first + i), block->ids + i * question->k, block->scores + i * question->k))
-            return 0;
+    const uint32_t *candidates = asking->scores->candidates;
+    for (uint64_t i = 0; candidates && i < n * question->k; i++)
+        if (block->ids[i] != DRAW_NONE) block->ids[i] = candidates[block->ids[i]];
+    for (uint64_t i = 0; i < n; i++) {
+        uint64_t banned = block->banned_starts[i];
+        struct list_found found = {block->ids + i * question->k, block->scores + i * question->k, block->banned + banned,
+                                   question->seen || candidates ? 0 : block->banned_starts[i + 1] - banned};
+        if (answer(user, list_at(question, first + i), &found)) return 0;
+    }
     return n;
 }
 

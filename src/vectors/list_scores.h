@@ -50,15 +50,22 @@ struct list_scores {
     const struct model *model;
     enum list_score score;
     struct search search;
+    uint32_t *candidates; /* [search.rows] the rows that are searched, rising; owned; NULL: the first ones */
     struct graph graph; /* of a run that has one: opened by the first question that leaves out what lists have */
 };
 
 /* Returns 1 for scores that use the lists' own rows (list_question.rows). */
 int list_score_of_users(enum list_score score);
 
-/* Searches the first `among` rows (0: all items). Opens a backend by device.* of `config` (NULL: defaults). */
-int list_scores_open(struct list_scores *scores, const struct model *model, enum list_score score, uint64_t among,
-                     const struct config *config);
+/* The items that are searched. */
+struct list_candidates {
+    uint64_t first;       /* the first so many rows; 0: all */
+    const uint64_t *rows; /* [count] these rows in their place; NULL: those of `first`. Rows of lists are passed over */
+    uint64_t count;
+};
+/* Opens a search among candidates by device.* of `config` (NULL: defaults). */
+int list_scores_open(struct list_scores *scores, const struct model *model, enum list_score score,
+                     const struct list_candidates *candidates, const struct config *config);
 void list_scores_close(struct list_scores *scores); /* harmless on a zeroed one */
 
 /* The lists that are asked, and how. */
@@ -69,13 +76,21 @@ struct list_question {
     const int64_t *rows; /* the own row of list i, or -1; NULL: no list has one */
     uint64_t count;
     uint32_t k;
-    int seen; /* 1: a list's own items may be among its answers. 0: neither they nor, in a run of a graph, their neighbours */
+    int seen; /* 1: a list's own items may be among its answers. 0: neither they nor, in a run of a graph, the neighbours
+                 of the list, where it is a node itself, or of its items */
     struct progress *progress; /* the live line, shown after each block; NULL: none */
 };
 
-/* Takes the answer to one list: its k best items, best first, DRAW_NONE where fewer are left. Returns 0, or -1 to
- * stop. */
-typedef int list_answer(void *user, uint64_t list, const uint32_t *ids, const float *scores);
+/* The answer to one list. */
+struct list_found {
+    const uint32_t *ids;    /* [k] the best items, best first; DRAW_NONE where there are fewer */
+    const float *scores;    /* [k] */
+    const uint32_t *banned; /* [banned_count], rising: rows that could not be found, because the list has them; none where `seen`, or among
+                               chosen candidates */
+    uint64_t banned_count;
+};
+/* Takes the answer to one list. Returns 0, or -1 to stop. */
+typedef int list_answer(void *user, uint64_t list, const struct list_found *found);
 
 /* Asks all lists in their order. A list without a known item is equally near to every item: its answer is the first
  * rows. Returns 0, or -1 after fail() or as soon as answer() returns -1. */

@@ -1,7 +1,7 @@
 #include "names.h"
 
 #include "base/memory.h"
-#include "config/config.h"
+#include "run_lists.h"
 
 #include <stdlib.h>
 
@@ -33,19 +33,11 @@ int64_t names_add_lower(struct names *names, char *text, uint64_t length) {
     return names_add(names, text, length);
 }
 
-/* Finds the row of a list. In a run of citations or of a graph a line is named by the paper that cites, or by a node: its row is
- * the target row of that one. Other lists have rows of their own. */
-static int64_t row_of_list(const struct model *model, const char *name, uint64_t length) {
-    if (model->mode != MODE_ADJACENCY && model->mode != MODE_WALK) return vocab_find_list(&model->vocab, name, length);
-    int64_t row = vocab_find(&model->vocab, name, length);
-    return row >= 0 && model_is_trained(model, TABLE_TARGET, (uint64_t)row) ? row : -1;
-}
-
 void names_locate_lists(struct names *names, const struct model *model) {
     for (uint64_t i = 0; i < names->words.size; i++) {
         uint64_t length;
         const char *name = words_get(&names->words, i, &length);
-        names->row[i] = row_of_list(model, name, length);
+        names->row[i] = run_lists_row(model, name, length);
     }
 }
 

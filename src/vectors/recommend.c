@@ -1,7 +1,9 @@
 #include "recommend.h"
 
 #include "list_form.h"
+#include "lines.h"
 #include "list_items.h"
+#include "run_lists.h"
 #include "base/memory.h"
 #include "base/report.h"
 #include "base/text.h"
@@ -52,17 +54,22 @@ static int64_t find_item(const struct recommending *r, const char *text, uint64_
     return row;
 }
 
+/* Takes blanks off both ends of a text. Returns its new length. */
+static uint64_t trim(const char **text, uint64_t length) {
+    for (; length && text_is_blank(**text); length--) ++*text;
+    while (length && text_is_blank((*text)[length - 1])) length--;
+    return length;
+}
+
 /* A text is an item or a title as it stands; otherwise it is several of these with commas between. */
 static int take_text(struct recommending *r, struct all_given *all, const char *text) {
-    static const char blanks[] = " \t";
     int64_t row = find_item(r, text, strlen(text));
     if (row >= 0) return add_given(all, text, strlen(text), row);
     for (uint64_t length; *text; text += length + (text[length] == ',')) {
         length = strcspn(text, ",");
-        uint64_t from = strspn(text, blanks), end = length;
-        while (end > from && strchr(blanks, text[end - 1])) end--;
-        if (from >= end) continue;
-        if (add_given(all, text + from, end - from, find_item(r, text + from, end - from))) return -1;
+        const char *item = text;
+        uint64_t bytes = trim(&item, length);
+        if (bytes && add_given(all, item, bytes, find_item(r, item, bytes))) return -1;
     }
     return 0;
 }
@@ -172,6 +179,34 @@ static int check_lists(const struct recommending *r) {
     return 0;
 }
 
+/* ---- lists of the run ---- */
+
+/* Takes the lists of `names` with the items that they were trained with. */
+static int take_each(struct recommending *r, const struct run_lists *trained) {
+    const struct recommend_request *request = r->request;
+    struct list_items *items = &r->items;
+    items->starts = mem_zalloc(request->names_count + 1, sizeof *items->starts, "lists");
+    if (!items->starts) return -1;
+    for (uint64_t i = 0; i < request->names_count; i++) {
+        const char *name = request->names[i];
+        int64_t row = run_lists_find(r->model, name), number = row < 0 ? -1 : names_add(&r->lists, name, strlen(name));
+        if (number < 0) return -1;
+        if ((uint64_t)number + 1 < r->lists.words.size || items->starts[number + 1]) continue; /* named twice */
+        if (run_lists_items(trained, row, &items->codes, &items->count, &items->capacity)) return -1;
+        items->starts[number + 1] = items->count;
+    }
+    return 0;
+}
+
+static int take_trained(struct recommending *r) {
+    struct run_lists trained = {.first = 0};
+    struct pool *pool = pool_open(0);
+    int result = !pool || run_lists_open(&trained, r->model, pool) || take_each(r, &trained) ? -1 : 0;
+    if (pool) pool_close(pool);
+    run_lists_close(&trained);
+    return result;
+}
+
 static int take_lists(struct recommending *r) {
     const struct recommend_request *request = r->request;
     struct corpus_options reading = request->reading;
@@ -179,34 +214,64 @@ static int take_lists(struct recommending *r) {
     return list_items_read(&r->items, request->lists, &reading, r->model, &r->lists, NULL);
 }
 
+/* ---- candidates ---- */
+
+/* Reads the items that may be recommended, one a line. */
+static int read_candidates(const struct recommending *r, struct list_candidates *candidates, uint64_t **rows) {
+    const char *path = r->request->candidates;
+    uint64_t capacity = 0, unknown = 0;
+    struct lines lines;
+    char *text = lines_open(&lines, path);
+    int result = text ? 0 : -1;
+    while (!result && lines_next(&lines)) {
+        const char *item = lines.line;
+        uint64_t length = trim(&item, (uint64_t)(lines.stop - lines.line));
+        int64_t row = length ? find_item(r, item, length) : -1;
+        unknown += length && row < 0;
+        if (row < 0) continue;
+        result = mem_grow(rows, &capacity, candidates->count + 1, sizeof **rows, "candidates");
+        if (!result) (*rows)[candidates->count++] = (uint64_t)row;
+    }
+    free(text);
+    candidates->rows = *rows;
+    if (!result && !candidates->count) return fail("'%s' has no item that '%s' knows; wanted one a line", path, r->model->directory);
+    if (!result && unknown) warn("%" PRIu64 " candidates of '%s' are no items of '%s' and are left out", unknown, path, r->model->directory);
+    return result;
+}
+
 /* ---- answers ---- */
 
-static int hand_over(void *context, uint64_t list, const uint32_t *ids, const float *scores) {
+static int hand_over(void *context, uint64_t list, const struct list_found *found) {
     struct recommending *r = context;
-    struct recommended answer = {.known = known_of(r, list), .ids = ids, .scores = scores};
+    struct recommended answer = {.known = known_of(r, list), .ids = found->ids, .scores = found->scores};
     answer.unknown = r->items.starts[list + 1] - r->items.starts[list] - answer.known;
     answer.list = words_get(&r->lists.words, list, &answer.length);
-    while (answer.known && answer.count < r->request->k && ids[answer.count] != DRAW_NONE) answer.count++;
+    int own = r->lists.row && r->lists.row[list] >= 0 && list_score_of_users(r->request->score); /* answers without items, too */
+    while ((answer.known || own) && answer.count < r->request->k && answer.ids[answer.count] != DRAW_NONE) answer.count++;
     return r->answer(r->user, &answer);
 }
 
 static int ask(struct recommending *r, const struct config *config) {
     const struct recommend_request *request = r->request;
     struct list_scores scores = {.model = NULL};
-    if (request->lists) names_locate_lists(&r->lists, r->model);
+    struct list_candidates candidates = {.first = request->among};
+    uint64_t *rows = NULL;
+    if (!request->items_count) names_locate_lists(&r->lists, r->model);
     struct list_question question = {.starts = r->items.starts,
                                      .codes = r->items.codes,
-                                     .rows = request->lists ? r->lists.row : NULL,
+                                     .rows = request->items_count ? NULL : r->lists.row,
                                      .lists = r->asked,
                                      .count = r->count,
                                      .k = request->k,
                                      .seen = request->seen,
                                      .progress = request->progress};
-    int result = list_scores_open(&scores, r->model, request->score, request->among, config) ||
+    int result = (request->candidates && read_candidates(r, &candidates, &rows)) ||
+                         list_scores_open(&scores, r->model, request->score, &candidates, config) ||
                          list_scores_ask(&scores, &question, hand_over, r)
                      ? -1
                      : 0;
     list_scores_close(&scores);
+    free(rows);
     return result;
 }
 
@@ -214,7 +279,7 @@ int recommend(const struct model *model, const struct recommend_request *request
               recommend_answer *answer, void *user) {
     struct recommending r = {.model = model, .request = request, .answer = answer, .user = user};
     int result = -1;
-    if (request->lists ? take_lists(&r) : take_items(&r)) goto out;
+    if (request->lists ? take_lists(&r) : request->items_count ? take_items(&r) : take_trained(&r)) goto out;
     if (choose_lists(&r) || (request->lists && check_lists(&r)) || ask(&r, config)) goto out;
     result = 0;
 out:

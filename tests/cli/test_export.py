@@ -165,7 +165,9 @@ def held_out(trained, train, held, k):
     hits, gains = [], []
     for own, other in zip(train, held):
         own = [row[item] for item in own.split()[1:]]
-        wanted = {row[item] for item in other.split()[1:]}
+        wanted = {row[item] for item in other.split()[1:]} - set(own)  # answers leave out what the list has
+        if not wanted:
+            continue
         scores = rows @ rows[own].mean(0)
         scores[own] = -9
         found = [i in wanted for i in numpy.argsort(-scores)[:k]]
@@ -213,13 +215,13 @@ def test_evaluate_lists(sptx):
     said = dict(re.findall(r"(recall@20|ndcg@20|hit@20|lists|unknown) ([0-9.]+)", done.stdout))
     hits, gains = held_out(sptx, train, held, 20)
     assert abs(float(said["recall@20"]) - hits) < 0.0006 and abs(float(said["ndcg@20"]) - gains) < 0.0006
-    assert float(said["recall@20"]) > 0.4 and said["lists"] == "1500"
+    assert float(said["recall@20"]) > 0.4 and int(said["lists"]) > 1000
     assert " score target lists " in done.stdout
     by_score = {score: sptx("evaluate", "run", "--train=corpus.txt", "--held-out=held.txt", "--score=" + score).stdout
                 for score in ("target", "context", "context-cosine", "normsum", "sum", "context-context")}
     assert len({line.split(" score ")[0] for line in by_score.values()}) > 3
     for score, line in by_score.items():
-        assert f" score {score} lists 1500 " in line and float(line.split()[1]) > 0.4, line
+        assert f" score {score} lists " in line and float(line.split()[1]) > 0.4, line
     assert by_score["target"] == done.stdout
     for table, score in (("target", "target"), ("context", "context-context"), ("sum", "sum"), ("normsum", "normsum")):
         said = sptx("evaluate", "run", "--train=corpus.txt", "--held-out=held.txt", "--table=" + table).stdout

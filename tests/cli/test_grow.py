@@ -14,6 +14,7 @@ from conftest import checkpoints, end, sentences, wait_for
 RULES = ("sgd", "adagrad", "adadelta", "rmsprop", "adam", "adamw", "sparse-adam", "adamax", "asgd", "rprop")
 KNOWN = ("--train.freeze=known", "--device.backend=cpu")  # which alone freezes
 STILL = {"optimizer": {"rule": "sgd", "lr": "0"}, "train": {"epochs": "1"}}
+DROP = "--train.from_words=drop"
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +53,7 @@ def same(one, other, field="weights"):
 
 
 def test_rows_of_the_same_word_begin_from_the_older_run(older):
-    done = older("train", older.config(**STILL), "--train.from=old")
+    done = older("train", older.config(**STILL), "--train.from=old", DROP)
     olds, news = words(older, "old"), words(older, "run")
     common = set(olds) & set(news)
     assert 200 < len(common) < len(news) and [w for w in olds if w in common] != [w for w in news if w in common]
@@ -102,6 +103,166 @@ def test_averages_that_count_the_steps_of_a_run_stay_behind(older):
     done = older("train", config, "--train.from=first", "--train.steps=1", "--train.batch=1")
     assert "state      begins anew" in done.stderr
     assert sum(bool(record["exp_avg"].any()) for record in rows(older, "run", "target").values()) < 40
+
+
+# ---- words that the corpus lacks ----
+
+def counts(sptx, run):
+    return {word: int(count) for word, count in
+            (line.split("\t") for line in sptx.path(run, "vocab.tsv").read_text().splitlines())}
+
+
+@pytest.fixture
+def lacking(older):
+    """A corpus, new.txt, that has half the words of `old`, and two that it lacks."""
+    lines = [[word for word in line.split() if hash_of(word) % 2] for line in older.path("old.txt").read_text().splitlines()[:600]]
+    older.path("new.txt").write_text("".join(" ".join([*line, "new1", "new2"]) + "\n" for line in lines))
+    return older
+
+
+def hash_of(word):
+    return sum(map(ord, word))
+
+
+def grow(sptx, *options, **sections):
+    keys = {section: {**STILL.get(section, {}), **sections.get(section, {})} for section in {**STILL, **sections}}
+    return sptx("train", sptx.config(**keys), "--corpus.path=new.txt", "--train.from=old", *options)
+
+
+def test_words_that_the_corpus_lacks_stay(lacking):
+    done = grow(lacking)
+    fresh = lacking("train", "run.ini", "--corpus.path=new.txt", "--run.dir=fresh")
+    old, new, own = (counts(lacking, run) for run in ("old", "run", "fresh"))
+    kept = set(old) - set(own)
+    assert len(kept) > 50 and set(new) == {*old, "new1", "new2"}
+    assert all(new[word] == old.get(word, 0) + own.get(word, 0) for word in new)
+    assert list(new.values()) == sorted(new.values(), reverse=True)
+    assert f"'old': {len(old)} of {len(new)} words begin there, 2 are new, {len(kept)} are kept though this corpus lacks them" \
+        in done.stderr
+    assert "from_words = keep\n" in lacking.path("run", "config.ini").read_text() and "words begin there" not in fresh.stderr
+    for table in ("target", "context"):
+        before, after = rows(lacking, "old", table), rows(lacking, "run", table)
+        assert all(same(after[word], before[word]) for word in old)
+
+
+def test_words_that_the_corpus_lacks_can_be_dropped(lacking):
+    done = grow(lacking, DROP)
+    lacking("train", "run.ini", "--corpus.path=new.txt", "--run.dir=fresh")
+    assert counts(lacking, "run") == counts(lacking, "fresh")
+    left = len(set(counts(lacking, "old")) - set(counts(lacking, "run")))
+    assert f"2 are new; {left} of its words are not in this corpus and are left out" in done.stderr
+
+
+def test_rare_words_of_the_older_run_train(lacking):
+    """An older word needs no corpus.min_count; a new word does."""
+    one, other = list(counts(lacking, "old"))[5:7]
+    lacking.path("new.txt").write_text(f"{one} rare {other}\n" * 3)
+    grow(lacking, "--corpus.min_count=5", "--examples.subsample=0", "--negatives.count=1", optimizer={"rule": "sgd", "lr": "0.1"}, model={"context_init": "word2vec"})
+    assert set(counts(lacking, "run")) == set(counts(lacking, "old"))
+    before, after = (rows(lacking, run, "target") for run in ("old", "run"))
+    assert {word for word in before if not same(before[word], after[word])} == {one, other}
+    assert counts(lacking, "run")[one] == counts(lacking, "old")[one] + 3
+
+
+def test_a_run_with_kept_words_goes_on_without_the_older_one(lacking):
+    more = ["--train.from=old", "--corpus.path=new.txt"]
+    config = lacking.config(**ADAGRAD)
+    lacking("train", config, *more, "--run.dir=whole", "--train.steps=40")
+    lacking("train", config, *more, "--train.steps=15")
+    shutil.rmtree(lacking.path("old"))
+    assert "encoded before" in lacking("train", config, *more, "--train.steps=30", "--resume").stderr
+    for name in ("corpus.ids", "corpus.vocab.tsv"):
+        lacking.path("run", name).unlink()
+    lacking("train", config, *more, "--train.steps=40", "--resume")
+    assert lacking.tables() == lacking.tables("whole") and counts(lacking, "run") == counts(lacking, "whole")
+
+
+def test_a_common_cache_does_not_mix_vocabularies(lacking):
+    """corpus.min_count = 0 is what a vocabulary that is given has."""
+    shared = ["--corpus.cache=cache", "--corpus.min_count=0"]
+    for run, options in (("kept", []), ("dropped", [DROP]), ("again", []), ("plain", ["--train.from="])):
+        grow(lacking, f"--run.dir={run}", *shared, *options)
+    assert counts(lacking, "kept") == counts(lacking, "again") and lacking.tables("kept") == lacking.tables("again")
+    assert counts(lacking, "dropped") == counts(lacking, "plain") != counts(lacking, "kept")
+
+
+def test_a_given_vocabulary_and_vectors_keep_no_words(lacking):
+    lacking("export", "old", "--format=word2vec-bin", "--out=v.bin")
+    grow(lacking, "--train.from=v.bin", "--run.dir=vectors")
+    assert "w" not in {word for word in counts(lacking, "vectors") if word not in lacking.path("new.txt").read_text().split()}
+    assert set(counts(lacking, "vectors")) <= set(lacking.path("new.txt").read_text().split())
+    lacking.path("given.tsv").write_text("".join(f"{word}\t9\n" for word in list(counts(lacking, "vectors"))[:40]))
+    grow(lacking, "--corpus.vocab=given.tsv", "--run.dir=given")
+    assert len(counts(lacking, "given")) == 40
+
+
+def test_a_run_from_vectors_goes_on_with_its_encoded_corpus(lacking):
+    lacking("export", "old", "--format=word2vec-bin", "--out=v.bin")
+    grow(lacking, "--train.from=v.bin", "--train.steps=3")
+    assert "encoded before" in grow(lacking, "--train.from=v.bin", "--train.steps=5", "--resume").stderr
+
+
+def test_nothing_in_common_is_refused(lacking):
+    lacking.path("new.txt").write_text("a b c\n" * 20)
+    assert "has none of the 3 words of this corpus" in lacking.refuses("train", lacking.config(**STILL), "--corpus.path=new.txt",
+                                                                       "--train.from=old")
+
+
+def test_plan_counts_kept_words(lacking):
+    plan = ["plan", lacking.config(**STILL), "--corpus.path=new.txt", "--train.from=old"]
+    size = len(set(counts(lacking, "old")) | {"new1", "new2"})
+    assert f"rows             {size} x " in lacking(*plan).stdout
+    assert f"rows             {size} x " not in lacking(*plan, DROP).stdout
+
+
+@pytest.mark.parametrize("format", ["lists", "pairs"])
+def test_lists_and_items_that_the_corpus_lacks_stay(older, format):
+    def write(name, lists):
+        lines = (f"{key} {' '.join(items)}\n" if format == "lists" else "".join(f"{key},{item}\n" for item in items)
+                 for key, items in lists.items())
+        older.path(name).write_text("".join(lines))
+
+    write("old.txt", {f"l{i}": [f"i{(i + j) % 40}" for j in range(6)] for i in range(60)})
+    write("new.txt", {f"l{i}": [f"i{(i + j) % 20}" for j in range(6)] + ["fresh"] for i in range(50, 70)})
+    keys = {"corpus": {"format": format, "min_count": 1}, "examples": {"mode": "user"}, "model": {"context_init": "word2vec"}}
+    older("train", older.config(**keys), "--corpus.path=old.txt", "--run.dir=old", "--overwrite")
+    done = grow(older, **keys)
+    items = [word for word in words(older, "run") if not word.startswith("list:")]
+    lists = words(older, "run")[len(items):]
+    assert set(items) == {*(f"i{i}" for i in range(40)), "fresh"}
+    assert lists == [f"list:l{i}" for i in (*range(50, 70), *range(50))]
+    assert "100 of 111 words begin there, 11 are new, 70 are kept" in done.stderr
+    for table in ("target", "context"):
+        before, after = rows(older, "old", table), rows(older, "run", table)
+        assert all(same(after[word], before[word]) for word in before)
+    assert older("recommend", "run", "--items=i30", "--k=3").stdout.count("\n") == 3
+
+
+def test_nodes_that_the_graph_lacks_stay(older):
+    older.path("old.txt").write_text("".join(f"n{i} n{(i + 1) % 30}\nn{i} n{(i + 7) % 30}\n" for i in range(30)))
+    older.path("new.txt").write_text("".join(f"n{i} n{i + 1}\nn{i} fresh\n" for i in range(12)))
+    keys = {"corpus": {"format": "graph", "min_count": 1}, "examples": {"window": 3}}
+    for options in ([], ["--graph.directed=yes"]):
+        older("train", older.config(**keys), "--corpus.path=old.txt", "--run.dir=old", "--overwrite", *options)
+        assert "30 of 31 words begin there, 1 are new, 17 are kept" in grow(older, "--overwrite", *options, **keys).stderr
+        before, after = rows(older, "old", "target"), rows(older, "run", "target")
+        assert set(after) == {*before, "fresh"} and all(same(after[word], before[word]) for word in before)
+        assert older("nearest", "run", "n25", "--k=3").stdout.count("\n") == 3
+
+
+def test_numbers_that_are_rows_stay(older):
+    """corpus.order = given: a row's word is its number."""
+    older.path("old.txt").write_text("".join(f"l {i} {i + 1} {i + 2}\n" for i in range(40)))
+    older.path("new.txt").write_text("".join(f"l {i} {i + 1} {i + 2}\n" for i in range(10)))
+    keys = {"corpus": {"format": "lists", "order": "given", "min_count": 1}, "examples": {"mode": "list", "positives": 1}}
+    older("train", older.config(**keys), "--corpus.path=old.txt", "--run.dir=old", "--overwrite")
+    grow(older, **keys)
+    assert words(older, "run") == [str(i) for i in range(42)]
+    older.path("new.txt").write_text("l 1 2 3 w\n")
+    older("train", older.config(**{**keys, "corpus": {"format": "lists", "min_count": 1}}), "--corpus.path=new.txt", "--run.dir=named")
+    older.path("new.txt").write_text("l 1 2 3\n")
+    said = older.refuses("train", older.config(**keys), "--corpus.path=new.txt", "--train.from=named", "--run.dir=other")
+    assert "set train.from_words = drop" in said
 
 
 # ---- a run that goes on ----
@@ -357,11 +518,11 @@ def forms(older):
 
 def test_every_form_of_vectors_gives_the_same_targets(older, forms):
     config = older.config(**STILL, model={"context_init": "uniform -0.1 0.1"})
-    older("train", config, "--train.from=old", "--run.dir=run0")
+    older("train", config, "--train.from=old", "--run.dir=run0", DROP)
     older("train", config, "--run.dir=fresh")
     want, fresh = rows(older, "run0", "target"), rows(older, "fresh", "context")
     for form, source in forms.items():
-        done = older("train", config, f"--train.from={source}", f"--run.dir=run-{form}")
+        done = older("train", config, f"--train.from={source}", f"--run.dir=run-{form}", DROP)
         assert "words begin there" in done.stderr
         target, context = (rows(older, f"run-{form}", table) for table in ("target", "context"))
         assert all(same(target[word], want[word]) for word in want), form
@@ -456,7 +617,7 @@ def test_paths_with_blanks(older, forms):
     shutil.copy(older.path("v.npy"), older.path("my vectors", "v 1.npy"))
     shutil.copytree(older.path("old"), older.path("my vectors", "old run"))
     config = older.config(**STILL)
-    older("train", config, "--train.from=my vectors/old run", "--run.dir=one")
+    older("train", config, "--train.from=my vectors/old run", "--run.dir=one", DROP)
     two = '--train.from="my vectors/v 1.npy", "my vectors/old run/vocab.tsv"'
     older("train", config, two, "--run.dir=two")
     assert all(same(a, b) for a, b in zip(rows(older, "one", "target").values(), rows(older, "two", "target").values()))

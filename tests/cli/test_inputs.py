@@ -228,7 +228,7 @@ def test_held_out_lists_are_read_as_the_runs_corpus_was(sptx):
              "--examples.positives=1", *settings)
         wanted = sptx("evaluate", "run", f"--train=train.{least}.txt", f"--held-out=held.{least}.txt", "--k=5",
                       "--corpus.format=lists").stdout
-        assert re.match(r"recall@5 0\.\d+ .* unknown \d\n", wanted)
+        assert re.match(r"recall@5 0\.\d+ .* unknown \d held-out \d+ trained 0 cold \d+ without-row \d+\n", wanted)
         for ending in ("csv", "csv.gz"):
             assert sptx("evaluate", "run", f"--train=train.{ending}", f"--held-out=held.{ending}", "--k=5").stdout == wanted
     everything = sptx("evaluate", "run", "--train=train.csv", "--held-out=held.csv", "--k=5", "--corpus.min_rating=none").stdout
@@ -241,7 +241,7 @@ def test_lists_of_a_run_on_text_are_lists(trained):
     words = [line.split("\t")[0] for line in trained.path("run", "vocab.tsv").read_text().splitlines()]
     trained.path("train.txt").write_text(f"u1 {words[0]} {words[1]}\n")
     trained.path("held.txt").write_text(f"u1 {words[2]} unheard\n")
-    assert trained("evaluate", "run", "--train=train.txt", "--held-out=held.txt").stdout.endswith(" lists 1 unknown 1\n")
+    assert trained("evaluate", "run", "--train=train.txt", "--held-out=held.txt").stdout.endswith(" lists 1 unknown 1 held-out 2 trained 0 cold 0\n")
     trained.path("run", "config.ini").unlink()
     assert "run/config.ini" in trained.refuses("evaluate", "run", "--train=train.txt", "--held-out=held.txt")
 

@@ -214,8 +214,11 @@ def test_a_long_item_is_cut_in_a_sentence(shop):
 @pytest.mark.parametrize("arguments, said", [
     ([], "recommend wants one run directory, 0 given"),
     (["run", "other"], "recommend wants one run directory, 2 given"),
-    (["run"], "recommend wants either --lists=FILE or --items=A,B,..;"),
-    (["run", "--lists=lists.txt", "--items=i1"], "recommend wants either --lists=FILE or --items=A,B,..;"),
+    (["run"], "recommend wants either --lists=FILE, --list=NAME or --items=A,B,..;"),
+    (["run", "--lists=lists.txt", "--list=u1"], "recommend wants either --lists=FILE, --list=NAME or --items=A,B,..;"),
+    (["run", "--items=i1", "--among=3", "--candidates=lists.txt"], "recommend wants either --among=N or --candidates=FILE;"),
+    (["run", "--list=u1"], "keeps no names of lists: with examples.mode = user lists have rows of their own; give the items of 'u1'"),
+    (["run", "--lists=lists.txt", "--items=i1"], "recommend wants either --lists=FILE, --list=NAME or --items=A,B,..;"),
     (["run", "--items=i1", "--name=u1"], "recommend: --name = 'u1' is a list of a file; wanted --lists=FILE, too"),
     (["run", "--items=i1", "--k=0"], "recommend: --k = '0' is not a whole number from 1 to 1,000,000,000"),
     (["run", "--items=i1", "--k=-1"], "recommend: --k = '-1'"),
@@ -264,8 +267,69 @@ def test_a_run_by_cosines_is_scored_by_them(sptx):
         assert json.loads(line)["score"] == "context-cosine"
     assert sptx("recommend", "run", "--lists=lists.txt").stdout == sptx("recommend", "run", "--lists=lists.txt",
                                                                         "--score=context-cosine").stdout
-    said = sptx("evaluate", "run", "--train=lists.txt", "--held-out=lists.txt").stdout
+    sptx.path("held.txt").write_text(as_text({f"u{n}": ["new"] for n in range(100)}))
+    said = sptx("evaluate", "run", "--train=lists.txt", "--held-out=held.txt").stdout
     assert " score context-cosine lists 100 " in said
+
+
+# ---- lists of the run, and candidates ----
+
+@pytest.fixture(scope="module", params=["user", "pairs", "adjacency", "graph"])
+def named(request, tmp_path_factory):
+    """A run that keeps the names of lists, and a file of the lists that it was trained on. Some are on two lines."""
+    sptx = Program(tmp_path_factory.mktemp(request.param))
+    lists = {f"u{n}" if request.param in ("user", "pairs") else f"i{n}": items
+             for n, items in enumerate(lists_of(numpy.random.default_rng(8), 60, 9).values())}
+    sptx.path("lists.txt").write_text(as_text(lists) + as_text({name: items[:1] for name, items in list(lists.items())[:5]}))
+    pairs = [(name, item) for name, items in lists.items() for item in items]
+    sptx.path("pairs.txt").write_text("".join(f"{name}\t{item}\n" for name, item in pairs))
+    keys = {"user": ["lists.txt", "--corpus.format=lists", "--examples.mode=user"], "adjacency": ["lists.txt", "--corpus.format=adjacency"],
+            "pairs": ["pairs.txt", "--corpus.format=pairs"], "graph": ["pairs.txt", "--corpus.format=graph"]}[request.param]
+    sptx("train", f"--corpus.path={keys[0]}", *keys[1:], "--run.dir=run", "--model.dim=8", "--device.backend=cpu",
+         "--examples.short=repeat" if request.param != "graph" else "--walks.per_node=2")
+    sptx.lists, sptx.file = lists, "pairs.txt" if request.param == "pairs" else "lists.txt"
+    return sptx
+
+
+def test_a_trained_list_is_asked_by_its_name(named):
+    """The answer is that to the same list of a file. In a graph a node answers by its own row, its neighbours left out."""
+    names = [list(named.lists)[at] for at in (2, 40, 7)]
+    found = answers(named("recommend", "run", *(f"--list={name}" for name in names), "--k=6"))
+    assert list(found) == names and all(len(items) == 6 for items in found.values())
+    for name in names:
+        assert not {item for item, _ in found[name]} & {*named.lists[name], name}
+    if "graph" not in str(named.directory):
+        read = named("recommend", "run", f"--lists={named.file}", *(f"--name={name}" for name in names), "--k=6")
+        assert answers(read) == found
+    said = named.refuses("recommend", "run", f"--list={names[0][0]}x{names[0][1:]}", code=2)
+    assert re.search(r"did you mean '(\w+)'\?$", said).group(1)[0] == names[0][0]
+    assert "was trained on no list 'nobody'" in named.refuses("recommend", "run", "--list=nobody", code=2)
+
+
+def test_a_trained_list_without_its_corpus_says_so(named):
+    name = list(named.lists)[3]
+    if not named.path("run", "corpus.ids").exists():
+        return  # a graph's neighbours are in the graph
+    named.path("run", "corpus.ids").rename(named.path("kept"))
+    done = named("recommend", "run", f"--list={name}", "--k=500")
+    named.path("kept").rename(named.path("run", "corpus.ids"))
+    assert "the items of the lists of" in done.stderr and len(done.stdout.splitlines()) > 0
+
+
+def test_only_candidates_are_recommended(named):
+    words = [word for word in words_of(named) if word.startswith("i")]
+    candidates = words[3:120:7]
+    named.path("candidates.txt").write_text("\n".join(["", *reversed(candidates), candidates[0], "stranger"]))
+    for options in ([f"--items={words[0]},{words[3]}"], [f"--list={list(named.lists)[2]}"], [f"--items={words[5]}", "--seen"], [f"--items={words[5]}", "--score=normsum"]):
+        every = named("recommend", "run", *options, "--k=1000").stdout.splitlines()
+        wanted = [line for line in every if line.split("\t")[1] in candidates]
+        done = named("recommend", "run", *options, "--k=1000", "--candidates=candidates.txt")
+        assert [line.split("\t")[:2] for line in done.stdout.splitlines()] == [line.split("\t")[:2] for line in wanted]
+        assert "1 candidates of 'candidates.txt' are no items" in done.stderr
+        assert done.stdout.splitlines()[:4] == \
+            named("recommend", "run", *options, "--k=4", "--candidates=candidates.txt").stdout.splitlines()
+    named.path("candidates.txt").write_text("stranger\n")
+    assert "has no item that 'run' knows" in named.refuses("recommend", "run", f"--items={words[0]}", "--candidates=candidates.txt")
 
 
 def test_a_run_on_text_reads_lists(trained):

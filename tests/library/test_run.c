@@ -38,6 +38,48 @@ static int hear(void *user, const struct sptx_progress *progress) {
     return ++heard->times == heard->stop_after;
 }
 
+/* Gives one list of two or fewer of the run's words. */
+static struct sptx_corpus *listed(struct sptx_context *context, const struct sptx_run *run, const char *format, uint64_t first,
+                                  uint64_t count) {
+    const char *settings[] = {format, "examples.mode=user"};
+    const uint64_t starts[] = {0, count};
+    uint64_t length, offsets[3] = {0};
+    char text[64] = "";
+    struct sptx_corpus *corpus;
+    for (uint64_t i = 0; i < count; i++) {
+        strcat(text, sptx_run_word(run, first + i, &length));
+        offsets[i + 1] = offsets[i] + length;
+    }
+    struct sptx_tokens tokens = {.kind = SPTX_TEXT, .bits = 64, .data = text, .offsets = offsets, .count = count};
+    assert_int_equal(sptx_corpus_open(context, NULL, settings, strstr(format, "text") ? 1 : 2, &corpus), SPTX_OK);
+    assert_int_equal(sptx_corpus_sentences(corpus, &tokens, starts, 1, NULL), SPTX_OK);
+    return corpus;
+}
+
+/* Judges by corpora: list 0 has words 0 and 1, and word 2 is held out. */
+static void judges_by_corpora(struct sptx_context *context, struct sptx_run *run) {
+    struct sptx_corpus *train = listed(context, run, "corpus.format=lists", 0, 2);
+    struct sptx_corpus *held_out = listed(context, run, "corpus.format=lists", 2, 1);
+    struct sptx_corpus *text = listed(context, run, "corpus.format=text", 2, 1);
+    struct sptx_lists_score score;
+    const struct sptx_data of_train = {NULL, train}, of_held_out = {NULL, held_out}, of_text = {NULL, text}, none = {NULL, NULL};
+    const struct sptx_data both = {"file", train};
+    assert_int_equal(sptx_run_evaluate_lists_of(run, NULL, &of_train, &of_held_out, NULL, NULL, 7, &score), SPTX_OK);
+    assert_true(score.lists == 1 && score.held_out == 1 && score.recall == 1 && !score.trained && !score.cold);
+    assert_int_equal(sptx_run_evaluate_lists_of(run, NULL, &of_train, &of_train, NULL, NULL, 7, &score), SPTX_FAILED);
+    assert_non_null(strstr(sptx_error(context), "2 of 2 held-out items of 'held_out' are trained ones"));
+    assert_int_equal(sptx_run_evaluate_lists_of(run, NULL, &of_train, &of_text, NULL, NULL, 7, &score), SPTX_USAGE);
+    assert_non_null(strstr(sptx_error(context), "corpus.format = text: such data is judged as lists, pairs or adjacency"));
+    assert_int_equal(sptx_run_evaluate_lists_of(run, NULL, &none, &of_held_out, NULL, NULL, 7, &score), SPTX_USAGE);
+    assert_int_equal(sptx_run_evaluate_lists_of(run, NULL, &both, &of_held_out, NULL, NULL, 7, &score), SPTX_USAGE);
+    assert_non_null(strstr(sptx_error(context), "train is wanted as a file or as a corpus, and not as both"));
+    assert_int_equal(sptx_run_evaluate_links_of(run, NULL, &of_train, NULL, 0, NULL, NULL), SPTX_USAGE);
+    assert_int_equal(sptx_run_evaluate_labels_of(run, NULL, &of_train, &(double){0.5}, 1, NULL), SPTX_USAGE);
+    sptx_corpus_close(train);
+    sptx_corpus_close(held_out);
+    sptx_corpus_close(text);
+}
+
 /* Tests a list of green, one of green and a row past the end, one of unknown rows only, and one of nothing. */
 static void recommends(struct sptx_context *context, struct sptx_run *run, uint64_t green) {
     const uint64_t starts[] = {0, 1, 3, 4, 4}, falling[] = {1, 0}, items[] = {green, 7, green, UINT64_MAX};
@@ -62,6 +104,21 @@ static void recommends(struct sptx_context *context, struct sptx_run *run, uint6
     assert_int_equal(sptx_run_recommend(run, starts, items, 0, NULL, 0, 7, NULL, NULL), SPTX_OK);
     assert_int_equal(sptx_run_recommend(run, starts, items, 1, "best", 0, 7, rows, scores), SPTX_USAGE);
     assert_non_null(strstr(sptx_error(context), "'best' is not a score"));
+    struct sptx_recommend_options options = SPTX_RECOMMEND_OPTIONS;
+    const uint64_t candidates[] = {rows[3], green, rows[1], rows[3]};
+    options.candidates = candidates;
+    options.candidate_count = 4;
+    assert_int_equal(sptx_run_recommend_by(run, starts, items, 1, &options, 7, seen, seen_scores), SPTX_OK);
+    assert_int_equal(seen[0], rows[1]);
+    assert_int_equal(seen[1], rows[3]);
+    assert_int_equal(seen[2], UINT32_MAX);
+    options.among = 3;
+    assert_int_equal(sptx_run_recommend_by(run, starts, items, 1, &options, 7, seen, seen_scores), SPTX_USAGE);
+    assert_non_null(strstr(sptx_error(context), "two choices of rows"));
+    options = (struct sptx_recommend_options)SPTX_RECOMMEND_OPTIONS;
+    options.names = &(const char *){"mine"};
+    assert_int_equal(sptx_run_recommend_by(run, starts, items, 1, &options, 7, seen, seen_scores), SPTX_USAGE);
+    assert_non_null(strstr(sptx_error(context), "keeps no names of lists"));
     assert_int_equal(sptx_run_recommend(run, falling, items, 1, NULL, 0, 7, rows, scores), SPTX_USAGE);
     assert_non_null(strstr(sptx_error(context), "starts fall from 1 to 0 at list 0"));
     assert_int_equal(sptx_run_recommend(run, starts, items, 1, NULL, 2, 7, rows, scores), SPTX_USAGE);
@@ -185,6 +242,7 @@ static void a_run_is_trained_stopped_resumed_and_read(void **state) {
     }
     assert_int_equal(sptx_run_view(run, "both", &view), SPTX_USAGE);
     recommends(context, run, row);
+    judges_by_corpora(context, run);
     vectors(context, run);
     sptx_run_close(run);
     assert_int_equal(sptx_run_open(context, directory, &run), SPTX_FAILED);

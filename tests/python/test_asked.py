@@ -163,14 +163,91 @@ def test_measures_are_what_the_program_prints(run, trained, program, tmp_path):
     assert run.evaluate(analogies=questions, restrict=0) == run.evaluate(analogies=questions)
 
 
+def recommended(program, run, *options):
+    """Returns the program's answers: {list: [(item, score)]}."""
+    found = {}
+    for line in said(program, "recommend", run, *options).splitlines():
+        name, item, score = line.split("\t")
+        found.setdefault(name, []).append((item, score))
+    return found
+
+
+def as_text(answer):
+    return [(item, "%.6f" % score) for item, score in answer]
+
+
+def test_trained_lists_are_asked_by_name(of_lists, program):
+    names = ["list3", "list50", "list3", "list0"]
+    wanted = recommended(program, of_lists / "run", *("--list=" + name for name in set(names)), "--k=5")
+    with sptx.Run(of_lists / "run", device="cpu") as run:
+        assert as_text(run.recommend(list="list50", k=5)) == wanted["list50"]
+        found = run.recommend(lists=names, k=5)
+        assert [as_text(answer) for answer in found] == [wanted[name] for name in names]
+        own = [line.split()[1:] for line in (of_lists / "train.txt").read_text().splitlines() if line.startswith("list3 ")][0]
+        assert not {item for item, _ in found[0]} & set(own)
+        assert {item for item, _ in run.recommend(list="list3", k=40, seen=True)} > set(own)
+        mixed = run.recommend(lists=iter(["list3", own[:2], ["never"], []]), k=5)
+        assert mixed[0] == found[0] and len(mixed[1]) == 5 and mixed[2:] == [[], []]
+        assert run.recommend(lists=[own[:2], own[2:]], k=5) == [run.recommend(own[:2], k=5), run.recommend(own[2:], k=5)]
+        assert run.recommend(lists=[]) == [] and run.recommend(lists=[["never"]]) == [[]]
+
+
+def test_a_thousand_lists_are_one_call_of_the_library(of_lists, monkeypatch):
+    with sptx.Run(of_lists / "run", device="cpu") as run:
+        one, calls, call = run.recommend(list="list7", k=5), [], run._context.call
+        monkeypatch.setattr(run._context, "call", lambda function, *rest, **named: (calls.append(function), call(function, *rest, **named))[1])
+        found = run.recommend(lists=["list%d" % (i % 60) for i in range(1000)], k=5)
+        assert len(found) == 1000 and found[7] == found[67] == one
+        assert [function.__name__ for function in calls if "find" not in function.__name__] == ["sptx_run_recommend_by"]
+
+
+def test_candidates_alone_are_recommended(of_lists):
+    with sptx.Run(of_lists / "run", device="cpu") as run:
+        every, chosen = run.recommend(list="list9", k=40), ["i%d" % i for i in range(0, 40, 3)]
+        few = run.recommend(list="list9", k=40, among=(item for item in [*chosen, "never", "i0"]))
+        assert [item for item, _ in few] == [item for item, _ in every if item in chosen]
+        assert run.recommend(list="list9", k=3, among=numpy.array(chosen)) == few[:3]
+        assert {item for item, _ in run.recommend(["i1"], among=10)} <= set(run.words[:10])
+        assert run.recommend(["i1"], among=chosen) != run.recommend(["i1"], among=chosen[:4]) != run.recommend(["i1"])
+        with pytest.raises(KeyError, match="'never' is no word"):
+            run.recommend(["i1"], among=["never"])
+
+
+def test_integers_are_asked_as_they_went_in(tmp_path):
+    lists = {user: [(user * 7 + i * i) % 30 for i in range(6)] for user in range(50)}
+    with sptx.fit(lists, tmp_path / "run", dim=8, epochs=2, device="cpu", progress=False) as run:
+        assert run.recommend([3, numpy.int64(4)], k=5) == run.recommend(["3", b"4"], k=5)
+        assert run.recommend(list=13, k=5) == run.recommend(list="13", k=5)
+        assert run.recommend([3], k=5, among=numpy.arange(9)) == run.recommend(["3"], k=5, among=map(str, range(9)))
+
+
+@pytest.mark.parametrize("options, kind, message", [
+    ({}, TypeError, "only one of the three"), ({"items": ["i1"], "list": "list1"}, TypeError, "only one of the three"),
+    ({"list": "nobody"}, KeyError, "'nobody' is no list of the run"), ({"lists": ["list1", "nobody"]}, KeyError, "is no list"),
+    ({"list": ["list1"]}, TypeError, "lists= takes several"), ({"lists": [2.5]}, TypeError, "iterable"),
+])
+def test_what_is_no_list_to_ask_is_named(of_lists, options, kind, message):
+    with sptx.Run(of_lists / "run", device="cpu") as run, pytest.raises(kind, match=message):
+        run.recommend(**options)
+
+
+def test_lists_that_a_run_does_not_keep_are_refused(run):
+    with pytest.raises(ValueError, match="keeps no names of lists"):
+        run.recommend(list="list1")
+
+
 def test_held_out_lists_are_found_as_the_program_finds_them(of_lists, program):
     files = {name: of_lists / (name + ".txt") for name in ("train", "held_out")}
     with sptx.Run(of_lists / "run", device="cpu") as run:
+        with open(files["train"]) as train, open(files["held_out"], "a") as held_out:
+            held_out.write("list0 %s\nnobody i1\n" % " ".join(train.readline().split()[1:]))
         for options in ({}, {"score": "context-context"}, {"table": "context"}, {"format": "lists", "k": 3}):
-            found = run.evaluate(**{**files, "k": 5, **options})
+            with pytest.warns(sptx.SptxWarning, match="held-out items of .* are trained ones"):
+                found = run.evaluate(**{**files, "k": 5, **options})
             line = said(program, "evaluate", of_lists / "run", f"--train={files['train']}", f"--held-out={files['held_out']}",
                         *("--%s=%s" % option for option in {"k": 5, **options}.items()))
             assert list(found) == ["lists"] and same(found["lists"], line) and found["lists"]["lists"] == 60
+            assert found["lists"]["trained"] > 5 and found["lists"]["cold"] == 1
 
 
 def test_labels_and_links_are_what_the_program_prints(run, trained, program, tmp_path):
@@ -186,7 +263,8 @@ def test_labels_and_links_are_what_the_program_prints(run, trained, program, tmp
     for score, line in zip(found["labels"], lines):
         assert ("labels share %g micro-f1 %.4f spread %.4f macro-f1 %.4f spread %.4f labels %d covered %d/%d" % tuple(
             score[name] for name in ("share", "micro", "micro_spread", "macro", "macro_spread", "labels", "covered", "total"))) == line
-    counts = " links %d asked %d nodes %d unknown %d" % tuple(found["edges"][name] for name in ("links", "asked", "nodes", "unknown"))
+    counts = " links %d asked %d nodes %d unknown %d among %d all %d left-out %d trained %d" % tuple(
+        found["edges"][name] for name in ("links", "asked", "nodes", "unknown", "among", "all", "left_out", "trained"))
     for name, line in zip(("dot", "cosine", "hadamard", "cross", "cross-cosine"), lines[2:]):
         assert "edges %s auc %.4f mrr %.4f hits@10 %.4f" % (name, *found["edges"][name].values()) + counts == line
     assert run.evaluate(labels=labels, share=0.5)["labels"] == found["labels"][1:]

@@ -241,3 +241,16 @@ def test_a_run_goes_on_with_the_same_data(tmp_path):
     sptx.fit(iter(SENTENCES), tmp_path / "run", dim=6, epochs=2, keys={**KEYS, "train.report_seconds": 0.01}, device="cpu",
              progress=lambda _: True)
     assert fit(iter(SENTENCES), tmp_path / "run", resume=True) == whole
+
+
+def test_a_grown_run_keeps_the_older_ones_words(tmp_path):
+    old = [["a", "b", "c", "d"] * 3] * 20
+    first = {"corpus.min_count": 1, "examples.subsample": 0}
+    keys = {**first, "optimizer.lr": 0, "train.from": str(tmp_path / "old")}
+    with sptx.fit(old, tmp_path / "old", dim=4, keys=first, device="cpu", progress=False) as before, \
+            sptx.fit([["a", "b", "new"]] * 10, tmp_path / "new", dim=4, keys=keys, device="cpu", progress=False) as after, \
+            sptx.fit([["a", "b", "new"]] * 10, tmp_path / "few", dim=4, keys={**keys, "train.from_words": "drop"}, device="cpu",
+                     progress=False) as few:
+        assert set(after.words) == {"a", "b", "c", "d", "new"} and set(few.words) == {"a", "b", "new"}
+        assert dict(zip(after.words, after.counts)) == {"a": 70, "b": 70, "c": 60, "d": 60, "new": 10}
+        assert numpy.array_equal(after.vectors(["c", "a"]), before.vectors(["c", "a"]))

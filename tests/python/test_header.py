@@ -12,12 +12,12 @@ HEADER = re.sub(r"/\*.*?\*/", "", (TOP / "src" / "sptx.h").read_text(), flags=re
 STRUCTS = {"sptx_context_options": (_library.ContextOptions, 48), "sptx_table_options": (_library.TableOptions, 224),
            "sptx_ids": (_library.Ids, 24), "sptx_tokens": (_library.Tokens, 32),
            "sptx_view": (_library.View, 56), "sptx_progress": (_library.Progress, 80),
-           "sptx_pairs_score": (_library.PairsScore, 24), "sptx_analogies_score": (_library.AnalogiesScore, 40),
-           "sptx_lists_score": (_library.ListsScore, 40), "sptx_groups_score": (_library.GroupsScore, 32),
+           "sptx_data": (_library.Data, 16), "sptx_pairs_score": (_library.PairsScore, 24), "sptx_analogies_score": (_library.AnalogiesScore, 40),
+           "sptx_lists_score": (_library.ListsScore, 72), "sptx_groups_score": (_library.GroupsScore, 32),
            "sptx_labels_score": (_library.LabelsScore, 64), "sptx_links_score": (_library.LinksScore, 24),
-           "sptx_links_counts": (_library.LinksCounts, 32),
+           "sptx_links_counts": (_library.LinksCounts, 64),
            "sptx_tune_options": (_library.TuneOptions, 64), "sptx_tuned": (_library.Tuned, 48),
-           "sptx_report_options": (_library.ReportOptions, 80)}
+           "sptx_report_options": (_library.ReportOptions, 80), "sptx_recommend_options": (_library.RecommendOptions, 56)}
 
 
 def fields_of(name):

@@ -241,7 +241,7 @@ def test_recommend_is_what_the_program_says(run, trained, program):
 
 
 @pytest.mark.parametrize("items, options, kind, said", [
-    ("sin", {}, TypeError, "several words"), ([3], {}, TypeError, "a str"), ([], {}, KeyError, "no item"),
+    ("sin", {}, TypeError, "several words"), ([3.5], {}, TypeError, "a str"), ([], {}, KeyError, "no item"),
     (None, {}, TypeError, "iterable"),
     (["never-seen", "nor-this"], {}, KeyError, "'never-seen' is no word"), (["a\0b", "\ud800"], {}, KeyError, "NUL"),
     (0, {"score": "best"}, ValueError, "'best' is not a score of lists"), (0, {"score": 1}, TypeError, "a score is a str"),

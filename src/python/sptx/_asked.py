@@ -8,7 +8,7 @@ from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple, Union
 
 import numpy
 
-from . import _library
+from . import _judged, _library
 from ._context import count_of, text_of
 from ._library import library
 from ._table import path_of
@@ -96,9 +96,10 @@ class Asked:
         return self._answers(rows, scores)[0]
 
     def evaluate(self, pairs: Union[Path, Sequence[Path]] = (), analogies: Union[Path, Sequence[Path]] = (),
-                 held_out: Optional[Path] = None, train: Optional[Path] = None, groups: Optional[Path] = None, k: int = 20, *,
-                 labels: Optional[Path] = None, share: Union[float, Sequence[float]] = 0.5, edges: Optional[Path] = None,
-                 known: Optional[Path] = None, directed: bool = False, restrict: int = 30000, met: int = 5, sample: int = 2000,
+                 held_out: Any = None, train: Any = None, groups: Optional[Path] = None, k: int = 20, *,
+                 labels: Any = None, share: Union[float, Sequence[float]] = 0.5, edges: Any = None,
+                 known: Any = None, directed: bool = False, columns: Optional[Sequence[str]] = None, users: Any = None,
+                 items: Any = None, restrict: int = 30000, met: int = 5, sample: int = 2000,
                  format: Optional[str] = None, score: Optional[str] = None, table: Optional[str] = None) -> Dict[str, Any]:
         """How good the vectors are, as `sptx-w2v evaluate` prints it: a dict by the files' names without ".txt", or whole paths where
         two files have one name.
@@ -107,18 +108,25 @@ class Asked:
             # {"ws353": {"rho": .., "covered": .., "total": ..},
             #  "questions": {"accuracy": .., "semantic": .., "syntactic": .., "covered": .., "total": ..}}
             run.evaluate(train="train.txt", held_out="test.txt", k=20)
-            # {"lists": {"recall": .., "ndcg": .., "hit": .., "lists": .., "unknown": ..}}
+            # {"lists": {"recall": .., "ndcg": .., "hit": .., "lists": .., "unknown": .., "held_out": .., "trained": .., ..}}
+            run.evaluate(train=frame, held_out=other_frame, columns=("user", "item"))
             run.evaluate(labels="cora.labels.tsv", share=[0.1, 0.5])
             # {"cora.labels.tsv": [{"share": 0.1, "micro": .., "micro_spread": .., "macro": .., ..}, {"share": 0.5, ..}]}
             run.evaluate(edges="held_out.tsv", known="train.tsv")
             # {"held_out.tsv": {"dot": {"auc": .., "mrr": .., "hits": ..}, "cosine": {..}, .., "links": .., "asked": ..}}
 
         pairs, analogies    a file or several: lines of two words and a score; lines of four words
-        train, held_out     the lists that are known and what they are to find: files as the corpus's, or folders of them
+        train, held_out     the lists that are known and what they are to find: files as the corpus's, or folders of them; or what
+                            fit() takes: a frame, a dict, a sparse matrix, lists of items. Held-out items that their lists have in
+                            train are left out and counted ("trained"), and so are lists that train lacks ("cold")
+        columns             of frames: as fit() takes them; users, items: names of a matrix's rows and columns
         groups              a file of a word and its groups: {"NAME": [{"share": .., "chance": .., "asked": .., "rows": ..}, ..]}, a
                             dict for each column of groups
-        labels, share       a file of a node and its labels, and the share or shares of its nodes that regressions are trained on
-        edges, known        links held out of a graph, and those that the run was trained on: files of two nodes a line
+        labels, share       a file of a node and its labels, a dict or a Series of them by node, pairs, or a frame of two columns; and
+                            the share or shares of its nodes that regressions are trained on
+        edges, known        links held out of a graph, and those that the run was trained on: files of two nodes a line, or what
+                            fit(format="graph") takes: two arrays, a frame, a networkx graph, pairs. Links of unknown nodes
+                            ("left_out") and training links ("trained") are not judged
         directed            edges: a link has a head, which alone is asked for
         k                   places of an answer that count, of lists and groups
         restrict            analogies: only so many most frequent words take part; 0: all
@@ -126,7 +134,8 @@ class Asked:
         format, score       of lists: how the files are read and how items are scored; None: as they look, as suits the run
         table               None: what suits the run
 
-        Raises sptx.Error for a file that cannot be read or judges no row, ValueError where nothing is asked.
+        Raises sptx.Error for a file that cannot be read or judges no row, and where most of what is held out was trained;
+        ValueError where nothing is asked.
         """
         if (train is None) != (held_out is None):
             raise ValueError("evaluate wants train= and held_out= together, or neither")
@@ -142,15 +151,19 @@ class Asked:
             found[_name_for(path, found)] = self._judge(_library.AnalogiesScore, library.sptx_run_evaluate_analogies, name, path_of(path),
                                                 count_of(restrict, "restrict", 32))
         if train is not None and held_out is not None:
-            found["lists"] = self._judge(_library.ListsScore, library.sptx_run_evaluate_lists, name, path_of(train),
-                                         path_of(held_out), _text_or_none(format, "format"), _text_or_none(score, "score"), places)
+            both = [_judged.lists(self, data, what, columns, users, items, format)
+                    for data, what in ((train, "train"), (held_out, "held_out"))]
+            found["lists"] = self._judge(_library.ListsScore, library.sptx_run_evaluate_lists_of, name, both[0].pointer, both[1].pointer,
+                                         _text_or_none(format, "format"), _text_or_none(score, "score"), places)
         if groups is not None:
             found[_name_for(groups, found)] = self._judge_groups(name, groups, count_of(met, "met", 62),
                                                                  count_of(sample, "sample", 32), places)
         if labels is not None:
-            found[_name_for(labels, found)] = self._judge_labels(name, labels, share)
+            found[_name_of(labels, "labels", found)] = self._judge_labels(name, _judged.labels(self, labels, columns), share)
         if edges is not None:
-            found[_name_for(edges, found)] = self._judge_links(name, edges, known, directed)
+            both = [None if data is None else _judged.edges(self, data, what, columns)
+                    for data, what in ((edges, "edges"), (known, "known"))]
+            found[_name_of(edges, "edges", found)] = self._judge_links(name, *both, directed)
         return found
 
     def export(self, path: Path, format: Optional[str] = None, table: Optional[str] = None, lists: bool = False) -> None:
@@ -200,16 +213,16 @@ class Asked:
         self._ask(library.sptx_run_evaluate_groups, table, path_of(path), met, sample, k, scores, ctypes.byref(columns))
         return [_fields_of(score) for score in scores[:columns.value]]
 
-    def _judge_labels(self, table: Optional[bytes], path: Path, share: Union[float, Sequence[float]]) -> List[Dict[str, Any]]:
+    def _judge_labels(self, table: Optional[bytes], data: Any, share: Union[float, Sequence[float]]) -> List[Dict[str, Any]]:
         shares = [float(one) for one in numpy.atleast_1d(share)]
         scores = (_library.LabelsScore * len(shares))()
         given = (ctypes.c_double * len(shares))(*shares)
-        self._ask(library.sptx_run_evaluate_labels, table, path_of(path), given, len(shares), scores)
+        self._ask(library.sptx_run_evaluate_labels_of, table, data.pointer, given, len(shares), scores)
         return [_fields_of(score) for score in scores]
 
-    def _judge_links(self, table: Optional[bytes], path: Path, known: Optional[Path], directed: bool) -> Dict[str, Any]:
+    def _judge_links(self, table: Optional[bytes], edges: Any, known: Any, directed: bool) -> Dict[str, Any]:
         scores, counts = (_library.LinksScore * len(_LINK_SCORES))(), _library.LinksCounts()
-        self._ask(library.sptx_run_evaluate_links, table, path_of(path), None if known is None else path_of(known), bool(directed),
+        self._ask(library.sptx_run_evaluate_links_of, table, edges.pointer, None if known is None else known.pointer, bool(directed),
                   scores, ctypes.byref(counts))
         found = {name: _fields_of(score) for name, score in zip(_LINK_SCORES, scores) if score.auc == score.auc}
         return {**found, **_fields_of(counts)}
@@ -250,6 +263,11 @@ def _name_for(path: Path, others: Dict[str, Any]) -> str:
     name = os.path.basename(os.fsdecode(path))
     name = name[:-4] if name.endswith(".txt") and len(name) > 4 else name
     return os.fsdecode(path) if name in others else name
+
+
+def _name_of(data: Any, name: str, others: Dict[str, Any]) -> str:
+    """Returns the name of a file, or of data."""
+    return _name_for(data, others) if _judged.is_path(data) else name
 
 
 def _text_or_none(text: Optional[str], what: str) -> Optional[bytes]:

@@ -70,6 +70,10 @@ class Progress(Structure):
                 ("line", c_char_p)]
 
 
+class Data(Structure):
+    _fields_ = [("path", c_char_p), ("corpus", c_void_p)]
+
+
 class PairsScore(Structure):
     _fields_ = [("rho", c_double), ("covered", c_uint64), ("total", c_uint64)]
 
@@ -79,7 +83,8 @@ class AnalogiesScore(Structure):
 
 
 class ListsScore(Structure):
-    _fields_ = [("recall", c_double), ("ndcg", c_double), ("hit", c_double), ("lists", c_uint64), ("unknown", c_uint64)]
+    _fields_ = [("recall", c_double), ("ndcg", c_double), ("hit", c_double), ("lists", c_uint64), ("unknown", c_uint64),
+                ("held_out", c_uint64), ("trained", c_uint64), ("cold", c_uint64), ("without_row", c_uint64)]
 
 
 class GroupsScore(Structure):
@@ -96,7 +101,13 @@ class LinksScore(Structure):
 
 
 class LinksCounts(Structure):
-    _fields_ = [("links", c_uint64), ("asked", c_uint64), ("nodes", c_uint64), ("unknown", c_uint64)]
+    _fields_ = [("links", c_uint64), ("asked", c_uint64), ("nodes", c_uint64), ("unknown", c_uint64), ("left_out", c_uint64),
+                ("trained", c_uint64), ("among", c_uint64), ("all", c_uint64)]
+
+
+class RecommendOptions(Structure):
+    _fields_ = [("size", c_uint64), ("score", c_char_p), ("names", POINTER(c_char_p)), ("candidates", c_void_p),
+                ("candidate_count", c_uint64), ("among", c_uint64), ("seen", c_uint64)]
 
 
 class ReportOptions(Structure):
@@ -181,6 +192,7 @@ _CALLS = {
     "sptx_run_recommend": (c_int, [c_void_p, c_void_p, c_void_p, c_uint64, c_char_p, c_uint32, c_uint32, c_void_p, c_void_p]),
     "sptx_run_recommend_among": (c_int, [c_void_p, c_void_p, c_void_p, c_uint64, c_char_p, c_uint64, c_uint32, c_uint32, c_void_p,
                                          c_void_p]),
+    "sptx_run_recommend_by": (c_int, [c_void_p, c_void_p, c_void_p, c_uint64, POINTER(RecommendOptions), c_uint32, c_void_p, c_void_p]),
     "sptx_run_search_by": (c_int, [c_void_p, c_char_p, c_char_p, c_uint32, c_void_p, c_uint64, c_void_p, c_uint32, c_void_p,
                                    c_void_p]),
     "sptx_run_analogy": (c_int, [c_void_p, c_char_p, c_void_p, c_uint32, c_void_p, c_void_p]),
@@ -191,6 +203,11 @@ _CALLS = {
     "sptx_run_evaluate_groups": (c_int, [c_void_p, c_char_p, c_char_p, c_uint64, c_uint64, c_uint32, POINTER(GroupsScore),
                                          POINTER(c_uint32)]),
     "sptx_run_evaluate_labels": (c_int, [c_void_p, c_char_p, c_char_p, POINTER(c_double), c_uint32, POINTER(LabelsScore)]),
+    "sptx_run_evaluate_lists_of": (c_int, [c_void_p, c_char_p, POINTER(Data), POINTER(Data), c_char_p, c_char_p, c_uint32,
+                                           POINTER(ListsScore)]),
+    "sptx_run_evaluate_labels_of": (c_int, [c_void_p, c_char_p, POINTER(Data), POINTER(c_double), c_uint32, POINTER(LabelsScore)]),
+    "sptx_run_evaluate_links_of": (c_int, [c_void_p, c_char_p, POINTER(Data), POINTER(Data), c_uint32, POINTER(LinksScore),
+                                           POINTER(LinksCounts)]),
     "sptx_run_evaluate_links": (c_int, [c_void_p, c_char_p, c_char_p, c_char_p, c_uint32, POINTER(LinksScore),
                                         POINTER(LinksCounts)]),
     "sptx_run_export": (c_int, [c_void_p, c_char_p, c_uint32, c_char_p, c_char_p]),

@@ -14,6 +14,7 @@ from . import _library
 from ._asked import NONE, Asked, places_for, table_of
 from ._context import Context, Handle, context_for, count_of, text_of
 from ._library import library
+from ._recommend import NAME, recommend
 from ._progress import shown
 from ._table import path_of
 from ._halves import HalfRows
@@ -47,6 +48,12 @@ class Words(Sequence):
     def __repr__(self) -> str:
         few = ", ".join(repr(word) for word in self[:3])
         return "<%d words: %s%s>" % (len(self), few, ", .." if len(self) > 3 else "")
+
+
+def _name(name: Any) -> Any:
+    if not isinstance(name, NAME):
+        raise TypeError("list= is the name of one list, not a %s; lists= takes several" % type(name).__name__)
+    return name
 
 
 class Run(Asked):
@@ -217,41 +224,36 @@ class Run(Asked):
                            scores.ctypes.data)
         return rows, scores
 
-    def recommend(self, items: Iterable[str], k: int = 20, score: Optional[str] = None, seen: bool = False,
-                  among: int = 0) -> List[Tuple[str, float]]:
+    def recommend(self, items: Optional[Iterable] = None, k: int = 20, score: Optional[str] = None, seen: bool = False,
+                  among: Any = 0, *, list: Any = None, lists: Optional[Iterable] = None) -> Any:
         """The k items that suit a list of items best, best first, with their scores: what `sptx-w2v recommend` answers.
 
-            run.recommend(["milk", "bread"], k=5)
+            run.recommend(["milk", "bread"], k=5)                       # [("butter", 0.71), ..]
+            run.recommend(list="13")                                    # for a list that the run was trained on
+            run.recommend(lists=["13", "40", ["milk", "bread"]])        # for many lists by one call: a list of answers
 
-        items: words of the run; others are left out (KeyError where none is one). An item that comes again counts again.
-        score: how they choose others: "target", "context", "context-cosine", "normsum", "sum", "context-context"
-        (`sptx-w2v help recommend` tells what each is), or None: what suits what the run was trained for. seen: the list's own
-        items may be in the answer. among: only the so many most frequent items are recommended; 0: all.
+        items: words of the run, in a str, bytes or an int as they went in; others are left out (KeyError where none is one). An
+        item that comes again counts again. list: the name of a list, or of a paper or a node, that the run was trained on: its own
+        row answers, and the items that it had then are left out (KeyError where there is no such list). lists: several of these;
+        a list of items of which the run knows none gets an empty answer. One of the three is given.
+
+        score: how they choose others: "target", "context", "context-cosine", "normsum", "sum", "context-context", "user",
+        "user-cosine" (`sptx-w2v help recommend` tells what each is), or None: what suits what the run was trained for. seen: a
+        list's own items may be in its answer. among: only these items are recommended; a number: only so many most frequent ones;
+        0: all.
         """
-        if isinstance(items, (str, bytes)):
+        if (items is None) + (list is None) + (lists is None) != 2:
+            raise TypeError("recommend wants an iterable of items, list= or lists=, and only one of the three")
+        if isinstance(items, NAME):
             raise TypeError("items are several words, as a list of str; %r is one" % (items,))
-        if score is not None and not isinstance(score, str):
-            raise TypeError("a score is a str or None, not a %s" % type(score).__name__)
-        handle = self._open()
-        k = min(count_of(k, "k", 32), len(self))
-        unknown, own = None, []
-        for item in items:
-            if not isinstance(item, str):
-                raise TypeError("an item is a str, not a %s" % type(item).__name__)
-            found = ctypes.c_uint64()
-            said = self._find(item, found)
-            if said is None:
-                own.append(found.value)
-            unknown = unknown or said
-        if not own:
-            raise KeyError(unknown or "no item is given")
-        listed = numpy.array(own, numpy.uint64)
-        starts = numpy.array([0, len(own)], numpy.uint64)
-        rows, scores = places_for(1, k)
-        self._context.call(library.sptx_run_recommend_among, handle.pointer, starts.ctypes.data, listed.ctypes.data, 1,
-                           None if score is None else score.encode("utf-8", "replace"), count_of(among, "among", 32), bool(seen),
-                           k, rows.ctypes.data, scores.ctypes.data)
-        return self._answers(rows, scores)[0]
+        if lists is not None:
+            asked = [*lists]
+            found, _ = recommend(self, asked, k, score, seen, among)
+            return [[] for _ in asked] if found is None else found
+        found, looked = recommend(self, [items] if list is None else [_name(list)], k, score, seen, among)
+        if found is None:
+            raise KeyError(looked.unknown or "no item is given")
+        return found[0]
 
     def to_gensim(self, table: Optional[str] = None, lists: bool = False) -> Any:
         """The words' vectors(), of the same table and rows, as gensim.models.KeyedVectors, with the words' counts. Needs gensim;

@@ -157,7 +157,7 @@ static struct lists_score score_lists_of(struct corpus_options reading, const ch
     char *other = small_path(run.directory, "train");
     small_write(run.directory, "train", train, strlen(train));
     text_is(held_out);
-    struct lists_request request = {other, file, reading, LIST_SCORE_TARGET, k, 0};
+    struct lists_request request = {.train = other, .held_out = file, .reading = reading, .score = LIST_SCORE_TARGET, .k = k};
     int result = evaluate_lists(&score, &model, &request, NULL);
     if (result) print_message("%s\n", report_sentence());
     assert_int_equal(result, 0);
@@ -185,12 +185,15 @@ static void lists(void **state) {
     assert_float_equal(score.recall + score.ndcg + score.hit, 0, 0);
 }
 
-/* A list's own items are left out of its answer; an unknown held-out item counts against it once. */
+/* A list's own items are left out of its answer and, if they are held out, of the score; an unknown held-out item counts against
+ * it once. */
 static void lists_own_and_unknown(void **state) {
     /* mean of 20 and 25: boy and man are its own, so King 50, woman 55, girl 61 follow */
     struct lists_score score = score_lists("u1 man boy ghost\n", "u1 woman woman ghost ghost other boy\n", 2);
     assert_int_equal(score.unknown, 2);
-    assert_float_equal(score.recall, 1.0 / 4, 1e-12); /* woman of {woman, ghost, other, boy} */
+    assert_int_equal(score.held_out, 4);
+    assert_int_equal(score.trained, 1);
+    assert_float_equal(score.recall, 1.0 / 3, 1e-12); /* woman of {woman, ghost, other} */
     assert_float_equal(score.ndcg, (1 / log2(3)) / (1 + 1 / log2(3)), 1e-12);
     assert_float_equal(score.hit, 1, 0);
 }
@@ -201,6 +204,7 @@ static void lists_that_count(void **state) {
     struct lists_score score = score_lists("u1 man\nu2 girl\nu3 king\nu1 boy\nu4 ghost\n\n  \n",
                                            "u1\nu2\nu5 king\nu1 King\r\nu1 woman\nu4 the\n", 2);
     assert_int_equal(score.lists, 2);
+    assert_int_equal(score.cold, 1); /* u5 */
     assert_int_equal(score.unknown, 0);
     assert_float_equal(score.recall, 1, 1e-12); /* u1: King, woman; u4: the is row 0 */
     assert_float_equal(score.ndcg, 1, 1e-12);
@@ -235,7 +239,8 @@ static void lists_of_every_format(void **state) {
 
 static int refuse_lists(enum corpus_format format, const char *train, const char *held_out) {
     struct lists_score score;
-    struct lists_request request = {train, held_out, plain_options(format), LIST_SCORE_TARGET, 20, 0};
+    struct lists_request request = {
+        .train = train, .held_out = held_out, .reading = plain_options(format), .score = LIST_SCORE_TARGET, .k = 20};
     return evaluate_lists(&score, &model, &request, NULL);
 }
 
@@ -247,6 +252,10 @@ static void lists_refused(void **state) {
     assert_failed_with(refuse_lists(FORMAT_LISTS, "/nonexistent", file), "/nonexistent");
     assert_failed_with(refuse_lists(FORMAT_LISTS, other, "/nonexistent"), "/nonexistent");
     assert_failed_with(refuse_lists(FORMAT_PAIRS, other, file), "line 2: 1 field with blanks between; wanted list");
+    small_write(run.directory, "file", "u1 man king man\n", 16);
+    assert_int_equal(refuse_lists(FORMAT_LISTS, other, file), 0); /* one of two is trained: not most */
+    small_write(run.directory, "file", "u1 man man\n", 11);
+    assert_failed_with(refuse_lists(FORMAT_LISTS, other, file), "1 of 1 held-out items of");
     text_is("");
     assert_failed_with(refuse_lists(FORMAT_LISTS, other, file), "no list of");
     small_write(run.directory, "file", "SPTX-IDS and more", 17);

@@ -103,7 +103,9 @@ struct hearing {
 
 /* Checks that every answer has its own score, that scores fall, that none that was left out is better, and that a
  * list's own items come only if asked for. */
-static int hear(void *user, uint64_t list, const uint32_t *ids, const float *scores) {
+static int hear(void *user, uint64_t list, const struct list_found *answer) {
+    const uint32_t *ids = answer->ids;
+    const float *scores = answer->scores;
     struct hearing *h = user;
     uint64_t k = h->question->k, found = 0, allowed = 0, above = 0;
     assert_int_equal(list, h->question->lists ? h->question->lists[h->heard] : h->heard);
@@ -114,6 +116,11 @@ static int hear(void *user, uint64_t list, const uint32_t *ids, const float *sco
         assert_true(h->question->seen || !has(h->lists, list, ids[i]));
         assert_true(fabs(scores[i] - score_of(h->score, h->lists, list, ids[i])) < 1e-5);
         if (i) assert_true(scores[i - 1] > scores[i] || (scores[i - 1] == scores[i] && ids[i - 1] < ids[i]));
+    }
+    for (uint64_t row = 0, place = 0; row < ROWS; row++) {
+        int banned = place < answer->banned_count && answer->banned[place] == row;
+        assert_int_equal(banned, !h->question->seen && has(h->lists, list, row));
+        place += (uint64_t)banned;
     }
     for (uint64_t row = 0; row < h->among; row++) {
         if (!h->question->seen && has(h->lists, list, row)) continue;
@@ -138,7 +145,7 @@ static void against_the_definition(void **state) {
             struct list_scores scores;
             question.seen = way >> 1 & 1;
             if (way & 4) question.lists = some, question.count = 3, question.k = 1000;
-            assert_int_equal(list_scores_open(&scores, &model, h.score, way & 1 ? 100 : 0, NULL), 0);
+            assert_int_equal(list_scores_open(&scores, &model, h.score, &(struct list_candidates){.first = way & 1 ? 100 : 0}, NULL), 0);
             assert_int_equal(list_scores_ask(&scores, &question, hear, &h), 0);
             assert_int_equal(h.heard, question.count);
             list_scores_close(&scores);
@@ -153,10 +160,10 @@ struct counting {
     uint32_t first[4]; /* each list's own item decides its best answer */
 };
 
-static int count(void *user, uint64_t list, const uint32_t *ids, const float *scores) {
+static int count(void *user, uint64_t list, const struct list_found *answer) {
     struct counting *c = user;
     assert_int_equal(list, c->heard);
-    assert_int_equal(ids[0], c->first[list % 4]);
+    assert_int_equal(answer->ids[0], c->first[list % 4]);
     return ++c->heard == c->stop_at ? -1 : 0;
 }
 
@@ -167,7 +174,7 @@ static void blocks_of_lists(void **state) {
     struct list_scores scores;
     struct search_block block;
     struct counting one = {.heard = 0};
-    assert_int_equal(list_scores_open(&scores, &model, LIST_SCORE_CONTEXT, 0, NULL), 0);
+    assert_int_equal(list_scores_open(&scores, &model, LIST_SCORE_CONTEXT, &(struct list_candidates){.first = 0}, NULL), 0);
     assert_int_equal(search_block_init(&block, DIM, K, UINT64_MAX), 0);
     uint64_t full = block.rows, most = 3 * full;
     search_block_release(&block);
@@ -211,7 +218,7 @@ static void blocks_of_items(void **state) {
     for (uint64_t i = 0; i <= LISTS; i++) starts[i] = i * EACH;
     for (uint64_t i = 0; i < LISTS; i++) memcpy(all + starts[i], codes, EACH * sizeof *codes);
     struct list_question question = {.starts = starts, .codes = all, .count = LISTS, .k = 2};
-    assert_int_equal(list_scores_open(&scores, &model, LIST_SCORE_TARGET, 0, NULL), 0);
+    assert_int_equal(list_scores_open(&scores, &model, LIST_SCORE_TARGET, &(struct list_candidates){.first = 0}, NULL), 0);
     assert_int_equal(list_scores_ask(&scores, &question, count, &c), 0);
     assert_int_equal(c.heard, LISTS);
     list_scores_close(&scores);
@@ -249,7 +256,9 @@ struct mean {
 };
 
 /* Computes a list's query in float64, by its own score. */
-static int hear_mean(void *user, uint64_t list, const uint32_t *ids, const float *scores) {
+static int hear_mean(void *user, uint64_t list, const struct list_found *answer) {
+    const uint32_t *ids = answer->ids;
+    const float *scores = answer->scores;
     const struct mean *m = user;
     double query[DIM] = {0}, squares = 0, known = (double)m->count, own = known > 0 ? m->own : 1;
     for (uint64_t i = 0; i < m->count; i++)
@@ -280,7 +289,7 @@ static void lists_that_are_means(void **state) {
         struct list_scores scores;
         m.metric = cosine ? METRIC_COSINE : METRIC_DOT;
         model.own = m.own;
-        assert_int_equal(list_scores_open(&scores, &model, cosine ? LIST_SCORE_USER_COSINE : LIST_SCORE_USER, 0, NULL), 0);
+        assert_int_equal(list_scores_open(&scores, &model, cosine ? LIST_SCORE_USER_COSINE : LIST_SCORE_USER, &(struct list_candidates){.first = 0}, NULL), 0);
         assert_int_equal(list_scores_ask(&scores, &question, hear_mean, &m), 0);
         list_scores_close(&scores);
     }
@@ -294,12 +303,12 @@ static void rows_that_are_no_numbers(void **state) {
     struct counting c = {.first = {0}};
     struct list_scores scores;
     write_number(200, NAN);
-    assert_failed_with(list_scores_open(&scores, &model, LIST_SCORE_TARGET, 0, NULL), "the vector of 'w200' in");
+    assert_failed_with(list_scores_open(&scores, &model, LIST_SCORE_TARGET, &(struct list_candidates){.first = 0}, NULL), "the vector of 'w200' in");
     list_scores_close(&scores);
-    assert_int_equal(list_scores_open(&scores, &model, LIST_SCORE_CONTEXT, 0, NULL), 0); /* other rows are searched */
+    assert_int_equal(list_scores_open(&scores, &model, LIST_SCORE_CONTEXT, &(struct list_candidates){.first = 0}, NULL), 0); /* other rows are searched */
     assert_failed_with(list_scores_ask(&scores, &question, count, &c), "the vector of 'w200' in");
     list_scores_close(&scores);
-    assert_int_equal(list_scores_open(&scores, &model, LIST_SCORE_TARGET, 200, NULL), 0); /* it is past them */
+    assert_int_equal(list_scores_open(&scores, &model, LIST_SCORE_TARGET, &(struct list_candidates){.first = 200}, NULL), 0); /* it is past them */
     assert_failed_with(list_scores_ask(&scores, &question, count, &c), "the vector of 'w200' in");
     list_scores_close(&scores);
     write_number(200, rows[0][200 * DIM]);

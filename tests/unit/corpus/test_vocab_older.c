@@ -1,0 +1,87 @@
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+
+#include "corpus/vocab_older.h"
+#include "base/report.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/unit/plain_options.h"
+
+#include <cmocka.h>
+
+#include "tests/unit/sentence.h"
+
+/* Makes a vocabulary of "word:count word:count .."; a word of count 0 that begins with "list:" is a list. */
+static struct vocab made_of(const char *text) {
+    struct vocab vocab = {0};
+    char word[32];
+    uint64_t count;
+    int length;
+    assert_int_equal(vocab_reserve(&vocab, 32, 512), 0);
+    for (; sscanf(text, " %31[^ @]@%" SCNu64 "%n", word, &count, &length) == 2; text += length) {
+        vocab_append(&vocab, word, strlen(word), count);
+        vocab.lists += !count && !strncmp(word, VOCAB_LIST, strlen(VOCAB_LIST));
+        vocab.tokens += count;
+    }
+    vocab.distinct = vocab.size;
+    vocab.kept = vocab.tokens;
+    assert_int_equal(vocab_index(&vocab, "here"), 0);
+    return vocab;
+}
+
+static void joined_as(const char *corpus, const char *run, enum corpus_order order, int list_rows, const char *wanted, uint64_t older) {
+    struct vocab vocab = made_of(corpus), words = made_of(run);
+    struct corpus_options options = plain_options(FORMAT_LISTS);
+    char out[512] = "";
+    options.order = order;
+    options.list_rows = list_rows;
+    assert_int_equal(vocab_keep_older(&vocab, &words, &options), 0);
+    for (uint64_t id = 0; id < vocab.size; id++) {
+        sprintf(out + strlen(out), "%s%s@%" PRIu64, id ? " " : "", vocab_word(&vocab, id, NULL), vocab.counts[id]);
+        assert_int_equal(vocab_find(&vocab, vocab_word(&vocab, id, NULL), strlen(vocab_word(&vocab, id, NULL))), id);
+    }
+    assert_string_equal(out, wanted);
+    assert_int_equal(vocab.older, older);
+    vocab_release(&vocab);
+    vocab_release(&words);
+}
+
+static void words_of_both_count_together(void **state) {
+    joined_as("a@5 b@4 c@1", "c@9 d@4 e@2", ORDER_FREQUENCY, 0, "c@10 a@5 b@4 d@4 e@2", 2);
+    joined_as("a@5 b@4", "b@1 a@1", ORDER_FREQUENCY, 0, "a@6 b@5", 0);
+}
+
+static void other_orders_stay_as_they_are(void **state) {
+    joined_as("a@1 b@4 c@2", "e@9 b@4 d@7", ORDER_FIRST_SEEN, 0, "a@1 b@8 c@2 e@9 d@7", 2);
+    joined_as("0@1 1@0 2@5", "0@1 1@3 2@1 3@0 4@2", ORDER_GIVEN, 0, "0@2 1@3 2@6 3@0 4@2", 2);
+}
+
+static void lists_stay_where_lists_have_rows(void **state) {
+    joined_as("a@2 list:x@0 list:y@0", "b@3 list:z@0 list:x@0", ORDER_FREQUENCY, 1, "b@3 a@2 list:x@0 list:y@0 list:z@0", 2);
+    joined_as("a@2", "b@3 list:z@0", ORDER_FREQUENCY, 0, "b@3 a@2", 1);
+}
+
+static void a_name_is_no_number(void **state) {
+    struct vocab vocab = made_of("0@1 1@1"), words = made_of("0@1 w@1");
+    struct corpus_options options = plain_options(FORMAT_LISTS);
+    options.order = ORDER_GIVEN;
+    assert_int_equal(vocab_keep_older(&vocab, &words, &options), -1);
+    sentence_holds("has the word 'w', which cannot be row 2");
+    assert_int_equal(vocab.size, 2);
+    vocab_release(&vocab);
+    vocab_release(&words);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(words_of_both_count_together),
+        cmocka_unit_test(other_orders_stay_as_they_are),
+        cmocka_unit_test(lists_stay_where_lists_have_rows),
+        cmocka_unit_test(a_name_is_no_number),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
