@@ -52,7 +52,7 @@ int cmd_tune(int argc, char **argv) {
                                      {.name = "anew", .flag = &request.anew},
                                      {0}};
     struct arguments arguments;
-    struct tune_answer answer;
+    struct tune_answer answer = {.trials = 0};
     struct interrupt watch;
     int result = -1;
     if (arguments_read(&arguments, argv[0], argc, argv, options, ANY_SECTION)) goto out;
@@ -66,7 +66,7 @@ int cmd_tune(int argc, char **argv) {
     interrupt_watch(&watch);
     result = tune_run(&answer, &request);
     interrupt_end(&watch);
-    if (!result) print_answer(&answer, request.out);
+    if (answer.trials) print_answer(&answer, request.out);
 out:
     config_release(&config);
     arguments_release(&arguments);
