@@ -31,7 +31,7 @@ static void print_answer(const struct tune_answer *a, const char *out) {
 static int read_minutes(const char *text, double *seconds) {
     double minutes;
     if (!text) return 0;
-    if (text_real(text, &minutes) || !(minutes > 0) || minutes > 1e6)
+    if (text_real(text, &minutes) || !(minutes > 0) || minutes > TUNE_MINUTES)
         return fail_usage("tune: --minutes = '%.100s' is not a number above 0", text);
     *seconds = 60 * minutes;
     return 0;

@@ -41,6 +41,8 @@ struct tune_tried {
     const char *error; /* why it failed, or "" */
 };
 
+#define TUNE_MINUTES 1e6 /* that a search may take, at most */
+
 struct tune_request {
     const struct config *config;                 /* unresolved: the keys that are given in it stay as they are */
     struct gathered *data;                       /* what the caller has gathered; NULL: the files of corpus.path */

@@ -77,12 +77,12 @@ static int remove_run(const char *path) {
 }
 
 static int remove_cache(const char *path) {
-    char **names;
+    char **names = NULL;
     int64_t count = directory_is_plain(path) ? directory_list(path, &names) : 0;
     int result = count < 0 ? -1 : 0;
     for (int64_t i = 0; i < count && !result; i++)
         if (cache_owns(names[i])) result = file_remove_in(path, names[i]);
-    if (count > 0) mem_free_texts(names, count);
+    mem_free_texts(names, count);
     return result;
 }
 
