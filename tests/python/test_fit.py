@@ -194,6 +194,7 @@ def test_tokens_may_have_spaces(as_file, tmp_path):
     (numpy.zeros((2, 3)), {}, TypeError, "sentence 0 is|the token 0.0"),
     ([["a", "b"]], {"keys": {"corpus.path": "x"}}, ValueError, "corpus.path = x"),
     ([], {}, sptx.Error, "is empty"),
+    ([["a", "b"]], {"keys": {"device.gpus": 2}}, sptx.Error, "device.gpus = 2 begins a process for each GPU"),
     ([["a", "b"]], {"overwrite": True, "resume": True}, ValueError, "choose one"),
 ])
 def test_what_is_no_data(tmp_path, data, options, error, sentence):
