@@ -172,7 +172,7 @@ FN uint32_t walk_add_masses(const struct walks *w, const struct walk_node *at, c
 }
 
 /* Returns the next node of a biased walk, which came from `before` to `at`: one draw by the law of walk_try(). */
-FN uint32_t walk_draw_exactly(const struct walks *w, uint32_t seed, uint64_t number, uint32_t epoch, uint32_t tries,
+FN_RARE uint32_t walk_draw_exactly(const struct walks *w, uint32_t seed, uint64_t number, uint32_t epoch, uint32_t tries,
                               const struct walk_node *at, const struct walk_node *before) {
     double all, passed, u = (double)(draw_pair(draw_at(seed, DRAW_WALK, number, epoch, tries), 0) >> 11) * (1.0 / 9007199254740992.0);
     walk_add_masses(w, at, before, INFINITY, &all);
