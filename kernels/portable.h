@@ -1,5 +1,6 @@
 /* portable: what a header needs so that both the C compiler and nvcc take it. This is the one place with conditional
- * compilation for a device: FN marks a function for host and device, and portable_philox() is the same counter-based
+ * compilation for a device: FN marks a function for host and device, FN_RARE one that the host calls rarely, whose code stays out of
+ * the loops that call it; portable_philox() is the same counter-based
  * function from Random123 on the host and from cuRAND on the device. */
 #ifndef SPTX_PORTABLE_H
 #define SPTX_PORTABLE_H
@@ -13,11 +14,13 @@ struct draw4 {
 
 #ifdef __CUDACC__
 #define FN static __host__ __device__ __forceinline__
+#define FN_RARE FN
 #define mulhilo32 curand_mulhilo32 /* both headers have a function of this name */
 #include <curand_philox4x32_x.h>
 #undef mulhilo32
 #else
 #define FN static inline __attribute__((unused, always_inline))
+#define FN_RARE static __attribute__((unused, noinline, cold))
 #endif
 #include <Random123/philox.h>
 

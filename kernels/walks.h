@@ -16,6 +16,10 @@
  * what the way back has beyond it is laid aside and drawn first: otherwise nearly all candidates would be refused. The only arc
  * of a node is taken whatever its bias, since a leaf's way back could be refused a million times (p = 1000, q = 0.001).
  *
+ * After walk_most_tries() refused candidates of one step, walk_draw_exactly() draws that step from all of the node's arcs, by the
+ * same law. No weights bring a step there whose biases (1 / p, 1, 1 / q) differ by a factor of 100 or less: a candidate is taken
+ * with a chance of 1 in 100 at least, so that all 4,096 are refused once in 10^17 steps.
+ *
  * Where a node has no arcs the walk ends; its other places are DRAW_NONE, as if subsampling had dropped them.
  *
  * The draw that has four words is WALK at (number, epoch), by a running index:
@@ -25,12 +29,14 @@
  *   the same,         step / 2        two, for a column of the node's alias table
  *     by weights
  *   with biases       tries before    0 (by weights 1, too): the candidate; 2: whether it is taken; 3: whether the walk
- *                                     goes back without one
+ *                                     goes back without one. Of an exact step: 0 and 1, which choose the neighbour
  */
 #ifndef SPTX_KERNELS_WALKS_H
 #define SPTX_KERNELS_WALKS_H
 
 #include "draws.h"
+
+enum { WALK_TRIES = 4096 }; /* candidates that one step may refuse, beside as many as the node has arcs */
 
 /* A graph and how it is walked. The arrays are the caller's. */
 struct walks {
@@ -108,13 +114,16 @@ FN int walk_are_linked(const struct walks *w, const struct walk_node *from, uint
     return other.degree < from->degree ? walk_has_arc(w, &other, from->id) : walk_has_arc(w, from, to);
 }
 
+/* Returns the threshold by which the candidate `x` is taken. */
+FN uint32_t walk_threshold(const struct walks *w, const struct walk_node *before, uint32_t x) {
+    if (x == before->id) return w->back;
+    return w->near_ != w->away && walk_are_linked(w, before, x) ? w->near_ : w->away;
+}
+
 /* Returns 1 where a candidate is taken. */
 FN int walk_takes(const struct walks *w, const struct walk_node *before, uint32_t x, uint32_t drawn) {
     uint32_t least = w->near_ < w->away ? w->near_ : w->away;
-    if (x == before->id) return drawn <= w->back;
-    if (drawn <= least) return 1;
-    if (w->near_ == w->away) return 0;
-    return drawn <= (walk_are_linked(w, before, x) ? w->near_ : w->away);
+    return (x != before->id && drawn <= least) || drawn <= walk_threshold(w, before, x);
 }
 
 /* Returns the next node of a biased walk, or DRAW_NONE where the try failed. */
@@ -128,12 +137,57 @@ FN uint32_t walk_try(const struct walks *w, uint32_t seed, uint64_t number, uint
     return before->id == DRAW_NONE || at->degree == 1 || walk_takes(w, before, x, drawn.word[2]) ? x : DRAW_NONE;
 }
 
+/* ---- a step whose candidates were all refused ---- */
+
+/* Returns how many candidates of a step are tried. Finding the exact law costs as much as a try for each arc. */
+FN uint32_t walk_most_tries(const struct walk_node *at) {
+    return at->degree < DRAW_NONE - WALK_TRIES ? WALK_TRIES + at->degree : DRAW_NONE;
+}
+
+/* Returns the chance that a candidate is `x` and is taken, where `share` is its chance to be drawn. Both count in units of the
+ * caller's. What was laid aside for the way back is part of its chance; there are no weights, then. */
+FN double walk_mass(const struct walks *w, const struct walk_node *before, uint32_t x, double share) {
+    double taken = (double)walk_threshold(w, before, x) + 1;
+    if (x == before->id) taken += portable_mul((double)w->aside, 4294967296.0);
+    return portable_mul(share, taken);
+}
+
+/* Adds up the masses of the node's arcs in their order, and returns the neighbour at which *sum passes `stop`. Columns of alias
+ * tables are taken one by one: each has two neighbours. */
+FN uint32_t walk_add_masses(const struct walks *w, const struct walk_node *at, const struct walk_node *before, double stop,
+                            double *sum) {
+    uint32_t x = DRAW_NONE;
+    *sum = 0;
+    for (uint32_t place = 0; place < at->degree; place++) {
+        double other = w->alias ? 4294967295.0 - (double)w->alias[at->first + place].threshold : 0;
+        x = portable_load32(w->neighbours + at->first + place);
+        *sum += walk_mass(w, before, x, 4294967296.0 - other);
+        if (*sum > stop) return x;
+        if (other == 0) continue;
+        x = portable_load32(w->neighbours + at->first + w->alias[at->first + place].other);
+        *sum += walk_mass(w, before, x, other);
+        if (*sum > stop) return x;
+    }
+    return x;
+}
+
+/* Returns the next node of a biased walk, which came from `before` to `at`: one draw by the law of walk_try(). */
+FN_RARE uint32_t walk_draw_exactly(const struct walks *w, uint32_t seed, uint64_t number, uint32_t epoch, uint32_t tries,
+                              const struct walk_node *at, const struct walk_node *before) {
+    double all, passed, u = (double)(draw_pair(draw_at(seed, DRAW_WALK, number, epoch, tries), 0) >> 11) * (1.0 / 9007199254740992.0);
+    walk_add_masses(w, at, before, INFINITY, &all);
+    return walk_add_masses(w, at, before, portable_mul(u, all), &passed);
+}
+
+/* ---- a walk ---- */
+
 /* A walk that is being drawn: its node number `step` is `at`. */
 struct walk {
     uint64_t number;
     struct walk_node at, before; /* before.id: DRAW_NONE at the first step */
     struct draw4 drawn;
     uint32_t step, tries;
+    uint32_t refused; /* candidates of the next step so far */
 };
 
 FN struct walk walk_begin(const struct walks *w, uint32_t seed, uint64_t number, uint32_t epoch) {
@@ -142,18 +196,27 @@ FN struct walk walk_begin(const struct walks *w, uint32_t seed, uint64_t number,
     walk.at = walk.before = walk_node(w, walk_start(w, seed, number, epoch));
     walk.before.id = DRAW_NONE;
     for (int i = 0; i < 4; i++) walk.drawn.word[i] = 0;
-    walk.step = walk.tries = 0;
+    walk.step = walk.tries = walk.refused = 0;
     return walk;
+}
+
+/* Draws the next node of a biased walk, or DRAW_NONE where a candidate is refused. */
+FN uint32_t walk_biased_step(const struct walks *w, uint32_t seed, uint32_t epoch, struct walk *walk) {
+    if (walk->refused >= walk_most_tries(&walk->at))
+        return walk_draw_exactly(w, seed, walk->number, epoch, walk->tries, &walk->at, &walk->before);
+    return walk_try(w, seed, walk->number, epoch, walk->tries, &walk->at, &walk->before);
 }
 
 /* Tries to go a step on, which biases may refuse. Returns 0 where the walk has ended. */
 FN int walk_go(const struct walks *w, uint32_t seed, uint32_t epoch, struct walk *walk) {
     uint32_t next;
     if (walk->step + 1 >= w->length || !walk->at.degree) return 0;
-    next = w->biased ? walk_try(w, seed, walk->number, epoch, walk->tries, &walk->at, &walk->before)
+    next = w->biased ? walk_biased_step(w, seed, epoch, walk)
                      : walk_step(w, seed, walk->number, epoch, walk->step, &walk->at, &walk->drawn);
     walk->tries++;
+    walk->refused++;
     if (next == DRAW_NONE) return 1;
+    walk->refused = 0;
     walk->step++;
     walk->before = walk->at;
     walk->at = walk_node(w, next);

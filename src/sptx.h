@@ -340,7 +340,8 @@ enum sptx_status sptx_corpus_pairs(struct sptx_corpus *corpus, const struct sptx
 enum sptx_status sptx_corpus_edges(struct sptx_corpus *corpus, const struct sptx_tokens *from, const struct sptx_tokens *to,
                                    const double *weights);
 
-/* Trains on what was given, as sptx_train() does, once. A call above that has failed halfway makes this one fail. */
+/* Trains on what was given, as sptx_train() does, once; a call that ends with SPTX_USAGE leaves the corpus as it was. A call above
+ * that has failed halfway makes this one fail. */
 enum sptx_status sptx_corpus_train(struct sptx_corpus *corpus, enum sptx_beginning beginning,
                                    sptx_progress_fn *progress, void *user);
 

@@ -2,6 +2,7 @@
  * that the arrays are the same for any number of workers. */
 #include "cpu.h"
 
+#include "base/interrupt.h"
 #include "base/memory.h"
 #include "base/report.h"
 
@@ -15,13 +16,17 @@ struct build {
     struct cpu_chunk *chunk; /* [chunks] */
     uint64_t chunks;
     _Atomic uint64_t taken;
+    atomic_int stopped; /* 1: the batch is given up */
 };
 
 static int build_chunks(void *context, unsigned worker) {
     struct build *build = context;
     struct backend *backend = build->backend;
+    int may_stop = !build->request->held_out && ranks_count(backend->ranks) == 1;
     uint64_t chunk, end;
     while (pool_take(&build->taken, build->chunks, 1, &chunk, &end)) {
+        build->stopped |= may_stop && interrupt_asked();
+        if (build->stopped) break;
         uint64_t first = chunk * CPU_GRAIN, left = build->request->count - first;
         struct cpu_blocks *blocks = &build->chunk[chunk].blocks;
         cpu_blocks_clear(blocks);
@@ -110,6 +115,7 @@ int cpu_make_batch(struct backend *backend, unsigned number, const struct batch_
     if (grow_chunks(&backend->shared, build.chunks) || cpu_reserve_batch(backend, stage)) return -1;
     build.chunk = backend->shared.chunk;
     if (pool_run(backend->pool, build_chunks, &build)) return -1;
+    if (build.stopped) return BATCH_STOPPED;
     cpu_blocks_clear(all);
     for (uint64_t i = 0; i < build.chunks; i++) examples += build.chunk[i].blocks.count;
     if (examples) {

@@ -36,8 +36,8 @@ static float weight_of(const struct filter *f, uint64_t arc) {
  * to come, the next nodes' too, are asked for ahead. */
 static float gather(const struct filter *f, const lanes *in, uint64_t node, lanes out) {
     const struct filter_request *graph = f->graph;
-    float all = 1;
-    memcpy(out, in[node], sizeof(lanes));
+    float all = graph->loop;
+    for (int i = 0; i < COLUMNS; i++) out[i] = graph->loop * in[node][i];
     for (uint64_t arc = graph->starts[node]; arc < graph->starts[node + 1]; arc++) {
         const float *row = in[graph->neighbours[arc]], weight = weight_of(f, arc);
         if (arc + AHEAD < graph->arcs) __builtin_prefetch(in[graph->neighbours[arc + AHEAD]]);

@@ -10,6 +10,7 @@
  */
 #include "cpu.h"
 
+#include "base/interrupt.h"
 #include "base/memory.h"
 #include "base/report.h"
 #include "kernels/hogwild.h"
@@ -372,7 +373,7 @@ static int train_stretches(void *context, unsigned worker) {
     uint64_t at, end, piece = run->backend->sizes.piece;
     scratch->part = (struct hogwild_result){0};
     if (request->workers && worker >= request->workers) return 0;
-    while (pool_take(&run->taken, request->count, STRETCH, &at, &end))
+    while (!interrupt_asked() && pool_take(&run->taken, request->count, STRETCH, &at, &end))
         for (; at < end; at += piece)
             if (train_piece(run, scratch, at, end - at < piece ? end - at : piece)) return -1;
     return 0;
@@ -398,6 +399,7 @@ int cpu_hogwild(struct backend *backend, const struct hogwild_request *request, 
     if (cpu_reserve_hogwild(backend, run.span, run.halves)) return -1;
     if (pool_run(backend->pool, train_stretches, &run)) return -1;
     for (unsigned i = 0; i < pool_threads(backend->pool); i++) hogwild_add(result, &backend->scratch[i].part);
-    result->words = backend->source.mode == EXAMPLE_WINDOW ? request->count : 0;
+    result->done = run.taken < request->count ? run.taken : request->count;
+    result->words = backend->source.mode == EXAMPLE_WINDOW ? result->done : 0;
     return 0;
 }

@@ -5,6 +5,7 @@
 
 extern "C" {
 #include "base/numbers.h"
+#include "base/pci.h"
 #include "kernels/ranks.h"
 }
 
@@ -53,7 +54,9 @@ static int find_card(int count, char *why, size_t capacity) {
 int cuda_present(char *why, size_t capacity) {
     int count = 0;
     cudaError_t error = cudaGetDeviceCount(&count);
-    if (why)
+    if (why && pci_without_nvidia())
+        snprintf(why, capacity, "this machine has no NVIDIA GPU; use device.backend = cpu");
+    else if (why)
         snprintf(why, capacity, "no GPU can be used: %s; check nvidia-smi and the driver, or use device.backend = cpu",
                  error == cudaSuccess ? "the system has none" : cudaGetErrorString(error));
     cudaGetLastError();

@@ -67,7 +67,8 @@ __global__ void __launch_bounds__(THREADS) draw_for_batch(const struct example_r
     const struct example_source source = request->source;
     draw_walks(source, request->epoch);
 }
-__global__ void __launch_bounds__(THREADS) draw_for_part(const struct example_source source, uint32_t epoch) {
+/* The steps that are drawn exactly are rare; they would cost all others a ninth block on a multiprocessor. */
+__global__ void __launch_bounds__(THREADS, 9) draw_for_part(const struct example_source source, uint32_t epoch) {
     draw_walks(source, epoch);
 }
 

@@ -29,6 +29,7 @@ struct filter {
     const uint64_t *starts;
     const uint32_t *neighbours;
     const float *weights; /* NULL: all are 1 */
+    float loop;           /* the weight of each node's arc to itself */
     uint64_t nodes;
     float *x;                          /* [nodes x dim] */
     uint32_t dim, first;               /* first: the column of lane 0 */
@@ -93,7 +94,7 @@ __global__ void __launch_bounds__(THREADS) spread(const filter f, step what) {
     uint64_t node = ((uint64_t)blockIdx.x * THREADS + threadIdx.x) / 32;
     const float *in = input_of(f, what);
     if (node >= f.nodes || f.starts[node + 1] - f.starts[node] >= HUB_ARCS) return;
-    spread_row row = {in[node * COLUMNS + lane_number()], 1};
+    spread_row row = {f.loop * in[node * COLUMNS + lane_number()], f.loop};
     add_arcs(f, in, f.starts[node], f.starts[node + 1], &row);
     finish(f, what, node, row);
 }
@@ -109,7 +110,7 @@ __global__ void __launch_bounds__(HUB_THREADS) spread_hubs(const filter f, step 
     part[warp][lane_number()] = row;
     __syncthreads();
     if (warp) return;
-    row.sum = in[node * COLUMNS + lane_number()], row.all = 1;
+    row.sum = f.loop * in[node * COLUMNS + lane_number()], row.all = f.loop;
     for (uint64_t i = 0; i < warps; i++) row.sum += part[i][lane_number()].sum, row.all += part[i][lane_number()].all;
     finish(f, what, node, row);
 }
@@ -194,6 +195,7 @@ int spread_all(const filter_request *r, const lent_array *arrays, unsigned hub_c
     filter f = {(const uint64_t *)arrays[STARTS].data,
                 (const uint32_t *)arrays[NEIGHBOURS].data,
                 (const float *)arrays[WEIGHTS].data,
+                r->loop,
                 r->nodes,
                 (float *)arrays[X].data,
                 r->dim};

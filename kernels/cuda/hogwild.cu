@@ -146,6 +146,7 @@ int cuda_hogwild(struct backend *backend, const struct hogwild_request *request,
     if (job.source.walks.length ? launch_walks(backend, m, request, &job) : launch(backend, m, request, &job)) return -1;
     CK(cudaMemcpyAsync(m->totals, m->device_totals, sizeof *m->totals, cudaMemcpyDeviceToHost, backend->compute));
     CK(cudaStreamSynchronize(backend->compute));
+    result->done = request->count;
     result->words = backend->source.host.mode == EXAMPLE_WINDOW ? request->count : 0;
     result->examples = m->totals->examples;
     result->pairs = m->totals->pairs;

@@ -22,6 +22,11 @@ int directory_exists(const char *path) {
     return errno == ENOENT || errno == ENOTDIR ? 0 : fail_system("look at", path);
 }
 
+int directory_is_plain(const char *path) {
+    struct stat about;
+    return !lstat(path, &about) && S_ISDIR(about.st_mode);
+}
+
 /* ---- making ---- */
 
 /* Makes one directory in a parent that is there. Where another process makes it first, it is not counted in *made. */

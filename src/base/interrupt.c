@@ -6,6 +6,7 @@
 
 static const int numbers[INTERRUPTS] = {SIGINT, SIGTERM, SIGHUP};
 static volatile sig_atomic_t asked;
+static atomic_int ends_work; /* 1: interrupt_check() looks at signals, too */
 static _Thread_local interrupt_flag *used; /* NULL: only signals can ask this thread to stop */
 
 static void on_signal(int number) {
@@ -41,6 +42,11 @@ interrupt_flag *interrupt_used(void) {
     return used;
 }
 
+int interrupt_ends_work(int ends) {
+    return atomic_exchange(&ends_work, ends);
+}
+
 int interrupt_check(void) {
-    return used && *used ? fail_stopped("stopped before training has begun: nothing new is written") : 0;
+    if (used) return *used ? fail_stopped("stopped before training has begun: nothing new is written") : 0;
+    return asked && ends_work ? fail_stopped("stopped by a signal before training has begun: nothing new is written") : 0;
 }

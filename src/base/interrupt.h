@@ -31,8 +31,12 @@ typedef const _Atomic int interrupt_flag; /* 1: stop; set by another thread or i
 interrupt_flag *interrupt_use(interrupt_flag *flag);
 interrupt_flag *interrupt_used(void);
 
-/* For long work that leaves nothing to put in order, which a signal may simply end in a program. Returns -1 after
- * fail_stopped() where this thread's flag is set, otherwise 0. */
+/* For long work that leaves nothing to put in order. Returns -1 after fail_stopped() where this thread's flag is set, or where
+ * a signal has asked to stop and interrupt_ends_work(1) holds; otherwise 0. */
 int interrupt_check(void);
+
+/* Says whether signals end the work that calls interrupt_check(), as flags do: 1 before training begins, 0 (as in the
+ * beginning) while a signal is to end in a checkpoint. Returns what held before. */
+int interrupt_ends_work(int ends);
 
 #endif

@@ -17,15 +17,14 @@ int fail_system(const char *doing, const char *path);
 /* Like fail(), for a mistake in how the program was called: main() then exits with 2 instead of 1. */
 int fail_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Like fail(), but for work that ends because a caller in the same process has asked it to (interrupt.h), which is no
- * failure. */
+/* Like fail(), but for work that ends because a signal or a caller in the same process has asked it to (interrupt.h). */
 int fail_stopped(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* The sentence that is waiting, or "" where nothing failed. It stays there until report_clear(). */
 const char *report_sentence(void);
 
-/* Returns 0 where nothing failed, 1 after fail(), 2 after fail_usage(), REPORT_STOPPED after fail_stopped() (which
- * programs never call). */
+/* Returns 0 where nothing failed, 1 after fail(), 2 after fail_usage(), REPORT_STOPPED after fail_stopped(): for a program
+ * that is a failure, too, and it exits with 1. */
 enum { REPORT_STOPPED = 3 };
 int report_exit_code(void);
 

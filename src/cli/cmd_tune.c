@@ -31,7 +31,7 @@ static void print_answer(const struct tune_answer *a, const char *out) {
 static int read_minutes(const char *text, double *seconds) {
     double minutes;
     if (!text) return 0;
-    if (text_real(text, &minutes) || !(minutes > 0) || minutes > 1e6)
+    if (text_real(text, &minutes) || !(minutes > 0) || minutes > TUNE_MINUTES)
         return fail_usage("tune: --minutes = '%.100s' is not a number above 0", text);
     *seconds = 60 * minutes;
     return 0;
@@ -52,7 +52,7 @@ int cmd_tune(int argc, char **argv) {
                                      {.name = "anew", .flag = &request.anew},
                                      {0}};
     struct arguments arguments;
-    struct tune_answer answer;
+    struct tune_answer answer = {.trials = 0};
     struct interrupt watch;
     int result = -1;
     if (arguments_read(&arguments, argv[0], argc, argv, options, ANY_SECTION)) goto out;
@@ -66,7 +66,7 @@ int cmd_tune(int argc, char **argv) {
     interrupt_watch(&watch);
     result = tune_run(&answer, &request);
     interrupt_end(&watch);
-    if (!result) print_answer(&answer, request.out);
+    if (answer.trials) print_answer(&answer, request.out);
 out:
     config_release(&config);
     arguments_release(&arguments);

@@ -99,7 +99,7 @@ const struct command commands[] = {
      "  --anew            forgets what was tried\n"
      "\n"
      "Ctrl-C keeps the best so far. RUN.tune/tried.tsv, beside run.dir, remembers what was tried: the same call goes on\n"
-     "from it.\n"
+     "from it. One process at a time searches in RUN.tune, and a RUN.tune that holds other files is refused.\n"
      "\n" KEYS_HELP},
     {"export", cmd_export, "export RUN --format=F --out=FILE [--type=f32|bf16|f16] [--table=TABLE] [--lists]",
      "write the vectors in a format that other programs read",

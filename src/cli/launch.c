@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/report.h"
+#include "kernels/backend.h"
 #include "kernels/ranks.h"
 
 #include <errno.h>
@@ -25,11 +26,29 @@ static int prepare_mpirun(void) {
     return 0;
 }
 
+enum { GPUS_MOST = 64 }; /* that a backend is asked for */
+
+/* Refuses more processes than there are GPUs: two that share a GPU, or a processor, are slower than one. */
+static int check_gpus(const struct config *config) {
+    const struct backend_ops *ops;
+    struct backend_info info[GPUS_MOST];
+    if (config_backend(config, &ops)) return -1;
+    int count = ops->has_gpu ? ops->devices(info, GPUS_MOST) : 0;
+    if (count < 0 || (uint64_t)count >= config->device_gpus) return count < 0 ? -1 : 0;
+    if (!count)
+        return fail("device.gpus = %" PRIu64 " begins a process for each GPU, and %s; leave the key out: one process uses all cores",
+                    config->device_gpus,
+                    config_named_backend(config) ? "device.backend = cpu uses none" : "this machine has none that can be used");
+    return fail("device.gpus = %" PRIu64 " begins a process for each GPU, and this machine has %d that can be used; set the key to %d "
+                "at most",
+                config->device_gpus, count, count);
+}
+
 int launch_gpus(const struct config *config, char **argv) {
     char gpus[24];
     int count = 0;
     if (config->device_gpus < 2 || ranks_launched()) return 0;
-    char *own = path_of_program();
+    char *own = check_gpus(config) ? NULL : path_of_program();
     if (!own) return -1;
     while (argv[count]) count++;
     const char **words = mem_zalloc((uint64_t)count + 6, sizeof *words, "arguments of mpirun");

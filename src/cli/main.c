@@ -77,5 +77,5 @@ int main(int argc, char **argv) {
     if (finish_results()) result = -1;
     if (!result) return 0;
     report_last();
-    return report_exit_code() ? report_exit_code() : 1;
+    return report_exit_code() == 2 ? 2 : 1;
 }

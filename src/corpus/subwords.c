@@ -121,7 +121,7 @@ static int gather_words(struct subwords *s, const struct vocab *vocab) {
     return result;
 }
 
-/* A bucket, and how often words of the corpus name it. */
+/* A bucket that words name, and how often words of the corpus name it. */
 struct named {
     uint64_t count;
     uint32_t bucket, words;
@@ -135,52 +135,59 @@ static int compare_named(const void *left, const void *right) {
     return a->bucket < b->bucket ? -1 : a->bucket > b->bucket;
 }
 
-static void count_buckets(const struct subwords *s, const struct vocab *vocab, struct named *named) {
-    for (uint32_t b = 0; b < s->form.buckets; b++) named[b] = (struct named){0, b, 0};
+/* Numbers the buckets that words name, in row_of, where the others are WORDS_ABSENT; all of them where `all`. Returns how many
+ * have a number. */
+static uint64_t number_named(struct subwords *s, int all) {
+    uint64_t named = 0;
+    for (uint64_t bucket = 0; bucket < s->form.buckets; bucket++) s->row_of[bucket] = WORDS_ABSENT;
+    for (uint64_t i = 0; !all && i < s->words; i++)
+        for (uint64_t j = s->starts[i] + 1; j < s->starts[i + 1]; j++) s->row_of[s->row[j]] = 0;
+    for (uint64_t bucket = 0; bucket < s->form.buckets; bucket++)
+        if (all || s->row_of[bucket] != WORDS_ABSENT) s->row_of[bucket] = (uint32_t)named++;
+    return named;
+}
+
+static void count_named(const struct subwords *s, const struct vocab *vocab, struct named *named) {
+    for (uint64_t bucket = 0; bucket < s->form.buckets; bucket++)
+        if (s->row_of[bucket] != WORDS_ABSENT) named[s->row_of[bucket]] = (struct named){0, (uint32_t)bucket, 0};
     for (uint64_t i = 0; i < s->words; i++)
         for (uint64_t j = s->starts[i] + 1; j < s->starts[i + 1]; j++) {
-            named[s->row[j]].count += vocab->counts[i];
-            named[s->row[j]].words++;
+            struct named *one = &named[s->row_of[s->row[j]]];
+            one->count += vocab->counts[i];
+            one->words++;
         }
 }
 
-/* Moves the buckets that words name to the front, and returns how many they are. The others keep their order. */
-static uint64_t part_named(struct named *named, uint64_t buckets, struct named *spare) {
-    uint64_t front = 0, others = 0;
-    for (uint64_t i = 0; i < buckets; i++)
-        if (named[i].words)
-            named[front++] = named[i];
-        else
-            spare[others++] = named[i];
-    memcpy(named + front, spare, others * sizeof *spare);
-    return front;
-}
-
+/* Gives rows to the buckets: first to those that words name, in their order, then to the others in theirs, as far as these have
+ * rows. */
 static int number_rows(struct subwords *s, const struct named *named) {
-    s->counts = mem_alloc(s->rows ? s->rows : 1, sizeof *s->counts, "the rows of n-grams");
+    uint64_t next = s->words + s->named;
+    s->counts = mem_zalloc(s->rows ? s->rows : 1, sizeof *s->counts, "the rows of n-grams");
     if (!s->counts) return -1;
-    for (uint64_t i = 0; i < s->form.buckets; i++) {
-        s->row_of[named[i].bucket] = i < s->rows ? (uint32_t)(s->words + i) : WORDS_ABSENT;
-        if (i < s->rows) s->counts[i] = named[i].count;
+    if (s->rows > s->named)
+        for (uint64_t bucket = 0; bucket < s->form.buckets; bucket++)
+            if (s->row_of[bucket] == WORDS_ABSENT) s->row_of[bucket] = (uint32_t)next++;
+    for (uint64_t i = 0; i < s->named; i++) {
+        s->row_of[named[i].bucket] = (uint32_t)(s->words + i);
+        s->counts[i] = named[i].count;
     }
     for (uint64_t i = 0; i < s->words; i++)
         for (uint64_t j = s->starts[i] + 1; j < s->starts[i + 1]; j++) s->row[j] = s->row_of[s->row[j]];
     return 0;
 }
 
+/* Memory for the order is taken for the buckets that words name alone: of 2,000,000 a small vocabulary names few. */
 static int order_buckets(struct subwords *s, const struct vocab *vocab) {
-    uint64_t buckets = s->form.buckets;
-    struct named *named = mem_alloc(2 * buckets, sizeof *named, "the order of n-grams");
+    s->named = number_named(s, s->form.in_order);
+    s->rows = s->form.used ? s->named : s->form.buckets;
+    if (s->words + s->rows > WORDS_MOST)
+        return fail("%" PRIu64 " words and %" PRIu64 " rows of n-grams are more than %u rows; lower model.buckets", s->words, s->rows,
+                    WORDS_MOST);
+    struct named *named = mem_alloc(s->named ? s->named : 1, sizeof *named, "the order of n-grams");
     if (!named) return -1;
-    count_buckets(s, vocab, named);
-    uint64_t used = s->form.in_order ? buckets : part_named(named, buckets, named + buckets);
-    if (!s->form.in_order) qsort(named, used, sizeof *named, compare_named);
-    s->rows = s->form.used ? used : buckets;
-    s->named = used;
-    int result = s->words + s->rows > WORDS_MOST ? fail("%" PRIu64 " words and %" PRIu64
-                                                        " rows of n-grams are more than %u rows; lower model.buckets",
-                                                        s->words, s->rows, WORDS_MOST)
-                                                 : number_rows(s, named);
+    count_named(s, vocab, named);
+    if (!s->form.in_order) qsort(named, s->named, sizeof *named, compare_named);
+    int result = number_rows(s, named);
     free(named);
     return result;
 }
@@ -199,6 +206,10 @@ void subwords_release(struct subwords *s) {
     free(s->row_of);
     free(s->counts);
     *s = (struct subwords){.words = 0};
+}
+
+uint64_t subwords_making_bytes(const struct subwords *s) {
+    return s->starts ? subwords_bytes(s) + s->named * sizeof(struct named) : 0;
 }
 
 uint64_t subwords_bytes(const struct subwords *s) {

@@ -183,8 +183,10 @@ enum sptx_status sptx_corpus_train(struct sptx_corpus *corpus, enum sptx_beginni
                                    sptx_progress_fn *progress, void *user) {
     if (!corpus) return SPTX_USAGE;
     int result = begin(corpus);
-    corpus->closed = 1;
-    if (!result) result = train(corpus->context, &corpus->config, &corpus->gathered, beginning, progress, user);
+    if (!result) {
+        result = train(corpus->context, &corpus->config, &corpus->gathered, beginning, progress, user);
+        corpus->closed = !(result < 0 && report_exit_code() == 2); /* a call that was wrong has not trained */
+    }
     return leave_training(corpus->context, result);
 }
 

@@ -51,6 +51,8 @@ int tune(struct sptx_context *context, const struct config *config, struct gathe
     struct listener listener = {context, progress, user};
     if (!tuned) return fail_usage("what is found goes to a struct sptx_tuned; it is NULL");
     if (given && take_options(&options, sizeof options, given)) return -1;
+    if (!(options.minutes >= 0 && options.minutes <= TUNE_MINUTES))
+        return fail_usage("minutes = %g is not a number from 0 to %g", options.minutes, TUNE_MINUTES);
     if (options.pair_count > INT_MAX || options.analogy_count > INT_MAX)
         return fail_usage("so many files cannot be meant");
     if (!context->tuned && !(context->tuned = mem_zalloc(1, sizeof *context->tuned, "what is found"))) return -1;

@@ -1,6 +1,7 @@
 #include "replacement.h"
 
 #include "base/directory.h"
+#include "base/directory_mark.h"
 #include "base/file.h"
 #include "base/file_map.h"
 #include "base/memory.h"
@@ -8,42 +9,16 @@
 #include "checkpoints.h"
 #include "run_files.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char name[] = "replacement", marker_name[] = "replaces";
-static const char marker[] = "the run of sptx-w2v in this directory takes the place of the one above\n";
+static const char name[] = "replacement";
+static const struct directory_mark mark = {"replaces",
+                                           "the run of sptx-w2v in this directory takes the place of the one above\n"};
 
 /* ---- whose it is ---- */
-
-/* Returns 1 for a directory that a killed process left before the marker was there: it is empty, or holds the partial
- * file of the marker. */
-static int is_just_made(const char *place) {
-    char **names;
-    int64_t count = directory_list(place, &names);
-    int result = count < 0 ? -1 : 1;
-    for (int64_t i = 0; i < count && result; i++) result = file_is_partial(names[i], marker_name);
-    mem_free_texts(names, count);
-    return result;
-}
-
-/* Returns 1 where the marker is there, 0 where not, -1 after fail(). */
-static int is_marked(const char *place) {
-    char head[sizeof marker + 1] = "", *path = file_join(place, marker_name);
-    int kind = path ? file_head(path, head, sizeof head) : -1;
-    free(path);
-    return kind < 0 ? -1 : kind == 1 && !strcmp(head, marker);
-}
-
-static int is_own(const char *place) {
-    struct stat about;
-    int marked = is_marked(place);
-    if (marked || lstat(place, &about) || !S_ISDIR(about.st_mode)) return marked;
-    return is_just_made(place);
-}
 
 static int has_checkpoint(const char *place) {
     struct checkpoints all;
@@ -56,14 +31,14 @@ static int has_checkpoint(const char *place) {
 
 int replacement_exists(const char *run) {
     char *place = file_join(run, name);
-    int result = place ? is_own(place) : -1;
+    int result = place ? directory_mark_is_there(place, &mark) : -1;
     free(place);
     return result;
 }
 
 int replacement_check(const char *run) {
     char *place = file_join(run, name);
-    int there = place ? file_exists(place) : -1, own = there == 1 ? is_own(place) : there;
+    int there = place ? file_exists(place) : -1, own = there == 1 ? directory_mark_is_there(place, &mark) : there;
     if (there == 1 && !own)
         own = fail("'%s' is in the way: a run that replaces another one begins there; move it away, or choose another run.dir",
                    place);
@@ -73,7 +48,7 @@ int replacement_check(const char *run) {
 
 char *replacement_place(const char *run) {
     char *place = file_join(run, name);
-    int there = place ? is_marked(place) : -1;
+    int there = place ? directory_mark_is_there(place, &mark) : -1;
     if (there == 1) there = has_checkpoint(place);
     if (there == 1) return place;
     free(place);
@@ -82,37 +57,17 @@ char *replacement_place(const char *run) {
 
 /* ---- removing ---- */
 
-/* Removes partial files of the marker that a killed process left. */
-static int remove_pieces(const char *place) {
-    char **names;
-    int64_t count = directory_list(place, &names);
-    int result = count < 0 ? -1 : 0;
-    for (int64_t i = 0; i < count && !result; i++)
-        if (file_is_partial(names[i], marker_name)) result = file_remove_in(place, names[i]);
-    mem_free_texts(names, count);
-    return result;
-}
-
-/* Removes the directory. The marker goes last, so that what a kill leaves can still be recognized as ours. */
+/* The mark is removed last, so that what a kill leaves can still be recognized as ours. */
 static int remove_place(const char *place) {
-    if (checkpoints_remove(place) || run_files_remove(place) || run_files_remove_pieces(place) || remove_pieces(place) ||
-        file_remove_in(place, marker_name))
-        return -1;
-    if (!rmdir(place) || errno == ENOENT) return 0;
-    if (errno != ENOTEMPTY && errno != EEXIST) return fail_system("remove", place);
-    warn("'%s' stays, because it holds files that are no run's", place);
-    return 0;
+    if (checkpoints_remove(place) || run_files_remove(place) || run_files_remove_pieces(place)) return -1;
+    return directory_mark_remove(place, &mark);
 }
 
 /* ---- beginning ---- */
 
 char *replacement_begin(const char *run) {
-    char *place = file_join(run, name), *path = place ? file_join(place, marker_name) : NULL;
-    int result = path ? 0 : -1;
-    if (!result && mkdir(place, 0777)) result = fail_system("make directory", place);
-    if (!result) result = file_replace(path, marker, sizeof marker - 1);
-    free(path);
-    if (!result) return place;
+    char *place = file_join(run, name);
+    if (place && !directory_mark_make(place, &mark)) return place;
     free(place);
     return NULL;
 }
@@ -182,7 +137,7 @@ static int put_in_place(const char *place, const char *run) {
 
 int replacement_settle(const char *run) {
     char *place = file_join(run, name);
-    int own = place ? is_own(place) : -1, has = own == 1 ? has_checkpoint(place) : own;
+    int own = place ? directory_mark_is_there(place, &mark) : -1, has = own == 1 ? has_checkpoint(place) : own;
     int result = has < 0 || (has && put_in_place(place, run)) || (own == 1 && remove_place(place)) ? -1 : 0;
     free(place);
     return result;

@@ -2,6 +2,7 @@
 #include "run_directory.h"
 
 #include "base/directory.h"
+#include "base/directory_claim.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/path.h"
@@ -21,7 +22,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { TRIES = 100 }; /* attempts to make a directory that others remove meanwhile */
 static const char lock_name[] = "train.lock";
 
 /* ---- whether it is a place for a run ---- */
@@ -82,18 +82,9 @@ static int check_place(const char *path, int resumed) {
 
 /* ---- who has it ---- */
 
-/* Makes the directory and takes its lock; 0, or -1 after fail(). Another process may remove the directory in between,
- * so that is tried again. */
 static int take(struct run_directory *run) {
-    char holder[LOCK_HOLDER], *path = file_join(run->path, lock_name);
-    int taken = -1;
-    for (int tries = 0; path && tries < TRIES; tries++) {
-        if (directory_make_counted(run->path, &run->made)) break;
-        taken = lock_try(&run->lock, path, holder);
-        if (taken >= 0 || directory_exists(run->path)) break;
-        if (tries + 1 < TRIES) report_clear();
-    }
-    free(path);
+    char holder[LOCK_HOLDER];
+    int taken = directory_claim(&run->lock, run->path, lock_name, &run->made, holder);
     if (taken == 1)
         fail("'%s' is being trained by %s; one process at a time has a run directory", run->path, holder);
     return taken ? -1 : 0;

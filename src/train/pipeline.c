@@ -22,7 +22,8 @@ int pipeline_submit(struct pipeline *pipeline, const struct batch_request *batch
         if (pipeline_next(pipeline, oldest) < 0) return -1;
         *came = 1;
     }
-    if (ops->make_batch(backend, stage, batch)) return -1;
+    int made = ops->make_batch(backend, stage, batch);
+    if (made) return made;
     if (ops->step(backend, stage, step)) return -1;
     pipeline->next = (stage + 1) % pipeline->depth;
     pipeline->in_flight++;

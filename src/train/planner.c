@@ -281,6 +281,8 @@ static void measure_host(struct planning *p) {
     p->unmeasured_host = PROGRAM_BYTES + held_already(plan) + warm_start_bytes(p->config, plan->rows) +
                          table_saving_bytes(longest, &whole, plan->ranks) + p->machine->info.threads * POOL_THREAD_BYTES;
     plan->host_needed = planning_host(&p->estimate) + p->unmeasured_host;
+    uint64_t before = PROGRAM_BYTES + plan->vocab_bytes + p->ordering; /* the most that was held before the tables were made */
+    if (before > plan->host_needed) plan->host_needed = before;
 }
 
 int planning_fits_host(const struct planning *p, uint32_t dim) {
@@ -393,6 +395,7 @@ static void make(struct planning *p, const struct vocab *vocab) {
     p->idle = vocab->subwords.rows - vocab->subwords.named;
     settle_columns(p, (uint32_t)p->config->model_dim);
     plan->vocab_bytes = vocab_bytes(vocab);
+    p->ordering = subwords_making_bytes(&vocab->subwords) - subwords_bytes(&vocab->subwords);
     plan->draw_bytes = examples_bytes(p->examples);
     plan->graph = p->source.walks.length > 0;
     plan->stream_bytes = plan->graph ? graph_bytes(p->source.walks.nodes, p->source.walks.arcs, p->examples->arcs != NULL)

@@ -168,6 +168,10 @@ static int open_with(struct session *s, struct config *config, int (*machine)(st
 }
 
 static int check_ranks(const struct config *config, const struct ranks *ranks) {
+    if (config->device_gpus > 1 && ranks_count(ranks) == 1)
+        return fail("device.gpus = %" PRIu64 " begins a process for each GPU, which the command 'sptx-w2v train' alone does; this is "
+                    "one process: leave the key out",
+                    config->device_gpus);
     if (!config->device_ranks || config->device_ranks == ranks_count(ranks)) return 0;
     return fail("device.ranks = %" PRIu64 ", and this run has %u: begin it by mpirun -n %" PRIu64
                 ", or leave the key out, which is for plan",

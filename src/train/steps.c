@@ -60,14 +60,15 @@ static int empty_pipeline(struct pipeline *pipeline, const struct steps_watch *w
     return more;
 }
 
-/* Starts a batch. The result of the oldest one is taken first where all stages are busy. */
+/* Starts a batch. The result of the oldest one is taken first where all stages are busy. Returns 0, BATCH_STOPPED where the
+ * batch was given up, or -1 after fail(). */
 static int begin_batch(struct steps *s, const struct steps_watch *watch, struct pipeline *pipeline,
                        const struct batch_request *batch, const struct step_request *step) {
     struct step_result oldest;
-    int came;
-    if (pipeline_submit(pipeline, batch, step, &oldest, &came) || (came && watch->took_batch(watch->user, &oldest))) return -1;
-    s->state.step++;
-    return 0;
+    int came, result = pipeline_submit(pipeline, batch, step, &oldest, &came);
+    if (result < 0 || (came && watch->took_batch(watch->user, &oldest))) return -1;
+    s->state.step += result != BATCH_STOPPED;
+    return result;
 }
 
 static int train_batches(struct steps *s, const struct steps_watch *watch) {
@@ -78,9 +79,10 @@ static int train_batches(struct steps *s, const struct steps_watch *watch) {
     while (!stop && steps_done(s) < s->end) {
         struct batch_request batch = steps_batch(s, s->batch);
         struct step_request step = steps_request(s);
-        if (begin_batch(s, watch, &pipeline, &batch, &step)) return -1;
+        int begun = begin_batch(s, watch, &pipeline, &batch, &step);
+        if (begun < 0) return -1;
         lr = step.lr;
-        int epoch_ended = steps_move(s, batch.count);
+        int epoch_ended = begun == BATCH_STOPPED ? 0 : steps_move(s, batch.count);
         unsigned wished = watch->wishes(watch->user, epoch_ended);
         if (epoch_ended || wished || steps_done(s) >= s->end) {
             if (empty_pipeline(&pipeline, watch)) return -1;
@@ -96,7 +98,9 @@ static int train_batches(struct steps *s, const struct steps_watch *watch) {
 
 /* ---- update = hogwild ---- */
 
-static int train_piece(struct steps *s, const struct steps_watch *watch, uint64_t count, double *seconds, double *lr) {
+/* Trains `count` examples, or fewer where it is to stop; *trained: how many. */
+static int train_piece(struct steps *s, const struct steps_watch *watch, uint64_t count, uint64_t *trained, double *seconds,
+                       double *lr) {
     uint64_t done = steps_done(s);
     struct hogwild_result result;
     struct hogwild_request request = {.target = s->target->store,
@@ -112,6 +116,7 @@ static int train_piece(struct steps *s, const struct steps_watch *watch, uint64_
     *lr = request.lr_last;
     if (s->ops->hogwild(s->backend, &request, &result)) return -1;
     *seconds = progress_now() - began;
+    *trained = result.done;
     return watch->took_piece(watch->user, &result, *seconds);
 }
 
@@ -125,11 +130,12 @@ static int train_pieces(struct steps *s, const struct steps_watch *watch) {
     int stop = 0;
     uint64_t piece = PIECE_FIRST;
     double lr = 0, seconds;
+    uint64_t trained;
     while (!stop && steps_done(s) < s->end) {
         uint64_t count = steps_batch(s, piece).count;
-        if (train_piece(s, watch, count, &seconds, &lr)) return -1;
+        if (train_piece(s, watch, count, &trained, &seconds, &lr)) return -1;
         if (count == piece) piece = next_piece(piece, seconds);
-        int epoch_ended = steps_move(s, count);
+        int epoch_ended = steps_move(s, trained);
         s->state.step = steps_done(s) / s->batch;
         stop = watch->between(watch->user, epoch_ended, watch->wishes(watch->user, epoch_ended));
         if (stop < 0) return -1;

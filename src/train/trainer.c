@@ -58,13 +58,12 @@ static int write_last(struct trainer *t, int stopped) {
 }
 
 static int train(struct trainer *t) {
-    struct interrupt watch;
     struct steps_watch watching = trainer_watch(t);
     t->began_training = progress_now();
     t->seconds_before = t->steps.state.seconds;
     if (trainer_start_due(t)) return -1;
     ranks_patience(t->ranks, t->config->device_rank_timeout, 1);
-    if (!t->options->keep_signals) interrupt_watch(&watch);
+    interrupt_ends_work(0);
     note("training   begins after %.1f s", t->began_training - t->began);
     metrics_start(&t->metrics);
     int stopped = trainer_judge_left(t);
@@ -73,7 +72,6 @@ static int train(struct trainer *t) {
     if (t->impatient && stopped > 0) stopped = 0; /* that is an end, and not an interruption */
     if (!stopped) metrics_judge(&t->metrics, t->steps.state.step);
     if (stopped >= 0 && write_last(t, stopped)) stopped = -1;
-    if (!t->options->keep_signals) interrupt_end(&watch);
     if (stopped > 0 && t->heard_stop) return 1;
     if (stopped > 0)
         return fail("stopped by a signal at step %" PRIu64 ", %.1f%% done; checkpoint-%" PRIu64
@@ -158,7 +156,7 @@ static int start(struct trainer *t) {
     return result > 0 ? result : ranks_agree(t->ranks, result);
 }
 
-int trainer_run(struct config *config, const struct trainer_options *options) {
+static int run(struct config *config, const struct trainer_options *options) {
     struct trainer t = {.config = config, .options = options, .ranks = options->ranks, .began = progress_now()};
     t.run = &t.claim.run;
     int result = ranks_alike_config(config, options->ranks) || trainer_run_open(&t.claim, config, options) ? -1 : 0;
@@ -173,4 +171,13 @@ int trainer_run(struct config *config, const struct trainer_options *options) {
     metrics_close(&t.metrics);
     trainer_run_close(&t.claim);
     return result < 0 ? -1 : t.heard_stop;
+}
+
+int trainer_run(struct config *config, const struct trainer_options *options) {
+    struct interrupt watch;
+    if (!options->keep_signals) interrupt_watch(&watch);
+    int ended_before = interrupt_ends_work(1), result = run(config, options);
+    interrupt_ends_work(ended_before);
+    if (!options->keep_signals) interrupt_end(&watch);
+    return result;
 }

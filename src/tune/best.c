@@ -53,7 +53,7 @@ static int print_table(const struct tuning *t, struct file_writer *w) {
 static int set_epochs(const struct tuning *t, const struct tune_answer *a, struct config *config) {
     char text[32];
     snprintf(text, sizeof text, "%" PRIu64, a->epochs);
-    return tune_finds_epochs(t) ? config_set(config, "train", "epochs", text, "tune") : 0;
+    return tune_finds_epochs(t) || a->diverged ? config_set(config, "train", "epochs", text, "tune") : 0;
 }
 
 /* Keys that are given, section by section. */

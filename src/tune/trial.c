@@ -53,7 +53,7 @@ static int take_edges(const struct tuning *t, struct config *config) {
     const struct setting settings[] = {{"corpus", "min_count", "1"},     {"corpus", "max_vocab", "0"},
                                        {"corpus", "header", "no"},       {"corpus", "vocab", ""},
                                        {"corpus", "order", "frequency"}, {NULL, NULL, NULL}};
-    return set_path(config, t->edges) || set_all(config, settings) ? -1 : 0;
+    return set_path(config, t->directory.edges) || set_all(config, settings) ? -1 : 0;
 }
 
 static int set_held_out(const struct tuning *t, struct config *config) {
@@ -69,8 +69,8 @@ static int set_held_out(const struct tuning *t, struct config *config) {
 static int settle(const struct tuning *t, struct config *config, uint64_t epochs) {
     char text[32];
     snprintf(text, sizeof text, "%" PRIu64, epochs);
-    const struct setting settings[] = {{"run", "dir", t->run},     {"run", "checkpoint_every", "end"},
-                                       {"run", "keep", "1"},       {"corpus", "cache", t->corpus},
+    const struct setting settings[] = {{"run", "dir", t->directory.run},     {"run", "checkpoint_every", "end"},
+                                       {"run", "keep", "1"},       {"corpus", "cache", t->directory.corpus},
                                        {"train", "patience", "0"}, {"train", "epochs", text},
                                        {NULL, NULL, NULL}};
     return set_all(config, settings) || set_held_out(t, config) || config_resolve(config) ? -1 : 0;
@@ -79,7 +79,7 @@ static int settle(const struct tuning *t, struct config *config, uint64_t epochs
 /* ---- judging ---- */
 
 static int judge_links(const struct tuning *t, const struct model *model, const struct config *config, double *score) {
-    struct links_request request = {.held_out = t->out, .directed = t->resolved.graph_directed};
+    struct links_request request = {.held_out = t->directory.held_out, .directed = t->resolved.graph_directed};
     struct links_score scores[LINK_SCORES];
     struct links_counts counts;
     if (evaluate_links(scores, &counts, model, answers_view(model), &request, config)) return -1;
@@ -108,7 +108,7 @@ static int judge_sets(const struct tuning *t, const struct model *model, const s
 static int judge(const struct tuning *t, const struct config *config, double *score) {
     struct model model;
     if (t->measure != TUNE_LINKS && t->measure != TUNE_SETS) return 0;
-    int result = model_open(&model, t->run);
+    int result = model_open(&model, t->directory.run);
     if (!result)
         result =
             t->measure == TUNE_LINKS ? judge_links(t, &model, config, score) : judge_sets(t, &model, config, score);
@@ -151,9 +151,18 @@ static int train(const struct tuning *t, struct config *config, const struct hal
     return result;
 }
 
+/* Why training that ended well has no score. */
+static const char *const unjudged[] = {
+    [TUNE_RECALL] = "no list has an item that could be held out and found again (train.held_out_items): the lists are too short, or "
+                    "too few",
+    [TUNE_LINKS] = "no held-out edge joins two nodes of the rest of the graph: it has too few edges",
+    [TUNE_LOSS] = "no example was held out to measure the loss of (train.held_out): the text is too short; a longer one, or "
+                  "--pairs=FILE or --analogies=FILE, which judge words, give a score",
+    [TUNE_SETS] = "the --pairs and --analogies give no score: too few of their words are in the vocabulary"};
+
 /* Keeps the sentence of a trial that failed, which is no failure of the search. */
-static void take_sentence(struct trial_end *end) {
-    snprintf(end->why, sizeof end->why, "%s", *report_sentence() ? report_sentence() : "it has no score");
+static void take_sentence(const struct tuning *t, struct trial_end *end) {
+    snprintf(end->why, sizeof end->why, "%s", *report_sentence() ? report_sentence() : unjudged[t->measure]);
     end->stopped |= report_exit_code() == REPORT_STOPPED;
     report_clear();
 }
@@ -167,7 +176,7 @@ int trial_run(const struct tuning *t, const struct halving_job *job, uint64_t ep
     if (!result) result = train(t, &config, job, &end->score);
     end->stopped = result > 0;
     if (!result) result = judge(t, &config, &end->score);
-    if (result < 0 || (!result && !isfinite(end->score))) take_sentence(end);
+    if (result < 0 || (!result && !isfinite(end->score))) take_sentence(t, end);
     config_release(&config);
     report_use(t->said);
     if (isatty(2)) report_live("");

@@ -6,11 +6,13 @@
 #include "base/text.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { LINE = 1024 };
+const char tried_name[] = "tried.tsv";
 static const char mark[] = "# sptx-w2v tune ";
 
 static int begin_file(struct tried *t, const char *first) {
@@ -19,18 +21,24 @@ static int begin_file(struct tried *t, const char *first) {
     return file_replace(t->path, first, strlen(first));
 }
 
+/* Returns 1 where tune has written the file, 0 where nothing is there, -1 after fail(). */
+static int is_own(const char *path) {
+    char head[sizeof mark] = "";
+    int kind = file_head(path, head, sizeof head);
+    if (kind <= 0 || (kind == 1 && !strcmp(head, mark))) return kind;
+    return fail("'%s' is in the way: tune keeps what it has tried in a file of this name, and has not written this one; move it "
+                "away, or choose another run.dir",
+                path);
+}
+
 int tried_open(struct tried *t, const char *directory, uint64_t fingerprint, int anew) {
     char first[LINE];
-    *t = (struct tried){.path = file_join(directory, "tried.tsv")};
+    *t = (struct tried){.path = file_join(directory, tried_name)};
     if (!t->path) return -1;
     size_t n = text_add(first, sizeof first, 0, "%s%016" PRIx64 "\n", mark, fingerprint);
-    int there = file_exists(t->path);
-    if (there < 0) return -1;
-    if (there && !(t->lines = file_read(t->path, NULL))) return -1;
+    int there = is_own(t->path);
+    if (there < 0 || (there && !(t->lines = file_read(t->path, NULL)))) return -1;
     if (t->lines && !anew && !strncmp(t->lines, first, n)) return 0;
-    if (t->lines && strncmp(t->lines, mark, sizeof mark - 1))
-        return fail("'%s' is in the way: tune keeps what it has tried in a file of this name, and this is none",
-                    t->path);
     if (t->lines && !anew) note("tried      '%s' is of other data or keys, and begins anew", t->path);
     return begin_file(t, first);
 }
@@ -49,7 +57,7 @@ static int line_is(const char *line, uint64_t epochs, const char *keys, double *
     *score = numbers_read(end + 1, &end);
     if (*end != '\t') return 0;
     *seconds = numbers_read(end + 1, &end);
-    return *end == '\t' && !strncmp(end + 1, keys, length) && end[1 + length] == '\n';
+    return isfinite(*score) && isfinite(*seconds) && *end == '\t' && !strncmp(end + 1, keys, length) && end[1 + length] == '\n';
 }
 
 int tried_find(const struct tried *t, uint64_t epochs, const char *keys, double *score, double *seconds) {

@@ -14,6 +14,8 @@ struct tried {
     char *lines; /* the file as it was when it was opened; owned */
 };
 
+extern const char tried_name[]; /* of the file */
+
 /* anew: 1: what is there is forgotten. Returns 0, or -1 after fail(). */
 int tried_open(struct tried *tried, const char *directory, uint64_t fingerprint, int anew);
 void tried_close(struct tried *tried); /* harmless on a zeroed one */

@@ -1,16 +1,12 @@
 #include "tune_inner.h"
 
-#include "base/directory.h"
 #include "base/interrupt.h"
 #include "base/memory.h"
-#include "base/path.h"
 #include "base/progress.h"
 #include "base/report.h"
 #include "base/text.h"
 #include "corpus/cache.h"
 #include "kernels/draws.h"
-#include "run/checkpoints.h"
-#include "run/run_files.h"
 #include "split.h"
 
 #include <inttypes.h>
@@ -77,12 +73,10 @@ static int split_graph(struct tuning *t, struct corpus *corpus) {
     struct vocab vocab = {.size = 0};
     struct idstream stream = {.tokens = 0};
     struct graph graph = {.nodes = 0};
-    int reused, result = !pool || !(t->edges = file_join(t->work, "edges.tsv")) ||
-                                 !(t->out = file_join(t->work, "held_out.tsv")) ||
-                                 cache_open(t->work, corpus, &options, pool, &vocab, &stream, &graph, &reused)
+    int reused, result = !pool || cache_open(t->directory.trials, corpus, &options, pool, &vocab, &stream, &graph, &reused)
                              ? -1
                              : 0;
-    if (!result) result = split_edges(&graph, held_out_edges, (uint32_t)t->resolved.train_seed, t->edges, t->out);
+    if (!result) result = split_edges(&graph, held_out_edges, (uint32_t)t->resolved.train_seed, t->directory.edges, t->directory.held_out);
     graph_close(&graph);
     idstream_close(&stream);
     vocab_release(&vocab);
@@ -94,48 +88,12 @@ static int open_data(struct tuning *t) {
     uint64_t fingerprint;
     struct corpus *corpus = open_corpus(t);
     int result = !corpus || find_fingerprint(t, corpus, &fingerprint) ||
-                         tried_open(&t->tried, t->work, fingerprint, t->request->anew)
+                         tried_open(&t->tried, t->directory.path, fingerprint, t->request->anew)
                      ? -1
                      : 0;
     if (!result && t->measure == TUNE_LINKS) result = split_graph(t, corpus);
     if (corpus) corpus_close(corpus);
     return result;
-}
-
-/* ---- where trials lie ---- */
-
-static int make_work(struct tuning *t) {
-    uint64_t capacity = strlen(t->resolved.run_dir) + sizeof ".tune";
-    char *name = mem_alloc(capacity, 1, "a path");
-    if (!name) return -1;
-    snprintf(name, capacity, "%s.tune", t->resolved.run_dir);
-    t->work = path_resolve(name);
-    free(name);
-    if (!t->work || !(t->run = file_join(t->work, "trial")) || !(t->corpus = file_join(t->work, "corpus"))) return -1;
-    return directory_make(t->work);
-}
-
-/* Removes the files of an encoded corpus. */
-static void remove_cache(const char *directory) {
-    char **names;
-    int64_t count = directory_exists(directory) == 1 ? directory_list(directory, &names) : 0;
-    for (int64_t i = 0; i < count; i++)
-        if (cache_owns(names[i])) file_remove_in(directory, names[i]);
-    if (count > 0) mem_free_texts(names, count);
-}
-
-/* Removes what trials have left, but for what was tried. Nothing that goes wrong here is worth a failure. */
-static void clean_work(const struct tuning *t) {
-    int failed_before = report_exit_code();
-    if (!t->work) return;
-    if (t->run && directory_exists(t->run) == 1 && !checkpoints_remove(t->run) && !run_files_remove(t->run))
-        directory_unmake(t->run, 1);
-    if (t->corpus) remove_cache(t->corpus), directory_unmake(t->corpus, 1);
-    remove_cache(t->work);
-    if (t->edges) file_remove(t->edges);
-    if (t->out) file_remove(t->out);
-    directory_unmake(t->work, 1);
-    if (!failed_before) report_clear();
 }
 
 /* ---- opening ---- */
@@ -168,21 +126,16 @@ static int open_tuning(struct tuning *t) {
     if (!t->quiet) return fail("not enough memory for what trials say");
     if (check_request(t)) return -1;
     t->measure = measure_of(t);
-    return space_find(&t->space, t->request->config, t->measure == TUNE_SETS) || make_work(t) || open_data(t) ? -1 : 0;
+    return space_find(&t->space, t->request->config, t->measure == TUNE_SETS) || tune_directory_open(&t->directory, t->resolved.run_dir) || open_data(t) ? -1 : 0;
 }
 
 static void close_tuning(struct tuning *t) {
-    clean_work(t);
+    tune_directory_close(&t->directory);
     halving_release(&t->halving);
     tried_close(&t->tried);
     report_close(t->quiet);
     config_release(&t->resolved);
     free(t->points);
-    free(t->work);
-    free(t->run);
-    free(t->corpus);
-    free(t->edges);
-    free(t->out);
 }
 
 /* ---- trials ---- */
@@ -261,6 +214,7 @@ static int do_job(struct tuning *t, const struct halving_job *job) {
     t->stopped |= end.stopped;
     if (end.stopped) return 0;
     if (*end.why && !t->halving.count) return fail("%s", end.why); /* the user's own keys: nothing would work */
+    if (*end.why) snprintf(t->why, sizeof t->why, "%s", end.why);
     if (!known && !*end.why && tried_add(&t->tried, epochs, keys, end.score, end.seconds)) return -1;
     tell_job(t, job, epochs, keys, known, &end);
     return halving_took(&t->halving, job, *end.why ? -INFINITY : end.score, end.seconds);
@@ -309,8 +263,17 @@ static int by_score(const void *a, const void *b) {
     return x->trial != y->trial ? (x->trial < y->trial ? -1 : 1) : x->rung - y->rung;
 }
 
+/* Returns the highest rung on which a trial has a score, or -1. */
+static int top_judged(const struct tuning *t) {
+    int top = -1;
+    for (uint64_t i = 0; i < t->halving.count; i++)
+        for (int rung = top + 1; rung < t->halving.trial[i].rungs; rung++)
+            if (isfinite(t->halving.trial[i].score[rung])) top = rung;
+    return top;
+}
+
 struct tune_place *tune_places(const struct tuning *t, uint64_t *count) {
-    int least = tune_finds_epochs(t) ? 0 : halving_top(&t->halving);
+    int least = tune_finds_epochs(t) ? 0 : top_judged(t);
     struct tune_place *all = mem_alloc(t->halving.count * HALVING_RUNGS + 1, sizeof *all, "trials");
     *count = 0;
     for (uint64_t i = 0; all && i < t->halving.count; i++)
@@ -324,7 +287,8 @@ struct tune_place *tune_places(const struct tuning *t, uint64_t *count) {
 /* The score of the user's own keys with their own epochs. */
 static double own_score(const struct tuning *t) {
     int rung = tune_finds_epochs(t) ? HALVING_RUNGS - 2 : HALVING_RUNGS - 1;
-    return t->halving.trial[0].rungs > rung ? tune_shown(t, t->halving.trial[0].score[rung]) : NAN;
+    double score = t->halving.trial[0].rungs > rung ? t->halving.trial[0].score[rung] : NAN;
+    return isfinite(score) ? tune_shown(t, score) : NAN;
 }
 
 static void tell(const struct tuning *t, const struct tune_place *best, struct tune_answer *a) {
@@ -333,26 +297,47 @@ static void tell(const struct tuning *t, const struct tune_place *best, struct t
                               .epochs = trial_epochs(t, best->rung),
                               .shown = tune_shown(t, best->score),
                               .own = own_score(t),
+                              .diverged = !tune_finds_epochs(t) && best->rung < halving_top(&t->halving),
                               .stopped = t->stopped};
     snprintf(a->measure, sizeof a->measure, "%s", tune_measures[t->measure]);
     space_text(&t->space, &t->points[best->trial], a->keys);
 }
 
-static int answer_of(const struct tuning *t, struct tune_answer *a) {
+/* Says why no trial with all of its epochs can be the answer, and what the best of the shorter ones is. */
+static int fail_diverged(const struct tuning *t, const struct tune_answer *a) {
+    uint64_t all = trial_epochs(t, halving_top(&t->halving));
+    return fail("every trial that went on to %" PRIu64 " epochs failed, the last one so: %s; the best with %" PRIu64
+                " epochs: %s %.4f with %s",
+                all, t->why, a->epochs, a->measure, a->shown, a->keys);
+}
+
+static int fail_unanswered(void) {
+    return fail_stopped("stopped %sbefore a trial was done: there are no keys to choose from, and nothing is written",
+                        interrupt_used() ? "" : "by a signal ");
+}
+
+static int answer_of(const struct tuning *t, struct tune_answer *answer) {
+    struct tune_answer a;
     uint64_t count;
     struct tune_place *place = tune_places(t, &count);
-    int result = place ? 0 : -1;
-    if (!result && !count) result = fail_stopped("stopped before a trial was done: there is nothing to choose from");
-    if (!result) tell(t, &place[0], a);
+    int result = !place ? -1 : count ? 0 : fail_unanswered();
+    if (!result) tell(t, &place[0], &a);
     free(place);
-    return !result && t->request->out ? best_write(t, a) : result;
+    if (result || (t->request->out && best_write(t, &a))) return -1;
+    *answer = a;
+    return a.diverged ? fail_diverged(t, &a) : 0;
+}
+
+static int run(struct tuning *t, struct tune_answer *answer) {
+    return open_tuning(t) || search(t) < 0 || answer_of(t, answer) ? -1 : 0;
 }
 
 int tune_run(struct tune_answer *answer, const struct tune_request *request) {
     struct tuning t = {.request = request, .began = progress_now()};
+    int ended_before = interrupt_ends_work(1);
     *answer = (struct tune_answer){.trials = 0};
-    int result = open_tuning(&t);
-    if (!result) result = search(&t) < 0 || answer_of(&t, answer) ? -1 : 0;
+    int result = run(&t, answer);
+    interrupt_ends_work(ended_before);
     close_tuning(&t);
     return result;
 }

@@ -5,6 +5,7 @@
  *   split.c    a graph without some of its edges
  *   trial.c    one trial, from its keys to its score
  *   tried.c    what was tried already, on disk
+ *   tune_directory.c  RUN.tune, where all of it is written
  *   tune.c     the loop
  *   best.c     the configuration that it leaves
  *
@@ -16,8 +17,8 @@
  *   text                      a fiftieth of the windows              their loss, of a pair
  *   text, with sets           nothing                                mean of --pairs and --analogies
  *
- * All of it is drawn from train.seed. What a run writes meanwhile lies in RUN.tune beside run.dir, and is removed at
- * the end; only RUN.tune/tried.tsv stays, so that the same call goes on where it was.
+ * All of it is drawn from train.seed. What a trial writes is in RUN.tune beside run.dir (tune_directory.h), and is removed
+ * at the end; only RUN.tune/tried.tsv stays, so that the same call goes on where it was.
  */
 #ifndef SPTX_TUNE_H
 #define SPTX_TUNE_H
@@ -40,6 +41,8 @@ struct tune_tried {
     const char *error; /* why it failed, or "" */
 };
 
+#define TUNE_MINUTES 1e6 /* that a search may take, at most */
+
 struct tune_request {
     const struct config *config;                 /* unresolved: the keys that are given in it stay as they are */
     struct gathered *data;                       /* what the caller has gathered; NULL: the files of corpus.path */
@@ -61,6 +64,7 @@ struct tune_answer {
     double shown,
         own; /* its score; that of the user's own keys with their own epochs (NaN: there was no time for it) */
     uint64_t trials, best;
+    int diverged; /* 1: train.epochs is set and every trial that came to its last rung failed: the best of the rung below */
     int stopped; /* 1: a signal or the caller's flag ended it early */
 };
 
@@ -68,7 +72,8 @@ struct tune_answer {
 #define TUNE_HEAD "trial  rung  epochs      score  seconds  keys"
 void tune_line(const struct tune_tried *tried, char *out, uint64_t capacity);
 
-/* Returns 0; -1 after fail(), also where it was stopped before a trial was done. */
+/* Returns 0; -1 after fail(), also where it was stopped before a trial was done. Where answer->diverged holds it is -1, too,
+ * and the answer is there and written nevertheless; otherwise answer->trials is 0 then. */
 int tune_run(struct tune_answer *answer, const struct tune_request *request);
 
 #endif

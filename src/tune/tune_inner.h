@@ -7,7 +7,9 @@
 #include "halving.h"
 #include "space.h"
 #include "tried.h"
+#include "tune_directory.h"
 
+enum { TRIAL_WHY = 512 };
 enum tune_measure { TUNE_RECALL, TUNE_LINKS, TUNE_LOSS, TUNE_SETS };
 
 struct tuning {
@@ -18,12 +20,11 @@ struct tuning {
     struct halving halving;
     struct space_point *points; /* [halving.count], owned: the keys of each trial */
     uint64_t point_capacity;
-    char *work;         /* RUN.tune, owned */
-    char *run, *corpus; /* in it: where trials are written, and the encoded corpus that they share; owned */
-    char *edges, *out;  /* in it: the two parts of a graph; owned, NULL otherwise */
+    struct tune_directory directory;
     struct tried tried;
     struct report *quiet, *said; /* quiet: where trials say what they find; said: the caller's sink */
     double began;
+    char why[TRIAL_WHY]; /* of the last trial that failed */
     int stopped, exhausted; /* exhausted: no new trial is found any more */
 };
 
@@ -35,7 +36,7 @@ extern const char *const tune_measures[];
 struct trial_end {
     double score, seconds;
     int stopped;
-    char why[256]; /* why it failed; "": it did not */
+    char why[TRIAL_WHY]; /* why it failed; "": it did not */
 };
 
 /* Sets a trial's keys over the user's. The caller releases in any case. */

@@ -1,6 +1,7 @@
 #include "export.h"
 #include "export_fasttext.h"
 
+#include "base/floats.h"
 #include "base/interrupt.h"
 #include "base/memory.h"
 #include "base/report.h"
@@ -244,6 +245,9 @@ static int write_rows(const struct export *export, const struct part *parts, int
     for (uint64_t id = first; id < first + count; id++, values += model->dim) {
         struct row row = {.count = model->vocab.counts[id], .values = values, .dim = model->dim, .type = export->type};
         row.word = vocab_word(&model->vocab, id, &row.length);
+        if (!floats_finite(values, model->dim))
+            return fail("the vector of '%.100s' in '%s' holds NaN or infinity, which no export may hold: nothing is written", row.word,
+                        model->directory);
         for (int i = 0; i < files; i++)
             if (parts[i].row(writers + i, &row)) return -1;
     }

@@ -1,5 +1,6 @@
 #include "export_fasttext.h"
 
+#include "base/floats.h"
 #include "base/interrupt.h"
 #include "base/report.h"
 
@@ -64,10 +65,19 @@ static int begin_matrix(const struct model *model, uint64_t rows, struct file_wr
     return file_write(writer, &quantized, 1) || file_write(writer, shape, sizeof shape) ? -1 : 0;
 }
 
+static int fail_infinite(const struct model *model, uint32_t row) {
+    if (row < model->rows)
+        return fail("a row of '%.100s' in '%s' holds NaN or infinity, which no export may hold: nothing is written",
+                    vocab_word(&model->vocab, row, NULL), model->directory);
+    return fail("row %" PRIu32 " of '%s', which n-grams share, holds NaN or infinity, which no export may hold: nothing is written", row,
+                model->directory);
+}
+
 /* A bucket that has no row is written as zeros. */
 static int write_row(const struct model *model, enum table_side side, uint32_t row, struct file_writer *writer) {
     float weights[COLUMNS_MOST] = {0};
     if (row != WORDS_ABSENT) model_weights(model, side, row, 0, model->dim, weights);
+    if (!floats_finite(weights, model->dim)) return fail_infinite(model, row);
     if (row % 65536 == 0 && interrupt_asked()) return fail("stopped by a signal: '%s' is as it was", writer->path);
     return file_write(writer, weights, model->dim * sizeof *weights);
 }

@@ -1,6 +1,8 @@
 #include "propagate.h"
 
+#include "base/floats.h"
 #include "base/memory.h"
+#include "base/report.h"
 #include "eigen.h"
 
 #include <math.h>
@@ -85,14 +87,25 @@ static int find_turn(struct turning *t) {
     return result;
 }
 
+/* Multiplies a row by a power of two that brings it near 1. Its direction alone counts, and squares of very small or large values
+ * would be 0 or infinite. */
+static void bring_near_one(float *row, uint32_t dim) {
+    float most = 0;
+    int exponent;
+    for (uint32_t i = 0; i < dim; i++) most = fmaxf(most, fabsf(row[i]));
+    frexpf(most, &exponent);
+    for (uint32_t i = 0; i < dim; i++) row[i] = ldexpf(row[i], -exponent);
+}
+
 static void turn_row(const struct turning *t, float *row, float *out) {
     double squares = 0;
+    bring_near_one(row, t->dim);
     memset(out, 0, t->dim * sizeof *out);
     for (uint32_t i = 0; i < t->dim; i++)
         for (uint32_t j = 0; j < t->dim; j++) out[j] += row[i] * t->turn[(uint64_t)i * t->dim + j];
     for (uint32_t j = 0; j < t->dim; j++) squares += (double)out[j] * (double)out[j];
-    float length = (float)(fmax(sqrt(squares), 1e-12) / wanted_length);
-    for (uint32_t j = 0; j < t->dim; j++) row[j] = out[j] / length;
+    float length = (float)(sqrt(squares) / wanted_length);
+    for (uint32_t j = 0; j < t->dim; j++) row[j] = length > 0 ? out[j] / length : 0;
 }
 
 static int turn_rows(void *context, unsigned worker) {
@@ -134,15 +147,50 @@ static int filter_by(const struct backend_ops *ops, unsigned threads, const stru
     return result;
 }
 
+/* ---- large weights ---- */
+
+/* Returns the power of two by which weights are multiplied, so that no sum of products passes what 32 bits hold: 1 where no node's
+ * weights add up to more than 2^40. The filter's result is then as many times smaller, which the rows' length takes away again. */
+static float unit_of(const struct graph *graph) {
+    enum { LARGEST = 40 };
+    double most = 0;
+    int exponent;
+    for (uint64_t node = 0; graph->weights && node < graph->nodes; node++) {
+        double sum = 0;
+        for (uint64_t arc = graph->starts[node]; arc < graph->starts[node + 1]; arc++) sum += (double)graph->weights[arc];
+        most = fmax(most, sum);
+    }
+    frexp(most, &exponent);
+    return exponent > LARGEST ? ldexpf(1, LARGEST - exponent) : 1;
+}
+
+/* Puts weights in another unit into the request. Returns the copy, which the caller frees; NULL after fail(). */
+static float *set_unit(struct filter_request *request, float unit) {
+    float *weights = mem_alloc(request->arcs, sizeof *weights, "the weights of a graph");
+    for (uint64_t arc = 0; weights && arc < request->arcs; arc++) weights[arc] = unit * request->weights[arc];
+    request->weights = weights;
+    request->loop = unit;
+    return weights;
+}
+
+static int filter(const struct filter_request *request, const struct backend_ops *ops, unsigned threads) {
+    int result = filter_by(ops, threads, request);
+    return result > 0 ? filter_by(backend_without_gpu(), threads, request) : result;
+}
+
 int propagate(float *x, uint32_t dim, const struct graph *graph, const struct backend_ops *ops, struct pool *pool) {
     struct filter_request request = {.starts = graph->starts,
                                      .neighbours = graph->neighbours,
                                      .weights = graph->weights,
+                                     .loop = 1,
                                      .nodes = graph->nodes,
                                      .arcs = graph->arcs,
                                      .x = x,
                                      .dim = dim};
-    int result = filter_by(ops, pool_threads(pool), &request);
-    if (result > 0) result = filter_by(backend_without_gpu(), pool_threads(pool), &request);
-    return result || decompose(x, dim, graph->nodes, pool) ? -1 : 0;
+    float unit = unit_of(graph), *weights = NULL;
+    if (unit != 1 && !(weights = set_unit(&request, unit))) return -1;
+    int result = filter(&request, ops, pool_threads(pool));
+    free(weights);
+    if (result || decompose(x, dim, graph->nodes, pool)) return -1;
+    return floats_finite(x, graph->nodes * dim) ? 0 : fail("the rows of the graph's nodes, or their products, hold NaN or infinity");
 }

@@ -1,6 +1,7 @@
 """What backends promise: a run that moves to the other one in the middle ends where it would have ended, to the rounding;
 what a plan finds room for on a GPU runs there."""
 import json
+import pathlib
 import random
 import signal
 
@@ -149,3 +150,13 @@ def test_a_gpu_learns_what_the_cpu_learns_of_means_of_lists(sptx, examples, loss
     for setting in ("--memory.target=gpu", "--memory.depth=1", "--device.threads=3"):
         sptx("train", config, "--device.backend=cuda", "--run.dir=other", "--overwrite", setting)
         assert sptx.tables("other") == sptx.tables("cuda")
+
+
+def test_a_machine_without_a_card_is_not_asked_about_its_driver(sptx):
+    vendors = pathlib.Path("/sys/bus/pci/devices").glob("*/vendor")
+    if not pathlib.Path("/sys/bus/pci/devices").exists() or any(path.read_text().strip() == "0x10de" for path in vendors):
+        pytest.skip("this machine has a card of NVIDIA's, or does not tell")
+    if any(pathlib.Path(path).exists() for path in ("/dev/nvidiactl", "/dev/dxg", "/dev/nvhost-ctrl-gpu", "/dev/nvgpu")):
+        pytest.skip("a driver shows a GPU that is on no bus")
+    for said in (sptx("devices").stdout, sptx.refuses("train", sptx.config(), "--device.backend=cuda")):
+        assert "this machine has no NVIDIA GPU" in said and "nvidia-smi" not in said and "CUDA Toolkit" not in said

@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from conftest import wait_for
+from conftest import end, wait_for
 
 DRAW = random.Random(1)
 EDGES = [(DRAW.randrange(40), DRAW.randrange(40), 1 + DRAW.randrange(4)) for _ in range(600)]
@@ -109,7 +109,9 @@ def test_nothing_is_left_of_a_graph_that_is_stopped(sptx):
         wait_for(lambda: any("corpus.graph" in name for name in os.listdir(sptx.path("cache"))) if sptx.path("cache").exists() else False,
                  process)
         process.send_signal(number)
-        process.wait()
+        err = end(process)[1]
+        if number == signal.SIGINT:
+            assert process.returncode == 1 and err.splitlines()[-1].startswith("sptx-w2v: stopped by a signal before training"), err
         assert all(name == "corpus.lock" or name.endswith(".partial") for name in os.listdir(sptx.path("cache")))
     sptx(*train)
     assert sorted(os.listdir(sptx.path("cache"))) == ["corpus.graph", "corpus.vocab.tsv"]

@@ -220,6 +220,17 @@ def propagated(rows, links):
     return 2 * found / numpy.linalg.norm(found, axis=1, keepdims=True)
 
 
+@pytest.mark.parametrize("weight", ["1e19", "1e20", "3e38"])
+def test_rows_are_propagated_over_edges_of_any_weight(sptx, weight):
+    sptx.path("edges.tsv").write_text(f"a b {weight}\na c {weight}\nb c 1\nc d 1\n")
+    sptx("train", "--corpus.path=edges.tsv", "--corpus.format=graph", "--run.dir=run", "--train.epochs=1", "--model.dim=8",
+         "--device.backend=cpu")
+    sptx("export", "run", "--format=npy", "--table=propagated", "--out=rows.npy")
+    lengths = numpy.linalg.norm(numpy.load(sptx.path("rows.npy")).astype(float), axis=1)
+    assert numpy.abs(lengths - 2).max() < 1e-4
+    assert len(sptx("nearest", "run", "a", "--table=propagated").stdout.splitlines()) == 3
+
+
 def test_rows_are_propagated_as_prone_does(walked):
     for table in ("normsum", "propagated"):
         walked("export", "walked", "--format=npy", f"--table={table}", f"--out=walked-{table}.npy")

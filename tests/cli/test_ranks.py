@@ -331,7 +331,30 @@ def test_a_second_run_is_refused_and_ctrl_c_stops_all_with_a_checkpoint(small):
 
 # ---- ranks that the program begins ----
 
-def test_gpus_are_processes_that_the_program_begins(small):
+@pytest.fixture
+def two_gpus(small):
+    if not ON_GPU or small("devices").stdout.count("\ngpu ") < 2:
+        pytest.skip("device.gpus = 2 is for a machine with two GPUs")
+    return small
+
+
+@pytest.mark.skipif(ON_GPU, reason="the tests run on a GPU")
+@pytest.mark.parametrize("backend, why", [("cpu", "device.backend = cpu uses none"), ("auto", None)])
+def test_more_gpus_than_there_are_are_refused(small, backend, why):
+    if not why and "auto       cpu" not in small("devices").stdout:
+        why = "begins a process for each GPU, and this machine has "
+    config = small.config(model={"dim": 50}, train={"steps": 4}, device={"backend": backend})
+    said = small.refuses("train", config, "--device.gpus=1024", "--model.dim=1024")
+    assert "device.gpus = 1024 begins a process for each GPU" in said and (why or "this machine has none that can be used") in said
+    assert not small.path("run").exists()
+    assert "this is one process: leave the key out" in small.refuses("bench", "train", config, "--device.gpus=2")
+    assert "begin it without mpirun" in refuses(small, 3, config, "--device.gpus=2")
+    plan = json.loads(small("plan", config, "--json", "--device.gpus=2").stdout)
+    assert (plan["ranks"], plan["columns"]) == (2, 28)
+
+
+def test_gpus_are_processes_that_the_program_begins(two_gpus):
+    small = two_gpus
     config = small.config(model={"dim": 50}, train={"steps": 40})
     train(small, 2, config, "--run.dir=two")
     train(small, 0, config, "--run.dir=own", "--device.gpus=2")
@@ -340,12 +363,10 @@ def test_gpus_are_processes_that_the_program_begins(small):
     assert warned.count("has no effect") == 1
     quiet = train(small, 0, config, "--run.dir=quiet", "--device.gpus=2", "--quiet")
     assert quiet.stdout == quiet.stderr == ""
-    assert "begin it without mpirun" in refuses(small, 3, config, "--device.gpus=2")
-    plan = json.loads(small("plan", config, "--json", "--device.gpus=2").stdout)
-    assert (plan["ranks"], plan["columns"]) == (2, 28)
 
 
-def test_gpus_without_mpirun_say_what_is_missing(small):
+def test_gpus_without_mpirun_say_what_is_missing(two_gpus):
+    small = two_gpus
     config = small.config(model={"dim": 50}, train={"steps": 4})
     said = small.refuses("train", config, "--device.gpus=2", env=dict(os.environ, PATH="/nowhere"))
     assert "cannot run mpirun" in said and "scripts/setup.sh" in said

@@ -3,6 +3,7 @@
 The peers are Debian's fasttext, which may be missing, and gensim.
 """
 import json
+import re
 import shutil
 import struct
 import subprocess
@@ -352,6 +353,31 @@ def test_damaged_files_are_refused(shared):
         shared.path("bad.bin").write_bytes(data)
         sentence = shared.refuses("nearest", "bad.bin", "t1w0")
         assert wanted in sentence and "bad.bin" in sentence
+
+
+def test_numbers_that_are_none_in_rows_of_ngrams_are_told(shared):
+    """The words' own rows are fine, and one bucket of 500 holds NaN."""
+    shared("export", "run", "--format=fasttext", "--out=model.bin")
+    data = bytearray(shared.path("model.bin").read_bytes())
+    first = len(data) - 17 - (len(words_of(shared)) + 500) * 16 * 4
+    rows = numpy.frombuffer(data, "<f4", 500 * 16, first).reshape(500, 16)
+    assert numpy.abs(rows[:, 3]).max() > 0
+    data[first:first + 500 * 16 * 4] = numpy.where(numpy.arange(16) == 3, numpy.nan, rows).astype("<f4").tobytes()
+    shared.path("model.bin").write_bytes(data)
+    for format in ("fasttext", "word2vec-text", "npy", "fbin"):
+        assert "holds NaN or infinity" in shared.refuses("export", "model.bin", f"--format={format}", "--out=other")
+        assert not shared.path("other").exists()
+    assert "holds NaN or infinity" in shared.refuses("nearest", "model.bin", "unseen")
+    assert "'an n-gram' holds NaN or infinity" in shared.refuses("train", "run.ini", "--run.dir=on", "--train.from=model.bin")
+
+
+def test_what_a_plan_says_is_enough_for_many_buckets(sptx):
+    """Rows of one column are smaller than what the order of their buckets takes."""
+    sptx.path("few.txt").write_text("alpha beta gamma delta epsilon\n" * 8)
+    said = sptx("train", "--corpus.path=few.txt", "--corpus.min_count=1", "--model.dim=1", "--examples.subwords=3-6",
+                "--model.buckets=8000000", "--train.epochs=1", "--run.dir=run", "--device.backend=cpu").stderr
+    needed, taken = (float(re.search(pattern, said)[1]) for pattern in (r"memory needed +(\d+) MiB", r"memory +(\d+) MiB at most"))
+    assert taken <= needed
 
 
 def test_what_fasttext_has_no_word_for_is_refused(shared):

@@ -4,6 +4,8 @@ import signal
 
 import pytest
 
+from conftest import end, wait_for
+
 SMALL = {"model": {"dim": None}, "train": {"update": None, "batch": None, "epochs": "2"}, "run": {"dir": "run"}}
 
 
@@ -80,6 +82,60 @@ def test_ctrl_c_keeps_the_best_so_far(sptx):
     assert run.returncode == 0 and "so far     recall@20" in err, err
     assert sptx.path("best.ini").read_text().startswith("# Found by sptx-w2v tune")
     assert [path.name for path in sptx.path("run.tune").iterdir()] == ["tried.tsv"]
+
+
+def test_ctrl_c_before_the_first_trial_says_so(sptx):
+    config = lists(sptx, train={"update": None, "batch": None, "epochs": "3000"})
+    run = sptx.start("tune", config, "--minutes=10")
+    assert wait_for(lambda: sptx.path("run.tune/trials/run").exists(), run)
+    run.send_signal(signal.SIGINT)
+    err = end(run)[1]
+    assert run.returncode == 1 and err.splitlines()[-1] == ("sptx-w2v: stopped by a signal before a trial was done: there are no keys "
+                                                            "to choose from, and nothing is written"), err
+    assert not sptx.path("best.ini").exists()
+
+
+def test_two_searches_at_once_are_one_and_a_refusal(sptx):
+    config = lists(sptx)
+    first = sptx.start("tune", config, "--minutes=10")
+    assert first.stdout.readline() and first.stdout.readline()
+    assert "is being used by the tune of process" in sptx("tune", config, "--trials=1", "--out=other.ini", expect=1).stderr
+    first.send_signal(signal.SIGINT)
+    assert "failed" not in end(first)[0] and first.returncode == 0
+    assert sptx.path("best.ini").exists() and not sptx.path("other.ini").exists()
+
+
+def test_a_run_of_the_users_own_stays(sptx):
+    """It has the name of the directory, or is what a link in it leads to."""
+    config = lists(sptx)
+    sptx("train", config, "--run.dir=mine")
+    wanted = sorted(path.name for path in sptx.path("mine").iterdir())
+    sptx.path("a.tune").mkdir()
+    sptx.path("a.tune", "trials").symlink_to("../mine")
+    sptx("train", config, "--run.dir=b.tune")
+    for name in "ab":
+        done = sptx("tune", config, f"--run.dir={name}", "--trials=1", expect=1)
+        assert "which tune has not written" in done.stderr.splitlines()[-1]
+    for name in ("mine", "b.tune"):
+        assert sorted(path.name for path in sptx.path(name).iterdir()) == wanted
+
+
+def test_where_all_long_trials_diverge_the_best_short_one_is_left(sptx):
+    draw = random.Random(7)
+    nodes = [min(int(draw.paretovariate(.7)) - 1, 69) for _ in range(250)]
+    sptx.path("hub.txt").write_text("".join(f"n{draw.randint(0, 70)} n{node}\n" for node in nodes))
+    done = sptx("tune", "--corpus.path=hub.txt", "--corpus.format=graph", "--run.dir=run", "--device.backend=cpu", "--trials=2",
+                "--train.epochs=6", "--train.update=batch", "--model.dim=8", "--optimizer.lr=0.02", expect=1)
+    last = done.stderr.splitlines()[-1]
+    assert "every trial that went on to" in last and "diverged" in last and "MRR" in last, done.stdout + done.stderr
+    assert "epochs = 1\n" in sptx.path("best.ini").read_text()
+    sptx("train", "best.ini", "--run.dir=best")
+
+
+def test_a_trial_without_a_score_says_why(sptx):
+    sptx.path("few.txt").write_text("a b c d e\n")
+    last = sptx("tune", "--corpus.path=few.txt", "--corpus.min_count=1", "--run.dir=run", "--trials=2", expect=1).stderr
+    assert "no example was held out to measure the loss of" in last and "too short" in last
 
 
 def test_links_of_a_graph_are_judged(sptx):

@@ -2,11 +2,12 @@
 import json
 import random
 import signal
+import time
 
 import numpy
 import pytest
 
-from conftest import checkpoints, end, lines_of_metrics, wait_for
+from conftest import SLOWER, checkpoints, end, lines_of_metrics, wait_for
 
 GROUPS, SIZE = 6, 12
 WALKS = {"corpus": {"path": "edges.tsv", "format": "graph"}, "walks": {"length": "20", "per_node": "5"}, "train": {"epochs": "6"}}
@@ -50,6 +51,23 @@ def test_threads_and_batches_of_another_depth_change_no_byte(graph):
         assert graph.tables("other") == wanted
     graph("train", "run/config.ini", "--run.dir=other", "--overwrite", "--walks.q=1")
     assert graph.tables("other") != wanted
+
+
+@pytest.mark.parametrize("keys", [["--train.update=batch", "--train.batch=100000000"], ["--train.update=hogwild"]])
+def test_steps_that_are_refused_again_and_again_have_an_end_and_hear_ctrl_c(sptx, keys):
+    """Arcs weigh 1 and 10^6 by turns, and biases nearly forbid the way back over the heavy ones."""
+    sptx.path("edges.tsv").write_text("".join(f"{i} {(i + 1) % 100} {1000000 if i % 2 else 1}\n" for i in range(100)))
+    config = walking(sptx, model={"dim": "4"}, train={"epochs": "1", "update": None, "batch": None},
+                     walks={"p": "1000", "q": "0.001", "per_node": "1"})
+    sptx("train", config, "--train.update=hogwild", timeout=60)
+    process = sptx.start("train", config, "--overwrite", "--walks.per_node=20000", *keys)
+    assert any("begins after" in line for line in process.stderr)
+    process.send_signal(signal.SIGINT)
+    told = time.monotonic()
+    err = end(process)[1]
+    assert process.returncode == 1 and "stopped by a signal" in err, err
+    assert time.monotonic() - told < 10 * SLOWER
+    sptx("nearest", "run", "3")
 
 
 def test_a_stopped_run_goes_on_to_the_same_bytes(graph):

@@ -30,6 +30,7 @@ static struct spread spread_make(uint64_t nodes, uint32_t dim, int weighted) {
     s.request = (struct filter_request){.starts = s.starts,
                                         .neighbours = s.neighbours,
                                         .weights = weighted ? s.weights : NULL,
+                                        .loop = 1,
                                         .nodes = nodes,
                                         .arcs = arcs,
                                         .dim = dim};

@@ -220,6 +220,16 @@ static void wrong_calls_are_told(void **state) {
     REFUSED(sptx_corpus_sentences(corpus, &good, falling, 1, NULL), "from token 2 to 1");
     REFUSED(sptx_corpus_sentences(corpus, &unknown, one, 1, NULL), "word 0 of a dictionary of 0");
     REFUSED(sptx_corpus_train(other, (enum sptx_beginning)7, NULL, NULL), "beginning = 7 is not one of SPTX_ANEW");
+    assert_int_equal(sptx_corpus_sentences(other, &good, one, 1, NULL), SPTX_OK); /* a wrong call has taken nothing */
+    REFUSED(sptx_corpus_train(other, (enum sptx_beginning)-1, NULL, NULL), "is not one of SPTX_ANEW");
+    struct sptx_tuned tuned;
+    volatile double zero = 0;
+    for (int i = 0; i < 3; i++) {
+        struct sptx_tune_options options = SPTX_TUNE_OPTIONS;
+        options.trials = 1;
+        options.minutes = (const double[]){0.0 / zero, 1 / zero, -1}[i];
+        REFUSED(sptx_corpus_tune(other, &options, NULL, NULL, &tuned), "is not a number from 0 to 1e+06");
+    }
     assert_int_equal(sptx_corpus_train(corpus, SPTX_ANEW, NULL, NULL), SPTX_FAILED); /* it was given nothing */
     REFUSED(sptx_corpus_train(corpus, SPTX_ANEW, NULL, NULL), "the corpus is closed");
     assert_int_equal(sptx_corpus_sentences(NULL, &good, one, 1, NULL), SPTX_USAGE);

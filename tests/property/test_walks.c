@@ -53,7 +53,7 @@ static void store_walks(struct trial *t, uint32_t epoch) {
 }
 
 static struct trial *make_trial(uint32_t seed) {
-    static const double biases[][2] = {{1, 1}, {0.25, 2}, {3, 0.5}};
+    static const double biases[][2] = {{1, 1}, {0.25, 2}, {3, 0.5}, {1000, 0.001}}; /* the last: steps that are drawn exactly */
     struct trial *t = calloc(1, sizeof *t);
     assert_non_null(t);
     join_nodes(t, seed * 10);
@@ -65,7 +65,7 @@ static struct trial *make_trial(uint32_t seed) {
                           .arcs = t->nodes[NODES],
                           .length = 2 + drawn(1, seed, seed % 4 ? 50 : 500),
                           .per_node = 1 + seed % 3};
-    walks_set_biases(&walks, biases[seed % 3][0], biases[seed % 3][1], (int)(seed / 2 % 2));
+    walks_set_biases(&walks, biases[seed % 4][0], biases[seed % 4][1], (int)(seed / 2 % 2));
     t->walked = (struct example_source){.walks = walks,
                                         .tokens = walks_positions(&walks),
                                         .sentences = walks_count(&walks),

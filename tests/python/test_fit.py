@@ -194,12 +194,52 @@ def test_tokens_may_have_spaces(as_file, tmp_path):
     (numpy.zeros((2, 3)), {}, TypeError, "sentence 0 is|the token 0.0"),
     ([["a", "b"]], {"keys": {"corpus.path": "x"}}, ValueError, "corpus.path = x"),
     ([], {}, sptx.Error, "is empty"),
+    ([["a", "b"]], {"keys": {"device.gpus": 2}}, sptx.Error, "device.gpus = 2 begins a process for each GPU"),
     ([["a", "b"]], {"overwrite": True, "resume": True}, ValueError, "choose one"),
 ])
 def test_what_is_no_data(tmp_path, data, options, error, sentence):
     with pytest.raises(error, match=sentence):
         fit(data, tmp_path / "run", **{**options, "keys": {"corpus.min_count": 1, **options.get("keys", {})}})
     assert not (tmp_path / "run" / "vocab.tsv").exists()
+
+
+def damaged(matrix, **arrays):
+    """Changes one number of each named array: SciPy does not look at it."""
+    for name, (place, value) in arrays.items():
+        getattr(matrix, name)[place] = value
+    return matrix
+
+
+@pytest.mark.parametrize("matrix, format, sentence", [
+    (damaged(scipy.sparse.csr_matrix(numpy.ones((4, 3))), indices=(2, 7)), None, "entry 2 of the sparse matrix is in column 7"),
+    (damaged(scipy.sparse.csr_matrix(numpy.ones((4, 3))), indices=(5, -1)), None, "entry 5 of the sparse matrix is in column -1"),
+    (damaged(scipy.sparse.csc_matrix(numpy.ones((4, 3))), indices=(1, 4)), None, "entry 1 of the sparse matrix is in row 4"),
+    (damaged(scipy.sparse.csr_matrix(numpy.ones((4, 3))), indptr=(4, 13)), None, "indptr of the sparse matrix"),
+    (damaged(scipy.sparse.csr_matrix(numpy.ones((4, 3))), indptr=(1, 9)), None, "indptr of the sparse matrix"),
+    (damaged(scipy.sparse.csr_matrix(numpy.ones((4, 4))), indices=(1, 9)), "graph", "entry 1 of the sparse matrix is in column 9"),
+    (damaged(scipy.sparse.coo_matrix(numpy.ones((4, 4))), row=(0, 4)), "graph", "entry 0 of the sparse matrix is in row 4"),
+])
+def test_a_sparse_matrix_that_does_not_fit_its_shape(tmp_path, matrix, format, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        fit(matrix, tmp_path / "run", format=format)
+
+
+class Rows:
+    """A stream of a struct array, which may lack whole rows."""
+
+    def __init__(self, *missing):
+        rows = [pyarrow.array(["u1", "u1", "u2", "u2"]), pyarrow.array(["a", "b", "a", "c"])]
+        mask = pyarrow.array([row in missing for row in range(4)])
+        self._array = pyarrow.StructArray.from_arrays(rows, names=["user", "item"], mask=mask)
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        return pyarrow.chunked_array([self._array]).__arrow_c_stream__(requested_schema)
+
+
+def test_rows_that_a_stream_marks_as_null_are_refused(tmp_path):
+    fit(Rows(), tmp_path / "all", keys={"corpus.min_count": 1})
+    with pytest.raises(ValueError, match="row 2 has no value in any column"):
+        fit(Rows(2, 3), tmp_path / "run", keys={"corpus.min_count": 1})
 
 
 @pytest.mark.parametrize("raised", [KeyboardInterrupt, ZeroDivisionError])

@@ -51,6 +51,9 @@ def test_the_caller_ends_it():
 
 
 def test_what_is_none_is_refused():
+    for minutes in (float("nan"), float("inf"), -1):
+        with pytest.raises(ValueError, match="minutes = .* is not a number from 0"):
+            sptx.tune(LISTS, trials=1, minutes=minutes, device="cpu")
     with pytest.raises(TypeError, match="wanted a dict"):
         sptx.tune(LISTS, keys=["model.dim"])
     with pytest.raises(ValueError, match="run.dir"):

@@ -249,6 +249,7 @@ class Table(Source):
             readers = [Reader(corpus, False, "node")] * 2  # one dictionary for both columns
         before = 0
         for batch in self._batches():
+            Column(self._schema, batch).refuse_nulls("value in any column: the stream marks the whole row as null", before)
             columns = [self._column(batch, index) for index in self._columns]
             if self._lists:
                 _give_lists(corpus, readers[1], columns[0], before)

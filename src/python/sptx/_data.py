@@ -115,6 +115,7 @@ class Sparse(Source):
         super().__init__()
         if len(matrix.shape) != 2:
             raise ValueError("a sparse array of shape %s is no matrix of users x items" % (matrix.shape,))
+        _check_places(matrix)
         self._matrix = matrix
         self._users = _labels(users, matrix.shape[0], "users", "rows")
         self._items = _labels(items, matrix.shape[1], "items", "columns")
@@ -137,6 +138,23 @@ class Sparse(Source):
         else:
             _learn(corpus, self._items, False)
             corpus.sentences(known(columns, "columns"), starts, users)
+
+
+def _check_places(matrix: Any) -> None:
+    """Refuses a sparse matrix whose arrays do not fit its shape: SciPy itself would read and write behind their ends."""
+    ends = {"csr": [("indices", 1)], "csc": [("indices", 0)], "coo": [("row", 0), ("col", 1)]}.get(getattr(matrix, "format", ""), [])
+    for name, side in ends:
+        places, what = getattr(matrix, name), ("row", "column")[side]
+        bad = numpy.flatnonzero((places < 0) | (places >= matrix.shape[side]))
+        if len(bad):
+            raise ValueError("entry %d of the sparse matrix is in %s %d, and its shape %s has %ss 0 to %d"
+                             % (bad[0], what, places[bad[0]], tuple(matrix.shape), what, matrix.shape[side] - 1))
+    if len(ends) != 1:
+        return
+    starts, major = numpy.asarray(matrix.indptr), matrix.shape[1 - ends[0][1]]
+    if len(starts) != major + 1 or starts[0] != 0 or (numpy.diff(starts) < 0).any() or starts[-1] > min(len(places), len(matrix.data)):
+        raise ValueError("indptr of the sparse matrix does not rise from 0 to at most %d entries in %d steps, as its shape %s wants"
+                         % (len(places), major, tuple(matrix.shape)))
 
 
 def _labels(labels: Any, count: int, key: str, what: str) -> Optional[List[Any]]:
@@ -257,10 +275,11 @@ def _is_edges(data: Any) -> bool:
 
 def _edges_of_matrix(matrix: Any, weights: Any) -> Edges:
     """An entry of a square matrix is an edge from the row to the column. Entries weigh the edges where they differ."""
-    places = matrix.tocoo()
     if len(matrix.shape) != 2 or matrix.shape[0] != matrix.shape[1] or weights is not None:
         raise ValueError("weights= of a sparse matrix are its entries" if weights is not None else
                          "a sparse array of shape %s is no graph: wanted nodes x nodes" % (matrix.shape,))
+    _check_places(matrix)
+    places = matrix.tocoo()
     alike = len(places.data) == 0 or (places.data[0] != 0 and (places.data == places.data[0]).all())
     return Edges(places.row, places.col, None if alike else places.data)
 

@@ -71,7 +71,13 @@ static void a_flag_takes_the_place_of_signals(void **state) {
     report_clear();
     assert_ptr_equal(interrupt_use(NULL), &flag);
     assert_true(interrupt_asked());
-    assert_int_equal(interrupt_check(), 0); /* without watching, a signal asks for nothing */
+    assert_int_equal(interrupt_check(), 0);
+    assert_int_equal(interrupt_ends_work(1), 0);
+    assert_int_equal(interrupt_check(), -1);
+    assert_string_equal(report_sentence(), "stopped by a signal before training has begun: nothing new is written");
+    report_clear();
+    assert_int_equal(interrupt_ends_work(0), 1);
+    assert_int_equal(interrupt_check(), 0);
     pool_run(pool, see_flag, seen);
     for (int i = 0; i < 3; i++) assert_int_equal(seen[i], 1);
     interrupt_end(&watch);

@@ -135,6 +135,25 @@ static void a_row_may_be_longer_than_a_group(void **state) {
     free(ends);
 }
 
+/* The first group of rows that a worker takes has no arc at all. */
+static void the_first_rows_may_have_no_arc(void **state) {
+    static const uint32_t ends[] = {SORT_ROWS + 5, 0, SORT_ROWS + 6, 9};
+    static const float weights[] = {2, 3};
+    for (int weighted = 0; weighted < 2; weighted++) {
+        struct edges edges = {.ends = ends, .weights = weighted ? weights : NULL, .weighted = weighted, .count = 2};
+        struct graph_wanted wanted = {.nodes = SORT_ROWS + 7, .directed = 1, .report_seconds = 1};
+        struct graph graph;
+        uint64_t loops;
+        assert_int_equal(graph_write(in_scratch("graph"), &wanted, &edges, pools[1 + weighted], &loops), 0);
+        assert_int_equal(graph_open(&graph, in_scratch("graph"), 0, wanted.nodes, pools[1]), 0);
+        assert_int_equal(graph.arcs, 2);
+        assert_int_equal(graph.starts[SORT_ROWS + 5], 0);
+        assert_int_equal(graph.starts[SORT_ROWS + 6], 1);
+        assert_int_equal(graph.neighbours[1], 9);
+        graph_close(&graph);
+    }
+}
+
 /* The order of the weights of one edge does not show in their sum, though that of rounded numbers would. */
 static void sums_do_not_depend_on_the_order(void **state) {
     static const float weights[2][4] = {{1e8f, 1, 1e-7f, 3}, {1e-7f, 3, 1e8f, 1}};

@@ -150,6 +150,67 @@ static void test_a_wrong_law_is_seen(void **state) {
     free(g);
 }
 
+/* A step whose candidates were all refused, over every way to each node. */
+static void check_exact_law(int weighted, int directed, double p, double q) {
+    enum { DRAWS = 4000 };
+    struct small *g = small_graph(weighted, directed, p, q, 9);
+    for (uint32_t before = 0; before < NODES; before++)
+        for (uint32_t at = 0; at < NODES; at++) {
+            struct walk_node from = walk_node(&g->walks, before), here = walk_node(&g->walks, at);
+            uint64_t seen[NODES] = {0};
+            if (g->weight[before][at] == 0 || !here.degree) continue;
+            for (uint32_t i = 0; i < DRAWS; i++) seen[walk_draw_exactly(&g->walks, SEED, i, 0, at, &here, &from)]++;
+            if (!step_is_plausible(g, before, at, seen))
+                fail_msg("weighted %d, directed %d, p %g, q %g: steps from %u by way of %u", weighted, directed, p, q, before, at);
+        }
+    free(g);
+}
+
+static void test_exact_steps_follow_the_same_law(void **state) {
+    const double biases[][2] = {{0.5, 2}, {4, 0.25}, {0.1, 1}, {1000, 0.001}, {0.001, 1}, {1, 0.001}};
+    for (size_t i = 0; i < sizeof biases / sizeof *biases; i++)
+        for (int kind = 0; kind < 4; kind++) check_exact_law(kind & 1, kind >> 1, biases[i][0], biases[i][1]);
+}
+
+/* On a ring whose arcs weigh 1 and 10^6 by turns, the way back over a heavy arc is refused nearly always, and drawn nearly always.
+ * By the law a walk goes back over it as often as on: 10^6 / p against 1 / q. */
+static void test_tries_of_a_step_have_an_end(void **state) {
+    enum { RING = 10, LENGTH = 40, WALKS = 60 };
+    uint64_t starts[RING + 1], tries = 0, on = 0, back = 0;
+    uint32_t neighbours[2 * RING];
+    struct alias alias[2 * RING];
+    for (uint32_t node = 0; node < RING; node++) {
+        uint32_t next = (node + 1) % RING, last = (node + RING - 1) % RING, first = next < last ? next : last;
+        const double heavy = node % 2 ? 1e6 : 1, other = node % 2 ? 1 : 1e6, weights[] = {first == next ? heavy : other,
+                                                                                          first == next ? other : heavy};
+        starts[node] = 2 * node;
+        neighbours[2 * node] = first;
+        neighbours[2 * node + 1] = first == next ? last : next;
+        assert_int_equal(0, examples_alias(alias + 2 * node, weights, 2));
+    }
+    starts[RING] = 2 * RING;
+    struct walks w = {.starts = starts, .neighbours = neighbours, .alias = alias, .nodes = RING, .arcs = 2 * RING, .length = LENGTH};
+    w.per_node = WALKS;
+    walks_set_biases(&w, 1000, 0.001, 0);
+    for (uint64_t number = 0; number < WALKS; number++) {
+        struct walk walk = walk_begin(&w, SEED, number, 0);
+        uint32_t before = DRAW_NONE, at = walk.at.id;
+        while (walk_go(&w, SEED, 0, &walk)) {
+            tries++;
+            if (walk.at.id == at) continue;
+            int heavy = before != DRAW_NONE && before % 2 && at == (before + 1) % RING;
+            heavy |= before != DRAW_NONE && before % 2 == 0 && before == (at + 1) % RING;
+            if (heavy) *(walk.at.id == before ? &back : &on) += 1;
+            before = at;
+            at = walk.at.id;
+        }
+        assert_int_equal(walk.step, LENGTH - 1);
+    }
+    assert_true(tries <= (uint64_t)WALKS * (LENGTH - 1) * (WALK_TRIES + 3));
+    assert_true(tries > (uint64_t)WALK_TRIES * 100); /* that end was needed */
+    assert_true(on + back > 1000 && on > 2 * back / 3 && back > 2 * on / 3);
+}
+
 /* ---- walks ---- */
 
 static void test_every_node_begins_a_walk_in_each_pass(void **state) {
@@ -218,6 +279,8 @@ static void test_positions_are_those_of_walks(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_steps_follow_their_law),
+        cmocka_unit_test(test_exact_steps_follow_the_same_law),
+        cmocka_unit_test(test_tries_of_a_step_have_an_end),
         cmocka_unit_test(test_a_wrong_law_is_seen),
         cmocka_unit_test(test_every_node_begins_a_walk_in_each_pass),
         cmocka_unit_test(test_walks_differ),

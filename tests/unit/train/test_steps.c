@@ -18,9 +18,16 @@ struct backend {
     uint64_t trained, next; /* examples; where the next batch or piece has to begin in its epoch */
     double last_rate;
     int wrong;
+    uint64_t gives_up_at; /* examples after which it is asked to stop and gives up what it is asked for; 0: never */
+    uint64_t pieces_of;   /* examples that a lock-free piece comes to then */
 };
 
+static int is_asked_to_stop(const struct backend *b) {
+    return b->gives_up_at && b->trained >= b->gives_up_at;
+}
+
 static int fake_make(struct backend *b, unsigned stage, const struct batch_request *batch) {
+    if (is_asked_to_stop(b)) return BATCH_STOPPED;
     if (batch->first != b->next || !batch->count || batch->first + batch->count > PER_EPOCH) b->wrong++;
     b->next = (batch->first + batch->count) % PER_EPOCH;
     b->trained += batch->count;
@@ -39,9 +46,10 @@ static int fake_result(struct backend *b, unsigned stage, struct step_result *re
 }
 static int fake_hogwild(struct backend *b, const struct hogwild_request *r, struct hogwild_result *result) {
     struct batch_request piece = {.first = r->first, .count = r->count};
+    if (is_asked_to_stop(b)) piece.count = b->pieces_of;
     if (r->lr_first > b->last_rate || r->lr_last >= r->lr_first || r->global_step != b->trained) b->wrong++;
     b->last_rate = r->lr_last;
-    *result = (struct hogwild_result){.examples = r->count};
+    *result = (struct hogwild_result){.done = piece.count, .examples = piece.count};
     return fake_make(b, 0, &piece);
 }
 static const struct backend_ops ops = {
@@ -69,7 +77,7 @@ static int took_piece(void *user, const struct hogwild_result *result, double se
 static unsigned wishes(void *user, int epoch_ended) {
     struct runner *r = user;
     r->epochs += (uint64_t)epoch_ended;
-    return ++r->steps == r->stop_after ? 4 : 0;
+    return ++r->steps == r->stop_after || is_asked_to_stop(&r->backend) ? 4 : 0;
 }
 static int between(void *user, int epoch_ended, unsigned wished) {
     struct runner *r = user;
@@ -136,6 +144,21 @@ static void pieces_to_the_end(void **state) {
     assert_int_equal(r.lasts, 1);
 }
 
+/* A run that is asked to stop while a batch is made, or a piece is trained, counts what was trained and no more. */
+static void what_is_given_up_does_not_count(void **state) {
+    struct runner batches = {.backend = {.gives_up_at = 2 * BATCH}};
+    struct runner pieces = {.backend = {.gives_up_at = PER_EPOCH, .pieces_of = 7}, .stop_after = 2};
+    struct steps steps;
+    assert_int_equal(run(&batches, "batch", 2 * PER_EPOCH, &steps), 1);
+    assert_int_equal(steps_done(&steps), 2 * BATCH);
+    assert_int_equal(steps.state.step, 2);
+    assert_int_equal(batches.results, 2);
+    assert_int_equal(batches.backend.in_flight, 0);
+    assert_int_equal(run(&pieces, "hogwild", 2 * PER_EPOCH, &steps), 1);
+    assert_true(steps_done(&steps) == PER_EPOCH || steps_done(&steps) == PER_EPOCH + 7);
+    assert_int_equal(pieces.examples, steps_done(&steps));
+}
+
 /* A loop without an end goes on past the run, at its last rate, until it is told to stop. */
 static void it_stops_when_it_is_told_to(void **state) {
     static const char *const updates[] = {"batch", "hogwild"};
@@ -164,6 +187,7 @@ static void failures_end_it(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(batches_to_the_end), cmocka_unit_test(pieces_to_the_end),
+                                       cmocka_unit_test(what_is_given_up_does_not_count),
                                        cmocka_unit_test(it_stops_when_it_is_told_to), cmocka_unit_test(failures_end_it)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -89,6 +89,27 @@ static void threads_change_nothing(void **state) {
     free(x[1]);
 }
 
+/* Weights of any size, which all mean the same but for the arc of each node to itself; and a node whose weights are small beside
+ * those of the others. */
+static void large_weights_change_little(void **state) {
+    struct pool *pool = pool_open(2);
+    float wanted[NODES * DIM], x[NODES * DIM], large[ARCS];
+    static const float factors[] = {1e11f, 1e15f, 1e19f, 1e25f, 1e38f};
+    for (size_t k = 0; k < sizeof factors / sizeof *factors; k++) {
+        struct graph graph = {.starts = starts, .neighbours = neighbours, .weights = large, .nodes = NODES, .arcs = ARCS};
+        for (int arc = 0; arc < ARCS; arc++) large[arc] = weights[arc] * factors[k];
+        memcpy(x, rows, sizeof x);
+        assert_int_equal(propagate(x, DIM, &graph, &backend_cpu, pool), 0);
+        if (!k) memcpy(wanted, x, sizeof x);
+        for (int i = 0; i < (NODES - 1) * (NODES - 1); i++) { /* the last node has only the arc to itself, a small one */
+            int a = i / (NODES - 1), b = i % (NODES - 1);
+            assert_true(fabs(product(x + a * DIM, x + b * DIM, DIM) - product(wanted + a * DIM, wanted + b * DIM, DIM)) < 1e-3);
+        }
+        assert_true(fabs(product(x + (NODES - 1) * DIM, x + (NODES - 1) * DIM, DIM) - 4) < 1e-4);
+    }
+    pool_close(pool);
+}
+
 /* Rows that all lie in one direction have one singular value; what rounding makes of the others is left out. */
 static void fewer_directions_than_columns(void **state) {
     struct graph graph = {.starts = starts, .neighbours = neighbours, .nodes = NODES, .arcs = ARCS};
@@ -132,6 +153,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_are_those_of_numpy),
         cmocka_unit_test(threads_change_nothing),
+        cmocka_unit_test(large_weights_change_little),
         cmocka_unit_test(fewer_directions_than_columns),
         cmocka_unit_test(values_and_vectors_are_found),
     };
