@@ -295,7 +295,7 @@ void sptx_stop(struct sptx_context *context);
 struct sptx_corpus;
 
 enum sptx_token_kind {
-    SPTX_TEXT = 0,    /* bytes: token i is data[offsets[i] .. offsets[i + 1]); white space around it is not part of it */
+    SPTX_TEXT = 0,    /* bytes: token i is data[offsets[i] .. offsets[i + 1]), blanks included; an empty one is refused */
     SPTX_NUMBERS = 1, /* integers from 0, each a word of decimal digits */
     SPTX_KNOWN = 2,   /* integers that number the words given to sptx_corpus_words(), from 0 */
 };

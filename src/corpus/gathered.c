@@ -56,12 +56,10 @@ static int check_word(const struct gathered *gathered, const struct gathered_wor
 /* Returned for an empty token, which is no word. */
 enum { NO_WORD = -2 };
 
-/* Returns the number of a word, a new one where it was not met before; -1 after fail(). */
+/* Returns the number of a word, a new one where it was not met before, or NO_WORD; -1 after fail(). */
 static int64_t number_of_word(struct gathered *gathered, struct gathered_words *words, const char *word,
                               uint64_t length) {
     uint64_t before = words->words.size;
-    while (length && token_is_white(*word)) word++, length--;
-    while (length && token_is_white(word[length - 1])) length--;
     if (!length) return NO_WORD;
     int64_t number = words_add(&words->words, words_hash(word, length), word, length);
     if (number < 0 || (uint64_t)number < before) return number;
@@ -219,13 +217,24 @@ static int name_sentences(struct gathered *gathered, uint64_t count, const struc
     return 0;
 }
 
-/* Counts the words of numbers[count], and leaves out those that are empty. */
+/* Counts the words of numbers[count], and puts them behind the others. None of them is empty. */
 static void keep_words(struct gathered *gathered, const uint32_t *numbers, uint64_t count) {
     for (uint64_t i = 0; i < count; i++) {
-        if (numbers[i] == WORDS_ABSENT) continue;
         meet(&gathered->items, numbers[i], gathered->tokens);
         gathered->ids[gathered->tokens++] = numbers[i];
     }
+}
+
+/* Ends a sentence behind numbers[count], which are in gathered->ids already, and refuses an empty token. */
+static int keep_sentence(struct gathered *gathered, const uint32_t *numbers, uint64_t count) {
+    for (uint64_t i = 0; i < count; i++)
+        if (numbers[i] == WORDS_ABSENT)
+            return fail("token %" PRIu64 " of sentence %" PRIu64 " is empty: leave empty tokens out (in Python, text.split() makes "
+                        "none, and text.split(' ') does)",
+                        i, gathered->sentences);
+    keep_words(gathered, numbers, count);
+    gathered->ends[gathered->sentences++] = gathered->tokens;
+    return 0;
 }
 
 int gathered_take_sentences(struct gathered *gathered, const struct tokens *tokens, const uint64_t *starts,
@@ -237,12 +246,10 @@ int gathered_take_sentences(struct gathered *gathered, const struct tokens *toke
         mem_grow(&gathered->ends, &gathered->ends_capacity, gathered->sentences + count, sizeof *gathered->ends,
                  "the sentences"))
         return -1;
-    uint32_t *numbers = gathered->ids + gathered->tokens; /* where they stay, or move to the front over empty ones */
+    uint32_t *numbers = gathered->ids + gathered->tokens;
     if (numbers_of(gathered, &gathered->items, tokens, first, all, numbers)) return -1;
-    for (uint64_t i = 0; i < count; i++) {
-        keep_words(gathered, numbers + (starts[i] - first), starts[i + 1] - starts[i]);
-        gathered->ends[gathered->sentences++] = gathered->tokens;
-    }
+    for (uint64_t i = 0; i < count; i++)
+        if (keep_sentence(gathered, numbers + (starts[i] - first), starts[i + 1] - starts[i])) return -1;
     return 0;
 }
 

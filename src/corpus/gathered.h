@@ -7,8 +7,7 @@
  * into rows. A corpus of gathered data (corpus_open_gathered) gives the same vocabulary and the same id stream as a
  * file of the same tokens would.
  *
- * White space around a token is no part of it, and an empty one is passed over. Within it only spaces can stand, as in quoted
- * fields.
+ * A token is kept byte for byte, with the blanks around it. An empty one is refused, and so is one with a tab or a line's end.
  */
 #ifndef SPTX_GATHERED_H
 #define SPTX_GATHERED_H

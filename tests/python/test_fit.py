@@ -51,7 +51,6 @@ def test_sentences(as_file, tmp_path, keys):
     assert fit([numpy.array(sentence, int) for sentence in SENTENCES], tmp_path / "arrays", keys=keys) == file
     assert fit([tuple(map(str.encode, sentence)) for sentence in SENTENCES], tmp_path / "bytes", keys=keys) == file
     assert fit(pyarrow.table({"words": SENTENCES}), tmp_path / "arrow", keys=keys) == file
-    assert fit([[*sentence, ""] for sentence in SENTENCES], tmp_path / "empty", keys=keys) == file
 
 
 def test_a_slice_of_lists(as_file, tmp_path):
@@ -152,7 +151,7 @@ def test_a_graph_of_networkx(as_file, tmp_path, kind):
 
 
 def test_tokens_may_have_spaces(as_file, tmp_path):
-    titles = {name: [" The %s, or so " % item for item in items] for name, items in NAMED.items()}
+    titles = {name: ["The %s, or so" % item for item in items] for name, items in NAMED.items()}
     table = "".join('%s;"The %s, or so"\n' % (name, item) for name, items in NAMED.items() for item in items)
     file = as_file("user;title;book\n" + table.replace(";", ";;"), format="pairs")
     assert "The 1, or so" in file[0] and fit(titles, tmp_path / "run")[0] == file[0]
@@ -160,10 +159,22 @@ def test_tokens_may_have_spaces(as_file, tmp_path):
     assert fit(pyarrow.table(dict(zip(("user", "item"), zip(*places)))), tmp_path / "arrow") == file
 
 
+def test_tokens_keep_the_blanks_around_them(tmp_path):
+    """Tokens of byte-level encodings differ in their first byte alone, a blank."""
+    sentences = [[" lead", "x", "  ", "tr "]] * 30 + [["lead", "z", "lead", "tr"]] * 20
+    run = sptx.fit(sentences, tmp_path / "run", dim=4, keys={**KEYS, "corpus.min_count": 1}, device="cpu")
+    assert set(run.words) == {" lead", "lead", "x", "z", "  ", "tr ", "tr"}
+    assert run.counts[run.row(" lead")] == 30 and run.counts[run.row("lead")] == 40
+    assert not numpy.array_equal(run[" lead"], run["lead"])
+
+
 # ---- what goes wrong ----
 
 @pytest.mark.parametrize("data, options, error, sentence", [
     ([["a", "b\tc"]], {}, sptx.Error, "the token 'b.c' has a tab or a line's end in it"),
+    ([["a", "b\n"]], {}, sptx.Error, "the token 'b.' has a tab or a line's end in it"),
+    ([["a", "b"], ["a", ""]], {}, sptx.Error, "token 1 of sentence 1 is empty: leave empty tokens out"),
+    (pyarrow.table({"words": [["a", ""]]}), {}, sptx.Error, "token 1 of sentence 0 is empty"),
     ([["a"], "b c"], {}, TypeError, "sentence 1 is the str 'b c'"),
     ([["a"], 3], {}, TypeError, "sentence 1 is a int, wanted an iterable"),
     ([["a", 1.5]], {}, TypeError, "the token 1.5 is a float"),
