@@ -28,6 +28,7 @@ void gathered_release(struct gathered *gathered) {
     free(gathered->ends);
     free(gathered->names);
     free(gathered->weights);
+    ratings_release(&gathered->ratings);
     *gathered = (struct gathered){0};
 }
 
@@ -256,12 +257,18 @@ int gathered_take_sentences(struct gathered *gathered, const struct tokens *toke
 /* ---- pairs ---- */
 
 /* Refuses a missing rating (NaN) where ratings choose the pairs. */
-static int check_ratings(const double *ratings, uint64_t count, double least) {
-    if (isinf(least)) return 0;
+static int check_ratings(const double *ratings, uint64_t count) {
     if (!ratings) return fail("the pairs have no ratings, and corpus.min_rating is set");
     for (uint64_t i = 0; i < count; i++)
         if (isnan(ratings[i]))
             return fail("pair %" PRIu64 " of a block has no rating, and corpus.min_rating is set", i);
+    return 0;
+}
+
+/* Meets the ratings that choose nothing, so that it can be said. */
+static int meet_ratings(struct gathered *gathered, const double *ratings, uint64_t count) {
+    for (uint64_t i = 0; ratings && i < count; i++)
+        if (ratings_meet(&gathered->ratings, ratings[i])) return -1;
     return 0;
 }
 
@@ -280,7 +287,7 @@ int gathered_take_pairs(struct gathered *gathered, const struct tokens *lists, c
     double least = gathered->options->min_rating;
     if (lists->count != items->count)
         return fail_usage("%" PRIu64 " lists and %" PRIu64 " items are no pairs", lists->count, items->count);
-    if (check_ratings(ratings, items->count, least)) return -1;
+    if (isinf(least) ? meet_ratings(gathered, ratings, items->count) : check_ratings(ratings, items->count)) return -1;
     if (interrupt_check() || grow_ids(gathered, items->count) || grow_names(gathered, items->count)) return -1;
     uint32_t *ids = gathered->ids + gathered->tokens, *names = gathered->names + gathered->named;
     if (numbers_of(gathered, &gathered->items, items, 0, items->count, ids) ||

@@ -14,6 +14,7 @@
 
 #include "corpus.h"
 #include "edges.h"
+#include "ratings.h"
 #include "word_counts.h"
 #include "words.h"
 
@@ -58,6 +59,7 @@ struct gathered {
     float *weights; /* [tokens / 2]: of edges, whose nodes stand in ids, two by two; NULL: none has a weight */
     uint64_t weights_capacity;
     struct edges_left left; /* edges that were left out */
+    struct ratings ratings; /* of pairs, where corpus.min_rating leaves none out */
 };
 
 void gathered_release(struct gathered *gathered); /* harmless on a zeroed one */

@@ -56,7 +56,7 @@ def test_vectors_are_indexed_by_word(run):
     assert numpy.array_equal(run[a], run.vector(a)) and numpy.array_equal(run[[a, b]], run.vectors([a, b]))
     with pytest.raises(KeyError, match="no word"):
         run["never-seen"]
-    for wrong in (3, None, slice(0, 2)):
+    for wrong in (3.5, None, slice(0, 2)):
         with pytest.raises(TypeError, match="a word or a list of words"):
             run[wrong]
 

@@ -60,7 +60,7 @@ def test_words_are_a_sequence(run):
         with pytest.raises(IndexError):
             words[past]
     assert words[0] in run and words[0] in words
-    for other in ("never-seen", "", "a\0b", "\ud800", 3, None, b"x"):
+    for other in ("never-seen", "", "a\0b", "\ud800", 3, 3.5, True, None, b"x"):
         assert other not in run and other not in words
 
 
@@ -73,7 +73,7 @@ def test_vectors_by_word(run):
     close = run.words[0] + "x" if run.words[0] + "x" not in run else run.words[0] + "xx"
     with pytest.raises(KeyError, match="no word"):
         run.vector(close)
-    for wrong, kind in ((3, TypeError), (None, TypeError), ("\ud800", KeyError), ("a\0b", KeyError)):
+    for wrong, kind in ((3, KeyError), (None, TypeError), ("\ud800", KeyError), ("a\0b", KeyError)):
         with pytest.raises(kind):
             run.vector(wrong)
 
@@ -85,7 +85,7 @@ def test_vectors_are_what_export_writes(run, trained, program, tmp_path):
         assert numpy.array_equal(run.vectors(table=table), numpy.load(tmp_path / f"{table}.npy"))
     words = [run.words[3], run.words[0], run.words[3]]
     assert numpy.array_equal(run.vectors(iter(words)), run.target[[3, 0, 3]]) and run.vectors([]).shape == (0, 6)
-    for wrong, kind in (("sin", TypeError), ([3], TypeError), (["never-seen"], KeyError)):
+    for wrong, kind in (("sin", TypeError), ([None], TypeError), ([-3], KeyError), (["never-seen"], KeyError)):
         with pytest.raises(kind):
             run.vectors(wrong)
     for table, kind in (("both", ValueError), (3, TypeError), ("\ud800", ValueError)):
@@ -241,7 +241,7 @@ def test_recommend_is_what_the_program_says(run, trained, program):
 
 
 @pytest.mark.parametrize("items, options, kind, said", [
-    ("sin", {}, TypeError, "several words"), ([3], {}, TypeError, "a str"), ([], {}, KeyError, "no item"),
+    ("sin", {}, TypeError, "several words"), ([None], {}, TypeError, "a str"), ([-3], {}, KeyError, "'-3' is no word"), ([], {}, KeyError, "no item"),
     (None, {}, TypeError, "iterable"),
     (["never-seen", "nor-this"], {}, KeyError, "'never-seen' is no word"), (["a\0b", "\ud800"], {}, KeyError, "NUL"),
     (0, {"score": "best"}, ValueError, "'best' is not a score of lists"), (0, {"score": 1}, TypeError, "a score is a str"),

@@ -10,6 +10,7 @@ import numpy
 
 from . import _library
 from ._context import count_of, text_of
+from ._corpus import is_token
 from ._library import library
 from ._table import path_of
 
@@ -36,9 +37,9 @@ class Asked:
     def __getitem__(self, word: Any) -> Any:
         """run["sin"]: a copy of a word's vector, float32 [dim]; run[["sin", "cos"]]: of several, [n x dim], as vectors() has
         them. KeyError for a word that is none, TypeError for what is neither a word nor a list of them."""
-        if isinstance(word, str):
+        if is_token(word):
             return self.vector(word)
-        if not isinstance(word, (list, tuple)):
+        if not isinstance(word, (list, tuple, numpy.ndarray)):
             raise TypeError("a run is asked for a word or a list of words, not for a %s" % type(word).__name__)
         return self.vectors(word)
 
@@ -63,12 +64,12 @@ class Asked:
         parts = _weighted(positive, 1.0) + _weighted(negative, -1.0)
         if not parts:
             raise ValueError("most_similar wants at least one word or vector in positive or negative")
-        words = [key for key, _ in parts if isinstance(key, str)]
+        words = [key for key, _ in parts if is_token(key)]
         rows_of_words, vectors = self._asked_vectors(words, table_of(table), asking=True)
         own, of_words = {int(row) for row in rows_of_words if row >= 0}, iter(vectors)
         mean = numpy.zeros(self.dim, numpy.float64)
         for key, weight in parts:
-            word = isinstance(key, str)
+            word = is_token(key)
             vector = numpy.asarray(next(of_words) if word else key, numpy.float64)
             if vector.shape != (self.dim,):
                 raise ValueError("a vector has the shape %s, wanted (%d,)" % (vector.shape, self.dim))
@@ -235,9 +236,9 @@ def _format_of(path: Path) -> str:
 
 def _weighted(given: Any, weight: float) -> List[Tuple[Any, float]]:
     """Makes a list of (word or vector, weight) of what gensim takes: one of these, or a list of them."""
-    if isinstance(given, str) or (isinstance(given, numpy.ndarray) and given.ndim == 1):
+    if is_token(given) or (isinstance(given, numpy.ndarray) and given.ndim == 1):
         given = [given]
-    return [(item[0], float(item[1])) if isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], (str, numpy.ndarray))
+    return [(item[0], float(item[1])) if isinstance(item, tuple) and len(item) == 2 and (is_token(item[0]) or isinstance(item[0], numpy.ndarray))
             else (item, weight) for item in (() if given is None else given)]
 
 

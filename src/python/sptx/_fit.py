@@ -8,6 +8,7 @@ from typing import Any, Callable, List, Optional, Sequence, Tuple, Union
 from ._context import Context
 from ._corpus import Corpus, Source
 from ._data import Paths, Sparse, source_of
+from ._errors import tell
 from ._progress import shown
 from ._run import Progress, Run, _beginning, _of_files, _setting, _Training
 from ._table import path_of
@@ -60,7 +61,19 @@ def fit(data: Any, path: Union[str, "os.PathLike[str]"], *, dim: Optional[int] =
     context = Context(device, threads)
     with shown(progress) as hear:
         _Training(context, hear, _work(context, source, settings, beginning)).run()
-    return Run(path, device=device)
+    run = Run(path, device=device)
+    if source.format != "graph":
+        _tell_few(run)
+    return run
+
+
+_FEW = 6  # tokens below which the vectors of all of them say nothing
+
+
+def _tell_few(run: Run) -> None:
+    if len(run) < _FEW and run.counts.sum() < _FEW:
+        tell("the data has %d tokens in all, too few to learn from: vectors are close to the random ones that they began as, and "
+             "hundreds of tokens are a beginning" % run.counts.sum())
 
 
 def _source_and_settings(data: Any, path: Any, keys: Mapping[str, Any], format: Optional[str], columns: Any, users: Any, items: Any,

@@ -12,6 +12,7 @@ import numpy
 
 from . import _library
 from ._asked import NONE, Asked, places_for, table_of
+from ._corpus import is_token, name_of
 from ._context import Context, Handle, context_for, count_of, text_of
 from ._library import library
 from ._progress import shown
@@ -39,7 +40,7 @@ class Words(Sequence):
 
     def __contains__(self, word: Any) -> bool:
         found = ctypes.c_uint64()
-        return isinstance(word, str) and self._run._find(word, found) is None and found.value in self._rows
+        return is_token(word) and self._run._find(word, found) is None and found.value in self._rows
 
     def index(self, word: Any, *_: Any) -> int:
         return self._rows.index(self._run.row(word))
@@ -138,12 +139,10 @@ class Run(Asked):
         return self._view("context")
 
     def __contains__(self, word: Any) -> bool:
-        return isinstance(word, str) and self._find(word) is None
+        return is_token(word) and self._find(word) is None
 
-    def row(self, word: str) -> int:
+    def row(self, word: Any) -> int:
         """The row of a word. KeyError where it is none, naming the nearest."""
-        if not isinstance(word, str):
-            raise TypeError("a word is a str, not a %s" % type(word).__name__)
         found = ctypes.c_uint64()
         said = self._find(word, found)
         if said is not None:
@@ -158,6 +157,7 @@ class Run(Asked):
         """Copies of words' vectors, float32 [words x dim]: what `sptx-w2v export` writes. KeyError for a word that is none.
 
             run.vectors(["sin", "cos"]) @ run.vectors(["tan"])[0]
+            run.vectors([3, 4])              # words that were integers are asked for as they were given
 
         words: None: all, by row, and with lists=True those of lists behind them. table: "target", "context", "sum",
         "normsum" or "propagated"; None: what suits the run. Where lists have rows of their own (examples.mode = user), a list is
@@ -165,8 +165,8 @@ class Run(Asked):
         table. With examples.own = 0 lists have none, and sptx.Error is raised for one. A vector that was never trained adds nothing
         to a sum.
         """
-        if isinstance(words, (str, bytes)):
-            raise TypeError("words are several, as a list of str; %r is one" % (words,))
+        if is_token(words):
+            raise TypeError("words are several, as a list; %r is one" % (words,))
         name, handle = table_of(table), self._open()
         if words is None:
             return self._vectors(None, int(library.sptx_run_vector_rows(handle.pointer)) if lists else len(self), name)
@@ -175,16 +175,16 @@ class Run(Asked):
     def nearest(self, query: Any, k: int = 10, table: Optional[str] = None, lists: bool = False, metric: str = "cosine") -> Any:
         """The k words whose vectors are most similar, best first, with the similarities: [("cos", 0.88), ..].
 
-        query: a word, which is not among the results (KeyError where it is none, sptx.Error where its vector in the table was
+        query: a word (3 is the word "3"), which is not among the results (KeyError where it is none, sptx.Error where its vector in the table was
         never trained); a vector [dim]; or a list of words or an array [n x dim], which give a list of n such answers. table:
         "target", "context", "sum", "normsum" or "propagated"; None: what suits the run. lists: rows of lists are among the results,
         too. metric: "cosine", or "dot" (the dot product).
         """
-        if isinstance(query, str):
-            return self.nearest([query], k, table, lists, metric)[0]
+        if is_token(query):
+            return self.nearest([name_of(query)], k, table, lists, metric)[0]
         if not isinstance(query, numpy.ndarray):
             query = list(query)
-        if len(query) and isinstance(query[0], str):
+        if _are_words(query):
             own, asked = self._asked_vectors(query, table_of(table), asking=True)
             return self._answers(*self.search(asked, k, own, table, lists, metric))
         asked = numpy.asarray(query)
@@ -228,16 +228,14 @@ class Run(Asked):
         (`sptx-w2v help recommend` tells what each is), or None: what suits what the run was trained for. seen: the list's own
         items may be in the answer. among: only the so many most frequent items are recommended; 0: all.
         """
-        if isinstance(items, (str, bytes)):
-            raise TypeError("items are several words, as a list of str; %r is one" % (items,))
+        if is_token(items):
+            raise TypeError("items are several words, as a list; %r is one" % (items,))
         if score is not None and not isinstance(score, str):
             raise TypeError("a score is a str or None, not a %s" % type(score).__name__)
         handle = self._open()
         k = min(count_of(k, "k", 32), len(self))
         unknown, own = None, []
         for item in items:
-            if not isinstance(item, str):
-                raise TypeError("an item is a str, not a %s" % type(item).__name__)
             found = ctypes.c_uint64()
             said = self._find(item, found)
             if said is None:
@@ -344,13 +342,11 @@ class Run(Asked):
         is -1. KeyError for a word that has no vector. asking: it is said where one was never trained in the table."""
         rows, out = numpy.full(len(words), -1, numpy.int64), numpy.empty((len(words), self.dim), numpy.float32)
         for at, word in enumerate(words):
-            if not isinstance(word, str):
-                raise TypeError("a word is a str, not a %s" % type(word).__name__)
             found = ctypes.c_uint64()
             said = self._find(word, found)
             if said is None:
                 rows[at] = found.value
-            elif not self._unseen(word, table, out[at]):
+            elif not self._unseen(name_of(word), table, out[at]):
                 raise KeyError(said)
             if asking and rows[at] >= 0:
                 self._context.call(library.sptx_run_check_trained, self._open().pointer, table, int(rows[at]))
@@ -375,10 +371,13 @@ class Run(Asked):
         word = library.sptx_run_word(handle.pointer, row, ctypes.byref(length))
         return ctypes.string_at(word, length.value).decode("utf-8", "surrogateescape")
 
-    def _find(self, word: str, found: Any = None) -> Optional[str]:
-        """Returns None for a known word, otherwise the sentence that says it is unknown."""
+    def _find(self, word: Any, found: Any = None) -> Optional[str]:
+        """Returns None for a known word, otherwise the sentence that says it is unknown. TypeError for what is no token."""
         handle = self._open()
+        if not is_token(word):
+            raise TypeError("a word is a str, or what it was given as (bytes, an int), not a %s" % type(word).__name__)
         try:
+            word = name_of(word)
             name = word.encode("utf-8", "surrogateescape")
         except UnicodeEncodeError:
             return "%r is no word: it cannot be written in UTF-8" % word
@@ -390,6 +389,14 @@ class Run(Asked):
         except KeyError as error:
             return str(error.args[0])
         return None
+
+
+def _are_words(query: Any) -> bool:
+    """Tells a list of words, which may be integers, from a vector or a matrix."""
+    if not len(query):
+        return False
+    return query.ndim == 1 and query.dtype.kind in "iuSUO" if isinstance(query, numpy.ndarray) else \
+        is_token(query[0]) and not isinstance(query[0], (float, numpy.floating))
 
 
 # ---- training ----
@@ -486,13 +493,17 @@ class _Training:
         """True: finished; False: stopped."""
         try:
             self._stand_before_handlers()
+            self._context.waits_to_tell = True
             self._thread.start()
             while not self._over:
                 report = self._next_report()
+                self._context.tell_all()
                 if report is not None:
                     self._answers.put(self._ask(report))
         finally:
             self._end()
+            self._context.waits_to_tell = False
+        self._context.tell_all()
         return self._result()
 
     def _result(self) -> bool:
