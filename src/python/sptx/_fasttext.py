@@ -118,8 +118,7 @@ class FastText(Word2Vec):
                  workers: Optional[int] = None, min_alpha: float = 0.0001, negative: int = 5, ns_exponent: float = 0.75,
                  cbow_mean: int = 1, hashfxn: Any = hash, epochs: int = 5, null_word: int = 0, min_n: int = 3, max_n: int = 6,
                  sorted_vocab: int = 1, bucket: int = 2000000, trim_rule: Any = None, batch_words: int = 10000,
-                 callbacks: Any = (), max_final_vocab: Optional[int] = None, shrink_windows: bool = True,
-                 compute_loss: bool = False, *,
+                 callbacks: Any = (), max_final_vocab: Optional[int] = None, shrink_windows: bool = True, *,
                  device: str = "auto") -> None:
         _refuse(word_ngrams=word_ngrams)
         self.word_ngrams = 1
@@ -128,7 +127,7 @@ class FastText(Word2Vec):
                          max_vocab_size=max_vocab_size, sample=sample, seed=seed, workers=workers, min_alpha=min_alpha, sg=sg,
                          hs=hs, negative=negative, ns_exponent=ns_exponent, cbow_mean=cbow_mean, epochs=epochs, null_word=null_word,
                          trim_rule=trim_rule, callbacks=callbacks, max_final_vocab=max_final_vocab, shrink_windows=shrink_windows,
-                         compute_loss=compute_loss, device=device)
+                         device=device)
 
     load_fasttext_format = refused("load_fasttext_format() is gone from gensim, too: sptx.gensim.models.fasttext.load_facebook_model(path) "
                                    "reads fastText's own file")
