@@ -75,6 +75,11 @@ class Context:
         """"cpu" or "cuda:0": what the context runs on."""
         return self._device
 
+    @property
+    def is_parents(self) -> bool:
+        """True in a child by fork of the process that has opened it."""
+        return self._pid != _process
+
     def check_process(self) -> None:
         if self._pid != _process:
             raise RuntimeError("this was opened by process %d, before a fork; process %d must open its own, and that before "

@@ -99,5 +99,9 @@ def _work(context: Context, source: Source, settings: Any, beginning: int) -> Ca
     if isinstance(source, Paths):
         return _of_files(context, None, settings, beginning)
     corpus = Corpus(context, settings)
-    source.give(corpus)
+    try:
+        source.give(corpus)
+    except KeyboardInterrupt as interrupt:
+        interrupt.args = interrupt.args or ("stopped while the data was read: nothing was written",)
+        raise
     return functools.partial(corpus.train, beginning)

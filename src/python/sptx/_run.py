@@ -1,10 +1,12 @@
 """Run: a finished run of the sptx-w2v program, read where it lies; train: what the program's `train` does."""
 
 import ctypes
+import html
 import os
 import queue
 import signal
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple, Union
 
@@ -14,6 +16,7 @@ from . import _library
 from ._asked import NONE, Asked, places_for, table_of
 from ._corpus import is_token, name_of
 from ._context import Context, Handle, context_for, count_of, text_of
+from ._errors import Error
 from ._library import library
 from ._progress import shown
 from ._table import path_of
@@ -62,7 +65,8 @@ class Run(Asked):
         run.evaluate(pairs="ws353.txt")      # {"ws353": {"rho": 0.68, "covered": 320, "total": 353}}
         run.export("my.bin", "word2vec-bin")
 
-    path    a run directory (its newest checkpoint is read), or one checkpoint in it; or a model of fastText (.bin)
+    path    a run directory (its newest checkpoint is read), or one checkpoint in it; or a file: a model of fastText (.bin), or
+            words with their vectors in word2vec's binary or text form or GloVe's text, whose one table is both target and context
     device  where nearest() and recommend() search: "auto", "cpu", "cuda", "cuda:1", or an sptx.Context
 
     Where lists have rows of their own (examples.mode = user), those lie behind all others. `words`, len() and what is asked of a
@@ -80,19 +84,25 @@ class Run(Asked):
     run["unseen"], nearest(), most_similar(), analogy(). The n-grams' rows stand behind the words' in `target`, where a word's own
     row is a part of its vector; vectors() has the whole.
 
+    A run is pickled as its path, and opened again where it is unpickled. A child by fork opens its own on the CPU, when it first asks
+    (workers of a DataLoader do); of a run on the GPU it raises RuntimeError.
+
     Raises sptx.Error where there is no such run or its files are not whole; KeyError for a word that is none.
     """
 
     def __init__(self, path: Union[str, "os.PathLike[str]"], device: Any = "auto") -> None:
         self._handle: Optional[Handle] = None
         self._path = os.fspath(path)
-        where = path_of(path)
-        self._context = context = context_for(device)
+        self._where = os.path.abspath(path_of(path)) if os.fspath(path) else b""  # where it is, whatever folder is the current one
+        self._device = "auto" if isinstance(device, Context) else str(device)
+        self._begin(context_for(device))
+
+    def _begin(self, context: Context) -> None:
         handle = Handle(context, library.sptx_run_close)
-        context.call(library.sptx_run_open, context._handle, where, ctypes.byref(handle.pointer))
+        context.call(library.sptx_run_open, context._handle, self._where, ctypes.byref(handle.pointer))
         self._shape = int(library.sptx_run_items(handle.pointer)), int(library.sptx_run_dim(handle.pointer))
         self._rows = int(library.sptx_run_rows(handle.pointer))
-        self._handle = handle
+        self._context, self._handle = context, handle
 
     def __len__(self) -> int:
         """Number of words, or items."""
@@ -281,7 +291,7 @@ class Run(Asked):
 
     def close(self) -> None:
         """Closes the run's files, once no view of them is left. Harmless on a closed run."""
-        if self._handle is not None:
+        if self._handle is not None and self._context.gpu is not None:
             self._context.check_process()
         self._handle = None
 
@@ -297,8 +307,16 @@ class Run(Asked):
             return "sptx.Run(closed)"
         return "sptx.Run(%r: %d words x %d)" % ((self._path,) + self._shape)
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the most frequent words, with their counts."""
+        rows = ["<tr><td>%s</td><td>%d</td></tr>" % (html.escape(_printable(word)), count)
+                for word, count in zip(self.words[:_SHOWN], self._counts(min(_SHOWN, len(self))))]
+        return ("<p>sptx.Run <b>%s</b>: %d words x %d</p><table><thead><tr><th>word</th><th>count</th></tr></thead><tbody>%s</tbody></table>"
+                % (html.escape(_printable(os.fsdecode(self._path))), *self._shape, "".join(rows)))
+
     def __reduce__(self) -> Any:
-        raise TypeError("a run is not copied or pickled; open it again by its path")
+        self._open()
+        return Run, (os.fsdecode(self._where), self._device)
 
     # ---- by the library ----
 
@@ -310,8 +328,18 @@ class Run(Asked):
         handle = self._handle
         if handle is None:
             raise ValueError("the run is closed")
+        if self._context.is_parents and self._context.gpu is None:
+            return self._open_again()
         self._context.check_process()
         return handle
+
+    def _open_again(self) -> Handle:
+        """Opens the run in a child, whose parent's threads are not there; its mapped rows are."""
+        before = self._shape, self._rows
+        self._begin(context_for("cpu"))
+        if (self._shape, self._rows) != before:
+            raise Error("'%s' holds another run than before the fork" % os.fsdecode(self._path))
+        return self._handle  # type: ignore[return-value]
 
     def _view(self, table: str) -> Union[Rows, HalfRows]:
         handle = self._open()
@@ -391,6 +419,13 @@ class Run(Asked):
         return None
 
 
+_SHOWN = 10  # words in a notebook
+
+
+def _printable(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()
+
+
 def _are_words(query: Any) -> bool:
     """Tells a list of words, which may be integers, from a vector or a matrix."""
     if not len(query):
@@ -462,6 +497,9 @@ def _of_files(context: Context, config: Optional[bytes], settings: List[bytes], 
     return lambda tell: context.call(library.sptx_train, context._handle, config, texts, len(texts), beginning, tell, None)
 
 
+_TICK = 0.02  # seconds that a file system's clock may be behind
+
+
 class _Training:
     """Training in a thread of its own; its reports are looked at in the caller's, which run() returns or raises in.
 
@@ -474,8 +512,11 @@ class _Training:
       - the thread is begun inside of the `try` whose `finally` ends it, whether or not it has come to its work.
     """
 
-    def __init__(self, context: Context, progress: Optional[Callable[[Progress], Any]], work: Callable[[Any], int]) -> None:
+    def __init__(self, context: Context, progress: Optional[Callable[[Progress], Any]], work: Callable[[Any], int],
+                 resumable: bool = True) -> None:
         self._context = context
+        self._resumable = resumable  # False: the run is in a folder of the package's own, which goes with the exception
+        self._began = time.time()
         self._progress = progress
         self._work = work
         self._status = _library.STOPPED
@@ -510,12 +551,26 @@ class _Training:
         raised, failed, self._raised, self._failed = self._raised, self._failed, None, None
         try:
             if raised is not None:
+                self._say_kept(raised)
                 raise raised from failed  # where a checkpoint could not be written, that reason is kept
             if failed is not None:
                 raise failed
             return self._status != _library.STOPPED
         finally:
             del raised, failed  # their tracebacks refer to this frame
+
+    def _say_kept(self, error: BaseException) -> None:
+        """Gives a KeyboardInterrupt the sentence that says what there is now."""
+        if type(error) is not KeyboardInterrupt or error.args:
+            return
+        if not self._resumable:
+            error.args = ("training was stopped: the model is what it was before",)
+            return
+        run = os.fsdecode(library.sptx_trained(self._context._handle))
+        latest = os.path.join(run, "latest")
+        kept = run and os.path.exists(latest) and os.path.getmtime(latest) >= self._began - _TICK
+        error.args = ("training was stopped: '%s' has what was trained so far, and resume=True goes on with it" % run if kept else
+                      "stopped before training had begun: no checkpoint was written",)
 
     # ---- in the thread ----
 

@@ -188,7 +188,7 @@ class Word2Vec(MoreOfWord2Vec):
         context = Context(self.device)
         corpus = Corpus(context, [_setting(*key) for key in keys.items()])
         self._give(given, corpus)
-        _Training(context, None, functools.partial(corpus.train, _library.ANEW)).run()
+        _Training(context, None, functools.partial(corpus.train, _library.ANEW), resumable=False).run()
         with Run(place.path("run"), device=self.device) as run:
             places = {word: row for row, word in enumerate(run.words)}
             self._take(run, [places[self._name(word)] for word in self.wv])
