@@ -24,13 +24,14 @@ def fit(data: Any, path: Union[str, "os.PathLike[str]"], *, dim: Optional[int] =
 
     data                                               what it is
     a path, or a list of paths                         files, as corpus.path takes them
-    an iterable of iterables of str, bytes or int      sentences, or lists (format="lists"); a generator is read once
+    an iterable of iterables of str, bytes or int      sentences, or lists (format="lists"); a generator is read once. A Series of lists
+                                                       of pandas' whose index has a name: lists with names
     a dict, or pairs of (name, items)                  lists with names
     a sparse matrix of SciPy's, users x items          lists; users= and items= name its rows and columns
     anything with __arrow_c_stream__                   pairs: columns=("user", "item"), or with a third, the rating; a table of
                                                        pyarrow's, a frame of pandas' or polars'. One column of lists: sentences
     a pair of integer arrays, or an array [2, edges]   edges of a graph, which is walked (format="adjacency": lines of them)
-    a graph of networkx'                               its edges, likewise
+    a graph of networkx'                               its edges, likewise; parallel ones weigh what they weigh together
     an iterable of (node, node) or with a weight       edges, with format="graph"; so are an array [edges, 2], a table with columns=
                                                        ("source", "target") or with a third, the weight, and a sparse matrix
 
@@ -45,6 +46,9 @@ def fit(data: Any, path: Union[str, "os.PathLike[str]"], *, dim: Optional[int] =
     resume     goes on from the run's newest checkpoint; the data must be the same
     progress   None, True, False, or what is called with a Progress now and then: as train() takes it
     device     "auto", "cpu", "cuda", "cuda:1"; threads: of the host, 0: all
+
+    Tokens are kept as they are, with the blanks around them; an empty one is refused. Whole floats are integers. What of the data is not
+    used is said by an SptxWarning: values that all count alike, rows without a value, nodes without an edge.
 
     The same data gives the same bytes of vectors as a file of it. Data is read before anything is written: an exception
     of the iterable's, or Ctrl-C meanwhile, leaves no trace.
