@@ -529,6 +529,9 @@ enum sptx_status sptx_run_evaluate_links(struct sptx_run *run, const char *table
  * help lists. lists: 1 writes the rows of lists, too. A file at the path stays until the new one is whole. */
 enum sptx_status sptx_run_export(struct sptx_run *run, const char *table, uint32_t lists, const char *format,
                                  const char *path);
+/* Does the same, and writes numbers as `type`: "f32" (or NULL), or "bf16" or "f16", half the bytes, for npy, fbin and safetensors. */
+enum sptx_status sptx_run_export_as(struct sptx_run *run, const char *table, uint32_t lists, const char *format,
+                                    const char *type, const char *path);
 
 struct sptx_report_options {
     uint64_t size;                  /* sizeof (struct sptx_report_options) */

@@ -61,6 +61,15 @@ def test_vectors_are_indexed_by_word(run):
             run[wrong]
 
 
+@pytest.mark.parametrize("type", ["f32", "bf16", "f16"])
+def test_an_export_of_half_the_bytes_is_the_programs(run, trained, program, tmp_path, type):
+    subprocess.run([program, "export", trained, "--format=npy", "--type=" + type, "--out=%s" % (tmp_path / "program.npy")], check=True)
+    run.export(tmp_path / "ours.npy", type=type)
+    assert (tmp_path / "ours.npy").read_bytes() == (tmp_path / "program.npy").read_bytes()
+    with pytest.raises(ValueError, match="'int9'"):
+        run.export(tmp_path / "never.npy", type="int9")
+
+
 @pytest.mark.parametrize("metric", ["cosine", "dot"])
 def test_nearest_is_what_the_program_says(run, trained, program, metric):
     words = list(run.words[:3])

@@ -154,19 +154,21 @@ class Asked:
             found[_name_for(edges, found)] = self._judge_links(name, edges, known, directed)
         return found
 
-    def export(self, path: Path, format: Optional[str] = None, table: Optional[str] = None, lists: bool = False) -> None:
+    def export(self, path: Path, format: Optional[str] = None, table: Optional[str] = None, lists: bool = False,
+               type: Optional[str] = None) -> None:
         """Writes the vectors to a file, the bytes that `sptx-w2v export` writes. A file at the path stays until the new one is
         whole.
 
         format: "word2vec-bin", "word2vec-text", "glove-text", "npy", "fvecs", "fbin", "safetensors", "projector"
         or "fasttext" (its .bin); None: by the path's ending (.bin, .txt, .npy, .fvecs, .fbin, .safetensors, .tsv). table, lists: as
-        of vectors().
+        of vectors(). type: "f32" (None), or "bf16" or "f16", half the bytes, for npy, fbin and safetensors.
 
-        Raises ValueError for a format that is none, sptx.Error where writing fails or the format cannot hold a word.
+        Raises ValueError for a format or a type that is none, sptx.Error where writing fails or the format cannot hold a word.
         """
         if format is None:
             format = _format_of(path)
-        self._ask(library.sptx_run_export, table_of(table), bool(lists), text_of(format, "format"), path_of(path))
+        self._ask(library.sptx_run_export_as, table_of(table), bool(lists), text_of(format, "format"), _text_or_none(type, "type"),
+                  path_of(path))
 
     def report(self, path: Path, titles: Optional[Path] = None, top: int = 5000, search: int = 20000, table: Optional[str] = None,
                lists: bool = False, evaluations: Union[Path, Sequence[Path]] = (), labels: Optional[Path] = None) -> None:
