@@ -152,10 +152,10 @@ class Sparse(Source):
             raise ValueError("the matrix has a rating that is NaN, and corpus.min_rating is set")
         else:
             kept = (values >= self.min_rating) & ~zeros
-        left = [(int(zeros.sum()), "0"), (0 if self.min_rating is not None else int((values < 0).sum()), "negative"),
-                (int((values != values).sum()), "NaN")]
-        if any(count for count, _ in left):
-            tell("the matrix has entries that are left out: %s" % ", ".join("%d %s" % each for each in left if each[0]))
+        negative = 0 if self.min_rating is not None else int((values < 0).sum())
+        left = [("stored zeros", int(zeros.sum())), ("negative values", negative), ("NaN", int((values != values).sum()))]
+        if any(count for _, count in left):
+            tell("entries of the matrix are left out: %s" % ", ".join("%d %s" % (count, what) for what, count in left if count))
         used = values[kept]
         if self.min_rating is None and used.size and used.min() < used.max():
             tell("ratings %.10g to %.10g found in the matrix: all count alike; corpus.min_rating leaves lower ones out"
