@@ -295,7 +295,7 @@ void sptx_stop(struct sptx_context *context);
 struct sptx_corpus;
 
 enum sptx_token_kind {
-    SPTX_TEXT = 0,    /* bytes: token i is data[offsets[i] .. offsets[i + 1]); white space around it is not part of it */
+    SPTX_TEXT = 0,    /* bytes: token i is data[offsets[i] .. offsets[i + 1]), blanks included; an empty one is refused */
     SPTX_NUMBERS = 1, /* integers from 0, each a word of decimal digits */
     SPTX_KNOWN = 2,   /* integers that number the words given to sptx_corpus_words(), from 0 */
 };
@@ -576,6 +576,9 @@ enum sptx_status sptx_run_evaluate_links_of(struct sptx_run *run, const char *ta
  * help lists. lists: 1 writes the rows of lists, too. A file at the path stays until the new one is whole. */
 enum sptx_status sptx_run_export(struct sptx_run *run, const char *table, uint32_t lists, const char *format,
                                  const char *path);
+/* Does the same, and writes numbers as `type`: "f32" (or NULL), or "bf16" or "f16", half the bytes, for npy, fbin and safetensors. */
+enum sptx_status sptx_run_export_as(struct sptx_run *run, const char *table, uint32_t lists, const char *format,
+                                    const char *type, const char *path);
 
 struct sptx_report_options {
     uint64_t size;                  /* sizeof (struct sptx_report_options) */

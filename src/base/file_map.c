@@ -3,6 +3,7 @@
 #include "file.h"
 #include "memory.h"
 #include "report.h"
+#include "text.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -88,6 +89,18 @@ int file_map_open(struct file_map *map, const char *path) {
     int fd = file_open(path, O_RDONLY), result = fd < 0 ? -1 : map_open(map, fd, path);
     if (fd >= 0) close(fd);
     return result;
+}
+
+char *file_map_memory(struct file_map *map, uint64_t size, const char *what) {
+    char text[TEXT_BYTES];
+    char *data = mmap(NULL, (size_t)size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    *map = (struct file_map){NULL, 0};
+    if (data == MAP_FAILED) {
+        fail("not enough memory for %s: %s", what, text_of_bytes(text, size));
+        return NULL;
+    }
+    *map = (struct file_map){data, size};
+    return data;
 }
 
 void file_map_close(struct file_map *map) {

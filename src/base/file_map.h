@@ -14,6 +14,9 @@ struct file_map {
     uint64_t size;
 };
 int file_map_open(struct file_map *map, const char *path);
+/* Maps memory of zeros that belongs to no file, for what is read like a mapped file and is made first: returns its writable bytes,
+ * or NULL after fail(). `what` says what they hold. */
+char *file_map_memory(struct file_map *map, uint64_t size, const char *what);
 void file_map_close(struct file_map *map); /* harmless on a zeroed one */
 
 /* Makes SIGBUS end the process with a sentence that names the mapped file, and with exit code 1. Nothing on disk

@@ -141,25 +141,34 @@ void report_tell(void) {
     free(held_text);
 }
 
-void warn(const char *format, ...) {
+/* Writes one line, or gives it to a handle's owner where `heard` is 1. */
+static void say(const char *prefix, int heard, const char *format, va_list args) {
     char text[sizeof of_program.sentence];
+    vsnprintf(text, sizeof text, format, args);
+    terminal_make_line(text);
+    if (heard && current()->hear) current()->hear(current()->user, text);
+    else write_line(prefix, text);
+}
+
+void warn(const char *format, ...) {
     va_list args;
     va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
+    say("sptx-w2v: warning: ", 1, format, args);
     va_end(args);
-    terminal_make_line(text);
-    if (current()->hear) current()->hear(current()->user, text);
-    else write_line("sptx-w2v: warning: ", text);
 }
 
 void note(const char *format, ...) {
-    char text[sizeof of_program.sentence];
     va_list args;
     va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
+    say("", 0, format, args);
     va_end(args);
-    terminal_make_line(text);
-    write_line("", text);
+}
+
+void remark(const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    say("", 1, format, args);
+    va_end(args);
 }
 
 void report_live(const char *line) {

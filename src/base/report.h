@@ -42,6 +42,9 @@ void note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void report_hold(void);
 void report_tell(void); /* does nothing where nothing is kept back */
 
+/* Says what a program's user should know of the data: a line as note() writes it. A handle's owner hears it as a warning. */
+void remark(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 /* Shows the live line: on a terminal it replaces the one before, elsewhere each call is a line. "" clears it. */
 void report_live(const char *line);
 

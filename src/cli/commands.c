@@ -11,7 +11,9 @@
 #define KEYS_HELP                                                                                                      \
     "--section.key=value sets any key of the configuration, over the file or without one; 'sptx-w2v help keys' lists them."
 #define DEVICE_HELP "--device.threads=N and the other keys of [device] choose what the search runs on."
-#define RUN_HELP    "RUN is a run directory, whose newest good checkpoint is taken, or one checkpoint in it."
+#define RUN_HELP                                                                                                       \
+    "RUN is a run directory, whose newest good checkpoint is taken, or one checkpoint in it; or a file of words with their\n"\
+    "vectors: fastText's .bin, word2vec's binary or text form, GloVe's text."
 
 #define TABLES_HELP                                                                                                    \
     "Which table answers where none is named follows what the run was trained for: words, nodes of graphs and items of\n" \

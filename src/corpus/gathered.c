@@ -28,6 +28,7 @@ void gathered_release(struct gathered *gathered) {
     free(gathered->ends);
     free(gathered->names);
     free(gathered->weights);
+    ratings_release(&gathered->ratings);
     *gathered = (struct gathered){0};
 }
 
@@ -56,12 +57,10 @@ static int check_word(const struct gathered *gathered, const struct gathered_wor
 /* Returned for an empty token, which is no word. */
 enum { NO_WORD = -2 };
 
-/* Returns the number of a word, a new one where it was not met before; -1 after fail(). */
+/* Returns the number of a word, a new one where it was not met before, or NO_WORD; -1 after fail(). */
 static int64_t number_of_word(struct gathered *gathered, struct gathered_words *words, const char *word,
                               uint64_t length) {
     uint64_t before = words->words.size;
-    while (length && token_is_white(*word)) word++, length--;
-    while (length && token_is_white(word[length - 1])) length--;
     if (!length) return NO_WORD;
     int64_t number = words_add(&words->words, words_hash(word, length), word, length);
     if (number < 0 || (uint64_t)number < before) return number;
@@ -219,13 +218,24 @@ static int name_sentences(struct gathered *gathered, uint64_t count, const struc
     return 0;
 }
 
-/* Counts the words of numbers[count], and leaves out those that are empty. */
+/* Counts the words of numbers[count], and puts them behind the others. None of them is empty. */
 static void keep_words(struct gathered *gathered, const uint32_t *numbers, uint64_t count) {
     for (uint64_t i = 0; i < count; i++) {
-        if (numbers[i] == WORDS_ABSENT) continue;
         meet(&gathered->items, numbers[i], gathered->tokens);
         gathered->ids[gathered->tokens++] = numbers[i];
     }
+}
+
+/* Ends a sentence behind numbers[count], which are in gathered->ids already, and refuses an empty token. */
+static int keep_sentence(struct gathered *gathered, const uint32_t *numbers, uint64_t count) {
+    for (uint64_t i = 0; i < count; i++)
+        if (numbers[i] == WORDS_ABSENT)
+            return fail("token %" PRIu64 " of sentence %" PRIu64 " is empty: leave empty tokens out (in Python, text.split() makes "
+                        "none, and text.split(' ') does)",
+                        i, gathered->sentences);
+    keep_words(gathered, numbers, count);
+    gathered->ends[gathered->sentences++] = gathered->tokens;
+    return 0;
 }
 
 int gathered_take_sentences(struct gathered *gathered, const struct tokens *tokens, const uint64_t *starts,
@@ -237,24 +247,28 @@ int gathered_take_sentences(struct gathered *gathered, const struct tokens *toke
         mem_grow(&gathered->ends, &gathered->ends_capacity, gathered->sentences + count, sizeof *gathered->ends,
                  "the sentences"))
         return -1;
-    uint32_t *numbers = gathered->ids + gathered->tokens; /* where they stay, or move to the front over empty ones */
+    uint32_t *numbers = gathered->ids + gathered->tokens;
     if (numbers_of(gathered, &gathered->items, tokens, first, all, numbers)) return -1;
-    for (uint64_t i = 0; i < count; i++) {
-        keep_words(gathered, numbers + (starts[i] - first), starts[i + 1] - starts[i]);
-        gathered->ends[gathered->sentences++] = gathered->tokens;
-    }
+    for (uint64_t i = 0; i < count; i++)
+        if (keep_sentence(gathered, numbers + (starts[i] - first), starts[i + 1] - starts[i])) return -1;
     return 0;
 }
 
 /* ---- pairs ---- */
 
 /* Refuses a missing rating (NaN) where ratings choose the pairs. */
-static int check_ratings(const double *ratings, uint64_t count, double least) {
-    if (isinf(least)) return 0;
+static int check_ratings(const double *ratings, uint64_t count) {
     if (!ratings) return fail("the pairs have no ratings, and corpus.min_rating is set");
     for (uint64_t i = 0; i < count; i++)
         if (isnan(ratings[i]))
             return fail("pair %" PRIu64 " of a block has no rating, and corpus.min_rating is set", i);
+    return 0;
+}
+
+/* Meets the ratings that choose nothing, so that it can be said. */
+static int meet_ratings(struct gathered *gathered, const double *ratings, uint64_t count) {
+    for (uint64_t i = 0; ratings && i < count; i++)
+        if (ratings_meet(&gathered->ratings, ratings[i])) return -1;
     return 0;
 }
 
@@ -273,7 +287,7 @@ int gathered_take_pairs(struct gathered *gathered, const struct tokens *lists, c
     double least = gathered->options->min_rating;
     if (lists->count != items->count)
         return fail_usage("%" PRIu64 " lists and %" PRIu64 " items are no pairs", lists->count, items->count);
-    if (check_ratings(ratings, items->count, least)) return -1;
+    if (isinf(least) ? meet_ratings(gathered, ratings, items->count) : check_ratings(ratings, items->count)) return -1;
     if (interrupt_check() || grow_ids(gathered, items->count) || grow_names(gathered, items->count)) return -1;
     uint32_t *ids = gathered->ids + gathered->tokens, *names = gathered->names + gathered->named;
     if (numbers_of(gathered, &gathered->items, items, 0, items->count, ids) ||

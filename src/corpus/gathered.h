@@ -7,14 +7,14 @@
  * into rows. A corpus of gathered data (corpus_open_gathered) gives the same vocabulary and the same id stream as a
  * file of the same tokens would.
  *
- * White space around a token is no part of it, and an empty one is passed over. Within it only spaces can stand, as in quoted
- * fields.
+ * A token is kept byte for byte, with the blanks around it. An empty one is refused, and so is one with a tab or a line's end.
  */
 #ifndef SPTX_GATHERED_H
 #define SPTX_GATHERED_H
 
 #include "corpus.h"
 #include "edges.h"
+#include "ratings.h"
 #include "word_counts.h"
 #include "words.h"
 
@@ -59,6 +59,7 @@ struct gathered {
     float *weights; /* [tokens / 2]: of edges, whose nodes stand in ids, two by two; NULL: none has a weight */
     uint64_t weights_capacity;
     struct edges_left left; /* edges that were left out */
+    struct ratings ratings; /* of pairs, where corpus.min_rating leaves none out */
 };
 
 void gathered_release(struct gathered *gathered); /* harmless on a zeroed one */

@@ -4,6 +4,8 @@
 #include "base/memory.h"
 #include "base/report.h"
 #include "base/text.h"
+#include "corpus.h"
+#include "gathered.h"
 #include "pairs.h"
 
 #include <math.h>
@@ -16,11 +18,20 @@
 enum { RATING_MOST = 1000, KEPT_LEAST = 5 };
 static const double upper_part = 0.75; /* where the upper part begins, from the lowest to the highest: 4 of 1 to 5, 8 of 1 to 10 */
 
-struct ratings {
-    double *values, least, most;
-    char name[32]; /* of their column, in the first file's header; "" where it has none */
-    uint64_t count, capacity;
-};
+int ratings_meet(struct ratings *ratings, double rating) {
+    if (isnan(rating)) return 0;
+    ratings->least = ratings->count ? fmin(ratings->least, rating) : rating;
+    ratings->most = ratings->count ? fmax(ratings->most, rating) : rating;
+    if (ratings->count == RATINGS_KEPT) return 0;
+    if (mem_grow(&ratings->values, &ratings->capacity, ratings->count + 1, sizeof *ratings->values, "ratings")) return -1;
+    ratings->values[ratings->count++] = rating;
+    return 0;
+}
+
+void ratings_release(struct ratings *ratings) {
+    free(ratings->values);
+    *ratings = (struct ratings){0};
+}
 
 static int take(void *user, const struct corpus_block *block) {
     struct ratings *ratings = user;
@@ -29,14 +40,8 @@ static int take(void *user, const struct corpus_block *block) {
     int more;
     corpus_cursor_start(&cursor, block);
     if (!ratings->count && block->value_name) snprintf(ratings->name, sizeof ratings->name, "%s", block->value_name);
-    while ((more = pairs_next(&cursor, block, -INFINITY, &pair)) > 0) {
-        if (isnan(pair.rating)) continue;
-        if (mem_grow(&ratings->values, &ratings->capacity, ratings->count + 1, sizeof *ratings->values, "ratings"))
-            return -1;
-        ratings->values[ratings->count++] = pair.rating;
-        ratings->least = fmin(ratings->least, pair.rating);
-        ratings->most = fmax(ratings->most, pair.rating);
-    }
+    while ((more = pairs_next(&cursor, block, -INFINITY, &pair)) > 0)
+        if (ratings_meet(ratings, pair.rating)) return -1;
     return more;
 }
 
@@ -58,19 +63,24 @@ static const char *name_of(const struct ratings *ratings) {
     return *ratings->name && !strcasestr(ratings->name, "rating") ? ratings->name : "ratings";
 }
 
-static void say(const struct ratings *ratings) {
+void ratings_say(const struct ratings *ratings) {
+    if (!ratings->count || ratings->least == ratings->most) return;
     char advice[128] = "corpus.min_rating leaves lower ones out";
     double kept, from = propose(ratings, &kept);
     if (fmax(fabs(ratings->least), fabs(ratings->most)) <= RATING_MOST && kept >= KEPT_LEAST)
         snprintf(advice, sizeof advice, "corpus.min_rating = %g keeps the higher ones, about %.0f in 100", from, kept);
-    note("%s %.10g to %.10g found: all count alike; %s", name_of(ratings), ratings->least, ratings->most, advice);
+    remark("%s %.10g to %.10g found: all count alike; %s", name_of(ratings), ratings->least, ratings->most, advice);
 }
 
 int ratings_note(const struct corpus *corpus, const struct corpus_options *options) {
-    struct ratings ratings = {.least = INFINITY, .most = -INFINITY};
+    struct ratings ratings = {0};
+    if (corpus_gathered(corpus)) {
+        ratings_say(&corpus_gathered(corpus)->ratings);
+        return 0;
+    }
     if (!corpus_formats[options->format].ratings || !isinf(options->min_rating) || corpus_stream(corpus)) return 0;
     int result = corpus_look(corpus, options, CORPUS_LOOK_FILES, take, &ratings);
-    if (!result && ratings.count && ratings.least < ratings.most) say(&ratings);
-    free(ratings.values);
+    if (!result) ratings_say(&ratings);
+    ratings_release(&ratings);
     return result;
 }

@@ -26,15 +26,18 @@ static int separates(char byte) {
     return byte == ' ' || byte == '\t';
 }
 
-/* Reads a line without its LF: "word TAB count" or "word blank count". Only a TAB lets the word have spaces in it, as
- * names in quotes have. */
+/* Reads a line without its LF: "word TAB count" or "word blank count". Only a TAB lets the word have spaces in it or around it, as
+ * names in quotes and tokens of programs have. */
 static int read_line(struct line *out, const char *path, uint64_t number, const char *text, uint64_t length) {
     uint64_t stop = length, digits, end; /* the word is text[0 .. end), the count text[digits .. stop) */
     while (stop && (separates(text[stop - 1]) || text[stop - 1] == '\r')) stop--;
     for (digits = stop; digits && !separates(text[digits - 1]); digits--) continue;
     for (end = digits; end && separates(text[end - 1]); end--) continue;
+    const char *tab = memchr(text + end, '\t', digits - end); /* then the word may have spaces in it */
+    int ours = tab && tab + 1 == text + digits;               /* one TAB alone: the word may also begin and end with spaces */
+    if (ours) end = digits - 1;
     if (!stop) return fail("vocabulary '%s' line %" PRIu64 " is empty; wanted word TAB count", path, number);
-    if (separates(*text))
+    if (*text == '\t' || (*text == ' ' && !ours))
         return fail("vocabulary '%s' line %" PRIu64 " has no word; wanted word TAB count", path, number);
     if (!end)
         return fail("vocabulary '%s' line %" PRIu64 ": '%.*s' has no count; wanted word TAB count", path, number,
@@ -47,7 +50,6 @@ static int read_line(struct line *out, const char *path, uint64_t number, const 
             return fail("vocabulary '%s' line %" PRIu64 ": the count '%.*s' is not a whole number below 2^64", path,
                         number, text_shown(stop - digits), text + digits);
     }
-    int tab = memchr(text + end, '\t', digits - end) != NULL; /* then the word may have spaces in it */
     for (uint64_t i = 0; i < end; i++)
         if (text[i] == '\t' || (text[i] == ' ' && !tab))
             return fail("vocabulary '%s' line %" PRIu64 ": the word '%.*s' has a blank in it; wanted word TAB count",

@@ -256,21 +256,25 @@ enum sptx_status sptx_run_evaluate_links(struct sptx_run *run, const char *table
 
 /* ---- files ---- */
 
-enum sptx_status sptx_run_export(struct sptx_run *run, const char *table, uint32_t lists, const char *format_name,
-                                 const char *path) {
+enum sptx_status sptx_run_export_as(struct sptx_run *run, const char *table, uint32_t lists, const char *format_name,
+                                    const char *type_name, const char *path) {
     if (!run) return SPTX_USAGE;
     enter(run->context);
     if (!format_name || !path || !*path)
         return leave(run->context, fail_usage("a format and a file are wanted; one is NULL"));
     if (lists > 1) return leave(run->context, fail_usage("lists = %u is neither 0 nor 1", lists));
-    int format = export_format_named(format_name),
+    int format = export_format_named(format_name), type = format < 0 || !type_name ? EXPORT_F32 : export_type_named(type_name),
         view = answers_view_named(&run->model, table, pool_threads(run->context->pool));
-    struct export export = {.model = &run->model, .view = (enum model_view)view};
-    int result = format < 0 || view < 0 || !(export.rows = answers_rows(&run->model, (int)lists)) ||
+    struct export export = {.model = &run->model, .view = (enum model_view)view, .type = (enum export_type)type};
+    int result = format < 0 || type < 0 || view < 0 || !(export.rows = answers_rows(&run->model, (int)lists)) ||
                          export_write(&export, (enum export_format)format, path)
                      ? -1
                      : 0;
     return leave(run->context, result);
+}
+
+enum sptx_status sptx_run_export(struct sptx_run *run, const char *table, uint32_t lists, const char *format, const char *path) {
+    return sptx_run_export_as(run, table, lists, format, NULL, path);
 }
 
 static int check_report(const struct sptx_report_options *options) {

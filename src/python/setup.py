@@ -59,7 +59,7 @@ os.makedirs(SCRATCH)
 
 setup(
     version=version,
-    packages=["sptx", "sptx.speedtorch"],
+    packages=["sptx", "sptx.gensim", "sptx.gensim.models", "sptx.speedtorch"],
     package_data={"sptx": ["py.typed"]},
     cmdclass={"build_py": BuildWithLibrary, "bdist_wheel": AnyPython},
     distclass=WithLibrary,

@@ -1,5 +1,6 @@
 #include "model_files.h"
 
+#include "base/directory.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/report.h"
@@ -7,6 +8,7 @@
 #include "config/config.h"
 #include "kernels/rounding.h"
 #include "rows/values.h"
+#include "rows/vectors_file.h"
 #include "tables.h"
 
 #include <inttypes.h>
@@ -139,6 +141,47 @@ static int open_fasttext(struct model *model, const char *path) {
     return model->directory ? 0 : -1;
 }
 
+/* Takes the words of a file of vectors, whose counts it does not say: they are 0. */
+static int take_words(struct model *model, struct vectors_file *file) {
+    struct vocab *vocab = &model->vocab;
+    vocab->counts = mem_zalloc(file->rows, sizeof *vocab->counts, "the words' counts");
+    vocab->words = file->words;
+    vocab->size = vocab->distinct = model->rows = file->rows;
+    file->words = (struct words){0};
+    return vocab->counts ? 0 : -1;
+}
+
+/* Reads all rows of a file of vectors into memory, as a table of weights. */
+static int read_vectors(struct npy *npy, const struct vectors_file *file) {
+    struct npy_field weights = {.columns = file->dim, .kind = 'f'};
+    *npy = (struct npy){.rows = file->rows, .record = file->dim * sizeof(float), .fields = 1, .field[0] = weights};
+    float *rows = (float *)file_map_memory(&npy->map, npy->rows * npy->record, "the vectors of a file");
+    int result = rows ? 0 : -1;
+    for (uint64_t row = 0; row < file->rows && !result; row++)
+        result = vectors_file_row(file, row, 0, file->dim, rows + row * file->dim);
+    return result;
+}
+
+/* A file of vectors (word2vec's binary and text forms, GloVe's text) has one table, which stands for both. */
+static int open_vectors(struct model *model, const char *path) {
+    struct vectors_file file;
+    if (vectors_file_open(&file, path, NULL)) return -1;
+    int result = take_words(model, &file) || read_vectors(&model->target, &file) ? -1 : 0;
+    model->dim = file.dim;
+    model->context = model->target; /* one mapping: model_close() knows */
+    model->mode = MODE_AUTO;
+    model->own = 1;
+    vectors_file_close(&file);
+    if (!result) model->directory = mem_text(path, strlen(path), "a path");
+    return model->directory ? 0 : -1;
+}
+
+/* Opens a file that other programs or `export` have written. */
+static int open_file(struct model *model, const char *path) {
+    int fasttext = fasttext_file_is(path);
+    return fasttext < 0 ? -1 : fasttext ? open_fasttext(model, path) : open_vectors(model, path);
+}
+
 static int open_run(struct model *model, const char *run) {
     char *checkpoint = NULL;
     int result = -1;
@@ -151,9 +194,9 @@ out:
 }
 
 int model_open(struct model *model, const char *run) {
-    int fasttext = fasttext_file_is(run);
     *model = (struct model){.rows = 0};
-    int result = fasttext < 0 ? -1 : fasttext ? open_fasttext(model, run) : open_run(model, run);
+    int directory = directory_exists(run), file = directory == 0 ? file_exists(run) : 0;
+    int result = directory < 0 || file < 0 ? -1 : file ? open_file(model, run) : open_run(model, run);
     if (result) model_close(model);
     return result;
 }

@@ -26,8 +26,9 @@ struct model {
     struct run_state state; /* of its checkpoint */
 };
 
-/* Opens RUN, a run directory or one checkpoint in it, or a model of fastText (.bin). Verifies checksums before it uses anything,
- * and refuses tables and a vocabulary that do not belong together. */
+/* Opens RUN: a run directory or one checkpoint in it; or a file, a model of fastText (.bin) or words with their vectors
+ * (vectors_file.h), whose one table stands for both. Verifies checksums before it uses anything, and refuses tables and a vocabulary
+ * that do not belong together. */
 int model_open(struct model *model, const char *run);
 void model_close(struct model *model); /* harmless on a zeroed one */
 /* Reads only the words of what model_open() opens. */

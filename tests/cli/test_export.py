@@ -257,3 +257,21 @@ def test_a_second_file_of_an_export_is_none_of_a_run(trained):
     said = trained.refuses("export", "run", "--format=projector", "--out=p")
     assert said == "--out = 'p.metadata.tsv' is a file of the run in 'run', which would be lost: choose another"
     assert os.listdir(trained.directory).count("p.vectors.tsv") == 0
+
+
+@pytest.mark.parametrize("form, name", [("word2vec-bin", "v.bin"), ("word2vec-text", "v.vec"), ("glove-text", "v.txt"),
+                                        ("fasttext", "f.bin")])
+def test_files_of_vectors_answer_as_the_run_does(trained, form, name):
+    """What other programs write is asked as it is: nearest and analogy open it in a run's place."""
+    trained("export", "run", f"--format={form}", f"--out={name}")
+    words = [line.split("\t")[0] for line in trained.path("run", "vocab.tsv").read_text().splitlines()[:3]]
+    for question in (("nearest", "{}", *words[:2], "--k=4"), ("analogy", "{}", *words, "--k=2")):
+        said = [trained(*(part.format(run) for part in question)).stdout for run in ("run", name)]
+        assert said[0] == said[1] != ""
+
+
+def test_a_file_in_a_runs_place_that_holds_no_vectors_is_refused(sptx):
+    sptx.path("notes.txt").write_text("some words of a text\n")
+    assert sptx.refuses("nearest", "notes.txt", "some") == (
+        "'notes.txt' begins neither with its numbers of rows and columns nor with a word and its vector; wanted word2vec's binary or "
+        "text form, GloVe's text, or an npy")

@@ -56,9 +56,18 @@ def test_vectors_are_indexed_by_word(run):
     assert numpy.array_equal(run[a], run.vector(a)) and numpy.array_equal(run[[a, b]], run.vectors([a, b]))
     with pytest.raises(KeyError, match="no word"):
         run["never-seen"]
-    for wrong in (3, None, slice(0, 2)):
+    for wrong in (3.5, None, slice(0, 2)):
         with pytest.raises(TypeError, match="a word or a list of words"):
             run[wrong]
+
+
+@pytest.mark.parametrize("type", ["f32", "bf16", "f16"])
+def test_an_export_of_half_the_bytes_is_the_programs(run, trained, program, tmp_path, type):
+    subprocess.run([program, "export", trained, "--format=npy", "--type=" + type, "--out=%s" % (tmp_path / "program.npy")], check=True)
+    run.export(tmp_path / "ours.npy", type=type)
+    assert (tmp_path / "ours.npy").read_bytes() == (tmp_path / "program.npy").read_bytes()
+    with pytest.raises(ValueError, match="'int9'"):
+        run.export(tmp_path / "never.npy", type="int9")
 
 
 @pytest.mark.parametrize("metric", ["cosine", "dot"])

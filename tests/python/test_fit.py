@@ -51,7 +51,6 @@ def test_sentences(as_file, tmp_path, keys):
     assert fit([numpy.array(sentence, int) for sentence in SENTENCES], tmp_path / "arrays", keys=keys) == file
     assert fit([tuple(map(str.encode, sentence)) for sentence in SENTENCES], tmp_path / "bytes", keys=keys) == file
     assert fit(pyarrow.table({"words": SENTENCES}), tmp_path / "arrow", keys=keys) == file
-    assert fit([[*sentence, ""] for sentence in SENTENCES], tmp_path / "empty", keys=keys) == file
 
 
 def test_a_slice_of_lists(as_file, tmp_path):
@@ -85,6 +84,7 @@ def test_lists(as_file, tmp_path, mode):
     assert fit(SENTENCES, tmp_path / "unnamed", format="lists", keys=keys) == numbered
 
 
+@pytest.mark.filterwarnings("ignore:ratings 1 to 5 found in the matrix")
 @pytest.mark.parametrize("mode", ["list", "user"])
 def test_a_sparse_matrix(as_file, tmp_path, mode):
     keys = {"examples.mode": mode}
@@ -152,7 +152,7 @@ def test_a_graph_of_networkx(as_file, tmp_path, kind):
 
 
 def test_tokens_may_have_spaces(as_file, tmp_path):
-    titles = {name: [" The %s, or so " % item for item in items] for name, items in NAMED.items()}
+    titles = {name: ["The %s, or so" % item for item in items] for name, items in NAMED.items()}
     table = "".join('%s;"The %s, or so"\n' % (name, item) for name, items in NAMED.items() for item in items)
     file = as_file("user;title;book\n" + table.replace(";", ";;"), format="pairs")
     assert "The 1, or so" in file[0] and fit(titles, tmp_path / "run")[0] == file[0]
@@ -160,10 +160,22 @@ def test_tokens_may_have_spaces(as_file, tmp_path):
     assert fit(pyarrow.table(dict(zip(("user", "item"), zip(*places)))), tmp_path / "arrow") == file
 
 
+def test_tokens_keep_the_blanks_around_them(tmp_path):
+    """Tokens of byte-level encodings differ in their first byte alone, a blank."""
+    sentences = [[" lead", "x", "  ", "tr "]] * 30 + [["lead", "z", "lead", "tr"]] * 20
+    run = sptx.fit(sentences, tmp_path / "run", dim=4, keys={**KEYS, "corpus.min_count": 1}, device="cpu")
+    assert set(run.words) == {" lead", "lead", "x", "z", "  ", "tr ", "tr"}
+    assert run.counts[run.row(" lead")] == 30 and run.counts[run.row("lead")] == 40
+    assert not numpy.array_equal(run[" lead"], run["lead"])
+
+
 # ---- what goes wrong ----
 
 @pytest.mark.parametrize("data, options, error, sentence", [
     ([["a", "b\tc"]], {}, sptx.Error, "the token 'b.c' has a tab or a line's end in it"),
+    ([["a", "b\n"]], {}, sptx.Error, "the token 'b.' has a tab or a line's end in it"),
+    ([["a", "b"], ["a", ""]], {}, sptx.Error, "token 1 of sentence 1 is empty: leave empty tokens out"),
+    (pyarrow.table({"words": [["a", ""]]}), {}, sptx.Error, "token 1 of sentence 0 is empty"),
     ([["a"], "b c"], {}, TypeError, "sentence 1 is the str 'b c'"),
     ([["a"], 3], {}, TypeError, "sentence 1 is a int, wanted an iterable"),
     ([["a", 1.5]], {}, TypeError, "the token 1.5 is a float"),
@@ -177,7 +189,7 @@ def test_tokens_may_have_spaces(as_file, tmp_path):
     (pyarrow.table({"a": [1], "b": [2], "c": [3]}), {}, ValueError, "which of the columns a, b, c"),
     (pyarrow.table({"a": [1], "b": [2]}), {"columns": ("a", "x")}, ValueError, "no column 'x'; it has a, b"),
     (pyarrow.table({"a": [1, 2], "b": [2, None]}), {}, ValueError, "row 1 has no item"),
-    (pyarrow.table({"a": [1], "b": [0.5]}), {}, TypeError, "the column of items has Arrow's type 'g'"),
+    (pyarrow.table({"a": [1], "b": [0.5]}), {}, TypeError, "the column of items holds float64 with 0.5, wanted text, whole numbers or categories"),
     (pyarrow.table({"a": [1], "b": [1]}), {"keys": {"corpus.min_rating": 1}}, sptx.Error, "have no ratings"),
     (pyarrow.table({"user": [1, 2], "item": [1, 2], "rating": [3, None]}), {"keys": {"corpus.min_rating": 1}}, sptx.Error,
      "pair 1 of a block has no rating"),
@@ -191,7 +203,7 @@ def test_tokens_may_have_spaces(as_file, tmp_path):
      "pair 1 of a block has no rating"),
     (scipy.sparse.csr_matrix([[1, float("nan")]]), {"keys": {"corpus.min_rating": 1}}, ValueError, "NaN"),
     (pyarrow.table({"a": [-1], "b": [1]}), {}, ValueError, "token 0 is -1"),
-    (numpy.zeros((2, 3)), {}, TypeError, "sentence 0 is|the token 0.0"),
+    (numpy.zeros((2, 3)), {}, TypeError, "array of floats holds no tokens"),
     ([["a", "b"]], {"keys": {"corpus.path": "x"}}, ValueError, "corpus.path = x"),
     ([], {}, sptx.Error, "is empty"),
     ([["a", "b"]], {"keys": {"device.gpus": 2}}, sptx.Error, "device.gpus = 2 begins a process for each GPU"),
@@ -242,12 +254,12 @@ def test_rows_that_a_stream_marks_as_null_are_refused(tmp_path):
         fit(Rows(2, 3), tmp_path / "run", keys={"corpus.min_count": 1})
 
 
-@pytest.mark.parametrize("raised", [KeyboardInterrupt, ZeroDivisionError])
-def test_an_exception_of_the_iterable_leaves_no_trace(tmp_path, raised):
+@pytest.mark.parametrize("raised, sentence", [(KeyboardInterrupt, "nothing was written"), (ZeroDivisionError, None)])
+def test_an_exception_of_the_iterable_leaves_no_trace(tmp_path, raised, sentence):
     def sentences():
         yield from SENTENCES * 20
         raise raised
-    with pytest.raises(raised):
+    with pytest.raises(raised, match=sentence):
         fit(sentences(), tmp_path / "run")
     assert not list(pathlib.Path(tmp_path).iterdir())
 
@@ -294,3 +306,104 @@ def test_a_grown_run_keeps_the_older_ones_words(tmp_path):
         assert set(after.words) == {"a", "b", "c", "d", "new"} and set(few.words) == {"a", "b", "new"}
         assert dict(zip(after.words, after.counts)) == {"a": 70, "b": 70, "c": 60, "d": 60, "new": 10}
         assert numpy.array_equal(after.vectors(["c", "a"]), before.vectors(["c", "a"]))
+
+
+# ---- what is said of the data ----
+
+PAIRS = {"user": [i % 9 for i in range(90)], "item": [i * 7 % 11 for i in range(90)]}
+SAID = {"corpus.min_count": 1, "negatives.count": 2}
+
+
+def said_of(data, path, **more):
+    with pytest.warns(sptx.SptxWarning) as said:
+        found = fit(data, path, keys=SAID, overwrite=True, **more)
+    assert {one.filename for one in said} == {__file__}
+    return found, [str(one.message) for one in said]
+
+
+def test_ratings_are_said_as_the_program_says_them(tmp_path):
+    """The values of interactions are not used, whatever they are called; a file's, too."""
+    table = pyarrow.table({**PAIRS, "rating": [1 + i % 5 for i in range(90)]})
+    sentence = ["ratings 1 to 5 found: all count alike; corpus.min_rating = 4 keeps the higher ones, about 40 in 100"]
+    assert said_of(table, tmp_path / "run")[1] == sentence
+    (tmp_path / "pairs.csv").write_text("".join("%d,%d,%d\n" % row for row in zip(*table.to_pydict().values())))
+    assert said_of(tmp_path / "pairs.csv", tmp_path / "run", format="pairs")[1] == sentence
+    fit(table, tmp_path / "run", keys={**SAID, "corpus.min_rating": 4}, overwrite=True)  # nothing is said where they are used
+    plays = table.rename_columns(["user", "item", "plays of a week"])
+    assert said_of(plays, tmp_path / "run")[1] == ["columns of the table: user = user, item = item; not used: plays of a week, so that "
+                                                   "all pairs count alike (columns=(user, item, rating) names others)"]
+    assert said_of(plays, tmp_path / "run", columns=("user", "item", "plays of a week"))[1] == sentence
+
+
+def test_entries_of_a_matrix_that_are_left_out_are_counted(tmp_path):
+    matrix = scipy.sparse.csr_matrix(numpy.array([[5, 1, 3], [2, 2, 1], [1, -1, 4]], float))
+    matrix.data[1] = 0
+    found, said = said_of(matrix, tmp_path / "run")
+    assert said == ["entries of the matrix are left out: 1 stored zeros, 1 negative values",
+                    "ratings 1 to 5 found in the matrix: all count alike; corpus.min_rating leaves lower ones out"]
+    without = scipy.sparse.csr_matrix(matrix.toarray() > 0)
+    assert fit(without, tmp_path / "run", keys=SAID, overwrite=True) == found
+
+
+@pytest.mark.parametrize("kind", [None, str, "category"])
+def test_whole_floats_are_integers_and_their_gaps_are_left_out(tmp_path, kind):
+    """pandas makes float64 of whole numbers where one is missing."""
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(PAIRS).astype({"item": float})
+    whole = fit(pandas.DataFrame(PAIRS), tmp_path / "run", keys=SAID)
+    assert fit(frame, tmp_path / "run", keys=SAID, overwrite=True) == whole
+    frame.loc[[3, 5], "item"] = numpy.nan
+    kept = pandas.DataFrame(PAIRS).drop(index=[3, 5])
+    typed = frame.astype({"user": kind}) if kind else frame
+    found, said = said_of(typed, tmp_path / "run")
+    assert found == fit(kept, tmp_path / "run", keys=SAID, overwrite=True)
+    assert said == ["2 of 90 rows have no value (NaN) in the column item and are left out; frame.dropna(subset=['item']).astype("
+                    "{'item': 'int64'}) says the same, and makes whole numbers of its floats"]
+
+
+@pytest.mark.parametrize("value, name", [("2020-01-01", r"datetime64\["), (1, r"timedelta64\["), (True, "bool"), ([1], "lists"),
+                                         (0.5, "float64 with 0.5")])
+def test_a_column_that_is_no_name_is_refused_by_its_pandas_type(tmp_path, value, name):
+    pandas = pytest.importorskip("pandas")
+    kinds = {"2020-01-01": pandas.Timestamp, 1: pandas.Timedelta}
+    value = kinds[value](value) if not isinstance(value, list) and value is not True and value in kinds else value
+    frame = pandas.DataFrame(PAIRS).assign(item=[value] * 90)
+    with pytest.raises(TypeError, match="the column of items holds " + name):
+        sptx.fit(frame, tmp_path / "run", device="cpu")
+
+
+def test_a_series_of_lists(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    lists = pandas.DataFrame(PAIRS).groupby("user")["item"].apply(list)
+    named = fit({str(user): items for user, items in lists.items()}, tmp_path / "named")
+    assert fit(lists, tmp_path / "series") == named
+    assert fit(pandas.DataFrame(PAIRS).astype(float).groupby("user")["item"].apply(list), tmp_path / "floats") == named
+    sentences = pandas.Series([" ".join(sentence) for sentence in SENTENCES])
+    assert fit(sentences.str.split(), tmp_path / "split") == fit(SENTENCES, tmp_path / "sentences")
+    with pytest.raises(TypeError, match="text.split"):
+        fit(sentences, tmp_path / "texts")
+    assert fit(pyarrow.chunked_array([SENTENCES]), tmp_path / "column") == fit(SENTENCES, tmp_path / "list")
+
+
+@pytest.mark.parametrize("toy", ["I like cats", "cats", ["I like cats", "you like dogs"], ["cats", "dogs"]])
+def test_a_text_in_the_place_of_a_path_gets_a_sentence_for_beginners(tmp_path, toy):
+    with pytest.raises(ValueError, match="is no file. A text is given as a list of sentences, each a list of its words"):
+        fit(toy, tmp_path / "run")
+
+
+def test_three_rows_are_too_few_to_learn_from(tmp_path):
+    table = pyarrow.table({"user": ["a", "b", "c"], "item": ["x", "y", "z"]})
+    assert "3 tokens in all, too few to learn from" in said_of(table, tmp_path / "run")[1][-1]
+
+
+def test_ids_are_asked_for_as_they_went_in(tmp_path):
+    run = sptx.fit(pyarrow.table(PAIRS), tmp_path / "run", dim=4, keys=SAID, device="cpu")
+    assert 3 in run and 3 in run.words and numpy.int32(3) in run and b"3" in run and 3.0 in run and 11 not in run and 3.5 not in run
+    assert run.nearest(3) == run.nearest("3") and run.nearest([3, 4]) == run.nearest(["3", "4"]) == run.nearest(numpy.array([3, 4]))
+    assert numpy.array_equal(run[3], run["3"]) and numpy.array_equal(run[[3, 4]], run.vectors(["3", "4"]))
+    assert numpy.array_equal(run.vectors(numpy.array([3, 4])), run.vectors([3, 4])) and run.row(3) == run.words.index("3")
+    assert run.recommend([3, 4]) == run.recommend(["3", "4"]) == run.recommend(numpy.array([3, 4]))
+    assert run.similarity(3, 4) == run.similarity("3", "4") and run.analogy(3, 4, 5) == run.analogy("3", "4", "5")
+    assert run.most_similar(3) == run.most_similar("3") and run.most_similar([(3, 2.0)], 4) == run.most_similar([("3", 2.0)], "4")
+    with pytest.raises(KeyError, match="'11' is no word"):
+        run.nearest(11)

@@ -122,9 +122,33 @@ def test_networkx(as_file, tmp_path, kind):
     graph = getattr(networkx, kind)()
     graph.add_weighted_edges_from(zip(*ENDS.tolist(), (WEIGHTS + 1).tolist()))
     keys = {"graph.directed": "yes" if graph.is_directed() else "no"}
-    networkx.write_weighted_edgelist(graph, tmp_path / "networkx.txt")
-    file = fit(tmp_path / "networkx.txt", tmp_path / "of-networkx", format="graph", keys=keys)
+    weights = {}
+    for a, b, weight in graph.edges(data="weight"):  # parallel edges weigh what they weigh together
+        weights[a, b] = weights.get((a, b), 0) + weight
+    file = as_file(((a, b, weight) for (a, b), weight in weights.items()), keys=keys)
     assert fit(graph, tmp_path / "graph", format="graph") == file
+
+
+@pytest.mark.parametrize("kind", ["MultiGraph", "MultiDiGraph"])
+def test_parallel_edges_of_networkx_weigh_as_in_its_adjacency(as_file, tmp_path, kind):
+    networkx = pytest.importorskip("networkx")
+    graph = getattr(networkx, kind)([("x", "a"), ("x", "b"), ("x", "a"), ("a", "b"), ("x", "a")])
+    keys = {"graph.directed": "yes" if graph.is_directed() else "no"}
+    assert fit(graph, tmp_path / "graph") == as_file([("x", "a", 3), ("x", "b", 1), ("a", "b", 1)], keys=keys)
+    single = getattr(networkx, kind)([("x", "a"), ("x", "b")])
+    assert fit(single, tmp_path / "single") == as_file([("x", "a"), ("x", "b")], keys=keys)
+
+
+def test_nodes_without_an_edge_are_counted_aloud(tmp_path):
+    networkx = pytest.importorskip("networkx")
+    graph = networkx.Graph([("a", "b"), ("b", "c"), ("loop", "loop")])
+    graph.add_node("alone")
+    with pytest.warns(sptx.SptxWarning, match="2 of 5 nodes have no edge to another node and are left out: 'loop', 'alone'") as said:
+        fit(graph, tmp_path / "graph")
+    assert said[0].filename == __file__
+    matrix = pytest.importorskip("scipy.sparse").csr_matrix([[0, 1, 0], [1, 0, 0], [0, 0, 1]])
+    with pytest.warns(sptx.SptxWarning, match="1 of 3 nodes have no edge to another node and are left out, beginning with row 2"):
+        fit(matrix, tmp_path / "matrix", format="graph")
 
 
 def test_what_is_no_graph(tmp_path):

@@ -2,7 +2,9 @@
 
 import copy
 import io
+import multiprocessing
 import os
+import pickle
 import random
 import signal
 import subprocess
@@ -60,7 +62,7 @@ def test_words_are_a_sequence(run):
         with pytest.raises(IndexError):
             words[past]
     assert words[0] in run and words[0] in words
-    for other in ("never-seen", "", "a\0b", "\ud800", 3, None, b"x"):
+    for other in ("never-seen", "", "a\0b", "\ud800", 3, 3.5, True, None, b"x"):
         assert other not in run and other not in words
 
 
@@ -73,7 +75,7 @@ def test_vectors_by_word(run):
     close = run.words[0] + "x" if run.words[0] + "x" not in run else run.words[0] + "xx"
     with pytest.raises(KeyError, match="no word"):
         run.vector(close)
-    for wrong, kind in ((3, TypeError), (None, TypeError), ("\ud800", KeyError), ("a\0b", KeyError)):
+    for wrong, kind in ((3, KeyError), (None, TypeError), ("\ud800", KeyError), ("a\0b", KeyError)):
         with pytest.raises(kind):
             run.vector(wrong)
 
@@ -85,7 +87,7 @@ def test_vectors_are_what_export_writes(run, trained, program, tmp_path):
         assert numpy.array_equal(run.vectors(table=table), numpy.load(tmp_path / f"{table}.npy"))
     words = [run.words[3], run.words[0], run.words[3]]
     assert numpy.array_equal(run.vectors(iter(words)), run.target[[3, 0, 3]]) and run.vectors([]).shape == (0, 6)
-    for wrong, kind in (("sin", TypeError), ([3], TypeError), (["never-seen"], KeyError)):
+    for wrong, kind in (("sin", TypeError), ([None], TypeError), ([-3], KeyError), (["never-seen"], KeyError)):
         with pytest.raises(kind):
             run.vectors(wrong)
     for table, kind in (("both", ValueError), (3, TypeError), ("\ud800", ValueError)):
@@ -241,7 +243,8 @@ def test_recommend_is_what_the_program_says(run, trained, program):
 
 
 @pytest.mark.parametrize("items, options, kind, said", [
-    ("sin", {}, TypeError, "several words"), ([3.5], {}, TypeError, "a str"), ([], {}, KeyError, "no item"),
+    ("sin", {}, TypeError, "several words"), ([None], {}, TypeError, "a str"), ([3.5], {}, TypeError, "a str"),
+    ([-3], {}, KeyError, "'-3' is no word"), ([], {}, KeyError, "no item"),
     (None, {}, TypeError, "iterable"),
     (["never-seen", "nor-this"], {}, KeyError, "'never-seen' is no word"), (["a\0b", "\ud800"], {}, KeyError, "NUL"),
     (0, {"score": "best"}, ValueError, "'best' is not a score of lists"), (0, {"score": 1}, TypeError, "a score is a str"),
@@ -272,11 +275,72 @@ def test_a_closed_run_says_so(trained):
         pass
     assert repr(run) == "sptx.Run(closed)"
     for call in (lambda: run.words, lambda: words[0], lambda: run.target, lambda: run.nearest("a"), lambda: run.counts,
-                 lambda: run.recommend(["a"]), lambda: run.vector("a"), lambda: "a" in words, run.__enter__):
+                 lambda: run.recommend(["a"]), lambda: run.vector("a"), lambda: "a" in words, run.__enter__,
+                 lambda: pickle.dumps(run)):
         with pytest.raises(ValueError, match="closed"):
             call()
-    with pytest.raises(TypeError, match="path"):
-        copy.copy(run)
+
+
+def test_a_run_is_pickled_as_its_path(run, trained, tmp_path, monkeypatch):
+    monkeypatch.chdir(trained.parent)
+    packed = pickle.dumps(sptx.Run(trained.name, device="cpu"))
+    monkeypatch.chdir(tmp_path)  # the path was relative to another folder
+    assert len(packed) < 1000
+    with pickle.loads(packed) as again, copy.copy(run) as copied:
+        assert again.nearest(run.words[0]) == copied.nearest(run.words[0]) == run.nearest(run.words[0])
+
+
+def test_a_run_survives_a_fork(run):
+    """A worker by fork asks the run that its parent has opened; the parent's goes on."""
+    words = run.words[:3]
+    wanted = run.nearest(words, k=3)
+    asking = _Asking(run)
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        assert pool.map(asking, [words] * 4) == [(wanted, run.target[1].tolist())] * 4
+    assert run.nearest(words, k=3) == wanted
+    child = multiprocessing.get_context("fork").Process(target=run.close)
+    child.start()
+    child.join()
+    assert child.exitcode == 0 and run.nearest(words, k=3) == wanted
+
+
+class _Asking:
+    run = None  # of the class: a child by fork has it, and it is not pickled
+
+    def __init__(self, run):
+        type(self).run = run
+
+    def __call__(self, words):
+        return self.run.nearest(words, k=3), self.run.target[1].tolist()
+
+
+def test_a_notebook_shows_the_most_frequent_words(tmp_path):
+    run = sptx.fit([["<b>", "a&b"] * 9, ["<b>"] * 9], tmp_path / "run", dim=2, device="cpu",
+                   keys={"corpus.min_count": 1, "examples.subsample": 0})
+    page = run._repr_html_()
+    assert "<tr><td>&lt;b&gt;</td><td>18</td></tr><tr><td>a&amp;b</td><td>9</td></tr>" in page and ": 2 words x 2" in page
+
+
+@pytest.mark.parametrize("format, name", [("word2vec-bin", "v.bin"), ("word2vec-text", "v.vec"), ("glove-text", "v.txt")])
+def test_files_of_vectors_are_opened(run, tmp_path, format, name):
+    run.export(tmp_path / name, format)
+    with sptx.Run(tmp_path / name, device="cpu") as opened:
+        assert list(opened.words) == list(run.words) and not opened.counts.any()
+        assert numpy.allclose(opened.vectors(), run.vectors(), atol=1e-5)
+        assert numpy.array_equal(opened.target, opened.vectors()) and numpy.array_equal(opened.context, opened.target)
+        found = opened.nearest(run.words[0], k=5)
+        assert [word for word, _ in found] == [word for word, _ in run.nearest(run.words[0], k=5)]
+        opened.export(tmp_path / "again", format)
+    assert (tmp_path / "again").read_bytes() == (tmp_path / name).read_bytes()
+
+
+def test_a_file_that_holds_no_vectors_is_refused(tmp_path):
+    (tmp_path / "text.vec").write_text("some words of a text\n")
+    with pytest.raises(sptx.Error, match="wanted word2vec's binary or text form"):
+        sptx.Run(tmp_path / "text.vec", device="cpu")
+    (tmp_path / "cut.vec").write_text("2 3\na 1 2 3\nb 1 x 2\n")
+    with pytest.raises(sptx.Error, match="row 2 does not read as a word and 3 numbers"):
+        sptx.Run(tmp_path / "cut.vec", device="cpu")
 
 
 def test_what_is_no_run_is_refused(tmp_path):

@@ -296,3 +296,38 @@ def test_compiled_bags_are_those_that_are_not(table, accumulate):
         out.sum().backward()
         bag.step()
         assert table.steps == step + 1
+
+
+@pytest.mark.parametrize("kind", ["Embedding", "EmbeddingBag"])
+@pytest.mark.parametrize("use", [lambda emb: torch.optim.SGD(emb.parameters(), lr=0.1),
+                                 lambda emb: torch.nn.utils.clip_grad_norm_(emb.parameters(), 1.0)])
+def test_what_cannot_reach_the_rows_is_said_once(table, monkeypatch, kind, use):
+    monkeypatch.setattr(sptx.torch._Lookups, "_told", False)
+    emb = getattr(sptx.torch, kind)(table)
+    model = torch.nn.Sequential(emb, torch.nn.Linear(3, 1))
+    torch.optim.SGD(model.parameters(), lr=0.1)  # of the rest of a model: nothing to say
+    emb.requires_grad_(False).requires_grad_(True).zero_grad()
+    with pytest.warns(sptx.SptxWarning, match="cannot reach the table's rows") as said:
+        use(emb)
+    assert said[0].filename == __file__
+    use(emb)  # a second time would fail the test
+
+
+class Asked(Dataset):
+    """What a run answers, asked in the workers."""
+
+    def __init__(self, run):
+        self.run = run
+
+    def __len__(self):
+        return 4
+
+    def __getitem__(self, index):
+        return torch.from_numpy(self.run.vector(self.run.words[index]))
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_workers_of_a_loader_ask_a_run(tmp_path, method):
+    run = sptx.fit([["a", "b", "c", "d"] * 5] * 9, tmp_path / "run", dim=3, device="cpu", keys={"examples.subsample": 0})
+    loader = DataLoader(Asked(run), batch_size=2, num_workers=2, multiprocessing_context=method)
+    assert torch.equal(torch.cat(list(loader)), torch.from_numpy(run.vectors()))

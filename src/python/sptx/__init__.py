@@ -3,6 +3,7 @@
     Table       float32 rows that may not fit a GPU, with their optimizer's state: fetch, prefetch, update, store, save, load
     torch       sptx.torch.Embedding: a table as a module of PyTorch
     speedtorch  the names of the SpeedTorch package: `import sptx.speedtorch as SpeedTorch`
+    gensim      gensim's names: `import sptx.gensim as gensim`
     fit         trains a run on data as it is: paths, iterables, dicts, sparse matrices, Arrow tables, edges
     tune        finds keys for data: trains on most of it, judges by the rest
     Run, train  what the sptx-w2v program trains: a finished run's words and vectors, and training itself
@@ -32,11 +33,11 @@ from ._views import Rows
 from ._word2vec import Word2Vec
 
 __all__ = ["Context", "Error", "FastText", "FastTextKeyedVectors", "HalfRows", "KeyedVectors", "OutOfMemory", "Progress", "Rows", "Run",
-           "SptxWarning", "Table", "Tuned", "Word2Vec", "fit", "speedtorch", "torch", "train", "tune"]
+           "SptxWarning", "Table", "Tuned", "Word2Vec", "fit", "gensim", "speedtorch", "torch", "train", "tune"]
 
 
 def __getattr__(name: str) -> Any:
-    """sptx.torch and sptx.speedtorch import PyTorch, so they are imported when they are asked for."""
-    if name in ("speedtorch", "torch"):
+    """sptx.torch and sptx.speedtorch import PyTorch, so these are imported when they are asked for."""
+    if name in ("gensim", "speedtorch", "torch"):
         return importlib.import_module("." + name, __name__)
     raise AttributeError("module 'sptx' has no attribute %r" % name)

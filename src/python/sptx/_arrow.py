@@ -8,13 +8,14 @@ The three structs are those of Arrow's specification of the C stream interface. 
 
 import ctypes
 from ctypes import CFUNCTYPE, POINTER, Structure, c_char_p, c_int, c_int64, c_void_p
-from typing import Any, Iterator, List, NamedTuple, Optional, Sequence
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence
 
 import numpy
 
 from . import _library
 from ._library import library
 from ._corpus import Corpus, Source, Tokens, known, numbers
+from ._errors import tell
 
 
 class Schema(Structure):
@@ -48,6 +49,27 @@ TEXTS = {"u": "i4", "z": "i4", "U": "i8", "Z": "i8"}  # the type of their offset
 VIEWS = ("vu", "vz")
 LISTS = {"+l": "i4", "+L": "i8"}
 
+UNITS = {"s": "s", "m": "ms", "u": "us", "n": "ns"}
+NAMES = {"n": "nothing but missing values", "b": "bool", "tdD": "dates", "tdm": "dates", "+s": "structs", "+m": "maps", "+r": "runs of values",
+         **{format: "float%d" % (8 * numpy.dtype(kind).itemsize) for format, kind in FLOATS.items()},
+         **{format: numpy.dtype(kind).name for format, kind in INTEGERS.items()},
+         **dict.fromkeys([*TEXTS, *VIEWS], "text")}
+FAMILIES = {"ts": "datetime64[%s]", "tD": "timedelta64[%s]", "tt": "times of day in %s"}
+
+
+def type_name(schema: Any) -> str:
+    """What pandas, or a person, calls the type of a column."""
+    format = schema.format.decode()
+    if schema.dictionary:
+        return "categories of " + type_name(schema.dictionary.contents)
+    if format in NAMES:
+        return NAMES[format]
+    if format[:2] in FAMILIES:
+        return FAMILIES[format[:2]] % UNITS.get(format[2:3], "another unit")
+    return {"+l": "lists", "+L": "lists", "+w": "lists", "+v": "lists", "+u": "unions", "d:": "decimals",
+            "w:": "bytes of one length"}.get(format[:2], "a type that is not known here")
+
+
 class Column(NamedTuple):
     """A column of one batch, with the types that its schema names."""
 
@@ -78,7 +100,14 @@ class Column(NamedTuple):
     def refuse_nulls(self, what: str, before: int) -> None:
         nulls = self.nulls()
         if nulls is not None and nulls.any():
-            raise ValueError("row %d has no %s" % (before + int(numpy.argmax(nulls)), what))
+            raise ValueError("row %d has no %s; in pandas .dropna() leaves such rows out" % (before + int(numpy.argmax(nulls)), what))
+
+    def missing(self) -> Any:
+        """True where a column of floats has no value, or NaN, as pandas has it of whole numbers with gaps; None for another column."""
+        if self.format not in FLOATS or self.schema.dictionary:
+            return None
+        values, nulls = self.buffer(1, FLOATS[self.format], self.array.length), self.nulls()
+        return numpy.isnan(values) if nulls is None else numpy.isnan(values) | nulls
 
 
 def _text_of(column: Column) -> Tokens:
@@ -115,36 +144,62 @@ class Reader:
         self._what = what
         self._learned = 0  # words that dictionaries of earlier batches had
 
-    def tokens(self, column: Column, before: int) -> Tokens:
-        column.refuse_nulls(self._what, before)
+    def tokens(self, column: Column, before: int, left: Any = None) -> Tokens:
+        """The tokens of a column but for the rows that are `left` out, True or False for each; None: none is."""
+        if column.missing() is None:
+            column.refuse_nulls(self._what, before)
         if column.schema.dictionary:
-            return self._of_dictionary(column)
-        return self._plain(column)
+            tokens = self._of_dictionary(column)
+        else:
+            tokens = self._plain(column, left)
+        return tokens if left is None or not left.any() else self._kept(tokens, ~left)
 
-    def _plain(self, column: Column) -> Tokens:
+    def _kept(self, tokens: Tokens, kept: Any) -> Tokens:
+        """Those of tokens that are kept, as words of the dictionary."""
+        if tokens.struct.kind == _library.TOKENS_KNOWN:
+            return known(tokens.values[kept], self._what)
+        return known(numpy.flatnonzero(kept) + self._learn(tokens), self._what)
+
+    def _learn(self, words: Tokens) -> int:
+        """Puts words behind those of the dictionary, and returns the number of the first one."""
+        first, self._learned = self._learned, self._learned + words.count
+        self._corpus.words(words, self._lists)
+        return first
+
+    def _whole(self, column: Column, left: Any) -> Tokens:
+        """Floats that are whole numbers; what is left out stands as 0."""
+        values = column.buffer(1, FLOATS[column.format], column.array.length)
+        values = values if left is None else numpy.where(left, 0, values)
+        odd = numpy.flatnonzero(~(numpy.abs(values) < 2.0 ** 53) | (values != numpy.floor(values)))
+        if len(odd):
+            raise TypeError("the column of %ss holds %s with %r, wanted text, whole numbers or categories"
+                            % (self._what, type_name(column.schema), float(values[odd[0]])))
+        return numbers(values.astype(numpy.int64), "the column of %ss" % self._what)
+
+    def _plain(self, column: Column, left: Any = None) -> Tokens:
         if column.format in INTEGERS:
             return numbers(column.buffer(1, INTEGERS[column.format], column.array.length), "the column of %ss" % self._what)
         if column.format in TEXTS or column.format in VIEWS:
             return _text_of(column)
-        raise TypeError("the column of %ss has Arrow's type '%s', wanted text, integers or a dictionary of these"
-                        % (self._what, column.format))
+        if column.format in FLOATS:
+            return self._whole(column, left)
+        raise TypeError("the column of %ss holds %s, wanted text, whole numbers or categories: name another with columns=, or make text "
+                        "of it (pandas: .astype(str))" % (self._what, type_name(column.schema)))
 
     def _of_dictionary(self, column: Column) -> Tokens:
         dictionary = Column(column.schema.dictionary.contents, column.array.dictionary.contents)
         nulls = dictionary.nulls()
         if nulls is not None and nulls.any():
             raise ValueError("the dictionary of the column of %ss has an entry without a value" % self._what)
-        words = self._plain(dictionary)
-        self._corpus.words(words, self._lists)
-        places = column.buffer(1, INTEGERS[column.format], column.array.length).astype("i8") + self._learned
-        self._learned += words.count
+        first = self._learn(self._plain(dictionary))
+        places = column.buffer(1, INTEGERS[column.format], column.array.length).astype("i8") + first
         return known(places, "the column of %ss" % self._what)
 
 
 def _ratings(column: Column, what: str) -> Any:
     dtype = {**INTEGERS, **FLOATS}.get(column.format)
     if dtype is None or column.schema.dictionary:
-        raise TypeError("the column of %ss has Arrow's type '%s', wanted numbers" % (what, column.format))
+        raise TypeError("the column of %ss holds %s, wanted numbers" % (what, type_name(column.schema)))
     values, nulls = column.buffer(1, dtype, column.array.length).astype("f8"), column.nulls()
     if nulls is not None:
         values[nulls] = numpy.nan
@@ -153,11 +208,14 @@ def _ratings(column: Column, what: str) -> Any:
 
 def _give_lists(corpus: Corpus, reader: Reader, column: Column, before: int) -> None:
     if column.format not in LISTS:
-        raise TypeError("the column has Arrow's type '%s', wanted lists of text or integers; or name two: columns=(user, item)"
-                        % column.format)
+        raise TypeError("the column holds %s, wanted lists of text or whole numbers (of sentences: .str.split() makes them in pandas); "
+                        "or name two: columns=(user, item)" % type_name(column.schema))
     column.refuse_nulls("list", before)
     starts = column.buffer(1, LISTS[column.format], column.array.length + 1)
     tokens = _part(column.schema.children[0].contents, column.array.children[0].contents, starts)
+    missing = tokens.missing()
+    if missing is not None and missing.any():
+        raise ValueError("token %d of the lists is missing or NaN: leave these out first (pandas: .dropna())" % numpy.argmax(missing))
     corpus.sentences(reader.tokens(tokens, 0), starts - starts[0])
 
 
@@ -174,6 +232,7 @@ class Table(Source):
     def __init__(self, data: Any, columns: Optional[Sequence[str]], edges: bool) -> None:
         super().__init__()
         self._edges = edges
+        self._missing: Dict[int, int] = {}  # rows without a value, by column
         self._parts = ("source", "target", "weight") if edges else ("user", "item", "rating")
         self._capsule = data.__arrow_c_stream__()
         get = ctypes.pythonapi.PyCapsule_GetPointer
@@ -181,9 +240,9 @@ class Table(Source):
         self._stream = Stream.from_address(get(self._capsule, b"arrow_array_stream"))
         self._schema = Schema()
         self._check(self._stream.get_schema(ctypes.byref(self._stream), ctypes.byref(self._schema)))
-        if self._schema.format != b"+s":
-            raise TypeError("the stream has Arrow's type '%s', wanted a table of columns" % self._schema.format.decode())
-        self._names = [self._schema.children[i].contents.name.decode() for i in range(self._schema.n_children)]
+        self._alone = self._schema.format != b"+s"  # a series: the stream is of one column
+        self._names = [""] if self._alone else [self._schema.children[i].contents.name.decode()
+                                                for i in range(self._schema.n_children)]
         self._columns = self._choose(columns)
         self._lists = len(self._columns) == 1
         if edges and self._lists:
@@ -210,8 +269,9 @@ class Table(Source):
                 raise ValueError("columns = %r: wanted (%s, %s), (%s, %s, %s) or one column of lists"
                                  % (columns, *self._parts[:2], *self._parts))
             return [self._names.index(name) for name in wanted]
-        if len(self._names) == 1:
-            return [0]
+        own = [i for i, name in enumerate(self._names) if not name.startswith("__index_level_")]  # pandas' rows have numbers, too
+        if len(own) == 1:
+            return own
         found: List[Optional[int]] = [None, None, None]  # the columns of user, item and rating, or of the parts of an edge
         meaning_of = library.sptx_edge_column if self._edges else library.sptx_column
         for i, name in enumerate(self._names):
@@ -219,11 +279,22 @@ class Table(Source):
             if meaning >= 0 and found[meaning] is None:
                 found[meaning] = i
         if found[0] is None or found[1] is None:
-            if len(self._names) > 2:
+            if len(own) != 2:
                 raise ValueError("which of the columns %s are %s and %s? Say columns=(%s, %s) or (%s, %s, %s)"
-                                 % (", ".join(self._names), *self._parts[:2], *self._parts[:2], *self._parts))
-            return [0, 1]
-        return [i for i in found if i is not None]
+                                 % (", ".join(self._names[i] for i in own), *self._parts[:2], *self._parts[:2], *self._parts))
+            return own
+        chosen = [i for i in found if i is not None]
+        if len(chosen) == 2:
+            self._tell_unused(chosen, own)
+        return chosen
+
+    def _tell_unused(self, chosen: List[int], own: List[int]) -> None:
+        """Says which columns were taken where nobody has named them and none of the others is known for values."""
+        unused = [self._names[i] for i in own if i not in chosen]
+        taken = ", ".join("%s = %s" % (part, self._names[i]) for part, i in zip(self._parts, chosen))
+        if unused:
+            tell("columns of the table: %s; not used: %s, so that all %s count alike (columns=(%s, %s, %s) names others)"
+                 % (taken, ", ".join(unused), "edges" if self._edges else "pairs", *self._parts))
 
     def _batches(self) -> Iterator[Array]:
         while True:
@@ -238,6 +309,8 @@ class Table(Source):
 
     def _column(self, batch: Array, index: int) -> Column:
         """A column of a batch. Where the batch begins later than its buffers do, so do its columns."""
+        if self._alone:
+            return Column(self._schema, batch)
         array = batch.children[index].contents
         array.offset += batch.offset
         array.length = batch.length
@@ -254,10 +327,29 @@ class Table(Source):
             if self._lists:
                 _give_lists(corpus, readers[1], columns[0], before)
             else:
-                firsts, seconds = (reader.tokens(column, before) for reader, column in zip(readers, columns))
-                give = corpus.edges if self._edges else corpus.pairs
-                give(firsts, seconds, _ratings(columns[2], self._parts[2]) if len(columns) > 2 else None)
+                self._give_pairs(corpus, readers, columns, before)
             before += batch.length
+        for index, count in self._missing.items():
+            name = self._names[index]
+            tell("%d of %d rows have no value (NaN) in the column %s and are left out; frame.dropna(subset=[%r]).astype({%r: 'int64'}) "
+                 "says the same, and makes whole numbers of its floats" % (count, before, name, name, name))
+
+    def _give_pairs(self, corpus: Corpus, readers: List[Reader], columns: List[Column], before: int) -> None:
+        left = self._left(columns[:2])
+        firsts, seconds = (reader.tokens(column, before, left) for reader, column in zip(readers, columns))
+        values = _ratings(columns[2], self._parts[2]) if len(columns) > 2 else None
+        give = corpus.edges if self._edges else corpus.pairs
+        give(firsts, seconds, values if values is None or left is None else values[~left])
+
+    def _left(self, columns: List[Column]) -> Any:
+        """True for the rows that lack a value in a column of floats; None where none does."""
+        left = None
+        for index, column in zip(self._columns, columns):
+            missing = column.missing()
+            if missing is not None and missing.any():
+                self._missing[index] = self._missing.get(index, 0) + int(missing.sum())
+                left = missing if left is None else left | missing
+        return left
 
 
 def source_of(data: Any, columns: Optional[Sequence[str]], edges: bool = False) -> Source:

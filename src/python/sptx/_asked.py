@@ -10,6 +10,7 @@ import numpy
 
 from . import _judged, _library
 from ._context import count_of, text_of
+from ._corpus import is_token
 from ._library import library
 from ._table import path_of
 
@@ -36,9 +37,9 @@ class Asked:
     def __getitem__(self, word: Any) -> Any:
         """run["sin"]: a copy of a word's vector, float32 [dim]; run[["sin", "cos"]]: of several, [n x dim], as vectors() has
         them. KeyError for a word that is none, TypeError for what is neither a word nor a list of them."""
-        if isinstance(word, str):
+        if is_token(word):
             return self.vector(word)
-        if not isinstance(word, (list, tuple)):
+        if not isinstance(word, (list, tuple, numpy.ndarray)):
             raise TypeError("a run is asked for a word or a list of words, not for a %s" % type(word).__name__)
         return self.vectors(word)
 
@@ -63,12 +64,12 @@ class Asked:
         parts = _weighted(positive, 1.0) + _weighted(negative, -1.0)
         if not parts:
             raise ValueError("most_similar wants at least one word or vector in positive or negative")
-        words = [key for key, _ in parts if isinstance(key, str)]
+        words = [key for key, _ in parts if is_token(key)]
         rows_of_words, vectors = self._asked_vectors(words, table_of(table), asking=True)
         own, of_words = {int(row) for row in rows_of_words if row >= 0}, iter(vectors)
         mean = numpy.zeros(self.dim, numpy.float64)
         for key, weight in parts:
-            word = isinstance(key, str)
+            word = is_token(key)
             vector = numpy.asarray(next(of_words) if word else key, numpy.float64)
             if vector.shape != (self.dim,):
                 raise ValueError("a vector has the shape %s, wanted (%d,)" % (vector.shape, self.dim))
@@ -166,19 +167,21 @@ class Asked:
             found[_name_of(edges, "edges", found)] = self._judge_links(name, *both, directed)
         return found
 
-    def export(self, path: Path, format: Optional[str] = None, table: Optional[str] = None, lists: bool = False) -> None:
+    def export(self, path: Path, format: Optional[str] = None, table: Optional[str] = None, lists: bool = False,
+               type: Optional[str] = None) -> None:
         """Writes the vectors to a file, the bytes that `sptx-w2v export` writes. A file at the path stays until the new one is
         whole.
 
         format: "word2vec-bin", "word2vec-text", "glove-text", "npy", "fvecs", "fbin", "safetensors", "projector"
         or "fasttext" (its .bin); None: by the path's ending (.bin, .txt, .npy, .fvecs, .fbin, .safetensors, .tsv). table, lists: as
-        of vectors().
+        of vectors(). type: "f32" (None), or "bf16" or "f16", half the bytes, for npy, fbin and safetensors.
 
-        Raises ValueError for a format that is none, sptx.Error where writing fails or the format cannot hold a word.
+        Raises ValueError for a format or a type that is none, sptx.Error where writing fails or the format cannot hold a word.
         """
         if format is None:
             format = _format_of(path)
-        self._ask(library.sptx_run_export, table_of(table), bool(lists), text_of(format, "format"), path_of(path))
+        self._ask(library.sptx_run_export_as, table_of(table), bool(lists), text_of(format, "format"), _text_or_none(type, "type"),
+                  path_of(path))
 
     def report(self, path: Path, titles: Optional[Path] = None, top: int = 5000, search: int = 20000, table: Optional[str] = None,
                lists: bool = False, evaluations: Union[Path, Sequence[Path]] = (), labels: Optional[Path] = None) -> None:
@@ -248,9 +251,9 @@ def _format_of(path: Path) -> str:
 
 def _weighted(given: Any, weight: float) -> List[Tuple[Any, float]]:
     """Makes a list of (word or vector, weight) of what gensim takes: one of these, or a list of them."""
-    if isinstance(given, str) or (isinstance(given, numpy.ndarray) and given.ndim == 1):
+    if is_token(given) or (isinstance(given, numpy.ndarray) and given.ndim == 1):
         given = [given]
-    return [(item[0], float(item[1])) if isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], (str, numpy.ndarray))
+    return [(item[0], float(item[1])) if isinstance(item, tuple) and len(item) == 2 and (is_token(item[0]) or isinstance(item[0], numpy.ndarray))
             else (item, weight) for item in (() if given is None else given)]
 
 

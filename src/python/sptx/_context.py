@@ -27,7 +27,7 @@ from typing import Any, Callable, Optional, Union
 import numpy
 
 from . import _library
-from ._errors import SptxWarning, raise_for
+from ._errors import SptxWarning, raise_for, tell
 from ._library import library
 
 
@@ -56,6 +56,7 @@ class Context:
         self._lock = threading.RLock()  # reentrant: objects that are collected during a call may make a call
         self._leaving: "collections.deque[Callable[[], None]]" = collections.deque()
         self._said = said = []  # type: list
+        self.waits_to_tell = False  # True: another thread than that of the calls gives what the library warns of (tell_all)
         self._hear = _library.WarningFunction(lambda _, text: said.append(text.decode("utf-8", "replace")))
         options = _library.ContextOptions(ctypes.sizeof(_library.ContextOptions), text_of(str(device), "device"),
                                           count_of(threads, "threads", 32), 0, count_of(gpu_budget, "gpu_budget", 64),
@@ -74,6 +75,11 @@ class Context:
         """"cpu" or "cuda:0": what the context runs on."""
         return self._device
 
+    @property
+    def is_parents(self) -> bool:
+        """True in a child by fork of the process that has opened it."""
+        return self._pid != _process
+
     def check_process(self) -> None:
         if self._pid != _process:
             raise RuntimeError("this was opened by process %d, before a fork; process %d must open its own, and that before "
@@ -91,7 +97,7 @@ class Context:
                 self._end_turn()
             if self._leaving:
                 self._close_what_waits()
-        if self._said:
+        if self._said and not self.waits_to_tell:
             self._warn(4)
         _, status, sentence, _ = results
         if status == _library.FAILED or status == _library.USAGE:
@@ -101,6 +107,11 @@ class Context:
     def _warn(self, stacklevel: int) -> None:
         while self._said:
             warnings.warn(self._said.pop(0), SptxWarning, stacklevel=stacklevel)
+
+    def tell_all(self) -> None:
+        """Warns the caller of what the library has said so far."""
+        while self._said:
+            tell(self._said.pop(0))
 
     def wait(self) -> None:
         """Waits for all that was asked of the context's tables.

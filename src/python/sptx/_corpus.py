@@ -16,7 +16,7 @@ class Tokens:
     def __init__(self, kind: int, data: Any, offsets: Any = None, count: Optional[int] = None) -> None:
         numbers = data if offsets is None else offsets
         self.count = len(data) if count is None else count
-        self._kept = (data, offsets)
+        self.values, self._offsets = data, offsets
         self.struct = _library.Tokens(kind, 8 * numbers.itemsize, _address(data), None if offsets is None else _address(offsets),
                                       self.count)
 
@@ -60,15 +60,30 @@ def starts_of(block: Sequence[Any]) -> Any:
     return starts
 
 
+WHOLE = (int, numpy.integer, float, numpy.floating)  # pandas makes floats of whole numbers where some are missing
+
+
 def as_word(token: Any) -> bytes:
-    """Returns a token's bytes."""
+    """Returns a token's bytes: 7 and 7.0 are the word "7"."""
     if isinstance(token, str):
         return token.encode("utf-8", "surrogateescape")
     if isinstance(token, bytes):
         return token
-    if isinstance(token, (int, numpy.integer)) and not isinstance(token, bool):
+    if is_token(token):
         return b"%d" % int(token)
+    if isinstance(token, WHOLE) and token != token:
+        raise TypeError("a token is NaN, a missing value: leave these out first (pandas: .dropna())")
     raise TypeError("the token %r is a %s, wanted a str, bytes or an int" % (token, type(token).__name__))
+
+
+def name_of(word: Any) -> str:
+    """Returns the name of a word of a run: a token's text, as a run's words have it."""
+    return word if isinstance(word, str) else as_word(word).decode("utf-8", "surrogateescape")
+
+
+def is_token(token: Any) -> bool:
+    """True for what as_word() takes."""
+    return isinstance(token, (str, bytes)) or (isinstance(token, WHOLE) and not isinstance(token, bool) and token == token // 1)
 
 
 class Dictionary(dict):

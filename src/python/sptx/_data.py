@@ -10,16 +10,15 @@ Nothing is imported for a kind of data: what a library's object can do is asked 
 import itertools
 import os
 from collections.abc import Iterable, Mapping
-from typing import Any, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
 import numpy
 
 from . import _arrow
-from ._corpus import Corpus, Dictionary, Source, known, numbers, starts_of
+from ._corpus import Corpus, Dictionary, Source, is_token, known, numbers, starts_of
+from ._errors import tell
 
 BLOCK = 4096  # sentences that are handed over at a time
-
-TOKEN = (str, bytes, int, numpy.integer)
 
 
 class Paths(Source):
@@ -30,9 +29,18 @@ class Paths(Source):
     def __init__(self, paths: List[str]) -> None:
         super().__init__()
         for path in paths:
+            _refuse_text(path)
             if '"' in path or "\n" in path:
                 raise ValueError("the path %r has a double quote or a line's end in it" % path)
         self.settings["corpus.path"] = " ".join('"%s"' % path for path in paths)
+
+
+def _refuse_text(path: str) -> None:
+    """Refuses a text where a file's path is wanted: what is no file, and looks like words."""
+    is_text = bool(path.split()) and (len(path.split()) > 1 or path.isalnum())
+    if is_text and not os.path.exists(path):
+        raise ValueError("%.60r is no file. A text is given as a list of sentences, each a list of its words: "
+                         "sptx.fit([line.split() for line in text.splitlines()], ..)" % path)
 
 
 def _sized(sentence: Any, number: int) -> Any:
@@ -124,11 +132,7 @@ class Sparse(Source):
     def give(self, corpus: Corpus) -> None:
         matrix = self._matrix.tocsr()
         columns, starts = matrix.indices, matrix.indptr
-        kept = matrix.data != 0
-        if self.min_rating is not None:
-            if numpy.isnan(matrix.data).any():
-                raise ValueError("the matrix has a rating that is NaN, and corpus.min_rating is set")
-            kept &= matrix.data >= self.min_rating
+        kept = self._kept(matrix.data)
         if not kept.all():
             starts = numpy.concatenate([[0], numpy.cumsum(kept)])[starts]
             columns = columns[kept]
@@ -138,6 +142,26 @@ class Sparse(Source):
         else:
             _learn(corpus, self._items, False)
             corpus.sentences(known(columns, "columns"), starts, users)
+
+
+    def _kept(self, values: Any) -> Any:
+        """Returns which entries count, True or False for each, and says what is not used."""
+        zeros = values == 0
+        if self.min_rating is None:
+            kept = values > 0
+        elif numpy.isnan(values).any():
+            raise ValueError("the matrix has a rating that is NaN, and corpus.min_rating is set")
+        else:
+            kept = (values >= self.min_rating) & ~zeros
+        negative = 0 if self.min_rating is not None else int((values < 0).sum())
+        left = [("stored zeros", int(zeros.sum())), ("negative values", negative), ("NaN", int((values != values).sum()))]
+        if any(count for _, count in left):
+            tell("entries of the matrix are left out: %s" % ", ".join("%d %s" % (count, what) for what, count in left if count))
+        used = values[kept]
+        if self.min_rating is None and used.size and used.min() < used.max():
+            tell("ratings %.10g to %.10g found in the matrix: all count alike; corpus.min_rating leaves lower ones out"
+                 % (used.min(), used.max()))
+        return kept
 
 
 def _check_places(matrix: Any) -> None:
@@ -248,6 +272,7 @@ class NamedEdges(Source):
 
 
 def _of_networkx(graph: Any) -> Sentences:
+    _tell_alone(graph, list(graph.edges()))
     source = Sentences([node, *neighbours] for node, neighbours in graph.adjacency() if neighbours)
     source.format, source.formats = "adjacency", ("adjacency",)
     return source
@@ -258,13 +283,38 @@ def _edges_of_networkx(graph: Any, weights: Any) -> NamedEdges:
     if weights is not None and not isinstance(weights, str):
         raise TypeError("weights= of a networkx graph is the name of its edges' attribute, and not a %s" % type(weights).__name__)
     edges = list(graph.edges(data=weights or "weight"))
+    _tell_alone(graph, edges)
     lacking = [edge[:2] for edge in edges if edge[2] is None]
     if lacking and (weights is not None or len(lacking) < len(edges)):
         raise ValueError("the edge %.80r has no attribute %r, and others have one: name another with weights="
                          % (lacking[0], weights or "weight"))
-    source = NamedEdges([edge[:2] for edge in edges] if lacking else edges)
+    source = NamedEdges(_summed(edges) if _has_parallels(graph) else [edge[:2] for edge in edges] if lacking else edges)
     source.defaults["graph.directed"] = "yes" if graph.is_directed() else "no"
     return source
+
+
+def _has_parallels(graph: Any) -> bool:
+    return callable(getattr(graph, "is_multigraph", None)) and graph.is_multigraph()
+
+
+def _summed(edges: List[Any]) -> List[Any]:
+    """Makes one edge of parallel ones, which weighs what they weigh together, as in networkx' adjacency matrix; an edge without a
+    weight weighs 1. Where no edge has a weight and none is parallel, edges stay without."""
+    weights: Dict[Any, Any] = {}
+    for source, target, weight in edges:
+        weights[source, target] = weights.get((source, target), 0) + (1 if weight is None else weight)
+    plain = len(weights) == len(edges) and all(edge[2] is None for edge in edges)
+    return [ends if plain else (*ends, weight) for ends, weight in weights.items()]
+
+
+def _tell_alone(graph: Any, edges: List[Any]) -> None:
+    """Says which nodes are left out because no edge leads from them to another node."""
+    met = {end for edge in edges if edge[0] != edge[1] for end in edge[:2]}
+    nodes = getattr(graph, "nodes", ())
+    alone = [node for node in nodes if node not in met]
+    if alone:
+        tell("%d of %d nodes have no edge to another node and are left out: %s%s"
+             % (len(alone), len(nodes), ", ".join("%.40r" % (node,) for node in alone[:3]), ", .." if len(alone) > 3 else ""))
 
 
 def _is_edges(data: Any) -> bool:
@@ -279,7 +329,13 @@ def _edges_of_matrix(matrix: Any, weights: Any) -> Edges:
         raise ValueError("weights= of a sparse matrix are its entries" if weights is not None else
                          "a sparse array of shape %s is no graph: wanted nodes x nodes" % (matrix.shape,))
     _check_places(matrix)
-    places = matrix.tocoo()
+    places = matrix.tocoo(copy=True)
+    places.sum_duplicates()
+    met, kept = numpy.zeros(matrix.shape[0], bool), (places.row != places.col) & (places.data != 0)
+    met[places.row[kept]] = met[places.col[kept]] = True
+    if not met.all():
+        tell("%d of %d nodes have no edge to another node and are left out, beginning with row %d"
+             % (len(met) - met.sum(), len(met), numpy.argmin(met)))
     alike = len(places.data) == 0 or (places.data[0] != 0 and (places.data == places.data[0]).all())
     return Edges(places.row, places.col, None if alike else places.data)
 
@@ -315,7 +371,7 @@ def _graph_of(data: Any, columns: Optional[Sequence[str]], weights: Any) -> Sour
 
 
 def _is_named(first: Any) -> bool:
-    return (isinstance(first, tuple) and len(first) == 2 and isinstance(first[0], TOKEN) and isinstance(first[1], Iterable)
+    return (isinstance(first, tuple) and len(first) == 2 and is_token(first[0]) and isinstance(first[1], Iterable)
             and not isinstance(first[1], (str, bytes)))
 
 
@@ -325,7 +381,8 @@ def _of_iterable(data: Iterable) -> Source:
     first = list(itertools.islice(rest, 1))
     if first and isinstance(first[0], (str, os.PathLike)):
         if not isinstance(data, (list, tuple)):
-            raise TypeError("the data begins with %.80r: wanted a list of paths, or an iterable of iterables of tokens" % first[0])
+            raise TypeError("the data begins with %.80r: wanted an iterable of iterables of tokens (of texts: [text.split() for text "
+                            "in texts]), or a list of paths" % first[0])
         return Paths([os.fspath(path) for path in data])
     everything = itertools.chain(first, rest)
     return NamedLists(everything) if first and _is_named(first[0]) else Sentences(everything)
@@ -352,12 +409,25 @@ def source_of(data: Any, columns: Optional[Sequence[str]], users: Any, items: An
                          % type(data).__name__)
     if is_sparse and columns is None:
         return Sparse(data, users, items)
+    if _is_series(data) and columns is None:
+        return _of_series(data, format)
     if not is_sparse and hasattr(data, "__arrow_c_stream__"):
         return _arrow.source_of(data, columns)
     if columns is not None:
         raise ValueError("columns= names those of a table, and the data is a %s; the first line of a file may name its own"
                          % type(data).__name__)
     return _without_columns(data, format)
+
+
+def _is_series(data: Any) -> bool:
+    """True for a series of pandas': a list of its own in each row, as groupby().apply(list) makes them, or a sentence."""
+    return all(hasattr(data, name) for name in ("index", "items", "to_frame"))
+
+
+def _of_series(data: Any, format: Optional[str]) -> Source:
+    """The index names lists where it has a name itself, as that of groups has, or where the caller says that there are lists."""
+    named = format == "lists" or (format is None and data.index.name is not None)
+    return NamedLists(data.items()) if named else _of_iterable(data)
 
 
 def _without_columns(data: Any, format: Optional[str]) -> Source:
@@ -369,6 +439,8 @@ def _without_columns(data: Any, format: Optional[str]) -> Source:
         return Edges(data[0], data[1])
     if callable(getattr(data, "adjacency", None)):
         return _of_networkx(data) if format == "adjacency" else _edges_of_networkx(data, None)
+    if isinstance(data, numpy.ndarray) and data.dtype.kind == "f":
+        raise TypeError("an array of floats holds no tokens; scipy.sparse.csr_matrix(data) makes lists of users x items of it")
     if isinstance(data, Iterable) and not isinstance(data, bytes):
         return _of_iterable(data)
     raise TypeError("a %s is no data for fit(): wanted paths, iterables of tokens, named lists, a sparse matrix, an Arrow table or "

@@ -1,6 +1,12 @@
 """What goes wrong, as Python says it: the library's status and sentence become one exception."""
 
+import os
+import sys
+import warnings
+
 from . import _library
+
+_HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
 class Error(RuntimeError):
@@ -13,6 +19,14 @@ class OutOfMemory(Error, MemoryError):
 
 class SptxWarning(UserWarning):
     """What the library warns of."""
+
+
+def tell(text: str) -> None:
+    """Warns of the line outside of the package that has called it."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and os.path.abspath(frame.f_code.co_filename).startswith(_HERE):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(text, SptxWarning, stacklevel=level)
 
 
 def raise_for(status: int, sentence: str, usage: type = ValueError) -> None:

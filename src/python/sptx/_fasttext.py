@@ -2,12 +2,14 @@
 those of gensim 4.4."""
 
 import os
+import shutil
 from typing import Any, Dict, Iterable, List, Optional, Union
 
 import numpy
 
 from ._corpus import Corpus, as_word, text
 from ._keyed import KeyedVectors
+from ._refused import ones, refused
 from ._run import Run
 from ._word2vec import Path, Sentences, Word2Vec, _Numbered, _refuse
 
@@ -65,7 +67,22 @@ class FastTextKeyedVectors(KeyedVectors):
         vector = numpy.add.reduce(self.vectors_ngrams[rows], axis=0, dtype=numpy.float32) * numpy.float32(1 / len(rows))
         return vector / (numpy.linalg.norm(vector) or 1) if norm else vector
 
-    word_vec = get_vector
+    def word_vec(self, *given: Any, **named: Any) -> Any:
+        """get_vector() under its former name."""
+        return self.get_vector(*given, **named)
+
+    vectors_vocab_lockf, vectors_ngrams_lockf = ones("vectors_vocab_lockf"), ones("vectors_ngrams_lockf")
+    compatible_hash = True
+
+    @property
+    def buckets_word(self) -> List[Any]:
+        """The buckets of each word's n-grams, by its row."""
+        return [numpy.array(self._buckets(word), numpy.uint32) for word in self.index_to_key]
+
+    recalc_char_ngram_buckets = refused("recalc_char_ngram_buckets() is not there: the buckets of a word's n-grams are found when they "
+                                        "are asked for, in buckets_word")
+    adjust_vectors = refused("adjust_vectors() is a step of gensim's own training and is not there: train() leaves `vectors` adjusted")
+    init_post_load = refused("init_post_load() is a step of gensim's own loading and is not there: load_facebook_vectors() does all of it")
 
     def get_sentence_vector(self, sentence: Iterable[str]) -> Any:
         """The mean of the words' vectors of unit length."""
@@ -104,6 +121,7 @@ class FastText(Word2Vec):
                  callbacks: Any = (), max_final_vocab: Optional[int] = None, shrink_windows: bool = True, *,
                  device: str = "auto") -> None:
         _refuse(word_ngrams=word_ngrams)
+        self.word_ngrams = 1
         self.min_n, self.max_n, self.bucket = int(min_n), int(max_n), int(bucket)
         super().__init__(sentences, corpus_file, vector_size=vector_size, alpha=alpha, window=window, min_count=min_count,
                          max_vocab_size=max_vocab_size, sample=sample, seed=seed, workers=workers, min_alpha=min_alpha, sg=sg,
@@ -111,8 +129,16 @@ class FastText(Word2Vec):
                          trim_rule=trim_rule, callbacks=callbacks, max_final_vocab=max_final_vocab, shrink_windows=shrink_windows,
                          device=device)
 
+    load_fasttext_format = refused("load_fasttext_format() is gone from gensim, too: sptx.gensim.models.fasttext.load_facebook_model(path) "
+                                   "reads fastText's own file")
+    load_binary_data = refused("load_binary_data() is not there: sptx.gensim.models.fasttext.load_facebook_model(path) reads fastText's "
+                               "own file")
+
     def save_facebook_model(self, path: Union[str, "os.PathLike[str]"]) -> None:
         """Writes fastText's own file (.bin) of the trained model."""
+        if self._loaded:
+            shutil.copyfile(self._loaded, path)
+            return
         if not self.train_count:
             raise RuntimeError("the model has not been trained yet")
         with Run(self._place.path("run"), device=self.device) as run:

@@ -8,6 +8,7 @@ from typing import Any, Callable, List, Optional, Sequence, Tuple, Union
 from ._context import Context
 from ._corpus import Corpus, Source
 from ._data import Paths, Sparse, source_of
+from ._errors import tell
 from ._progress import shown
 from ._run import Progress, Run, _beginning, _of_files, _setting, _Training
 from ._table import path_of
@@ -23,13 +24,14 @@ def fit(data: Any, path: Union[str, "os.PathLike[str]"], *, dim: Optional[int] =
 
     data                                               what it is
     a path, or a list of paths                         files, as corpus.path takes them
-    an iterable of iterables of str, bytes or int      sentences, or lists (format="lists"); a generator is read once
+    an iterable of iterables of str, bytes or int      sentences, or lists (format="lists"); a generator is read once. A Series of lists
+                                                       of pandas' whose index has a name: lists with names
     a dict, or pairs of (name, items)                  lists with names
     a sparse matrix of SciPy's, users x items          lists; users= and items= name its rows and columns
     anything with __arrow_c_stream__                   pairs: columns=("user", "item"), or with a third, the rating; a table of
                                                        pyarrow's, a frame of pandas' or polars'. One column of lists: sentences
     a pair of integer arrays, or an array [2, edges]   edges of a graph, which is walked (format="adjacency": lines of them)
-    a graph of networkx'                               its edges, likewise
+    a graph of networkx'                               its edges, likewise; parallel ones weigh what they weigh together
     an iterable of (node, node) or with a weight       edges, with format="graph"; so are an array [edges, 2], a table with columns=
                                                        ("source", "target") or with a third, the weight, and a sparse matrix
 
@@ -44,6 +46,9 @@ def fit(data: Any, path: Union[str, "os.PathLike[str]"], *, dim: Optional[int] =
     resume     goes on from the run's newest checkpoint; the data must be the same
     progress   None, True, False, or what is called with a Progress now and then: as train() takes it
     device     "auto", "cpu", "cuda", "cuda:1"; threads: of the host, 0: all
+
+    Tokens are kept as they are, with the blanks around them; an empty one is refused. Whole floats are integers. What of the data is not
+    used is said by an SptxWarning: values that all count alike, rows without a value, nodes without an edge.
 
     The same data gives the same bytes of vectors as a file of it. Data is read before anything is written: an exception
     of the iterable's, or Ctrl-C meanwhile, leaves no trace.
@@ -60,7 +65,19 @@ def fit(data: Any, path: Union[str, "os.PathLike[str]"], *, dim: Optional[int] =
     context = Context(device, threads)
     with shown(progress) as hear:
         _Training(context, hear, _work(context, source, settings, beginning)).run()
-    return Run(path, device=device)
+    run = Run(path, device=device)
+    if source.format != "graph":
+        _tell_few(run)
+    return run
+
+
+_FEW = 6  # tokens below which the vectors of all of them say nothing
+
+
+def _tell_few(run: Run) -> None:
+    if len(run) < _FEW and run.counts.sum() < _FEW:
+        tell("the data has %d tokens in all, too few to learn from: vectors are close to the random ones that they began as, and "
+             "hundreds of tokens are a beginning" % run.counts.sum())
 
 
 def _source_and_settings(data: Any, path: Any, keys: Mapping[str, Any], format: Optional[str], columns: Any, users: Any, items: Any,
@@ -86,5 +103,9 @@ def _work(context: Context, source: Source, settings: Any, beginning: int) -> Ca
     if isinstance(source, Paths):
         return _of_files(context, None, settings, beginning)
     corpus = Corpus(context, settings)
-    source.give(corpus)
+    try:
+        source.give(corpus)
+    except KeyboardInterrupt as interrupt:
+        interrupt.args = interrupt.args or ("stopped while the data was read: nothing was written",)
+        raise
     return functools.partial(corpus.train, beginning)

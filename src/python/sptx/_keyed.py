@@ -9,10 +9,12 @@ from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tupl
 
 import numpy
 
+from ._keyed_more import MoreOfKeyedVectors
+
 Path = Union[str, "os.PathLike[str]"]
 
 
-class KeyedVectors:
+class KeyedVectors(MoreOfKeyedVectors):
     """Vectors by word (gensim calls it a key).
 
     vectors       float32 [words x vector_size]; row i is that of index_to_key[i]
@@ -88,8 +90,10 @@ class KeyedVectors:
             self.expandos[attr] = numpy.zeros(len(self), numpy.int64 if isinstance(val, (int, numpy.integer)) else object)
         self.expandos[attr][self.get_index(key)] = val
 
-    def add_vectors(self, keys: Union[str, Sequence[str]], weights: Any, replace: bool = False) -> None:
-        """Adds words with vectors [n x vector_size]; those of words that are there already change with replace=True alone."""
+    def add_vectors(self, keys: Union[str, Sequence[str]], weights: Any, extras: Optional[Dict[str, Any]] = None,
+                    replace: bool = False) -> None:
+        """Adds words with vectors [n x vector_size]; those of words that are there already change with replace=True alone. extras:
+        attributes of these words, {name: [n]}."""
         if isinstance(keys, str):
             keys, weights = [keys], numpy.asarray(weights)[None]
         weights = numpy.asarray(weights, numpy.float32).reshape(len(keys), self.vector_size)
@@ -103,8 +107,14 @@ class KeyedVectors:
         self.vectors = numpy.vstack([self.vectors, weights[new]]) if len(self.vectors) else weights[new].copy()
         self.expandos = {name: numpy.concatenate([held, numpy.zeros(len(new), held.dtype)]) for name, held in self.expandos.items()}
         self.fill_norms(force=True)
+        for name, values in (extras or {}).items():
+            self.allocate_vecattrs([name], [numpy.asarray(values).dtype])
+            self.expandos[name][[self.key_to_index[key] for key in keys]] = values
 
-    add_vector = add_vectors
+    def add_vector(self, key: str, vector: Any) -> int:
+        """Adds a word with its vector [vector_size], and returns its row."""
+        self.add_vectors([key], numpy.asarray(vector)[None])
+        return self.key_to_index[key]
 
     def __setitem__(self, keys: Any, weights: Any) -> None:
         self.add_vectors(keys, weights, replace=True)
@@ -159,15 +169,17 @@ class KeyedVectors:
         return (mean / length if post_normalize and length else mean).astype(numpy.float32)
 
     def most_similar(self, positive: Any = None, negative: Any = None, topn: Optional[int] = 10, clip_start: int = 0,
-                     clip_end: Optional[int] = None, restrict_vocab: Optional[int] = None) -> Any:
+                     clip_end: Optional[int] = None, restrict_vocab: Optional[int] = None, indexer: Any = None) -> Any:
         """The topn words nearest by cosine to the mean of the positive and the negative words, best first: [(word, cosine), ..];
         with topn=None all cosines, [words]. Words, vectors, rows, and (one of these, weight) are taken. The asked words are
-        not in the answer."""
+        not in the answer. indexer: an index of gensim's form answers, by its most_similar(vector, topn)."""
         parts = _weighted(positive, 1.0) + _weighted(negative, -1.0)
         if not parts:
             raise ValueError("cannot compute mean with no input")
         mean = self.get_mean_vector([key for key, _ in parts], [weight for _, weight in parts], post_normalize=True,
                                     ignore_missing=False)
+        if indexer is not None and topn is not None:
+            return indexer.most_similar(mean, topn)
         clip_end = restrict_vocab or clip_end or len(self)
         cosines = self.get_normed_vectors()[clip_start:clip_end] @ mean
         if topn is None:
@@ -190,7 +202,8 @@ class KeyedVectors:
     def similar_by_word(self, word: Any, topn: Optional[int] = 10, restrict_vocab: Optional[int] = None) -> Any:
         return self.most_similar(positive=[word], topn=topn, restrict_vocab=restrict_vocab)
 
-    similar_by_key = similar_by_word
+    def similar_by_key(self, key: Any, topn: Optional[int] = 10, restrict_vocab: Optional[int] = None) -> Any:
+        return self.most_similar(positive=[key], topn=topn, restrict_vocab=restrict_vocab)
 
     def similar_by_vector(self, vector: Any, topn: Optional[int] = 10, restrict_vocab: Optional[int] = None) -> Any:
         return self.most_similar(positive=[numpy.asarray(vector)], topn=topn, restrict_vocab=restrict_vocab)
@@ -283,9 +296,12 @@ class KeyedVectors:
         return _correlation("pearsonr", gold, ours), _correlation("spearmanr", gold, ours), share
 
     def evaluate_word_analogies(self, analogies: Path, restrict_vocab: int = 300000, case_insensitive: bool = True,
-                                dummy4unknown: bool = False) -> Tuple[float, List[Dict[str, Any]]]:
+                                dummy4unknown: bool = False,
+                                similarity_function: str = "most_similar") -> Tuple[float, List[Dict[str, Any]]]:
         """Lines ": section" and "a b c d" -> (accuracy, sections): in each section the questions that were answered right and
         wrong, "Total accuracy" last."""
+        if similarity_function != "most_similar":
+            raise NotImplementedError("similarity_function=%r is not there: analogies are judged by 'most_similar'" % similarity_function)
         known, sections = self._known(restrict_vocab, case_insensitive), []  # type: Any
         with open(analogies, encoding="utf8") as lines:
             for line in lines:
@@ -327,18 +343,18 @@ class KeyedVectors:
 
     # ---- files ----
 
-    def save(self, path: Path, *_: Any, **__: Any) -> None:
+    def save(self, fname: Path, *_: Any, **__: Any) -> None:
         """Writes everything to one file, which KeyedVectors.load() of this package reads."""
-        with open(path, "wb") as file:
+        with open(fname, "wb") as file:
             pickle.dump(self, file, protocol=4)
 
     @classmethod
-    def load(cls, path: Path, mmap: Optional[str] = None) -> Any:
+    def load(cls, fname: Path, mmap: Optional[str] = None) -> Any:
         """Reads what save() wrote; mmap is taken and ignored."""
-        with open(path, "rb") as file:
+        with open(fname, "rb") as file:
             found = pickle.load(file)
         if not isinstance(found, cls):
-            raise TypeError("'%s' holds a %s, not a %s of sptx" % (os.fspath(path), type(found).__name__, cls.__name__))
+            raise TypeError("'%s' holds a %s, not a %s of sptx" % (os.fspath(fname), type(found).__name__, cls.__name__))
         return found
 
     def save_word2vec_format(self, fname: Path, fvocab: Optional[Path] = None, binary: bool = False,

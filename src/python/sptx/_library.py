@@ -211,6 +211,7 @@ _CALLS = {
     "sptx_run_evaluate_links": (c_int, [c_void_p, c_char_p, c_char_p, c_char_p, c_uint32, POINTER(LinksScore),
                                         POINTER(LinksCounts)]),
     "sptx_run_export": (c_int, [c_void_p, c_char_p, c_uint32, c_char_p, c_char_p]),
+    "sptx_run_export_as": (c_int, [c_void_p, c_char_p, c_uint32, c_char_p, c_char_p, c_char_p]),
     "sptx_run_report": (c_int, [c_void_p, c_char_p, POINTER(ReportOptions)]),
 }
 

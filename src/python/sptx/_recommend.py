@@ -7,10 +7,8 @@ import numpy
 
 from . import _library
 from ._context import count_of
-from ._corpus import as_word
+from ._corpus import is_token, name_of
 from ._library import library
-
-NAME = (str, bytes, int, numpy.integer)
 
 
 class _Items:
@@ -24,7 +22,7 @@ class _Items:
     def row(self, item: Any) -> Optional[int]:
         if item not in self._rows:
             found = ctypes.c_uint64()
-            said = self._run._find(_text(item, "an item"), found)
+            said = self._run._find(item, found)
             self.unknown = self.unknown or said
             self._rows[item] = found.value if said is None else None
         return self._rows[item]
@@ -33,17 +31,9 @@ class _Items:
         return [row for row in map(self.row, items.tolist() if isinstance(items, numpy.ndarray) else items) if row is not None]
 
 
-def _text(name: Any, what: str) -> str:
-    if isinstance(name, str):
-        return name
-    if not isinstance(name, NAME):
-        raise TypeError("%s is a str, bytes or an int, not a %s" % (what, type(name).__name__))
-    return as_word(name).decode("utf-8", "surrogateescape")
-
-
 def _check_name(run: Any, name: Any) -> bytes:
     """Returns the name of a list that the run was trained on. KeyError where the run has no such list."""
-    text = _text(name, "a list's name")
+    text = name_of(name)
     if run.lists:
         said = run._find("list:" + text)
         if said is not None:
@@ -53,8 +43,8 @@ def _check_name(run: Any, name: Any) -> bytes:
 
 def _question(run: Any, asked: List[Any], items: _Items) -> Tuple[List[List[int]], Optional[List[Optional[bytes]]]]:
     """Returns the rows of each list's items, and their names; None where no list is asked by name."""
-    names = [_check_name(run, one) if isinstance(one, NAME) else None for one in asked]
-    rows = [[] if isinstance(one, NAME) else items.rows(one) for one in asked]
+    names = [_check_name(run, one) if is_token(one) else None for one in asked]
+    rows = [[] if is_token(one) else items.rows(one) for one in asked]
     return rows, names if any(name is not None for name in names) else None
 
 

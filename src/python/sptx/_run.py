@@ -1,10 +1,12 @@
 """Run: a finished run of the sptx-w2v program, read where it lies; train: what the program's `train` does."""
 
 import ctypes
+import html
 import os
 import queue
 import signal
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple, Union
 
@@ -12,9 +14,11 @@ import numpy
 
 from . import _library
 from ._asked import NONE, Asked, places_for, table_of
+from ._corpus import is_token, name_of
 from ._context import Context, Handle, context_for, count_of, text_of
+from ._errors import Error
 from ._library import library
-from ._recommend import NAME, recommend
+from ._recommend import recommend
 from ._progress import shown
 from ._table import path_of
 from ._halves import HalfRows
@@ -40,7 +44,7 @@ class Words(Sequence):
 
     def __contains__(self, word: Any) -> bool:
         found = ctypes.c_uint64()
-        return isinstance(word, str) and self._run._find(word, found) is None and found.value in self._rows
+        return is_token(word) and self._run._find(word, found) is None and found.value in self._rows
 
     def index(self, word: Any, *_: Any) -> int:
         return self._rows.index(self._run.row(word))
@@ -51,7 +55,7 @@ class Words(Sequence):
 
 
 def _name(name: Any) -> Any:
-    if not isinstance(name, NAME):
+    if not is_token(name):
         raise TypeError("list= is the name of one list, not a %s; lists= takes several" % type(name).__name__)
     return name
 
@@ -68,7 +72,8 @@ class Run(Asked):
         run.evaluate(pairs="ws353.txt")      # {"ws353": {"rho": 0.68, "covered": 320, "total": 353}}
         run.export("my.bin", "word2vec-bin")
 
-    path    a run directory (its newest checkpoint is read), or one checkpoint in it; or a model of fastText (.bin)
+    path    a run directory (its newest checkpoint is read), or one checkpoint in it; or a file: a model of fastText (.bin), or
+            words with their vectors in word2vec's binary or text form or GloVe's text, whose one table is both target and context
     device  where nearest() and recommend() search: "auto", "cpu", "cuda", "cuda:1", or an sptx.Context
 
     Where lists have rows of their own (examples.mode = user), those lie behind all others. `words`, len() and what is asked of a
@@ -86,19 +91,25 @@ class Run(Asked):
     run["unseen"], nearest(), most_similar(), analogy(). The n-grams' rows stand behind the words' in `target`, where a word's own
     row is a part of its vector; vectors() has the whole.
 
+    A run is pickled as its path, and opened again where it is unpickled. A child by fork opens its own on the CPU, when it first asks
+    (workers of a DataLoader do); of a run on the GPU it raises RuntimeError.
+
     Raises sptx.Error where there is no such run or its files are not whole; KeyError for a word that is none.
     """
 
     def __init__(self, path: Union[str, "os.PathLike[str]"], device: Any = "auto") -> None:
         self._handle: Optional[Handle] = None
         self._path = os.fspath(path)
-        where = path_of(path)
-        self._context = context = context_for(device)
+        self._where = os.path.abspath(path_of(path)) if os.fspath(path) else b""  # where it is, whatever folder is the current one
+        self._device = "auto" if isinstance(device, Context) else str(device)
+        self._begin(context_for(device))
+
+    def _begin(self, context: Context) -> None:
         handle = Handle(context, library.sptx_run_close)
-        context.call(library.sptx_run_open, context._handle, where, ctypes.byref(handle.pointer))
+        context.call(library.sptx_run_open, context._handle, self._where, ctypes.byref(handle.pointer))
         self._shape = int(library.sptx_run_items(handle.pointer)), int(library.sptx_run_dim(handle.pointer))
         self._rows = int(library.sptx_run_rows(handle.pointer))
-        self._handle = handle
+        self._context, self._handle = context, handle
 
     def __len__(self) -> int:
         """Number of words, or items."""
@@ -145,12 +156,10 @@ class Run(Asked):
         return self._view("context")
 
     def __contains__(self, word: Any) -> bool:
-        return isinstance(word, str) and self._find(word) is None
+        return is_token(word) and self._find(word) is None
 
-    def row(self, word: str) -> int:
+    def row(self, word: Any) -> int:
         """The row of a word. KeyError where it is none, naming the nearest."""
-        if not isinstance(word, str):
-            raise TypeError("a word is a str, not a %s" % type(word).__name__)
         found = ctypes.c_uint64()
         said = self._find(word, found)
         if said is not None:
@@ -165,6 +174,7 @@ class Run(Asked):
         """Copies of words' vectors, float32 [words x dim]: what `sptx-w2v export` writes. KeyError for a word that is none.
 
             run.vectors(["sin", "cos"]) @ run.vectors(["tan"])[0]
+            run.vectors([3, 4])              # words that were integers are asked for as they were given
 
         words: None: all, by row, and with lists=True those of lists behind them. table: "target", "context", "sum",
         "normsum" or "propagated"; None: what suits the run. Where lists have rows of their own (examples.mode = user), a list is
@@ -172,8 +182,8 @@ class Run(Asked):
         table. With examples.own = 0 lists have none, and sptx.Error is raised for one. A vector that was never trained adds nothing
         to a sum.
         """
-        if isinstance(words, (str, bytes)):
-            raise TypeError("words are several, as a list of str; %r is one" % (words,))
+        if is_token(words):
+            raise TypeError("words are several, as a list; %r is one" % (words,))
         name, handle = table_of(table), self._open()
         if words is None:
             return self._vectors(None, int(library.sptx_run_vector_rows(handle.pointer)) if lists else len(self), name)
@@ -182,16 +192,16 @@ class Run(Asked):
     def nearest(self, query: Any, k: int = 10, table: Optional[str] = None, lists: bool = False, metric: str = "cosine") -> Any:
         """The k words whose vectors are most similar, best first, with the similarities: [("cos", 0.88), ..].
 
-        query: a word, which is not among the results (KeyError where it is none, sptx.Error where its vector in the table was
+        query: a word (3 is the word "3"), which is not among the results (KeyError where it is none, sptx.Error where its vector in the table was
         never trained); a vector [dim]; or a list of words or an array [n x dim], which give a list of n such answers. table:
         "target", "context", "sum", "normsum" or "propagated"; None: what suits the run. lists: rows of lists are among the results,
         too. metric: "cosine", or "dot" (the dot product).
         """
-        if isinstance(query, str):
-            return self.nearest([query], k, table, lists, metric)[0]
+        if is_token(query):
+            return self.nearest([name_of(query)], k, table, lists, metric)[0]
         if not isinstance(query, numpy.ndarray):
             query = list(query)
-        if len(query) and isinstance(query[0], str):
+        if _are_words(query):
             own, asked = self._asked_vectors(query, table_of(table), asking=True)
             return self._answers(*self.search(asked, k, own, table, lists, metric))
         asked = numpy.asarray(query)
@@ -244,7 +254,7 @@ class Run(Asked):
         """
         if (items is None) + (list is None) + (lists is None) != 2:
             raise TypeError("recommend wants an iterable of items, list= or lists=, and only one of the three")
-        if isinstance(items, NAME):
+        if is_token(items):
             raise TypeError("items are several words, as a list of str; %r is one" % (items,))
         if lists is not None:
             asked = [*lists]
@@ -285,7 +295,7 @@ class Run(Asked):
 
     def close(self) -> None:
         """Closes the run's files, once no view of them is left. Harmless on a closed run."""
-        if self._handle is not None:
+        if self._handle is not None and self._context.gpu is not None:
             self._context.check_process()
         self._handle = None
 
@@ -301,8 +311,16 @@ class Run(Asked):
             return "sptx.Run(closed)"
         return "sptx.Run(%r: %d words x %d)" % ((self._path,) + self._shape)
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the most frequent words, with their counts."""
+        rows = ["<tr><td>%s</td><td>%d</td></tr>" % (html.escape(_printable(word)), count)
+                for word, count in zip(self.words[:_SHOWN], self._counts(min(_SHOWN, len(self))))]
+        return ("<p>sptx.Run <b>%s</b>: %d words x %d</p><table><thead><tr><th>word</th><th>count</th></tr></thead><tbody>%s</tbody></table>"
+                % (html.escape(_printable(os.fsdecode(self._path))), *self._shape, "".join(rows)))
+
     def __reduce__(self) -> Any:
-        raise TypeError("a run is not copied or pickled; open it again by its path")
+        self._open()
+        return Run, (os.fsdecode(self._where), self._device)
 
     # ---- by the library ----
 
@@ -314,8 +332,18 @@ class Run(Asked):
         handle = self._handle
         if handle is None:
             raise ValueError("the run is closed")
+        if self._context.is_parents and self._context.gpu is None:
+            return self._open_again()
         self._context.check_process()
         return handle
+
+    def _open_again(self) -> Handle:
+        """Opens the run in a child, whose parent's threads are not there; its mapped rows are."""
+        before = self._shape, self._rows
+        self._begin(context_for("cpu"))
+        if (self._shape, self._rows) != before:
+            raise Error("'%s' holds another run than before the fork" % os.fsdecode(self._path))
+        return self._handle  # type: ignore[return-value]
 
     def _view(self, table: str) -> Union[Rows, HalfRows]:
         handle = self._open()
@@ -346,13 +374,11 @@ class Run(Asked):
         is -1. KeyError for a word that has no vector. asking: it is said where one was never trained in the table."""
         rows, out = numpy.full(len(words), -1, numpy.int64), numpy.empty((len(words), self.dim), numpy.float32)
         for at, word in enumerate(words):
-            if not isinstance(word, str):
-                raise TypeError("a word is a str, not a %s" % type(word).__name__)
             found = ctypes.c_uint64()
             said = self._find(word, found)
             if said is None:
                 rows[at] = found.value
-            elif not self._unseen(word, table, out[at]):
+            elif not self._unseen(name_of(word), table, out[at]):
                 raise KeyError(said)
             if asking and rows[at] >= 0:
                 self._context.call(library.sptx_run_check_trained, self._open().pointer, table, int(rows[at]))
@@ -377,10 +403,13 @@ class Run(Asked):
         word = library.sptx_run_word(handle.pointer, row, ctypes.byref(length))
         return ctypes.string_at(word, length.value).decode("utf-8", "surrogateescape")
 
-    def _find(self, word: str, found: Any = None) -> Optional[str]:
-        """Returns None for a known word, otherwise the sentence that says it is unknown."""
+    def _find(self, word: Any, found: Any = None) -> Optional[str]:
+        """Returns None for a known word, otherwise the sentence that says it is unknown. TypeError for what is no token."""
         handle = self._open()
+        if not is_token(word):
+            raise TypeError("a word is a str, or what it was given as (bytes, an int), not a %s" % type(word).__name__)
         try:
+            word = name_of(word)
             name = word.encode("utf-8", "surrogateescape")
         except UnicodeEncodeError:
             return "%r is no word: it cannot be written in UTF-8" % word
@@ -392,6 +421,21 @@ class Run(Asked):
         except KeyError as error:
             return str(error.args[0])
         return None
+
+
+_SHOWN = 10  # words in a notebook
+
+
+def _printable(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()
+
+
+def _are_words(query: Any) -> bool:
+    """Tells a list of words, which may be integers, from a vector or a matrix."""
+    if not len(query):
+        return False
+    return query.ndim == 1 and query.dtype.kind in "iuSUO" if isinstance(query, numpy.ndarray) else \
+        is_token(query[0]) and not isinstance(query[0], (float, numpy.floating))
 
 
 # ---- training ----
@@ -457,6 +501,9 @@ def _of_files(context: Context, config: Optional[bytes], settings: List[bytes], 
     return lambda tell: context.call(library.sptx_train, context._handle, config, texts, len(texts), beginning, tell, None)
 
 
+_TICK = 0.02  # seconds that a file system's clock may be behind
+
+
 class _Training:
     """Training in a thread of its own; its reports are looked at in the caller's, which run() returns or raises in.
 
@@ -469,8 +516,11 @@ class _Training:
       - the thread is begun inside of the `try` whose `finally` ends it, whether or not it has come to its work.
     """
 
-    def __init__(self, context: Context, progress: Optional[Callable[[Progress], Any]], work: Callable[[Any], int]) -> None:
+    def __init__(self, context: Context, progress: Optional[Callable[[Progress], Any]], work: Callable[[Any], int],
+                 resumable: bool = True) -> None:
         self._context = context
+        self._resumable = resumable  # False: the run is in a folder of the package's own, which goes with the exception
+        self._began = time.time()
         self._progress = progress
         self._work = work
         self._status = _library.STOPPED
@@ -488,25 +538,43 @@ class _Training:
         """True: finished; False: stopped."""
         try:
             self._stand_before_handlers()
+            self._context.waits_to_tell = True
             self._thread.start()
             while not self._over:
                 report = self._next_report()
+                self._context.tell_all()
                 if report is not None:
                     self._answers.put(self._ask(report))
         finally:
             self._end()
+            self._context.waits_to_tell = False
+        self._context.tell_all()
         return self._result()
 
     def _result(self) -> bool:
         raised, failed, self._raised, self._failed = self._raised, self._failed, None, None
         try:
             if raised is not None:
+                self._say_kept(raised)
                 raise raised from failed  # where a checkpoint could not be written, that reason is kept
             if failed is not None:
                 raise failed
             return self._status != _library.STOPPED
         finally:
             del raised, failed  # their tracebacks refer to this frame
+
+    def _say_kept(self, error: BaseException) -> None:
+        """Gives a KeyboardInterrupt the sentence that says what there is now."""
+        if type(error) is not KeyboardInterrupt or error.args:
+            return
+        if not self._resumable:
+            error.args = ("training was stopped: the model is what it was before",)
+            return
+        run = os.fsdecode(library.sptx_trained(self._context._handle))
+        latest = os.path.join(run, "latest")
+        kept = run and os.path.exists(latest) and os.path.getmtime(latest) >= self._began - _TICK
+        error.args = ("training was stopped: '%s' has what was trained so far, and resume=True goes on with it" % run if kept else
+                      "stopped before training had begun: no checkpoint was written",)
 
     # ---- in the thread ----
 

@@ -10,7 +10,7 @@ import re
 import tarfile
 import tempfile
 import zlib
-from typing import Any, BinaryIO, Dict, Iterable, List, Optional, Tuple, Union
+from typing import Any, BinaryIO, Dict, Iterable, List, Mapping, Optional, Tuple, Union
 
 import numpy
 
@@ -19,6 +19,7 @@ from ._context import Context
 from ._corpus import Corpus, Words, known, numbers, starts_of
 from ._keyed import KeyedVectors
 from ._run import Run, _setting, _Training
+from ._word2vec_more import MoreOfWord2Vec, summed_loss
 
 Path = Union[str, "os.PathLike[str]"]
 Sentences = Iterable[Iterable[str]]
@@ -28,7 +29,7 @@ _BLOCK = 4096      # sentences that are numbered at a time
 _READ = 1 << 26    # bytes of a file that are
 
 
-class Word2Vec:
+class Word2Vec(MoreOfWord2Vec):
     """Vectors of words, as gensim.models.Word2Vec trains them.
 
         model = sptx.Word2Vec(sentences, vector_size=100, window=5, min_count=5)
@@ -48,8 +49,10 @@ class Word2Vec:
     wv              the words' vectors: sptx.KeyedVectors, with the names of gensim's
     syn1neg         the context vectors, float32 [words x vector_size]
 
+    compute_loss    True: get_latest_training_loss() tells the loss of the last training
+
     What is not there raises NotImplementedError with a sentence that says what to do: hs=1, cbow_mean=0, negative=0, callbacks,
-    compute_loss, trim_rule, null_word, max_vocab_size. hashfxn, batch_words and sorted_vocab change nothing here.
+    trim_rule, null_word, max_vocab_size. hashfxn, batch_words and sorted_vocab change nothing here.
     """
 
     def __init__(self, sentences: Optional[Sentences] = None, corpus_file: Optional[Path] = None, vector_size: int = 100,
@@ -60,7 +63,7 @@ class Word2Vec:
                  trim_rule: Any = None, sorted_vocab: int = 1, batch_words: int = 10000, compute_loss: bool = False,
                  callbacks: Any = (), comment: Optional[str] = None, max_final_vocab: Optional[int] = None,
                  shrink_windows: bool = True, *, device: str = "auto") -> None:
-        _refuse(hs=hs, negative=negative, cbow_mean=1 if sg else cbow_mean, callbacks=callbacks, compute_loss=compute_loss,
+        _refuse(hs=hs, negative=negative, cbow_mean=1 if sg else cbow_mean, callbacks=callbacks,
                 trim_rule=trim_rule, null_word=null_word, max_vocab_size=max_vocab_size)
         self.vector_size = self.layer1_size = int(vector_size)
         self.alpha, self.min_alpha = float(alpha), float(min_alpha)
@@ -68,6 +71,10 @@ class Word2Vec:
         self.min_count, self.max_final_vocab, self.sample, self.seed = min_count, max_final_vocab, sample, int(seed)
         self.workers, self.sg, self.hs, self.negative, self.ns_exponent = workers, int(sg), 0, int(negative), ns_exponent
         self.cbow_mean, self.epochs, self.comment, self.device = int(cbow_mean), int(epochs), comment, device
+        self.compute_loss, self.running_training_loss = bool(compute_loss), 0.0
+        self.max_vocab_size, self.null_word, self.sorted_vocab = max_vocab_size, null_word, sorted_vocab
+        self.hashfxn, self.batch_words = hashfxn, batch_words
+        self._loaded: Optional[str] = None  # the file of fastText's that the model is of, which is not trained further
         self.corpus_count = self.corpus_total_words = self.train_count = 0
         self.total_train_time = 0.0
         self.raw_vocab: Dict[str, int] = {}
@@ -95,7 +102,11 @@ class Word2Vec:
         Returns (words trained, words given), both as they stand in the corpus times epochs. total_examples, total_words and what
         else tells gensim how long it will take are not needed. RuntimeError before build_vocab().
         """
-        _refuse(callbacks=callbacks, compute_loss=compute_loss)
+        _refuse(callbacks=callbacks)
+        if self._loaded:
+            raise NotImplementedError("a model that was loaded from fastText's file is not trained further; sptx.fit(data, path, keys="
+                                      "{'train.from': %r}) begins with its vectors" % self._loaded)
+        self.compute_loss, self.running_training_loss = bool(compute_loss), 0.0
         if not len(self.wv):
             raise RuntimeError("you must first build vocabulary before training the model")
         if self.train_count and _sum_of(self.wv.vectors) != self._left:
@@ -131,14 +142,18 @@ class Word2Vec:
     def _count(self, given: "_Numbered", update: bool) -> None:
         counts = collections.Counter(self.raw_vocab if update else {})
         counts.update({word: count for word, count in zip(self._numbers, given.counts(len(self._numbers)).tolist()) if count})
-        self.raw_vocab = dict(counts)
         self.corpus_count, self.corpus_total_words = given.sentences, given.words
+        self._choose(counts, update, given.words)
+
+    def _choose(self, counts: Mapping[str, int], update: bool, words: int) -> None:
+        """Chooses words by their counts, and makes their first vectors."""
+        self.raw_vocab = dict(counts)
         kept = set(self.wv.key_to_index) if update else set()
         least = _least_count(counts, self.min_count, self.max_final_vocab)
         chosen = sorted((word for word, count in counts.items() if count >= least or word in kept), key=lambda word: -counts[word])
         if not chosen:
             raise RuntimeError("you must first build vocabulary before training the model: no word comes %d times in %d words" %
-                               (least, given.words))
+                               (least, words))
         before, self.wv = self.wv, self._keyed()
         first = numpy.random.default_rng(self.seed).random((len(chosen), self.vector_size), numpy.float32)
         self.wv.add_vectors(chosen, (2 * first - 1) / self.vector_size)
@@ -173,12 +188,14 @@ class Word2Vec:
         context = Context(self.device)
         corpus = Corpus(context, [_setting(*key) for key in keys.items()])
         self._give(given, corpus)
-        _Training(context, None, functools.partial(corpus.train, _library.ANEW)).run()
+        _Training(context, None, functools.partial(corpus.train, _library.ANEW), resumable=False).run()
         with Run(place.path("run"), device=self.device) as run:
             places = {word: row for row, word in enumerate(run.words)}
             self._take(run, [places[self._name(word)] for word in self.wv])
         self.wv.fill_norms(force=True)
         self._left = _sum_of(self.wv.vectors)
+        if self.compute_loss:
+            self.running_training_loss = summed_loss(place.path(os.path.join("run", "metrics.jsonl")))
         self._place.remove()
         self._place = place
         self.train_count += 1
@@ -208,9 +225,6 @@ class Word2Vec:
         best = numpy.argsort(-values, kind="stable")[:topn]
         return [(self.wv.index_to_key[row], float(values[row] / values.sum())) for row in best]
 
-    def get_latest_training_loss(self) -> float:
-        raise NotImplementedError("losses are not summed; run.dir's metrics.jsonl of sptx.train has them, and so has its progress=")
-
     def save(self, path: Path, *_: Any, **__: Any) -> None:
         """Writes the model to one file: load() goes on training from it."""
         with open(path, "wb") as file:
@@ -233,7 +247,6 @@ _WHAT_TO_DO = {
     "hs": (0, "hs=1 (hierarchical softmax) is not there: train with negative sampling, negative=5 to 20"),
     "cbow_mean": (1, "cbow_mean=0 (CBOW of sums) is not there: take cbow_mean=1, or skip-gram with sg=1"),
     "callbacks": ((), "callbacks are not there: sptx.train(.., progress=) calls a function while it trains"),
-    "compute_loss": (False, "compute_loss is not there: sptx.train(.., progress=) is told losses, and metrics.jsonl has them"),
     "trim_rule": (None, "trim_rule is not there: leave words out of the sentences, or set min_count or max_final_vocab"),
     "null_word": (0, "null_word is not there: it serves models of concatenated words, which are not there either"),
     "word_ngrams": (1, "word_ngrams above 1 (n-grams of words) are not there: join words in the sentences instead"),

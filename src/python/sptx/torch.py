@@ -10,9 +10,10 @@
 import json
 import operator
 import os
+import sys
 import warnings
 from collections.abc import Mapping
-from typing import Any, Callable, Dict, List, Optional, Tuple, Union
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple, Union
 
 import numpy
 import torch
@@ -20,7 +21,7 @@ from torch.autograd.function import FunctionCtx
 
 from . import _fingerprint
 from ._arrays import library_of, take_ids
-from ._errors import SptxWarning
+from ._errors import SptxWarning, tell
 from ._libraries import Numpy
 from ._table import Table
 
@@ -31,6 +32,8 @@ _ROWS_AT_ONCE = 1 << 16  # stored by from_pretrained()
 
 class _Lookups(torch.nn.Module):
     """What Embedding and EmbeddingBag have in common: a table, how its gradients become updates, and how it is saved."""
+
+    _told = False  # what parameters() says
 
     def __init__(self, table: Table, padding_idx: Optional[int] = None, *, accumulate: bool = False, scaler: Any = None) -> None:
         super().__init__()
@@ -68,6 +71,15 @@ class _Lookups(torch.nn.Module):
             rows.store(numpy.arange(first, first + len(part)), part)
         module = cls(rows, padding_idx=padding_idx, **options)
         return module.requires_grad_(not freeze)
+
+    def parameters(self, recurse: bool = True) -> Iterator[torch.nn.Parameter]:
+        """The module's one parameter, `anchor`, which has no elements. Who asks this module alone for parameters is told once that the
+        rows are not among them; a model's parameters(), and what torch itself asks for, say nothing."""
+        if not sys._getframe(1).f_globals.get("__name__", "").startswith("torch.nn.modules") and not _Lookups._told:
+            _Lookups._told = True
+            tell("parameters() of an %s holds no row: an optimizer, or clip_grad_norm_, over it cannot reach the table's rows. "
+                 "backward() updates them by the table's own rule: sptx.Table(optimizer=, lr=, clip=)" % type(self).__name__)
+        return super().parameters(recurse)
 
     @property
     def num_embeddings(self) -> int:

@@ -182,10 +182,11 @@ static void speak_to_a_sink(void) {
     warn("%d is odd", 3);
     note("not heard");
     report_live("nor this");
+    remark("; %d ratings", 4);
     report_use(deaf);
     warn("dropped");
     report_use(NULL);
-    assert_string_equal(heard, "3 is odd");
+    assert_string_equal(heard, "3 is odd; 4 ratings");
     report_close(sink);
     report_close(deaf);
 }

@@ -411,6 +411,7 @@ int main(void) {
         IN_SCRATCH(sums_do_not_depend_on_the_order),
         IN_SCRATCH(lines_become_arcs),
         IN_SCRATCH(nodes_that_are_left_out_take_their_edges_along),
+        IN_SCRATCH(the_first_rows_may_have_no_arc),
         IN_SCRATCH(mistakes_have_a_sentence),
         IN_SCRATCH(only_the_graph_is_left),
         IN_SCRATCH(a_full_disk_leaves_nothing),

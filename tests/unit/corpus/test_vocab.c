@@ -267,6 +267,16 @@ static void vocabularies_of_other_tools_are_read(void **state) {
     }
 }
 
+/* A program's tokens keep the blanks around them. A blank behind the TAB tells that another tool has written the file. */
+static void words_keep_their_blanks(void **state) {
+    struct vocab vocab;
+    assert_int_equal(vocab_read(&vocab, scratch_text("v", " lead\t12\nlead \t7\n  \t2\nlead\t1\n")), 0);
+    assert_string_equal(listed(&vocab), " lead:12 lead :7   :2 lead:1 ");
+    vocab_release(&vocab);
+    assert_int_equal(vocab_read(&vocab, scratch_text("v", " lead 12\n")), -1);
+    sentence_holds("line 1 has no word");
+}
+
 static void words_of_other_tools_may_have_odd_bytes(void **state) {
     struct vocab vocab;
     assert_int_equal(vocab_read(&vocab, scratch_text("v", "\fthe\v\t12\no\ff 7\n")), 0);
@@ -416,6 +426,7 @@ int main(void) {
         IN_SCRATCH(what_is_written_reads_back),
         IN_SCRATCH(written_to_nowhere_is_a_failure),
         IN_SCRATCH(vocabularies_of_other_tools_are_read),
+        IN_SCRATCH(words_keep_their_blanks),
         IN_SCRATCH(words_of_other_tools_may_have_odd_bytes),
         IN_SCRATCH(a_vocabulary_takes_the_place_of_counting),
         IN_SCRATCH(bad_vocabularies_name_their_line),

@@ -1,0 +1,20 @@
+"""gensim's names: `import sptx.gensim as gensim` runs a script that trains words with gensim.models.Word2Vec or FastText, or asks
+KeyedVectors, without another change."""
+
+from typing import Any
+
+from . import models
+
+__all__ = ["models"]
+
+_ELSEWHERE = {
+    "downloader": "it fetches files from the net: load one that you have with gensim.models.KeyedVectors.load_word2vec_format(path)",
+    "utils": "texts become words by text.lower().split(), or by the package gensim itself",
+    "corpora": "dictionaries and bags of words are no part of training words: the package gensim has them",
+    "similarities": "search is most_similar() of KeyedVectors, or sptx.Run.nearest() on the GPU",
+}
+
+
+def __getattr__(name: str) -> Any:
+    raise AttributeError("sptx.gensim has no %s: %s" % (name, _ELSEWHERE.get(name, "it has gensim's models of words alone, as "
+                                                                                 "sptx.gensim.models")))

@@ -1,0 +1,14 @@
+"""gensim.models: Word2Vec, FastText and KeyedVectors of this package."""
+
+from typing import Any
+
+from ..._fasttext import FastText
+from ..._keyed import KeyedVectors
+from ..._word2vec import Word2Vec
+from . import fasttext, keyedvectors, word2vec
+
+__all__ = ["FastText", "KeyedVectors", "Word2Vec", "fasttext", "keyedvectors", "word2vec"]
+
+
+def __getattr__(name: str) -> Any:
+    raise AttributeError("sptx.gensim.models has no %s: it has %s, and the package gensim has others" % (name, ", ".join(__all__)))

@@ -1,0 +1,8 @@
+"""gensim.models.keyedvectors."""
+
+from ..._keyed import KeyedVectors
+
+Word2VecKeyedVectors = EuclideanKeyedVectors = KeyedVectors  # names of gensim before 4.0
+load_word2vec_format = KeyedVectors.load_word2vec_format
+
+__all__ = ["EuclideanKeyedVectors", "KeyedVectors", "Word2VecKeyedVectors", "load_word2vec_format"]
