@@ -2,6 +2,7 @@
 # Brings what is missing to build sptx-w2v on Debian or Ubuntu, then says what is there.
 #
 #   scripts/setup.sh            compiler, make, libraries and Open MPI (for training over several processes)
+#   scripts/setup.sh --look     installs nothing: says in a sentence what is missing to compile, and then exits with 1
 #   scripts/setup.sh --tests    also cmocka, python3 and its headers, hnswlib, fasttext, PyTorch for the CPU, a Chromium without
 #                               windows (Debian: 98 MB to fetch, for the page of report) and three environments under $BUILD:
 #                               venv (pins: tests/cli/requirements.txt); venv-python (tests/python/requirements.txt), where
@@ -19,13 +20,14 @@ cd "$(dirname "$0")/.."
 build=${BUILD:-build}
 cuda_11=$build/cuda11/toolkit
 system_python=/usr/bin/python3 # of the distribution's Python packages, whatever python3 is
-tests=no fuzz=no wheel=no
+tests=no fuzz=no wheel=no look=no
 case "${1-}" in
     '') ;;
+    --look) look=yes ;;
     --tests) tests=yes ;;
     --fuzz) fuzz=yes ;;
     --wheel) wheel=yes ;;
-    *) echo "setup: '$1' is not an option; wanted nothing, --tests, --fuzz or --wheel" >&2; exit 2 ;;
+    *) echo "setup: '$1' is not an option; wanted nothing, --look, --tests, --fuzz or --wheel" >&2; exit 2 ;;
 esac
 
 stop() {
@@ -149,13 +151,18 @@ wheel_packages() {
     has_python_headers || echo python3-dev
 }
 
-missing_packages() {
+# Names the packages without which nothing can be compiled.
+needed_packages() {
     has_command "$compiler" || echo build-essential
     has_command make || echo make
-    has_command pkg-config || echo pkg-config
     while IFS='|' read -r _ package header library; do
         has_library "$header" "$library" || echo "$package"
     done <<<"$libraries"
+}
+
+missing_packages() {
+    needed_packages
+    has_command pkg-config || echo pkg-config
     has_mpi || echo libopenmpi-dev openmpi-bin
     if [ $tests = yes ] && ! { cli_venv_ready && python_venv_ready; }; then
         has_command python3 || echo python3
@@ -267,6 +274,13 @@ print(platform.python_version(), "with gensim", gensim.__version__, "and numpy",
     line CUDA "$([ -n "$nvcc" ] && "$nvcc" --version | sed -n 's/.*release \([0-9.]*\).*/nvcc \1/p' || echo 'no nvcc: CPU only')"
 }
 
+if [ $look = yes ]; then
+    packages=$(needed_packages)
+    [ -z "$packages" ] && exit
+    # shellcheck disable=SC2086 # several words
+    echo "what is missing to compile, by the names of Debian's packages:" $packages"; scripts/setup.sh installs it on Debian and Ubuntu"
+    exit 1
+fi
 packages=$(missing_packages)
 if [ -n "$packages" ]; then
     # shellcheck disable=SC2086

@@ -1,10 +1,9 @@
 """The project's own papers say the same as the sources."""
 import re
-import subprocess
 
 import pytest
 
-from conftest import ROOT
+from conftest import ROOT, files_of_git
 
 # The top of the repository is a handful of names, so that a newcomer sees at once where everything is.
 TOP = {"Makefile", "README.md", "LICENSE", "CHANGELOG.md", "CITATION.cff", "src", "kernels", "configs", "corpora", "scripts", "tests"}
@@ -17,10 +16,10 @@ def test_the_papers_have_the_version_of_the_header():
 
 
 def test_nothing_else_lies_at_the_top():
-    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
-    if listed.returncode:
-        pytest.skip(f"git does not say which files are the project's: {listed.stderr}")
-    seen = {name.split("/")[0] for name in listed.stdout.splitlines()}
+    listed = files_of_git()
+    if listed is None:
+        pytest.skip("without git the project's files are not told from those of the person who works in them")
+    seen = {name.split("/")[0] for name in listed}
     assert {name for name in seen if not name.startswith(".")} == TOP
 
 
