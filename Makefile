@@ -20,7 +20,8 @@ NVCC      ?= $(shell command -v nvcc 2>/dev/null || ls /usr/local/cuda/bin/nvcc 
 CUDA      ?= $(if $(NVCC),yes,no)
 # NVCC chooses a CUDA Toolkit, 11.8 or later. CUDA_ARCH says for which GPUs: native (the one that is here; the default where there
 # is one), all (every one from Turing on: machine code for 7.5, 8.0, 9.0, 10.0 and 12.0, as far as the Toolkit knows them, which
-# later cards of the same generation run, too, and PTX, which the driver compiles for the others), or nvcc's own options.
+# later cards of the same generation run, too, and PTX, which the driver compiles for the others), oldest (the first of these alone:
+# a fifth of the time, for machines that compile and run nothing), or nvcc's own options.
 # EXTRA_NVFLAGS=-lineinfo is for profilers.
 CUDA_ARCH ?= $(if $(wildcard /dev/nvidia[0-9]*),native,all)
 GENCODE_native = -arch=native
@@ -33,6 +34,7 @@ gencode    = -gencode=arch=compute_$(1)$(comma)code=$(2)
 ptx_for    = $(or $(if $(filter 120,$(1)),100),$(if $(filter 80 90,$(1)),$(OLDEST)),$(1))
 GENCODE_all = $(foreach sm,$(SMS),$(call gencode,$(call ptx_for,$(sm)),sm_$(sm))) \
               $(call gencode,$(call ptx_for,$(PTX)),compute_$(call ptx_for,$(PTX)))
+GENCODE_oldest = $(call gencode,$(firstword $(SMS)),sm_$(firstword $(SMS)))
 COMPRESS   = $(if $(filter --compress-mode,$(TOOLKIT)),--compress-mode=size,-Xfatbin -compress-all)
 NVFLAGS    = -O3 -std=c++17 $(COMPRESS) $(or $(GENCODE_$(CUDA_ARCH)),$(CUDA_ARCH)) -Xcompiler -Wall,-pthread,-fPIC $(EXTRA_NVFLAGS)
 CUDA_MAJOR = $(shell $(NVCC) --version | sed -n 's/.*release \([0-9]*\).*/\1/p')
@@ -156,12 +158,14 @@ demo:
 #: make check        set up, build, pass the tests (minutes)
 check:
 	@scripts/setup.sh --tests
-	@$(MAKE) --no-print-directory $(JOBS) all tests libsptx python PYTHON=$(BUILD)/venv-python/bin/python
+	@$(MAKE) --no-print-directory $(JOBS) all tests libsptx python PYTHON=$(BUILD)/venv/bin/python
 	@scripts/check
 
-#: make check-long   the tests that take longer
+#: make check-long   the tests that take longer; every kernel for every GPU, where nvcc is
+EVERY_CARD = $(if $(filter all,$(CUDA_ARCH)),$(BUILD),$(BUILD)/every-card)
 check-long: all tests libsptx
-	@$(MAKE) --no-print-directory python PYTHON=$(BUILD)/venv-python/bin/python
+	@$(if $(filter yes,$(CUDA)),$(MAKE) --no-print-directory CUDA_ARCH=all BUILD=$(EVERY_CARD) check-kernels)
+	@$(MAKE) --no-print-directory python PYTHON=$(BUILD)/venv/bin/python
 	@scripts/check --long
 
 #: make check-gpu    everything that needs a GPU
@@ -170,10 +174,10 @@ check-gpu: all gpu-tests libsptx $(CALLS)
 
 #: make sanitize     the C tests under address and undefined-behaviour sanitizers; thread-sanitize: batch mode
 sanitize:
-	@$(MAKE) --no-print-directory $(JOBS) BUILD=$(BUILD)/asan CUDA=no OPT=-O1 EXTRA_CFLAGS="-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer" all tests
+	@$(MAKE) --no-print-directory $(JOBS) BUILD=$(BUILD)/asan CUDA=no OPT=-O1 EXTRA_CFLAGS="-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -g1" all tests
 	@scripts/check --sanitized $(BUILD)/asan
 thread-sanitize:
-	@$(MAKE) --no-print-directory $(JOBS) BUILD=$(BUILD)/tsan CUDA=no OPT=-O1 EXTRA_CFLAGS="-fsanitize=thread" all tests
+	@$(MAKE) --no-print-directory $(JOBS) BUILD=$(BUILD)/tsan CUDA=no OPT=-O1 EXTRA_CFLAGS="-fsanitize=thread -g1" all tests
 	@scripts/check --threads $(BUILD)/tsan
 
 #: make check-kernels  compile every kernel, whatever is installed to run it

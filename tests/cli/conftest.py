@@ -124,7 +124,7 @@ def clone(directory):
     """Copies the project's files, as they are here, and nothing that is built from them."""
     names = files_of_git("--cached", "--others", "--exclude-standard")
     if names is None:
-        tops = [path for path in ROOT.iterdir() if path.name not in ("build", "runs")]
+        tops = [path for path in ROOT.iterdir() if path.name not in ("build", "runs", "env")]
         names = [path.relative_to(ROOT) for top in tops for path in (top, *top.rglob("*")) if path.parent.name != "__pycache__"]
     for name in names:
         if (ROOT / name).is_file():

@@ -12,14 +12,14 @@ from conftest import ROOT, SLOWER, clone
 README = (ROOT / "README.md").read_text()
 BUILD = ROOT / os.environ.get("BUILD", "build")
 # pip, setuptools and NumPy are those of the environment in which the package is tried, so that nothing is fetched.
-LENT = sorted((BUILD / "venv-python").glob("lib/python3*/site-packages"))
+LENT = sorted((BUILD / "venv").glob("lib/python3*/site-packages"))
 
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
     """A clone with a fresh environment, env."""
     if not LENT:
-        pytest.skip(f"{BUILD} has no venv-python; scripts/setup.sh --tests brings it")
+        pytest.skip(f"{BUILD} has no venv; scripts/setup.sh --tests brings it")
     directory = clone(tmp_path_factory.mktemp("pip"))
     subprocess.run([LENT[0].parents[2] / "bin/python", "-m", "venv", "--without-pip", directory / "env"], check=True)
     site = subprocess.run([directory / "env/bin/python", "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"],
