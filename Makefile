@@ -174,10 +174,10 @@ check-gpu: all gpu-tests libsptx $(CALLS)
 
 #: make sanitize     the C tests under address and undefined-behaviour sanitizers; thread-sanitize: batch mode
 sanitize:
-	@$(MAKE) --no-print-directory $(JOBS) BUILD=$(BUILD)/asan CUDA=no OPT=-O1 EXTRA_CFLAGS="-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -g1" all tests
+	@$(MAKE) --no-print-directory $(JOBS) BUILD=$(BUILD)/asan CUDA=no OPT=-O1 EXTRA_CFLAGS="-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -g1" all sanitized-tests
 	@scripts/check --sanitized $(BUILD)/asan
 thread-sanitize:
-	@$(MAKE) --no-print-directory $(JOBS) BUILD=$(BUILD)/tsan CUDA=no OPT=-O1 EXTRA_CFLAGS="-fsanitize=thread -g1" all tests
+	@$(MAKE) --no-print-directory $(JOBS) BUILD=$(BUILD)/tsan CUDA=no OPT=-O1 EXTRA_CFLAGS="-fsanitize=thread -g1" all thread-tests
 	@scripts/check --threads $(BUILD)/tsan
 
 #: make check-kernels  compile every kernel, whatever is installed to run it

@@ -25,8 +25,11 @@ WIDE_PROPERTY  = $(addprefix $(WIDE)/test_,batch hogwild frozen)
 WIDE_TESTS     = $(WIDE)/test_reference $(WIDE_PROPERTY)
 GPU_TESTS      = $(REFERENCE) $(RUNS) $(TOGETHER) $(GPU) $(WIDE)/test_gpu $(WIDE)/test_reference
 
-.PHONY: tests gpu-tests fuzzers
-tests: $(UNIT) $(LIBRARY) $(REFERENCE) $(RUNS) $(TOGETHER) $(WIDE_TESTS) $(REPLAYS) $(BUILD)/faults.so $(CALLS)
+# What `scripts/check --threads` runs, what --sanitized runs, and what it runs without options.
+.PHONY: thread-tests sanitized-tests tests gpu-tests fuzzers
+thread-tests: $(UNIT) $(LIBRARY) $(REFERENCE)
+sanitized-tests: thread-tests $(RUNS) $(REPLAYS) $(CALLS)
+tests: sanitized-tests $(TOGETHER) $(WIDE_TESTS) $(BUILD)/faults.so
 gpu-tests: $(GPU_TESTS)
 fuzzers: $(FUZZERS)
 

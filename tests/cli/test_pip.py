@@ -30,15 +30,18 @@ def place(tmp_path_factory):
 
 def typed(line, directory, **environment):
     """Types a line in the clone, its environment active. -v is pip's own, and shows what it would hide."""
-    path = {"PATH": f"{directory}/env/bin:{os.environ['PATH']}"}
+    of_make = ("MAKELEVEL", "MAKEFLAGS", "MFLAGS", "BUILD", "CUDA", "CUDA_ARCH")  # as `make check` sets them
+    inherited = {name: value for name, value in os.environ.items() if name not in of_make}
+    path = f"{directory}/env/bin:{os.environ['PATH']}"
     return subprocess.run(["bash", "-c", line.replace("pip install", "python -m pip install -v --no-build-isolation")],
                           cwd=directory, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=600 * SLOWER,
-                          env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1", **path, **environment})
+                          env={**inherited, "PYTHONDONTWRITEBYTECODE": "1", "PATH": path, **environment})
 
 
 def lend_objects(directory):
     """Copies what is compiled here, but nothing that is linked. Where it has other flags, it is compiled again."""
-    for path in (*BUILD.rglob("flags*"), *BUILD.rglob("*.[do]")):
+    compiled = [path for folder in ("src", "kernels", "python") for path in (BUILD / folder).rglob("*.[do]")]
+    for path in (*BUILD.glob("flags*"), BUILD / "about", *compiled):
         into = directory / "build" / path.relative_to(BUILD)
         into.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(path, into)
@@ -52,7 +55,7 @@ def test_pip_builds_for_this_machine_and_the_readme_runs(place, begin):
     done = typed(re.search(r"^pip install [^#\n]*", README, re.M).group(), place)
     said = done.stdout + done.stderr
     assert done.returncode == 0, said[-3000:]
-    assert said.count("  LINK build/") >= 3 and said.count("  CC   ") >= (240 if begin == "nothing" else 0)
+    assert said.count("  LINK build/") >= 3 and said.count("  CC   ") >= (200 if begin == "nothing" else 0)
     if not os.path.exists("/dev/nvidia0"):
         assert said.count("sptx: this machine has no GPU, so the package is built for the CPU alone") == 1 and "NVCC" not in said
     block = re.search(r"^```python\n(.*?)^```", README, re.S | re.M).group(1)
