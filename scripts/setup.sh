@@ -179,7 +179,8 @@ venv_ready() { # folder pins modules
     [ -x "$1/bin/python" ] && cmp -s "$2" "$1/requirements.txt" && "$1/bin/python" -c "import $3" >/dev/null 2>&1
 }
 tests_venv_ready() {
-    venv_ready "$build/venv" tests/requirements.txt 'faiss, gensim, hypothesis, matplotlib, networkx, numpy, pandas, polars, pyarrow, pytest, safetensors, sklearn'
+    venv_ready "$build/venv" tests/requirements.txt "faiss, gensim, hypothesis, matplotlib, networkx, numpy, pandas, polars, \
+        pyarrow, pytest, safetensors, sklearn"
 }
 wheel_venv_ready() {
     venv_ready "$build/venv-wheel" scripts/requirements-wheel.txt 'auditwheel, setuptools'
@@ -207,7 +208,8 @@ install_packages() {
     echo "setup: installing $*"
     quietly "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get update -q ||
         stop "apt-get update failed; needed are: $*"
-    quietly "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends -o APT::Keep-Downloaded-Packages=false "$@" ||
+    quietly "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends \
+        -o APT::Keep-Downloaded-Packages=false "$@" ||
         stop "apt-get could not install: $*"
 }
 

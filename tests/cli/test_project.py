@@ -1,5 +1,7 @@
 """The project's own papers say the same as the sources."""
+import os
 import re
+import subprocess
 
 import pytest
 
@@ -21,6 +23,13 @@ def test_nothing_else_lies_at_the_top():
         pytest.skip("without git the project's files are not told from those of the person who works in them")
     seen = {name.split("/")[0] for name in listed}
     assert {name for name in seen if not name.startswith(".")} == TOP
+
+
+def test_the_container_has_what_make_reads(tmp_path):
+    for name in re.findall(r"^COPY (\S+)", (ROOT / "scripts" / "Containerfile").read_text(), re.M):
+        os.symlink(ROOT / name, tmp_path / name)
+    done = subprocess.run(["make", "help"], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0 and "make libsptx" in done.stdout, done.stderr
 
 
 @pytest.mark.parametrize("folder, named", [("scripts", lambda path: path.is_file()), ("tests", lambda path: path.is_dir())])
