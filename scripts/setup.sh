@@ -189,13 +189,15 @@ torch_venv_ready() {
     venv_ready "$build/venv-torch" tests/python/requirements-torch.txt 'hypothesis, pytest, torch'
 }
 
-# Runs a command quietly, and shows its output only where it fails.
+# Runs a command, and shows its output only where it fails. A line every 20 seconds tells that it still runs.
 quietly() {
-    local said
-    if ! said=$("$@" </dev/null 2>&1); then
-        printf '%s\n' "$said" >&2
-        return 1
-    fi
+    local said clock code=0 began=$SECONDS
+    (while sleep 20 >/dev/null 2>&1; do echo "setup:   $((SECONDS - began)) s"; done) &
+    clock=$!
+    said=$("$@" </dev/null 2>&1) || code=$?
+    kill $clock
+    [ $code -eq 0 ] || printf '%s\n' "$said" >&2
+    return $code
 }
 
 install_packages() {
