@@ -20,7 +20,8 @@ NVCC      ?= $(shell command -v nvcc 2>/dev/null || ls /usr/local/cuda/bin/nvcc 
 CUDA      ?= $(if $(NVCC),yes,no)
 # NVCC chooses a CUDA Toolkit, 11.8 or later. CUDA_ARCH says for which GPUs: native (the one that is here; the default where there
 # is one), all (every one from Turing on: machine code for 7.5, 8.0, 9.0, 10.0 and 12.0, as far as the Toolkit knows them, which
-# later cards of the same generation run, too, and PTX, which the driver compiles for the others), or nvcc's own options.
+# later cards of the same generation run, too, and PTX, which the driver compiles for the others), oldest (the first of these alone:
+# 427 s of a processor where all take 1,654 s, for machines that compile kernels and do not run them), or nvcc's own options.
 # EXTRA_NVFLAGS=-lineinfo is for profilers.
 CUDA_ARCH ?= $(if $(wildcard /dev/nvidia[0-9]*),native,all)
 GENCODE_native = -arch=native
@@ -33,6 +34,7 @@ gencode    = -gencode=arch=compute_$(1)$(comma)code=$(2)
 ptx_for    = $(or $(if $(filter 120,$(1)),100),$(if $(filter 80 90,$(1)),$(OLDEST)),$(1))
 GENCODE_all = $(foreach sm,$(SMS),$(call gencode,$(call ptx_for,$(sm)),sm_$(sm))) \
               $(call gencode,$(call ptx_for,$(PTX)),compute_$(call ptx_for,$(PTX)))
+GENCODE_oldest = $(call gencode,$(firstword $(SMS)),sm_$(firstword $(SMS)))
 COMPRESS   = $(if $(filter --compress-mode,$(TOOLKIT)),--compress-mode=size,-Xfatbin -compress-all)
 NVFLAGS    = -O3 -std=c++17 $(COMPRESS) $(or $(GENCODE_$(CUDA_ARCH)),$(CUDA_ARCH)) -Xcompiler -Wall,-pthread,-fPIC $(EXTRA_NVFLAGS)
 CUDA_MAJOR = $(shell $(NVCC) --version | sed -n 's/.*release \([0-9]*\).*/\1/p')
@@ -82,41 +84,29 @@ SONAME  = libsptx.so.$(firstword $(subst ., ,$(VERSION)))
 LIBSPTX = $(BUILD)/libsptx.so $(BUILD)/libsptx.a $(BUILD)/sptx.pc
 LIBSPTX_OBJ = $(filter-out $(BUILD)/src/cli/%,$(OBJ))
 
-# ---- the Python package's calls of rows, compiled (src/python/calls) ----
-# One file serves every CPython, whichever PYTHON's headers it is made by. Where they are missing it is left out: the package then
-# goes by ctypes alone.
-PYTHON   ?= python3
-PYTHON_H := $(wildcard $(shell $(PYTHON) -c 'import sysconfig; print(sysconfig.get_path("include"))' 2>/dev/null)/Python.h)
-CALLS     = $(if $(PYTHON_H),$(BUILD)/_calls.abi3.so)
-CALLS_OBJ = $(patsubst %.c,$(BUILD)/%.o,$(wildcard src/python/calls/*.c))
-
 # Targets that set up and build run one job a core, unless make was given -j.
 JOBS = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
 
 # Each file prints one short line; `make V=1` shows the commands.
 quiet = $(if $(V),,@printf '  %-4s %s\n' $(1) $(2);)
 
-UNIT      = $(patsubst tests/%.c,$(BUILD)/%,$(wildcard tests/unit/*/test_*.c tests/property/test_*.c tests/library/test_*.c))
-REFERENCE = $(BUILD)/test_reference
-RUNS      = $(BUILD)/test_runs
-TOGETHER  = $(BUILD)/test_together
-# Every fuzz target is built twice: with libFuzzer, and with a main() that runs the kept inputs.
-TARGETS   = $(patsubst tests/fuzz/targets/%.c,%,$(wildcard tests/fuzz/targets/*.c))
-test_object = $(patsubst %.c,$(BUILD)/%.o,$(1))
 
 .PHONY: all help setup demo check check-long check-gpu check-kernels sanitize thread-sanitize fuzz layers libsptx install clean
 all: $(BUILD)/sptx-w2v $(MPI_LIB)
 
 help:
-	@sed -n 's/^#: //p' Makefile
+	@sed -n 's/^#: //p' $(filter-out %.d,$(MAKEFILE_LIST))
 
 #: make              build build/sptx-w2v (with the CUDA backend where nvcc is; CUDA=no: without)
-$(BUILD)/sptx-w2v: $(OBJ)
+$(BUILD)/sptx-w2v: $(OBJ) $(BUILD)/flags.objects
 	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -o $@ $(OBJ) $(LDLIBS)
 
-# The flags of everything that is compiled; when they change, everything is compiled again.
-FLAGS = $(CC) $(CFLAGS) $(if $(filter yes,$(CUDA)),$(NVCC) $(NVFLAGS))
-$(BUILD)/flags: always
+# The flags of what is compiled: when they change, it is compiled again. Kernels for CUDA have a file of their own, so that C is
+# compiled once, with and without CUDA; when the list of objects changes, programs and libraries are linked again.
+$(BUILD)/flags: FLAGS = $(CC) $(CFLAGS)
+$(BUILD)/flags.cuda: FLAGS = $(NVCC) $(NVFLAGS)
+$(BUILD)/flags.objects: FLAGS = $(OBJ)
+$(BUILD)/flags $(BUILD)/flags.cuda $(BUILD)/flags.objects: always
 	@mkdir -p $(@D)
 	@printf '%s\n' '$(FLAGS)' | cmp -s - $@ || printf '%s\n' '$(FLAGS)' >$@
 .PHONY: always
@@ -151,55 +141,9 @@ $(BUILD)/kernels/cpu/rows_%.o: kernels/cpu/rows.c $(BUILD)/flags
 $(BUILD)/kernels/cuda/step%.o $(BUILD)/kernels/cuda/by_id%.o: private OLDEST = $(firstword $(SMS))
 $(BUILD)/kernels/cuda/step_dots_ranks.cu.o: private OLDEST = 80
 
-$(BUILD)/%.cu.o: %.cu $(BUILD)/flags
+$(BUILD)/%.cu.o: %.cu $(BUILD)/flags.cuda
 	@mkdir -p $(@D)
 	$(call quiet,NVCC,$<)$(NVCC) $(NVFLAGS) $(INCLUDES) -MMD -MP -c -o $@ $<
-
-$(BUILD)/unit/%: $(BUILD)/tests/unit/%.o $(LIB_OBJ)
-	@mkdir -p $(@D)
-	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS) -lcmocka
-$(BUILD)/property/%: $(BUILD)/tests/property/%.o $(LIB_OBJ)
-	@mkdir -p $(@D)
-	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS) -lcmocka
-$(BUILD)/replay/%: $(BUILD)/tests/fuzz/targets/%.o $(BUILD)/tests/fuzz/replay.o $(LIB_OBJ)
-	@mkdir -p $(@D)
-	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS) -lcmocka
-$(BUILD)/fuzzer/%: $(BUILD)/tests/fuzz/targets/%.o $(LIB_OBJ)
-	@mkdir -p $(@D)
-	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(LDLIBS) -lcmocka
-# These are programs as other people write them: they see only the public header and the library.
-$(BUILD)/library/%: tests/library/%.c src/sptx.h $(BUILD)/libsptx.so
-	@mkdir -p $(@D)
-	$(call quiet,LINK,$@)$(CC) $(CFLAGS) -Isrc -Itests/library $(LDFLAGS) -o $@ $< -L$(BUILD) -Wl,-rpath,$(abspath $(BUILD)) -lsptx -lcmocka -lm
-.SECONDARY:
-$(BUILD)/tests/gpu/%.o: INCLUDES += -I$(CUDA_HOME)/include
-$(BUILD)/test_gpu: $(call test_object,$(wildcard tests/gpu/*.c)) $(LIB_OBJ)
-	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
-# LD_PRELOAD puts this library before the program: it makes the call fail that a test names.
-$(BUILD)/faults.so: tests/faults/faults.c
-	@mkdir -p $(@D)
-	$(call quiet,LINK,$@)$(CC) -std=gnu11 -O1 -g -Wall -Wextra -Wno-unused-parameter -fPIC -shared -o $@ $<
-$(RUNS): $(call test_object,tests/runs/test_runs.c $(addprefix tests/gpu/,common.c choice.c random.c first_rows.c edge.c edge_session.c)) $(LIB_OBJ)
-	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
-$(REFERENCE): $(call test_object,tests/reference/test_reference.c) $(LIB_OBJ)
-	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
-
-# These are the same programs over records that are wider than they must be (kernels/record.c): only record.c may know how wide.
-WIDE     = $(BUILD)/wide
-WIDE_OBJ = $(filter-out $(BUILD)/kernels/record.o,$(LIB_OBJ)) $(WIDE)/record.o
-WIDE_TESTS = $(WIDE)/test_reference $(WIDE)/test_batch $(WIDE)/test_hogwild $(WIDE)/test_frozen
-$(WIDE)/record.o: kernels/record.c $(BUILD)/flags
-	@mkdir -p $(@D)
-	$(call quiet,CC,"$< (wide)")$(CC) $(CFLAGS) -Itests/wide $(INCLUDES) -MMD -MP -c -o $@ $<
-$(WIDE)/test_reference: $(call test_object,tests/reference/test_reference.c) $(WIDE_OBJ)
-$(WIDE)/test_gpu: $(call test_object,$(wildcard tests/gpu/*.c)) $(WIDE_OBJ)
-$(WIDE)/test_%: $(BUILD)/tests/property/test_%.o $(WIDE_OBJ)
-	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS) -lcmocka
-$(WIDE)/test_reference $(WIDE)/test_gpu:
-	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
-
-$(TOGETHER): $(call test_object,tests/ranks/test_together.c) $(LIB_OBJ)
-	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 #: make setup        install what is missing (Debian, Ubuntu) and say what was found
 setup:
@@ -214,27 +158,26 @@ demo:
 #: make check        set up, build, pass the tests (minutes)
 check:
 	@scripts/setup.sh --tests
-	@$(MAKE) --no-print-directory $(JOBS) all tests python PYTHON=$(BUILD)/venv-python/bin/python
+	@$(MAKE) --no-print-directory $(JOBS) all tests libsptx python PYTHON=$(BUILD)/venv/bin/python
 	@scripts/check
 
-.PHONY: tests
-tests: $(UNIT) $(REFERENCE) $(RUNS) $(TOGETHER) $(WIDE_TESTS) $(LIBSPTX) $(CALLS) $(BUILD)/faults.so $(TARGETS:%=$(BUILD)/replay/%)
-
-#: make check-long   the tests that take longer
-check-long: all tests
-	@$(MAKE) --no-print-directory python PYTHON=$(BUILD)/venv-python/bin/python
+#: make check-long   the tests that take longer; every kernel for every GPU, where nvcc is
+EVERY_CARD = $(if $(filter all,$(CUDA_ARCH)),$(BUILD),$(BUILD)/every-card)
+check-long: all tests libsptx
+	@$(if $(filter yes,$(CUDA)),$(MAKE) --no-print-directory CUDA_ARCH=all BUILD=$(EVERY_CARD) check-kernels)
+	@$(MAKE) --no-print-directory python PYTHON=$(BUILD)/venv/bin/python
 	@scripts/check --long
 
 #: make check-gpu    everything that needs a GPU
-check-gpu: all $(REFERENCE) $(RUNS) $(TOGETHER) $(BUILD)/test_gpu $(WIDE)/test_gpu $(WIDE)/test_reference $(LIBSPTX) $(CALLS)
+check-gpu: all gpu-tests libsptx $(CALLS)
 	@scripts/check_gpu
 
 #: make sanitize     the C tests under address and undefined-behaviour sanitizers; thread-sanitize: batch mode
 sanitize:
-	@$(MAKE) --no-print-directory $(JOBS) BUILD=$(BUILD)/asan CUDA=no OPT=-O1 EXTRA_CFLAGS="-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer" all tests
+	@$(MAKE) --no-print-directory $(JOBS) BUILD=$(BUILD)/asan CUDA=no OPT=-O1 EXTRA_CFLAGS="-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -g1" all sanitized-tests
 	@scripts/check --sanitized $(BUILD)/asan
 thread-sanitize:
-	@$(MAKE) --no-print-directory $(JOBS) BUILD=$(BUILD)/tsan CUDA=no OPT=-O1 EXTRA_CFLAGS="-fsanitize=thread" all tests
+	@$(MAKE) --no-print-directory $(JOBS) BUILD=$(BUILD)/tsan CUDA=no OPT=-O1 EXTRA_CFLAGS="-fsanitize=thread -g1" all thread-tests
 	@scripts/check --threads $(BUILD)/tsan
 
 #: make check-kernels  compile every kernel, whatever is installed to run it
@@ -246,8 +189,6 @@ fuzz:
 	@scripts/setup.sh --fuzz
 	@$(MAKE) --no-print-directory $(JOBS) BUILD=$(BUILD)/fuzz CC=clang CUDA=no OPT=-O1 EXTRA_CFLAGS="-fsanitize=address,undefined,fuzzer-no-link -fno-sanitize-recover=undefined -fno-omit-frame-pointer" fuzzers
 	@scripts/fuzz $(BUILD)/fuzz $(SECONDS)
-.PHONY: fuzzers
-fuzzers: $(TARGETS:%=$(BUILD)/fuzzer/%)
 
 #: make layers       no folder includes what is above it
 layers:
@@ -258,54 +199,16 @@ libsptx: $(LIBSPTX)
 $(BUILD)/libsptx.so: $(BUILD)/$(SONAME)
 	@ln -sf $(SONAME) $@
 link_libsptx = $(CC) -shared -Wl,-soname,$(1) -Wl,--version-script=src/library/exports.map $(LDFLAGS) -o $@ $(2) $(LDLIBS)
-$(BUILD)/$(SONAME): $(LIBSPTX_OBJ) src/library/exports.map
+$(BUILD)/$(SONAME): $(LIBSPTX_OBJ) $(BUILD)/flags.objects src/library/exports.map
 	$(call quiet,LINK,$@)$(call link_libsptx,$(SONAME),$(LIBSPTX_OBJ))
-$(BUILD)/libsptx.a: $(LIBSPTX_OBJ)
+$(BUILD)/libsptx.a: $(LIBSPTX_OBJ) $(BUILD)/flags.objects
 	@rm -f $@
 	$(call quiet,AR,$@)ar rcs $@ $(LIBSPTX_OBJ)
 $(BUILD)/sptx.pc: scripts/sptx.pc.in src/sptx.h Makefile
 	@sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|; s|@LIBS@|$(strip $(LDLIBS))|' $< >$@
 
-#: make python       build/sptx-*.whl: the Python package of src/python, with libsptx and the program inside
-# The wheel's library contains the libraries it uses, so that it runs where they are missing; PYTHON_STATIC= links them as usual.
-# It contains the commands, too: the program is a main() beside it, so that kernels are in the package once. The libraries for MPIs
-# are not linked with these: the program loads whichever there is.
-# OLDER_CUDA=FOLDER builds all of it once more, in FOLDER, by the CUDA Toolkit 11.8 that is unpacked there, for older drivers. That
-# build then stands in the package where the only one does otherwise, and this Toolkit's in a folder cudaMAJOR, from which
-# src/python/sptx/_build.py takes it where the driver knows that CUDA.
-PYTHON_STATIC ?= yes
-PYTHON_DIR = $(BUILD)/python/$(if $(PYTHON_STATIC),static,shared)
-PYTHON_OBJ = $(LIB_OBJ) $(BUILD)/python/main.o
-PYTHON_MPI = $(MPIS:%=$(PYTHON_DIR)/libsptx_%.so)
-PYTHON_LIB = $(PYTHON_DIR)/libsptx.so $(PYTHON_DIR)/sptx-w2v $(PYTHON_MPI)
-OLDER_NVCC = $(if $(OLDER_CUDA),$(wildcard $(OLDER_CUDA)/toolkit/bin/nvcc))
-.PHONY: python python-library python-licenses
-python: python-library
-	@rm -f $(BUILD)/sptx-*.whl
-	$(call quiet,PIP,src/python)$(PYTHON) -m pip --disable-pip-version-check -q wheel --no-deps \
-	    $(shell $(PYTHON) -c 'import setuptools.command.bdist_wheel' 2>/dev/null && echo --no-build-isolation) -w $(BUILD) ./src/python
-python-library: $(PYTHON_LIB) $(CALLS)
-	@$(if $(PYTHON_H),,echo "python: there is no Python.h of $(PYTHON): the package goes by ctypes alone, which is slower")
-	@$(if $(INTO),install -D -m 755 -t $(INTO)$(if $(OLDER_NVCC),/cuda$(CUDA_MAJOR)) $(PYTHON_LIB))
-	@$(if $(INTO),$(if $(CALLS),install -m 755 -t $(INTO) $(CALLS)))
-	@$(if $(OLDER_NVCC),$(MAKE) --no-print-directory BUILD=$(OLDER_CUDA) NVCC=$(OLDER_NVCC) OLDER_CUDA= CALLS= $@)
-python-licenses:
-	@scripts/licenses $(INTO) $(if $(filter yes,$(CUDA)),$(CUDA_HOME) $(OLDER_NVCC:%/bin/nvcc=%))
-$(BUILD)/python/main.o: src/cli/main.c $(BUILD)/flags
-	@mkdir -p $(@D)
-	$(call quiet,CC,"$< (python)")$(CC) $(CFLAGS) -fvisibility=default -Dmain=sptx_w2v_main $(INCLUDES) -MMD -MP -c -o $@ $<
-$(PYTHON_DIR)/libsptx.so: STATIC = $(PYTHON_STATIC)
-$(PYTHON_DIR)/libsptx.so: $(PYTHON_OBJ) src/library/exports.map
-	@mkdir -p $(@D)
-	$(call quiet,LINK,$@)$(call link_libsptx,libsptx.so,$(PYTHON_OBJ)) -Wl,--strip-debug
-$(CALLS_OBJ): INCLUDES += -isystem $(dir $(PYTHON_H))
-$(BUILD)/_calls.abi3.so: $(CALLS_OBJ)
-	$(call quiet,LINK,$@)$(CC) -shared $(LDFLAGS) -o $@ $^ -Wl,--strip-debug
-$(PYTHON_DIR)/sptx-w2v: src/python/program.c $(PYTHON_DIR)/libsptx.so
-	$(call quiet,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -Wl,-rpath,'$$ORIGIN' -Wl,--strip-debug -o $@ $< -L$(@D) -lsptx
-$(PYTHON_DIR)/libsptx_%.so: kernels/ranks/mpi.c kernels/ranks/group.h $(BUILD)/src/base/waiting.o
-	@mkdir -p $(@D)
-	$(call quiet,LINK,$@)$(LINK_MPI) -Wl,--strip-debug
+include src/python/python.mk
+include $(wildcard tests/tests.mk) # scripts/Containerfile copies no tests
 
 #: make wheel        build/wheel/sptx-*-manylinux_*.whl: the same for every machine, and for every GPU from a T4 on where nvcc is
 .PHONY: wheel

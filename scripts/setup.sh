@@ -2,10 +2,11 @@
 # Brings what is missing to build sptx-w2v on Debian or Ubuntu, then says what is there.
 #
 #   scripts/setup.sh            compiler, make, libraries and Open MPI (for training over several processes)
+#   scripts/setup.sh --look     installs nothing: says in a sentence what is missing to compile, and then exits with 1
 #   scripts/setup.sh --tests    also cmocka, python3 and its headers, hnswlib, fasttext, PyTorch for the CPU, a Chromium without
-#                               windows (Debian: 98 MB to fetch, for the page of report) and three environments under $BUILD:
-#                               venv (pins: tests/cli/requirements.txt); venv-python (tests/python/requirements.txt), where
-#                               the Python package is tried; venv-torch (requirements-torch.txt there), the same beside PyTorch
+#                               windows (Debian: 98 MB to fetch, for the page of report) and two environments under $BUILD:
+#                               venv (pins: tests/requirements.txt), and venv-torch (pins: tests/python/requirements-torch.txt),
+#                               which has PyTorch. The Python package is installed and tried in both
 #   scripts/setup.sh --fuzz     also cmocka, and clang with libFuzzer
 #   scripts/setup.sh --wheel    also python3's headers, MPICH beside Open MPI, since the wheel serves both, debootstrap, with which
 #                               the wheel is tried on a bare system, and venv-wheel (pins: scripts/requirements-wheel.txt). On
@@ -19,13 +20,14 @@ cd "$(dirname "$0")/.."
 build=${BUILD:-build}
 cuda_11=$build/cuda11/toolkit
 system_python=/usr/bin/python3 # of the distribution's Python packages, whatever python3 is
-tests=no fuzz=no wheel=no
+tests=no fuzz=no wheel=no look=no
 case "${1-}" in
     '') ;;
+    --look) look=yes ;;
     --tests) tests=yes ;;
     --fuzz) fuzz=yes ;;
     --wheel) wheel=yes ;;
-    *) echo "setup: '$1' is not an option; wanted nothing, --tests, --fuzz or --wheel" >&2; exit 2 ;;
+    *) echo "setup: '$1' is not an option; wanted nothing, --look, --tests, --fuzz or --wheel" >&2; exit 2 ;;
 esac
 
 stop() {
@@ -149,15 +151,20 @@ wheel_packages() {
     has_python_headers || echo python3-dev
 }
 
-missing_packages() {
+# Names the packages without which nothing can be compiled.
+needed_packages() {
     has_command "$compiler" || echo build-essential
     has_command make || echo make
-    has_command pkg-config || echo pkg-config
     while IFS='|' read -r _ package header library; do
         has_library "$header" "$library" || echo "$package"
     done <<<"$libraries"
+}
+
+missing_packages() {
+    needed_packages
+    has_command pkg-config || echo pkg-config
     has_mpi || echo libopenmpi-dev openmpi-bin
-    if [ $tests = yes ] && ! { cli_venv_ready && python_venv_ready; }; then
+    if [ $tests = yes ] && ! tests_venv_ready; then
         has_command python3 || echo python3
         has_venv_module || echo python3-venv
     fi
@@ -171,11 +178,9 @@ missing_packages() {
 venv_ready() { # folder pins modules
     [ -x "$1/bin/python" ] && cmp -s "$2" "$1/requirements.txt" && "$1/bin/python" -c "import $3" >/dev/null 2>&1
 }
-cli_venv_ready() {
-    venv_ready "$build/venv" tests/cli/requirements.txt 'faiss, gensim, matplotlib, numpy, pytest, safetensors, sklearn'
-}
-python_venv_ready() {
-    venv_ready "$build/venv-python" tests/python/requirements.txt 'gensim, hypothesis, networkx, numpy, pandas, polars, pyarrow, pytest'
+tests_venv_ready() {
+    venv_ready "$build/venv" tests/requirements.txt "faiss, gensim, hypothesis, matplotlib, networkx, numpy, pandas, polars, \
+        pyarrow, pytest, safetensors, sklearn"
 }
 wheel_venv_ready() {
     venv_ready "$build/venv-wheel" scripts/requirements-wheel.txt 'auditwheel, setuptools'
@@ -184,13 +189,15 @@ torch_venv_ready() {
     venv_ready "$build/venv-torch" tests/python/requirements-torch.txt 'hypothesis, pytest, torch'
 }
 
-# Runs a command quietly, and shows its output only where it fails.
+# Runs a command, and shows its output only where it fails. A line every 20 seconds tells that it still runs.
 quietly() {
-    local said
-    if ! said=$("$@" </dev/null 2>&1); then
-        printf '%s\n' "$said" >&2
-        return 1
-    fi
+    local said clock code=0 began=$SECONDS
+    (while sleep 20 >/dev/null 2>&1; do echo "setup:   $((SECONDS - began)) s"; done) &
+    clock=$!
+    said=$("$@" </dev/null 2>&1) || code=$?
+    kill $clock
+    [ $code -eq 0 ] || printf '%s\n' "$said" >&2
+    return $code
 }
 
 install_packages() {
@@ -203,7 +210,8 @@ install_packages() {
     echo "setup: installing $*"
     quietly "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get update -q ||
         stop "apt-get update failed; needed are: $*"
-    quietly "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends "$@" ||
+    quietly "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends \
+        -o APT::Keep-Downloaded-Packages=false "$@" ||
         stop "apt-get could not install: $*"
 }
 
@@ -212,7 +220,7 @@ make_venv() { # folder pins
     mkdir -p "$build"
     rm -rf "$1"
     quietly python3 -m venv "$1" || stop "python3 -m venv $1 failed"
-    quietly "$1/bin/python" -m pip install -q --disable-pip-version-check -r "$2" ||
+    quietly "$1/bin/python" -m pip install -q --disable-pip-version-check --no-cache-dir -r "$2" ||
         stop "pip could not install the packages of $2 into $1"
     cp "$2" "$1/requirements.txt"
 }
@@ -224,7 +232,7 @@ make_torch_venv() {
     rm -rf "$folder"
     quietly "$system_python" -m venv --without-pip --system-site-packages "$folder" ||
         stop "$system_python -m venv $folder failed"
-    quietly "$build/venv-python/bin/python" -m pip --python "$folder/bin/python" install -q --disable-pip-version-check -r "$pins" ||
+    quietly "$build/venv/bin/python" -m pip --python "$folder/bin/python" install -q --disable-pip-version-check --no-cache-dir -r "$pins" ||
         stop "pip could not install the packages of $pins into $folder"
     cp "$pins" "$folder/requirements.txt"
 }
@@ -235,8 +243,7 @@ bring_cuda_11() {
 }
 
 make_venvs() {
-    cli_venv_ready || make_venv "$build/venv" tests/cli/requirements.txt
-    python_venv_ready || make_venv "$build/venv-python" tests/python/requirements.txt
+    tests_venv_ready || make_venv "$build/venv" tests/requirements.txt
     if has_torch && ! torch_venv_ready; then make_torch_venv; fi
 }
 
@@ -267,6 +274,13 @@ print(platform.python_version(), "with gensim", gensim.__version__, "and numpy",
     line CUDA "$([ -n "$nvcc" ] && "$nvcc" --version | sed -n 's/.*release \([0-9.]*\).*/nvcc \1/p' || echo 'no nvcc: CPU only')"
 }
 
+if [ $look = yes ]; then
+    packages=$(needed_packages)
+    [ -z "$packages" ] && exit
+    # shellcheck disable=SC2086 # several words
+    echo "what is missing to compile, by the names of Debian's packages:" $packages"; scripts/setup.sh installs it on Debian and Ubuntu"
+    exit 1
+fi
 packages=$(missing_packages)
 if [ -n "$packages" ]; then
     # shellcheck disable=SC2086

@@ -2,8 +2,13 @@
 
 One wheel serves every Python: its tag is py3-none-PLATFORM. _calls.abi3.so serves every CPython from 3.9 on, and the package does
 without it where it cannot be loaded.
+
+`pip install ./src/python` builds for this machine: for its GPU where it has one and nvcc is installed, for the CPU alone elsewhere.
+CUDA and CUDA_ARCH in the environment say otherwise, as they do to make. `make python` and `make wheel` decide for themselves.
 """
 
+import glob
+import logging
 import os
 import re
 import shutil
@@ -11,30 +16,54 @@ import subprocess
 import sys
 
 from setuptools import setup
+from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_py import build_py
 from setuptools.dist import Distribution
-
-try:
-    from setuptools.command.bdist_wheel import bdist_wheel
-except ImportError:  # setuptools before 70.1
-    from wheel.bdist_wheel import bdist_wheel
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
 SCRATCH = os.path.join(TOP, "build", "python", "setuptools")
 
 
+FROM_MAKE = "MAKELEVEL" in os.environ
+
+
 def make(target, folder):
     """Has the Makefile put into a folder what belongs there."""
     os.makedirs(folder, exist_ok=True)
-    jobs = [] if "MAKEFLAGS" in os.environ else ["-j%d" % (os.cpu_count() or 1)]
-    subprocess.run(["make", "--no-print-directory", "-C", TOP, *jobs, target, "INTO=" + os.path.abspath(folder),
-                    "PYTHON=" + sys.executable], check=True)
+    words = [] if FROM_MAKE else ["-j%d" % len(os.sched_getaffinity(0)), *for_this_machine()[0]]
+    done = subprocess.run(["make", "--no-print-directory", "-C", TOP, *words, target, "INTO=" + os.path.abspath(folder),
+                           "PYTHON=" + sys.executable])
+    if done.returncode:
+        sys.exit("sptx: make %s failed; what it printed is above" % target)
+
+
+def for_this_machine():
+    """Returns what make is told about CUDA, and a sentence that says so."""
+    if "CUDA" in os.environ or "CUDA_ARCH" in os.environ:
+        return [], "CUDA or CUDA_ARCH in the environment says for which GPUs"
+    if not glob.glob("/dev/nvidia[0-9]*"):
+        return ["CUDA=no"], ("this machine has no GPU, so the package is built for the CPU alone; CUDA=yes in the environment builds it "
+                             "for every GPU from a T4 on")
+    if not shutil.which("nvcc") and not os.path.exists("/usr/local/cuda/bin/nvcc"):
+        return ["CUDA=no"], ("this machine has a GPU but no nvcc, so the package is built for the CPU alone; nvcc is in NVIDIA's CUDA "
+                             "Toolkit, 11.8 or later")
+    return [], "the package is built for this machine's CPU and GPU"
+
+
+def look():
+    """Ends with a sentence where this machine cannot compile the library; says what is built elsewhere."""
+    done = subprocess.run([os.path.join(TOP, "scripts", "setup.sh"), "--look"], stdout=subprocess.PIPE, universal_newlines=True)
+    if done.returncode:
+        sys.exit("sptx: %s" % done.stdout.strip())
+    print("sptx: " + for_this_machine()[1], flush=True)
 
 
 class BuildWithLibrary(build_py):
     def run(self):
         super().run()
+        if not FROM_MAKE:
+            look()
         make("python-library", os.path.join(self.build_lib, "sptx"))
 
 
@@ -57,6 +86,7 @@ with open(os.path.join(TOP, "src", "sptx.h")) as header:
 shutil.rmtree(SCRATCH, ignore_errors=True)  # otherwise a module that was deleted would stay in the wheel
 os.makedirs(SCRATCH)
 
+logging.disable(logging.INFO)  # what is compiled is the progress that a person wants to see, not each file that is copied
 setup(
     version=version,
     packages=["sptx", "sptx.gensim", "sptx.gensim.models", "sptx.speedtorch"],

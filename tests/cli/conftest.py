@@ -117,6 +117,27 @@ def end(process):
         raise
 
 
+def files_of_git(*options):
+    """Returns the names of the files that git has under ROOT; None where ROOT is no clone, as of a tarball, or git is missing."""
+    if not (ROOT / ".git").exists() or not shutil.which("git"):
+        return None
+    listed = subprocess.run(["git", "ls-files", "-z", *options], cwd=ROOT, capture_output=True, text=True)
+    return None if listed.returncode else [name for name in listed.stdout.split("\0") if name]
+
+
+def clone(directory):
+    """Copies the project's files, as they are here, and nothing that is built from them."""
+    names = files_of_git("--cached", "--others", "--exclude-standard")
+    if names is None:
+        tops = [path for path in ROOT.iterdir() if path.name not in ("build", "runs", "env")]
+        names = [path.relative_to(ROOT) for top in tops for path in (top, *top.rglob("*")) if path.parent.name != "__pycache__"]
+    for name in names:
+        if (ROOT / name).is_file():
+            (directory / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, directory / name)
+    return directory
+
+
 def with_corpus(directory, count=2000):
     program = Program(directory)
     program.path("corpus.txt").write_text("\n".join(sentences(count)) + "\n")

@@ -1,10 +1,11 @@
 """The project's own papers say the same as the sources."""
+import os
 import re
 import subprocess
 
 import pytest
 
-from conftest import ROOT
+from conftest import ROOT, files_of_git
 
 # The top of the repository is a handful of names, so that a newcomer sees at once where everything is.
 TOP = {"Makefile", "README.md", "LICENSE", "CHANGELOG.md", "CITATION.cff", "src", "kernels", "configs", "corpora", "scripts", "tests"}
@@ -17,12 +18,23 @@ def test_the_papers_have_the_version_of_the_header():
 
 
 def test_nothing_else_lies_at_the_top():
-    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
-    if listed.returncode:
-        pytest.skip(f"git does not say which files are the project's: {listed.stderr}")
-    seen = {name.split("/")[0] for name in listed.stdout.splitlines()}
+    listed = files_of_git()
+    if listed is None:
+        pytest.skip("without git the project's files are not told from those of the person who works in them")
+    seen = {name.split("/")[0] for name in listed}
     assert {name for name in seen if not name.startswith(".")} == TOP
 
 
-def test_readme_is_short():
-    assert len((ROOT / "README.md").read_text().splitlines()) <= 250
+def test_the_container_has_what_make_reads(tmp_path):
+    for name in re.findall(r"^COPY (\S+)", (ROOT / "scripts" / "Containerfile").read_text(), re.M):
+        os.symlink(ROOT / name, tmp_path / name)
+    done = subprocess.run(["make", "help"], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0 and "make libsptx" in done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("folder, named", [("scripts", lambda path: path.is_file()), ("tests", lambda path: path.is_dir())])
+def test_the_map_of_a_folder_names_all_that_is_in_it(folder, named):
+    wanted = {path.name for path in (ROOT / folder).iterdir() if named(path)} - {"README.md", "__pycache__", ".pytest_cache"}
+    rows = "\n".join(line for line in (ROOT / folder / "README.md").read_text().splitlines() if line.startswith(("|", "`")))
+    cells = set(re.findall(r"`([^`]+)`", rows))
+    assert wanted - cells == set(), f"{folder}/README.md has no row for them"

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from conftest import PROGRAM, ROOT, SLOWER
+from conftest import PROGRAM, ROOT, SLOWER, clone
 
 README = (ROOT / "README.md").read_text()
 TYPED = re.compile(r"(?:make|mpirun|sed|cp|pip|scripts/\S+|(?:build/)?sptx-w2v) [^`\n]+")
@@ -23,7 +23,7 @@ LEFT_OUT = {
     "make wheel": "sets up and builds everything: typed by the long test of the wheel",
     "make uninstall": "tests/cli/test_install.py types it",
     "make V=1": "builds everything",
-    "pip install": "installs into the Python that runs this; tests/python has the wheel in an environment of its own",
+    "pip install": "installs into the Python that runs this: tests/cli/test_pip.py types it in a fresh environment",
     "build/sptx-w2v train my.ini --overwrite --device.gpus=2": "needs two GPUs",
 }
 
@@ -43,23 +43,10 @@ def reason(line):
     return next((why for beginning, why in LEFT_OUT.items() if line.startswith(beginning)), None)
 
 
-def clone(directory):
-    """Copies the files that git has, as they are here."""
-    listed = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT, capture_output=True,
-                            text=True)
-    if listed.returncode:
-        pytest.skip(f"git does not say which files are the project's: {listed.stderr}")
-    for name in filter(None, listed.stdout.split("\0")):
-        if (ROOT / name).is_file():
-            (directory / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, directory / name)
-    (directory / "build").mkdir()
-    return directory
-
-
 @pytest.fixture
 def fresh(tmp_path):
     directory = clone(tmp_path)
+    (directory / "build").mkdir()
     os.symlink(os.path.abspath(PROGRAM), directory / "build" / "sptx-w2v")
     return directory
 
