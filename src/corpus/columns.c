@@ -148,8 +148,31 @@ void columns_part(struct table_line *line, char *at, char *end, const struct col
     }
 }
 
+/* Parts the next line at blanks, where quotes are bytes: most files of edges are so, and finding the line's end first would take
+ * a tenth longer. */
+static void part_at_blanks(struct table_line *line, struct corpus_cursor *cursor) {
+    const char *at = cursor->at, *end = cursor->end;
+    line->count = 0;
+    line->open = line->quoted = 0;
+    for (;; line->count++) {
+        while (at < end && *at != '\n' && token_is_white(*at)) at++;
+        if (at == end || *at == '\n') break;
+        const char *word = at;
+        while (at < end && !token_is_white(*at)) at++;
+        if (line->count >= COLUMNS_READ) continue;
+        line->word[line->count] = word;
+        line->length[line->count] = (uint64_t)(at - word);
+    }
+    cursor->line += at < end;
+    cursor->at = at + (at < end);
+}
+
 int columns_next(struct corpus_cursor *cursor, const struct columns_form *form, struct table_line *line) {
     if (cursor->at == cursor->end) return 0;
+    if (*form->separator == ' ' && form->quotes == QUOTES_BYTES && !form->braces) {
+        part_at_blanks(line, cursor);
+        return 1;
+    }
     char *at = (char *)cursor->at, *end = (char *)cursor->end;
     char *newline = memchr(at, '\n', (size_t)(end - at)), *stop = newline ? newline : end;
     cursor->at = newline ? newline + 1 : end;

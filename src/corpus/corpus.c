@@ -388,7 +388,7 @@ static int fill(struct corpus *corpus, struct corpus_block *block, int *ended) {
 static void say_rows(struct corpus *corpus, const struct corpus_file *file) {
     const char *said = file->front.look.said;
     if (!*said || !strcmp(said, corpus->said)) return;
-    note("%s%s%s%s", said, corpus->count > 1 ? " ('" : "", corpus->count > 1 ? file->name : "", corpus->count > 1 ? "')" : "");
+    remark("%s%s%s%s", said, corpus->count > 1 ? " ('" : "", corpus->count > 1 ? file->name : "", corpus->count > 1 ? "')" : "");
     snprintf(corpus->said, sizeof corpus->said, "%s", said);
 }
 
@@ -404,7 +404,7 @@ static int look_at_front(struct corpus *corpus, struct corpus_file *file) {
     file->looked_at = 1;
     if (file->front.rows && !corpus->said_rows++) warn("the lines of '%s' %s", file->name, file->front.rows);
     if (file->front.bad_line && !corpus->said_encoding++)
-        note("encoding   line %" PRIu64 " of '%s' is not UTF-8; words are kept byte for byte (iconv -f LATIN1 -t UTF-8 "
+        remark("encoding   line %" PRIu64 " of '%s' is not UTF-8; words are kept byte for byte (iconv -f LATIN1 -t UTF-8 "
              "changes Latin-1)",
              file->front.bad_line, file->name);
     say_rows(corpus, file);

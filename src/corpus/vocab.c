@@ -155,7 +155,13 @@ uint64_t vocab_bytes(const struct vocab *vocab) {
 
 int vocab_check_size(const struct vocab *vocab) {
     if (vocab->size >= 2) return 0;
-    return fail("the vocabulary has %" PRIu64 " word; training tells one word from another, so it needs two", vocab->size);
+    if (vocab->distinct > vocab->size)
+        return fail("the vocabulary has %" PRIu64 " word, and training needs two, to tell one from another: corpus.min_count or "
+                    "corpus.max_vocab left out the other %" PRIu64 " words of the corpus",
+                    vocab->size, vocab->distinct - vocab->size);
+    return fail("the vocabulary has %" PRIu64 " word, and training needs two, to tell one from another; words are separated by blanks, "
+                "so that a text without blanks is one word",
+                vocab->size);
 }
 
 /* ---- did you mean ---- */

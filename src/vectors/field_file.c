@@ -24,7 +24,7 @@ int field_file_open(struct field_file *file, const char *path, enum look_rows ro
     end_lines_with_lf(file->text, length);
     char *at = file->text + text_mark(file->text, length), *end = file->text + length;
     if (look_at_lines(&file->look, at, (uint64_t)(end - at), 1, rows, &keys, path)) return -1;
-    if (*file->look.said) note("%s ('%s')", file->look.said, path);
+    if (*file->look.said) remark("%s ('%s')", file->look.said, path);
     file->cursor = (struct corpus_cursor){at + file->look.skip, end, 1};
     for (char *byte = at; byte < at + file->look.skip; byte++) file->cursor.line += *byte == '\n';
     return 0;

@@ -407,3 +407,24 @@ def test_ids_are_asked_for_as_they_went_in(tmp_path):
     assert run.most_similar(3) == run.most_similar("3") and run.most_similar([(3, 2.0)], 4) == run.most_similar([("3", 2.0)], "4")
     with pytest.raises(KeyError, match="'11' is no word"):
         run.nearest(11)
+
+
+# ---- columns of files ----
+
+def test_columns_of_a_file(tmp_path, capsys):
+    path = tmp_path / "shop.csv"
+    path.write_text("order,who,what,n\n" + "".join(f"{i},u{i % 9},item {i % 7},{i % 4}\n" for i in range(90)))
+    keys = {"negatives.count": 2}
+    found = fit(path, tmp_path / "names", columns=("who", "what"), keys=keys)
+    assert capsys.readouterr().err.count("columns    list = who, item = what, rating = none of 4; commas, a header\n") == 1
+    assert fit(path, tmp_path / "numbers", columns=(2, 3), keys=keys) == found
+    assert capsys.readouterr().err.count("columns    ") == 1
+    with pytest.raises(sptx.Error, match="no column of its header is called 'whom'"):
+        fit(path, tmp_path / "none", columns=("whom", "what"))
+    for columns in ("who", ("who",), ("a", "b", "c", "d")):
+        with pytest.raises(ValueError, match="wanted two or three names"):
+            fit(path, tmp_path / "none", columns=columns)
+    edges = tmp_path / "edges.csv"
+    edges.write_text("".join(f"n{i},likes,n{i * 7 % 10}\n" for i in range(30)))
+    sptx.fit(edges, tmp_path / "graph", columns=(1, 3), format="graph", dim=4, device="cpu", progress=False)
+    assert capsys.readouterr().err == ""

@@ -33,6 +33,8 @@ from ._library import library
 
 _call = operator.methodcaller("__call__")  # map(_call, steps) runs steps in C, with no Python between them
 
+_TAKEN = "columns    "  # begins the lines that say which columns of a file were taken: what was decided, and nothing to warn of
+
 _process = os.getpid()  # kept because every call compares it; changed below after a fork
 
 
@@ -56,6 +58,7 @@ class Context:
         self._lock = threading.RLock()  # reentrant: objects that are collected during a call may make a call
         self._leaving: "collections.deque[Callable[[], None]]" = collections.deque()
         self._said = said = []  # type: list
+        self.is_quiet = False  # True: which columns of a file were taken is not printed
         self.waits_to_tell = False  # True: another thread than that of the calls gives what the library warns of (tell_all)
         self._hear = _library.WarningFunction(lambda _, text: said.append(text.decode("utf-8", "replace")))
         options = _library.ContextOptions(ctypes.sizeof(_library.ContextOptions), text_of(str(device), "device"),
@@ -111,7 +114,11 @@ class Context:
     def tell_all(self) -> None:
         """Warns the caller of what the library has said so far."""
         while self._said:
-            tell(self._said.pop(0))
+            text = self._said.pop(0)
+            if not text.startswith(_TAKEN):
+                tell(text)
+            elif not self.is_quiet and sys.stderr is not None:
+                print(text, file=sys.stderr)
 
     def wait(self) -> None:
         """Waits for all that was asked of the context's tables.
@@ -171,7 +178,9 @@ _opening = threading.RLock()  # reentrant: a signal's handler may ask for a cont
 
 def _forget_the_parents() -> None:
     global _process, _shared, _opening
-    _process = os.getpid()
+    _TAKEN = "columns    "  # begins the lines that say which columns of a file were taken: what was decided, and nothing to warn of
+
+_process = os.getpid()
     _shared, _opening = weakref.WeakValueDictionary(), threading.RLock()
 
 

@@ -398,6 +398,8 @@ def source_of(data: Any, columns: Optional[Sequence[str]], users: Any, items: An
     """Returns the source that reads this data. What names parts that the data has not is refused."""
     if weights is not None and (_are_paths(data) or format != "graph"):
         raise ValueError("weights= are those of edges, given with format=\"graph\"; edges in files have them in their third column")
+    if columns is not None and _are_paths(data):
+        return _columns_of_files(_without_columns(data, format), columns)
     if format == "graph" and not _are_paths(data):
         for name, value, table in (("columns", columns, True), ("users", users, False), ("items", items, False)):
             if value is not None and not (table and hasattr(data, "__arrow_c_stream__")):
@@ -414,9 +416,17 @@ def source_of(data: Any, columns: Optional[Sequence[str]], users: Any, items: An
     if not is_sparse and hasattr(data, "__arrow_c_stream__"):
         return _arrow.source_of(data, columns)
     if columns is not None:
-        raise ValueError("columns= names those of a table, and the data is a %s; the first line of a file may name its own"
-                         % type(data).__name__)
+        raise ValueError("columns= names those of a table or of a file, and the data is a %s" % type(data).__name__)
     return _without_columns(data, format)
+
+
+def _columns_of_files(source: Paths, columns: Any) -> Paths:
+    """The columns of the files' lines, by their names in the header or their numbers from 1 on (corpus.columns)."""
+    if isinstance(columns, str) or not 2 <= len(columns) <= 3:
+        raise ValueError("columns=%r: wanted two or three names, or numbers from 1 on, such as (\"user\", \"item\")" % (columns,))
+    source.settings["corpus.columns"] = ",".join(str(column) for column in columns)
+    source.formats, source.format = ("pairs", "graph"), "pairs"
+    return source
 
 
 def _is_series(data: Any) -> bool:

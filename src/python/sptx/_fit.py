@@ -23,7 +23,8 @@ def fit(data: Any, path: Union[str, "os.PathLike[str]"], *, dim: Optional[int] =
         run = sptx.fit(data, "runs/my", dim=128, epochs=10, keys={"train.loss": "softmax"})
 
     data                                               what it is
-    a path, or a list of paths                         files, as corpus.path takes them
+    a path, or a list of paths                         files, as corpus.path takes them; columns=("user", "item") names columns of
+                                                       their header, or numbers them from 1 on
     an iterable of iterables of str, bytes or int      sentences, or lists (format="lists"); a generator is read once. A Series of lists
                                                        of pandas' whose index has a name: lists with names
     a dict, or pairs of (name, items)                  lists with names
@@ -63,6 +64,7 @@ def fit(data: Any, path: Union[str, "os.PathLike[str]"], *, dim: Optional[int] =
     given = {**(keys or {}), **{key: value for key, value in (("model.dim", dim), ("train.epochs", epochs)) if value is not None}}
     source, settings = _source_and_settings(data, path, given, format, columns, users, items, weights)
     context = Context(device, threads)
+    context.is_quiet = progress is False
     with shown(progress) as hear:
         _Training(context, hear, _work(context, source, settings, beginning)).run()
     run = Run(path, device=device)

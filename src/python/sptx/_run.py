@@ -481,6 +481,7 @@ def train(config: Optional[Union[str, "os.PathLike[str]"]] = None, keys: Optiona
     texts = [_setting(key, value) for key, value in (keys or {}).items()]
     where = None if config is None else path_of(config)
     context = Context(device, threads)
+    context.is_quiet = progress is False
     with shown(progress) as hear:
         _Training(context, hear, _of_files(context, where, texts, beginning)).run()
     return Run(os.fsdecode(library.sptx_trained(context._handle)), device=device)
