@@ -58,6 +58,7 @@ FORMS = {"dict": lambda lists: lists, "pairs of a name and items": lambda lists:
          "csr": lambda lists: matrix_of(lists).tocsr()}
 
 
+@pytest.mark.filterwarnings("ignore:columns of the table")
 @pytest.mark.parametrize("form", FORMS)
 def test_lists_are_judged_in_every_form(shop, form):
     assert shop.wanted["lists"]["lists"] > 30 and shop.wanted["lists"]["cold"] == (99 in HELD)
@@ -65,6 +66,7 @@ def test_lists_are_judged_in_every_form(shop, form):
     assert {**found["lists"], "cold": 0} == {**shop.wanted["lists"], "cold": 0}
 
 
+@pytest.mark.filterwarnings("ignore:columns of the table")
 def test_files_and_data_mix(shop):
     assert shop.evaluate(train=shop.folder / "train.txt", held_out=HELD, k=5, format="lists") == shop.wanted
     assert shop.evaluate(train=frame_of(TRAIN), held_out=str(shop.folder / "held.txt"), k=5) == shop.wanted
@@ -181,8 +183,8 @@ def test_several_labels_of_a_node_count(graph):
 @pytest.mark.parametrize("given, kind, message", [
     ({"labels": 3}, TypeError, "labels= is a int"), ({"labels": [(1, "a"), (2,)]}, TypeError, "label 1 is"),
     ({"labels": [("a", "b", "c")]}, TypeError, "wanted a pair of a node"),
-    ({"edges": [(1, 2, 3, 4)]}, TypeError, "wanted .node, node."), ({"edges": ["a", "b"]}, ValueError, "not a list of paths"),
-    ({"train": ["a", "b"], "held_out": [["1"]]}, ValueError, "train= is one file, or a folder of files, or data"),
+    ({"edges": [(1, 2, 3, 4)]}, TypeError, "wanted .node, node."), ({"edges": [__file__, __file__]}, ValueError, "not a list of paths"),
+    ({"train": [__file__, __file__], "held_out": [["1"]]}, ValueError, "train= is one file, or a folder of files, or data"),
     ({"train": networkx.path_graph(4), "held_out": HELD}, ValueError, "train= is graph; wanted lists"),
     ({"train": TRAIN, "held_out": {1: "23"}}, TypeError, "split it"),
     ({"train": TRAIN, "held_out": HELD, "format": "text"}, ValueError, "read as"),

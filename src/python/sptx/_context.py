@@ -22,7 +22,7 @@ import sys
 import threading
 import warnings
 import weakref
-from typing import Any, Callable, Optional, Union
+from typing import Any, Callable, Iterator, Optional, Union
 
 import numpy
 
@@ -108,15 +108,20 @@ class Context:
         return int(status)
 
     def _warn(self, stacklevel: int) -> None:
-        while self._said:
-            warnings.warn(self._said.pop(0), SptxWarning, stacklevel=stacklevel)
+        for text in self._warnings():
+            warnings.warn(text, SptxWarning, stacklevel=stacklevel)
 
     def tell_all(self) -> None:
         """Warns the caller of what the library has said so far."""
+        for text in self._warnings():
+            tell(text)
+
+    def _warnings(self) -> Iterator[str]:
+        """Takes what the library has said so far, and prints what is no warning."""
         while self._said:
             text = self._said.pop(0)
             if not text.startswith(_TAKEN):
-                tell(text)
+                yield text
             elif not self.is_quiet and sys.stderr is not None:
                 print(text, file=sys.stderr)
 
@@ -178,9 +183,7 @@ _opening = threading.RLock()  # reentrant: a signal's handler may ask for a cont
 
 def _forget_the_parents() -> None:
     global _process, _shared, _opening
-    _TAKEN = "columns    "  # begins the lines that say which columns of a file were taken: what was decided, and nothing to warn of
-
-_process = os.getpid()
+    _process = os.getpid()
     _shared, _opening = weakref.WeakValueDictionary(), threading.RLock()
 
 
