@@ -22,6 +22,8 @@ struct looking {
     const char *path;
     uint64_t length;
     int has_header;
+    int has_times;   /* 1: the third column holds times, and is passed over */
+    uint64_t names;  /* different first fields of lists */
 };
 
 static enum column_set set_of(enum look_rows rows) {
@@ -60,6 +62,36 @@ static int are_json(const struct looked_lines *lines) {
     for (uint64_t i = 0; i < lines->count; i++)
         if (!is_json(&lines->line[i])) return 0;
     return lines->count > 0;
+}
+
+/* How files of other formats begin. */
+static const struct {
+    const char *begin, *what, *then;
+} others[] = {{"<", "XML", "write a line for each edge or pair first"},
+              {"graph [", "GML", "in Python: sptx.fit(networkx.read_gml(path), ..)"},
+              {"Creator ", "GML", "in Python: sptx.fit(networkx.read_gml(path), ..)"},
+              {"*vertices", "a graph of Pajek's", "in Python: sptx.fit(networkx.read_pajek(path), ..)"},
+              {"*network", "a graph of Pajek's", "in Python: sptx.fit(networkx.read_pajek(path), ..)"},
+              {"digraph ", "a graph of Graphviz'", "write an edge on each line first"},
+              {"graph {", "a graph of Graphviz'", "write an edge on each line first"},
+              {"@relation", "ARFF", "write its lines of data first"}};
+
+static int refuse_other_formats(const struct looking *l) {
+    const struct looked_line *line = &l->lines.line[0];
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if ((size_t)(line->end - line->at) >= strlen(others[i].begin) && !strncasecmp(line->at, others[i].begin, strlen(others[i].begin)))
+            return fail("'%s' holds %s, and no rows of fields: %s", l->path, others[i].what, others[i].then);
+    return 0;
+}
+
+/* A spreadsheet may write what separates fields as its first line, "sep=;". Takes that line away. Returns 1 where it is there. */
+static int take_separator_line(struct looked_lines *lines, char separator[3]) {
+    const struct looked_line *line = &lines->line[0];
+    if (lines->count < 2 || line->end - line->at != 5 || strncasecmp(line->at, "sep=", 4)) return 0;
+    separator[0] = line->at[4];
+    separator[1] = 0;
+    memmove(lines->line, lines->line + 1, --lines->count * sizeof *lines->line);
+    return strchr("\t;|, ", separator[0]) != NULL;
 }
 
 /* Cuts what networkx writes behind an edge, "{'weight': 3}", off each line where all lines end so. Returns 1 where it did.
@@ -173,13 +205,13 @@ static int find_given(const struct looking *l, const char *name, uint64_t length
     uint64_t number;
     char text[64];
     snprintf(text, sizeof text, "%.*s", (int)length, name);
+    if (!text_count(text, &number) && number >= 1 && number <= COLUMNS_READ) {
+        *column = (uint8_t)(number - 1);
+        return 0;
+    }
     for (uint64_t c = 0; l->has_header && c < l->first.count && c < COLUMNS_READ; c++) {
         if (l->first.length[c] != length || strncasecmp(l->first.word[c], name, length)) continue;
         *column = (uint8_t)(c + (uint64_t)is_shifted(l));
-        return 0;
-    }
-    if (!text_count(text, &number) && number >= 1 && number <= COLUMNS_READ) {
-        *column = (uint8_t)(number - 1);
         return 0;
     }
     if (!l->has_header)
@@ -216,6 +248,8 @@ static int take_given(const struct looking *l) {
     memset(form->column, NO_COLUMN, sizeof form->column);
     for (int meaning = 0; meaning < COLUMN_MEANINGS && next_given(&at, &name, &length); meaning++)
         if (find_given(l, name, length, &form->column[meaning])) return -1;
+    if (form->column[COLUMN_A] == form->column[COLUMN_B])
+        return fail("corpus.columns = %s names one column of '%s' twice", l->keys->columns, l->path);
     form->named = 1;
     form->most = 0;
     return 0;
@@ -260,7 +294,7 @@ static unsigned has_index(const struct looking *l) {
 /* Where one of the two names is known, the other is the second of two columns, or where it is expected. */
 static int take_half_named(const struct looking *l, unsigned a, unsigned b) {
     uint8_t *column = l->look->form.column;
-    if (l->columns.most == 2) {
+    if (l->columns.most == 2 && (a != NO_COLUMN ? a : b) < 2) {
         column[COLUMN_A] = (uint8_t)(a != NO_COLUMN ? a : 1 - b);
         column[COLUMN_B] = (uint8_t)(1 - column[COLUMN_A]);
         return 0;
@@ -303,6 +337,26 @@ static int take_columns(const struct looking *l) {
     return take_positions(l);
 }
 
+/* A column of times, which no name calls a value, holds no weights and no ratings. */
+static void pass_over_times(struct looking *l) {
+    struct columns_form *form = &l->look->form;
+    unsigned value = form->column[COLUMN_VALUE];
+    if (form->named || form->braces || value >= COLUMNS_READ || l->rows == LOOK_WORDS) return;
+    const struct looked_column *column = &l->columns.column[value];
+    l->has_times = column->filled && column->times == column->filled;
+    if (l->has_times) form->column[COLUMN_VALUE] = NO_COLUMN;
+}
+
+static int refuse_printed_lists(const struct looking *l) {
+    unsigned item = l->look->form.column[COLUMN_B];
+    const struct looked_column *column = &l->columns.column[item];
+    if (l->rows != LOOK_PAIRS || !column->filled || column->bracketed < column->filled) return 0;
+    const struct looked_line *line = &l->lines.line[l->has_header && l->lines.count > 1];
+    return fail("'%s' line %" PRIu64 ": column %u holds whole lists, as a program prints them: %.*s; write a line for each item "
+                "(in Python: frame.explode)",
+                l->path, line->number, item + 1, text_shown((uint64_t)(line->end - line->at)), line->at);
+}
+
 /* Values have decimal commas where all of them are numbers so, and not all of them are numbers with a point. */
 static void choose_decimals(const struct looking *l) {
     struct columns_form *form = &l->look->form;
@@ -316,7 +370,7 @@ enum { NAMES_SHARE = 5 };
 
 /* Do lists have names? A name begins one line. Where lists have none, a fifth of the lines and more begin as an earlier line
  * does, and the words that lines begin with are among the items of half of them. */
-static int have_no_names(const struct looking *l) {
+static int have_no_names(struct looking *l) {
     struct words firsts = {0}, items = {0};
     uint64_t begin = (uint64_t)l->has_header, count = l->lines.count - begin, within = 0;
     int failed = 0;
@@ -332,6 +386,7 @@ static int have_no_names(const struct looking *l) {
         within += words_find(&items, words_hash(parts.word[0], parts.length[0]), parts.word[0], parts.length[0]) >= 0;
     }
     uint64_t repeated = count - firsts.size;
+    l->names = firsts.size;
     words_release(&firsts);
     words_release(&items);
     return failed ? -1 : NAMES_SHARE * repeated >= count && 2 * within >= count;
@@ -345,6 +400,7 @@ static size_t say_column(const struct looking *l, size_t at, const char *meaning
     const char *name = word_of(l, column - (l->has_header ? shift : 0), &length);
     if (column >= COLUMNS_READ) {
         at = text_add(look->said, sizeof look->said, at, "%s = none", meaning);
+        if (l->has_times) return text_add(look->said, sizeof look->said, at, " (the third column holds times)");
         return l->columns.most > 2 ? text_add(look->said, sizeof look->said, at, " of %" PRIu64, l->columns.most) : at;
     }
     if (l->has_header && length)
@@ -363,7 +419,10 @@ static void say(const struct looking *l) {
     } else if (l->rows == LOOK_LISTS && form->unnamed) {
         at = text_add(out, room, at, "items = all, and each list is named by its line's number (corpus.names = yes: by its first)");
     } else if (l->rows == LOOK_LISTS) {
+        uint64_t lines = l->lines.count - (uint64_t)l->has_header;
         at = text_add(out, room, at, "list = the first, items = the others");
+        if (l->names && l->names < lines)
+            at = text_add(out, room, at, " (%" PRIu64 " names in %" PRIu64 " lines: lines of one name are one list)", l->names, lines);
     } else {
         at = say_column(l, at, words->a, form->column[COLUMN_A]);
         at = text_add(out, room, at, ", ");
@@ -388,24 +447,30 @@ static int decide(struct looking *l, uint64_t length) {
     struct columns_form *form = &look->form;
     int lists = is_of_lists(l->rows);
     uint64_t weights = 0;
+    char separator[3] = "";
+    const char *before = l->lines.line[0].at;
+    if (!take_separator_line(&l->lines, separator)) *separator = 0;
     form->braces = l->rows == LOOK_EDGES && cut_braces(&l->lines, &weights);
     if (!form->braces && are_json(&l->lines))
         return fail("'%s' holds JSON; wanted %s on each line: write it so first (in Python: pandas.read_json, then to_csv)",
                     l->path, lists ? "a list" : "fields with commas or tabs between");
-    looked_separate(form, &l->lines, !lists, l->rows != LOOK_TITLES, l->keys->separator);
+    if (refuse_other_formats(l)) return -1;
+    looked_separate(form, &l->lines, !lists, l->rows != LOOK_TITLES, l->keys->separator, separator);
     if (l->lines.count) l->first = looked_part(&l->lines.line[0], form);
     looked_describe(&l->columns, &l->lines, l->lines.count > 1, form);
     l->has_header = look_for_header(l);
     looked_describe(&l->columns, &l->lines, (uint64_t)l->has_header, form);
     if (take_columns(l)) return -1;
+    pass_over_times(l);
+    if (refuse_printed_lists(l)) return -1;
     if (form->braces) form->column[COLUMN_VALUE] = l->keys->no_values || !weights ? NO_COLUMN : 2;
     choose_decimals(l);
     int unnamed = lists ? have_no_names(l) : 0;
     if (unnamed < 0) return -1;
     form->unnamed = (uint8_t)unnamed;
-    if (l->has_header) {
-        const char *end = l->lines.bytes + length;
-        const char *newline = memchr(l->lines.line[0].at, '\n', (size_t)(end - l->lines.line[0].at));
+    if (l->has_header || before != l->lines.line[0].at) {
+        const char *end = l->lines.bytes + length, *last = l->has_header ? l->lines.line[0].at : before;
+        const char *newline = memchr(last, '\n', (size_t)(end - last));
         look->skip = newline ? (uint64_t)(newline - l->lines.bytes) + 1 : length;
     }
     say(l);

@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -145,10 +146,12 @@ static enum column_quotes choose_quotes(const struct looked_lines *lines, const 
 }
 
 void looked_separate(struct columns_form *form, const struct looked_lines *lines, int fixed, int blanks,
-                     enum corpus_separator key) {
+                     enum corpus_separator key, const char *written) {
     const char *separator = separators[BLANKS];
     if (key != SEPARATOR_AUTO)
         separator = separator_of_key[key];
+    else if (*written)
+        separator = written;
     else if (lines->count)
         separator = fixed ? separator_of_fixed(lines, blanks) : separator_of_lists(lines);
     memcpy(form->separator, separator, strlen(separator) + 1);
@@ -178,6 +181,11 @@ int looked_is_coded(const struct looked_column *column, const char *word, uint64
     return n && n == column->letters_length && !memcmp(word, column->letters, n);
 }
 
+static int is_time(double value) {
+    double seconds = value > 1e11 ? value / 1000 : value;
+    return value == floor(value) && seconds >= 5e8 && seconds < 4e9;
+}
+
 static void describe_field(struct looked_column *column, const struct columns_form *form, const char *word, uint64_t length) {
     struct columns_form point = *form, comma = *form;
     double value;
@@ -188,9 +196,12 @@ static void describe_field(struct looked_column *column, const struct columns_fo
         column->letters = word;
         column->letters_length = count_letters(word, length);
     }
-    column->numbers += !columns_number(&point, word, length, &value);
+    int is_number = !columns_number(&point, word, length, &value);
+    column->numbers += is_number;
+    column->times += is_number && is_time(value);
+    column->bracketed += length > 1 && *word == '[' && word[length - 1] == ']';
     column->comma_numbers += !columns_number(&comma, word, length, &value);
-    column->digits += looked_is_digits(word, length) || !columns_number(&point, word, length, &value);
+    column->digits += looked_is_digits(word, length) || is_number;
     column->coded += looked_is_coded(column, word, length);
 }
 

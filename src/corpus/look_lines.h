@@ -25,9 +25,9 @@ void looked_lines_release(struct looked_lines *lines);
 struct table_line looked_part(const struct looked_line *line, const struct columns_form *form);
 
 /* Sets the form's separator and what quotes mean, as the lines agree on them. `fixed`: 1 where lines have the same number of
- * fields; `blanks`: 1 where runs of blanks may part them. */
+ * fields; `blanks`: 1 where runs of blanks may part them. `written`: the separator that the file itself names; "": none. */
 void looked_separate(struct columns_form *form, const struct looked_lines *lines, int fixed, int blanks,
-                     enum corpus_separator key);
+                     enum corpus_separator key, const char *written);
 
 /* What a column's fields have in common, over some lines. */
 struct looked_column {
@@ -35,6 +35,8 @@ struct looked_column {
     uint64_t numbers;       /* of which are numbers */
     uint64_t comma_numbers; /* .. numbers with a decimal comma, or without any */
     uint64_t digits;        /* .. digits with signs between: numbers, dates, times */
+    uint64_t times;         /* .. seconds or milliseconds since 1970, of the years 1986 to 2096 */
+    uint64_t bracketed;     /* .. lists as programs print them: ['a', 'b'] */
     uint64_t coded;         /* .. letters and then digits, which begin with the same letters: u17 */
     const char *letters;    /* with which those begin */
     uint64_t letters_length;

@@ -9,7 +9,7 @@ import pytest
 from conftest import PROGRAM, ROOT, SLOWER, clone
 
 README = (ROOT / "README.md").read_text()
-TYPED = re.compile(r"(?:make|mpirun|sed|cp|pip|scripts/\S+|(?:build/)?sptx-w2v) [^`\n]+")
+TYPED = re.compile(r"(?:make|mpirun|sed|cp|pip|printf|scripts/\S+|(?:build/)?sptx-w2v) [^`\n]+")
 
 # These lines are not typed: how each begins, and why.
 LEFT_OUT = {

@@ -95,6 +95,27 @@ static void what_is_no_such_row_is_refused(void **state) {
                        "holds JSON; wanted a list on each line: write it so first (in Python: pandas.read_json, then to_csv)"});
 }
 
+static void files_of_other_formats_are_refused_by_name(void **state) {
+    LOOKS(LOOK_EDGES, {"<?xml version=\"1.0\"?>\n<graphml>\n", "holds XML, and no rows of fields: write a line for each edge or pair first"},
+          {"graph [\n  node [\n    id 0\n", "holds GML, and no rows of fields: in Python: sptx.fit(networkx.read_gml(path), ..)"},
+          {"*Vertices 2\n1 a\n2 b\n", "holds a graph of Pajek's, and no rows of fields: in Python: sptx.fit(networkx.read_pajek(path), ..)"});
+    LOOKS(LOOK_PAIRS, {"1,\"['rye', 'salt']\"\n2,\"['rye']\"\n",
+                       "line 1: column 2 holds whole lists, as a program prints them: 1,\"['rye', 'salt']\"; write a line for each item "
+                       "(in Python: frame.explode)"});
+}
+
+static void a_spreadsheet_may_name_its_separator(void **state) {
+    LOOKS(LOOK_PAIRS, {"sep=;\nuser;item;rating\n1;2;3,5\n", "list = user, item = item, rating = rating; semicolons, a header, decimal commas"},
+          {"SEP=,\na,b c\n", "list = column 1, item = column 2, rating = none; commas, no header"});
+}
+
+static void times_are_no_weights(void **state) {
+    LOOKS(LOOK_EDGES, {"1 2 1082040961\n3 4 1082155839\n", "source = column 1, target = column 2, weight = none (the third column holds times); blanks, no header"},
+          {"source,target,weight\n1,2,1082040961\n", "source = source, target = target, weight = weight; commas, a header"},
+          {"1 2 1082040961\n3 4 7\n", "source = column 1, target = column 2, weight = column 3; blanks, no header"});
+    LOOKS(LOOK_PAIRS, {"1,2,1082040961000\n3,4,1082155839000\n", "list = column 1, item = column 2, rating = none (the third column holds times); commas, no header"});
+}
+
 static void networkx_attributes_are_one_field(void **state) {
     LOOKS(LOOK_EDGES, {"1 2 {'weight': 3, 'c': 'x y'}\n2 3 {}\n", "source = column 1, target = column 2, weight = networkx' attributes; blanks, no header"},
           {"1,2,{'weight': 3}\n2,3,{'weight': 1}\n", "source = column 1, target = column 2, weight = networkx' attributes; commas, no header"},
@@ -108,6 +129,8 @@ static void lists_may_differ_in_length_and_have_no_names(void **state) {
     for (int i = 0; i < 4; i++) snprintf(wanted[i], sizeof wanted[i], "%s%s", named, parts[i]);
     LOOKS(LOOK_LISTS, {"b1,whole milk,rye bread\nb2,rye\n", wanted[0]}, {"b1\twhole milk\trye\nb2\trye\tsalt\n", wanted[1]},
           {"u1\ta b c\nu2\tc d\n", wanted[2]}, {"u1 a,b c d e f g\nu2 h i j k l\nu3 m n o\n", wanted[2]},
+          {"2,rye,salt\n2,milk,ale\n1,rye\n3,milk,ale,rye\n",
+           "list = the first, items = the others (3 names in 4 lines: lines of one name are one list); commas, no header"},
           {"basket,items\n1,whole milk\n2,rye,salt\n", wanted[3]}, {"0 0 1 2\n1 1 2\n2 0 2\n3 1\n", wanted[2]},
           {"milk,rye\nrye,milk\nmilk,salt,rye\nyogurt\nmilk\n",
            "items = all, and each list is named by its line's number (corpus.names = yes: by its first); commas, no header"});
@@ -121,6 +144,8 @@ static void keys_decide(void **state) {
     keys = LOOK_AUTO;
     keys.columns = "3, 1";
     assert_string_equal(looked("a,b,c\nd,e,f\n", LOOK_PAIRS, &keys), "list = column 3, item = column 1, rating = none of 3; commas, no header");
+    keys.columns = "1,1";
+    assert_non_null(strstr(looked("a,b,c\nd,e,f\n", LOOK_PAIRS, &keys), "names one column of 'f' twice"));
     keys.columns = "sku,who,n";
     assert_string_equal(looked("n,x,who,sku\n1,2,3,4\n", LOOK_PAIRS, &keys), "list = sku, item = who, rating = n; commas, a header");
     assert_non_null(strstr(looked("n,x,who,ski\n1,2,3,4\n", LOOK_PAIRS, &keys), "no column of its header is called 'sku'"));
@@ -211,6 +236,9 @@ int main(void) {
         cmocka_unit_test(a_header_is_a_word_above_numbers_or_a_known_name),
         cmocka_unit_test(known_names_choose_columns_in_any_order),
         cmocka_unit_test(what_is_no_such_row_is_refused),
+        cmocka_unit_test(files_of_other_formats_are_refused_by_name),
+        cmocka_unit_test(a_spreadsheet_may_name_its_separator),
+        cmocka_unit_test(times_are_no_weights),
         cmocka_unit_test(networkx_attributes_are_one_field),
         cmocka_unit_test(lists_may_differ_in_length_and_have_no_names),
         cmocka_unit_test(keys_decide),
