@@ -32,9 +32,10 @@ def test_the_container_has_what_make_reads(tmp_path):
     assert done.returncode == 0 and "make libsptx" in done.stdout, done.stderr
 
 
-@pytest.mark.parametrize("folder, named", [("scripts", lambda path: path.is_file()), ("tests", lambda path: path.is_dir())])
+@pytest.mark.parametrize("folder, named", [("scripts", lambda path: path.is_file()), ("tests", lambda path: path.is_dir()),
+                                           ("src", lambda path: path.is_dir())])
 def test_the_map_of_a_folder_names_all_that_is_in_it(folder, named):
     wanted = {path.name for path in (ROOT / folder).iterdir() if named(path)} - {"README.md", "__pycache__", ".pytest_cache"}
     rows = "\n".join(line for line in (ROOT / folder / "README.md").read_text().splitlines() if line.startswith(("|", "`")))
-    cells = set(re.findall(r"`([^`]+)`", rows))
+    cells = {cell.rstrip("/") for cell in re.findall(r"`([^`]+)`", rows)}
     assert wanted - cells == set(), f"{folder}/README.md has no row for them"
