@@ -101,6 +101,10 @@ FN int rule_slots(const struct rule_options *o, struct rule_slot slots[RULE_SLOT
     return n;
 }
 
+/* 1 for a rule that has a slot of role 2 with some options: a GPU's kernels of other rules do not read that slot. A macro, since
+ * kernels are compiled by it; tests/unit/rows/test_rules.c holds it against rule_slots(). */
+#define RULE_MAY_HAVE_THIRD(rule) ((rule) == RULE_RMSPROP || (rule) == RULE_ADAM || (rule) == RULE_ADAMW)
+
 /* Returns 1 where the rule's constants depend on the number of updates before, so that a row's own count is worth
  * keeping. */
 FN int rule_counts(const struct rule_options *o) {

@@ -53,10 +53,6 @@ static constexpr __host__ __device__ int held_roles(bool state) {
     return state ? HELD_ROLES : 0;
 }
 
-static constexpr __host__ __device__ bool may_have_third(int rule) {
-    return rule == RULE_RMSPROP || rule == RULE_ADAM || rule == RULE_ADAMW;
-}
-
 /* Quads of a slot; none of one that the rule has not. A bound instead of a branch leaves the reads of a row in one stretch of code,
  * which the compiler may put in any order. */
 static __device__ __forceinline__ uint32_t quads_of(const struct step_view &v, int role) {
@@ -146,7 +142,7 @@ static __device__ __forceinline__ void change_columns(struct held_state<VEC, STA
         float4 absent[F::QUADS];
 #pragma unroll
         for (float4 &quad : absent) quad = make_float4(0, 0, 0, 0);
-        bool third = STATE && may_have_third(RULE) && i * G + tid < quads_of(v, THIRD) / F::QUADS;
+        bool third = STATE && RULE_MAY_HAVE_THIRD(RULE) && i * G + tid < quads_of(v, THIRD) / F::QUADS;
         if (third) {
             read_state_chunk(absent, state + v.rule.slot_at[THIRD], i * G + tid, v.rule.halves);
             open_state_chunk(absent, v.rule.halves);

@@ -8,7 +8,7 @@ import pytest
 from conftest import ROOT, files_of_git
 
 # The top of the repository is a handful of names, so that a newcomer sees at once where everything is.
-TOP = {"Makefile", "README.md", "LICENSE", "CHANGELOG.md", "CITATION.cff", "src", "kernels", "configs", "corpora", "scripts", "tests"}
+TOP = {"Makefile", "README.md", "CONTRIBUTING.md", "LICENSE", "CHANGELOG.md", "CITATION.cff", "src", "kernels", "configs", "corpora", "scripts", "tests"}
 
 
 def test_the_papers_have_the_version_of_the_header():

@@ -43,6 +43,22 @@ static void each_rule_reads_pytorchs_options(void **state) {
     assert_true(rules_has(RULE_SGD, "lr"));
 }
 
+/* A rule that RULE_MAY_HAVE_THIRD left out would lose its third slot on a GPU in silence. */
+static void rules_with_a_third_slot_are_listed(void **state) {
+    for (int rule = 0; rule < RULE_COUNT; rule++) {
+        int third = 0;
+        for (int flags = 0; flags < 8; flags++) {
+            struct rule_options o = rules_defaults(rule);
+            struct rule_slot slots[RULE_SLOTS];
+            o.amsgrad = flags & 1;
+            o.centered = flags >> 1 & 1;
+            o.momentum = flags >> 2 ? 0.9 : 0;
+            for (int i = rule_slots(&o, slots) - 1; i >= 0; i--) third |= slots[i].role == 2;
+        }
+        assert_int_equal(RULE_MAY_HAVE_THIRD(rule), third);
+    }
+}
+
 /* torch.optim's, of PyTorch 2. */
 static void defaults_are_pytorchs(void **state) {
     struct rule_options o = rules_defaults(RULE_ADAM);
@@ -83,7 +99,7 @@ static void only_options_that_a_rule_reads_have_a_range(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_rule_reads_pytorchs_options),
+        cmocka_unit_test(each_rule_reads_pytorchs_options), cmocka_unit_test(rules_with_a_third_slot_are_listed),
         cmocka_unit_test(defaults_are_pytorchs),
         cmocka_unit_test(only_options_that_a_rule_reads_have_a_range),
     };
