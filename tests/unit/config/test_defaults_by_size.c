@@ -127,11 +127,21 @@ static void a_rule_that_is_named_has_its_own_rate(void **state) {
     assert_value("optimizer", "lr", "0.01");
 }
 
-static void exact_steps_without_a_bound_have_the_plain_rate(void **state) {
+static void exact_steps_of_sgd_without_a_bound_have_plain_values(void **state) {
     (void)state;
     set("--train.update=batch");
-    settle((struct data_size){.tokens = 16700000, .words = 80000});
+    settle((struct data_size){.tokens = 100000, .words = 900});
     assert_value("optimizer", "lr", "0.025");
+    assert_value("examples", "subsample", "0.0001");
+    assert_value("train", "epochs", "25");
+}
+
+static void exact_steps_with_a_bound_follow_the_size(void **state) {
+    (void)state;
+    set("--train.update=batch");
+    set("--optimizer.clip=30");
+    settle((struct data_size){.tokens = 100000, .words = 4000});
+    assert_value("optimizer", "lr", "0.05");
 }
 
 static void other_data_is_left_alone(void **state) {
@@ -194,7 +204,8 @@ int main(void) {
                                        cmocka_unit_test_setup_teardown(cbow_and_subwords_have_epochs_of_their_own, set_up, tear_down),
                                        cmocka_unit_test_setup_teardown(the_rate_follows_epochs_that_the_user_sets, set_up, tear_down),
                                        cmocka_unit_test_setup_teardown(a_rule_that_is_named_has_its_own_rate, set_up, tear_down),
-                                       cmocka_unit_test_setup_teardown(exact_steps_without_a_bound_have_the_plain_rate, set_up, tear_down),
+                                       cmocka_unit_test_setup_teardown(exact_steps_of_sgd_without_a_bound_have_plain_values, set_up, tear_down),
+                                       cmocka_unit_test_setup_teardown(exact_steps_with_a_bound_follow_the_size, set_up, tear_down),
                                        cmocka_unit_test_setup_teardown(other_data_is_left_alone, set_up, tear_down),
                                        cmocka_unit_test_setup_teardown(keys_that_the_user_sets_stay, set_up, tear_down),
                                        cmocka_unit_test_setup_teardown(auto_is_no_value_of_the_users, set_up, tear_down),
