@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { ROWS_ASKED = 64 };
+enum { ROWS_ASKED = 64, COLUMNS_LEAST = 16 }; /* in fewer columns rows of any model are near to one another */
 static const double alike = 0.9;
 
 /* Reads a row's weights, divided by their length; a row of zeros stays one. */
@@ -42,7 +42,7 @@ int told_apart_cosine(const struct table *table, uint64_t first, uint64_t end, d
     const struct record_layout *layout = &table->spec.layout;
     uint64_t there = end > first ? end - first : 0, count = there < ROWS_ASKED ? there : ROWS_ASKED;
     *mean = NAN;
-    if (count < 2) return 0;
+    if (count < 2 || table->whole.dim < COLUMNS_LEAST) return 0;
     char *packed = mem_alloc(layout->packed, 1, "a row");
     float *rows = mem_alloc(count * layout->dim, sizeof *rows, "rows");
     int result = packed && rows ? 0 : -1;

@@ -10,10 +10,11 @@
 
 #include <cmocka.h>
 
-enum { ROWS = 200, DIM = 4 };
+enum { ROWS = 200, DIM = 16 };
 
 static struct backend device;
 static struct table table;
+static uint32_t columns = DIM; /* of the whole table */
 
 /* A table whose rows value() makes. */
 static void open_table(float (*value)(uint64_t row, uint32_t column)) {
@@ -21,7 +22,7 @@ static void open_table(float (*value)(uint64_t row, uint32_t column)) {
     struct table_spec spec = {.rows = ROWS, .layout = record_layout_make(&sgd, DIM)};
     float row[DIM];
     device = (struct backend){.ops = &fake_ops};
-    table = (struct table){.ops = &fake_ops, .backend = &device, .spec = spec};
+    table = (struct table){.ops = &fake_ops, .backend = &device, .spec = spec, .whole = {.dim = columns}};
     assert_int_equal(fake_open(&device, &spec, &table.store), 0);
     for (uint64_t i = 0; i < ROWS; i++) {
         for (uint32_t k = 0; k < DIM; k++) row[k] = value(i, k);
@@ -66,6 +67,13 @@ static void one_row_has_no_pair(void **state) {
     assert_true(isnan(cosine_of(one_direction, 4, 4)));
 }
 
+static void tables_of_few_columns_are_not_judged(void **state) {
+    (void)state;
+    columns = 15;
+    assert_true(isnan(cosine_of(one_direction, 0, ROWS)));
+    columns = DIM;
+}
+
 static void a_row_that_cannot_be_read_fails(void **state) {
     (void)state;
     double mean;
@@ -78,6 +86,7 @@ static void a_row_that_cannot_be_read_fails(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(rows_of_one_direction_have_cosines_of_1), cmocka_unit_test(lengths_do_not_count),
-                                       cmocka_unit_test(one_row_has_no_pair), cmocka_unit_test(a_row_that_cannot_be_read_fails)};
+                                       cmocka_unit_test(one_row_has_no_pair), cmocka_unit_test(tables_of_few_columns_are_not_judged),
+                                       cmocka_unit_test(a_row_that_cannot_be_read_fails)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
