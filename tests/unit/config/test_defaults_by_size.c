@@ -1,0 +1,215 @@
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+
+#include "config/defaults_by_size.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct config config;
+static char chosen[DEFAULTS_TEXT];
+
+static int set_up(void **state) {
+    (void)state;
+    return config_init(&config);
+}
+static int tear_down(void **state) {
+    (void)state;
+    config_release(&config);
+    return 0;
+}
+
+static void set(const char *argument) {
+    assert_int_equal(config_argument(&config, argument), 0);
+}
+
+/* Settles the keys for data of this size. */
+static void settle(struct data_size size) {
+    assert_int_equal(config_resolve(&config), 0);
+    assert_int_equal(defaults_by_size(&config, &size, chosen), 0);
+}
+
+static void assert_value(const char *section, const char *key, const char *wanted) {
+    char *value = config_value(&config, section, key);
+    assert_string_equal(value, wanted);
+    free(value);
+}
+
+static const struct data_size small_text = {.tokens = 20000, .words = 40, .lists = 2000};
+
+static void a_small_text_keeps_all_of_its_tokens(void **state) {
+    (void)state;
+    settle(small_text);
+    assert_value("examples", "subsample", "0");
+    assert_non_null(strstr(chosen, "examples.subsample = 0"));
+}
+
+struct edge {
+    struct data_size size;
+    const char *epochs, *subsample, *lr;
+};
+
+/* A text on each side of each threshold. */
+static void text_takes_its_values_by_tokens_and_words(void **state) {
+    (void)state;
+    const struct edge edges[] = {{{.tokens = 20000, .words = 40}, "40", "0", "0.025"},
+                                 {{.tokens = 20000, .words = 199}, "40", "0", "0.025"},
+                                 {{.tokens = 20000, .words = 200}, "40", "0.0003", "0.025"},
+                                 {{.tokens = 20000, .words = 400}, "40", "0.0003", "0.025"},
+                                 {{.tokens = 20000, .words = 401}, "40", "0.0003", "0.05"},
+                                 {{.tokens = 49999, .words = 1000}, "40", "0.0003", "0.05"},
+                                 {{.tokens = 50000, .words = 1000}, "25", "0.0001", "0.05"},
+                                 {{.tokens = 50000, .words = 999}, "25", "0.0003", "0.05"},
+                                 {{.tokens = 199999, .words = 4000}, "25", "0.0001", "0.05"},
+                                 {{.tokens = 200000, .words = 4000}, "15", "0.0001", "0.05"},
+                                 {{.tokens = 699999, .words = 9000}, "15", "0.0001", "0.05"},
+                                 {{.tokens = 700000, .words = 9000}, "10", "0.0001", "0.05"},
+                                 {{.tokens = 1499999, .words = 24999}, "10", "0.0001", "0.05"},
+                                 {{.tokens = 1500000, .words = 24999}, "10", "0.0001", "0.025"},
+                                 {{.tokens = 1500000, .words = 25000}, "10", "0.0001", "0.05"},
+                                 {{.tokens = 2499999, .words = 25000}, "10", "0.0001", "0.05"},
+                                 {{.tokens = 2500000, .words = 24999}, "10", "0.0001", "0.025"},
+                                 {{.tokens = 2500000, .words = 25000}, "5", "0.0001", "0.05"},
+                                 {{.tokens = 10000000, .words = 24999}, "5", "0.0001", "0.025"},
+                                 {{.tokens = 16700000, .words = 80000}, "5", "0.0001", "0.05"},
+                                 {{.tokens = 20000000000, .words = 5000000}, "5", "0.0001", "0.025"}};
+    for (size_t i = 0; i < sizeof edges / sizeof *edges; i++) {
+        config_release(&config);
+        assert_int_equal(config_init(&config), 0);
+        settle(edges[i].size);
+        assert_value("train", "epochs", edges[i].epochs);
+        assert_value("examples", "subsample", edges[i].subsample);
+        assert_value("optimizer", "lr", edges[i].lr);
+    }
+}
+
+static void assert_epochs(uint64_t tokens, const char *mode, const char *wanted) {
+    config_release(&config);
+    assert_int_equal(config_init(&config), 0);
+    set(mode);
+    settle((struct data_size){.tokens = tokens, .words = tokens / 50});
+    assert_value("train", "epochs", wanted);
+}
+
+static void cbow_and_subwords_have_epochs_of_their_own(void **state) {
+    (void)state;
+    const struct {
+        uint64_t from;
+        const char *below, *on;
+    } cbow[] = {{50000, "60", "50"}, {200000, "50", "30"}, {700000, "30", "20"}, {2500000, "20", "10"}, {10000000, "10", "5"}},
+      subwords[] = {{50000, "30", "20"}, {200000, "20", "10"}, {700000, "10", "5"}};
+    for (size_t i = 0; i < sizeof cbow / sizeof *cbow; i++) {
+        assert_epochs(cbow[i].from - 1, "--examples.mode=cbow", cbow[i].below);
+        assert_epochs(cbow[i].from, "--examples.mode=cbow", cbow[i].on);
+        assert_value("optimizer", "lr", "0.06");
+    }
+    for (size_t i = 0; i < sizeof subwords / sizeof *subwords; i++) {
+        assert_epochs(subwords[i].from - 1, "--examples.subwords=3-6", subwords[i].below);
+        assert_epochs(subwords[i].from, "--examples.subwords=3-6", subwords[i].on);
+        assert_value("optimizer", "lr", "0.075");
+    }
+}
+
+static void the_rate_follows_epochs_that_the_user_sets(void **state) {
+    (void)state;
+    set("--train.epochs=20");
+    settle((struct data_size){.tokens = 16700000, .words = 80000});
+    assert_value("optimizer", "lr", "0.025");
+}
+
+static void a_rule_that_is_named_has_its_own_rate(void **state) {
+    (void)state;
+    set("--optimizer.rule=adagrad");
+    settle((struct data_size){.tokens = 16700000, .words = 80000});
+    assert_value("optimizer", "lr", "0.01");
+}
+
+static void exact_steps_of_sgd_without_a_bound_have_plain_values(void **state) {
+    (void)state;
+    set("--train.update=batch");
+    settle((struct data_size){.tokens = 100000, .words = 900});
+    assert_value("optimizer", "lr", "0.025");
+    assert_value("examples", "subsample", "0.0001");
+    assert_value("train", "epochs", "25");
+}
+
+static void exact_steps_with_a_bound_follow_the_size(void **state) {
+    (void)state;
+    set("--train.update=batch");
+    set("--optimizer.clip=30");
+    settle((struct data_size){.tokens = 100000, .words = 4000});
+    assert_value("optimizer", "lr", "0.05");
+}
+
+static void other_data_is_left_alone(void **state) {
+    (void)state;
+    set("--examples.mode=window");
+    set("--corpus.format=lists");
+    settle((struct data_size){.tokens = 20000, .words = 400, .lists = 2000});
+    assert_string_equal(chosen, "");
+}
+
+static void keys_that_the_user_sets_stay(void **state) {
+    (void)state;
+    set("--examples.subsample=1e-3");
+    set("--train.epochs=5");
+    set("--optimizer.lr=0.01");
+    settle(small_text);
+    assert_value("examples", "subsample", "0.001");
+    assert_value("train", "epochs", "5");
+    assert_value("optimizer", "lr", "0.01");
+    assert_string_equal(chosen, "");
+}
+
+static void auto_is_no_value_of_the_users(void **state) {
+    (void)state;
+    set("--examples.subsample=1e-3");
+    set("--examples.subsample=auto");
+    settle(small_text);
+    assert_value("examples", "subsample", "0");
+}
+
+static void a_run_that_goes_on_keeps_its_values(void **state) {
+    (void)state;
+    struct config before;
+    assert_int_equal(config_init(&before), 0);
+    assert_int_equal(config_argument(&before, "--examples.subsample=3e-4") || config_argument(&before, "--train.epochs=7"), 0);
+    assert_int_equal(config_resolve(&before) || config_resolve(&config), 0);
+    set("--train.epochs=9");
+    defaults_keep(&config, &before);
+    assert_value("examples", "subsample", "0.0003");
+    assert_value("train", "epochs", "9");
+    config_release(&before);
+}
+
+/* The help that is printed comes from the same table. */
+static void help_names_the_values(void **state) {
+    (void)state;
+    char text[DEFAULTS_HELP];
+    defaults_describe("train.epochs", text);
+    assert_memory_equal(text, "window 40, 25 from 50,000 tokens", 32);
+    assert_non_null(strstr(text, "; cbow 60, "));
+    defaults_describe("examples.subsample", text);
+    assert_string_equal(text, "text 0, 3e-4 from 200 words, 1e-4 from 50,000 tokens and 1,000 words");
+    defaults_describe("model.dim", text);
+    assert_string_equal(text, "");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test_setup_teardown(a_small_text_keeps_all_of_its_tokens, set_up, tear_down),
+                                       cmocka_unit_test_setup_teardown(text_takes_its_values_by_tokens_and_words, set_up, tear_down),
+                                       cmocka_unit_test_setup_teardown(cbow_and_subwords_have_epochs_of_their_own, set_up, tear_down),
+                                       cmocka_unit_test_setup_teardown(the_rate_follows_epochs_that_the_user_sets, set_up, tear_down),
+                                       cmocka_unit_test_setup_teardown(a_rule_that_is_named_has_its_own_rate, set_up, tear_down),
+                                       cmocka_unit_test_setup_teardown(exact_steps_of_sgd_without_a_bound_have_plain_values, set_up, tear_down),
+                                       cmocka_unit_test_setup_teardown(exact_steps_with_a_bound_follow_the_size, set_up, tear_down),
+                                       cmocka_unit_test_setup_teardown(other_data_is_left_alone, set_up, tear_down),
+                                       cmocka_unit_test_setup_teardown(keys_that_the_user_sets_stay, set_up, tear_down),
+                                       cmocka_unit_test_setup_teardown(auto_is_no_value_of_the_users, set_up, tear_down),
+                                       cmocka_unit_test_setup_teardown(a_run_that_goes_on_keeps_its_values, set_up, tear_down),
+                                       cmocka_unit_test_setup_teardown(help_names_the_values, set_up, tear_down)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
