@@ -4,6 +4,7 @@
 
 #include "config/defaults_by_size.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -134,6 +135,66 @@ static void exact_steps_without_a_bound_have_the_plain_rate(void **state) {
     assert_value("optimizer", "lr", "0.025");
 }
 
+/* Lists with rows of their own on both sides of each bound: the values of a quick and of a thorough run. */
+static void lists_take_their_values_by_pairs_and_items(void **state) {
+    (void)state;
+    static const struct {
+        uint64_t pairs, items;
+        const char *effort, *temperature, *epochs, *negatives;
+    } all[] = {{9999, 20, "quick", "0.5", "60", "20"},         {10000, 49, "quick", "0.4", "60", "49"},
+               {99999, 50, "quick", "0.4", "60", "50"},        {100000, 999, "quick", "0.2", "60", "50"},
+               {200000, 999, "quick", "0.2", "60", "50"},      {9999, 1000, "quick", "0.2", "60", "300"},
+               {59999, 1000, "quick", "0.2", "60", "300"},     {60000, 1000, "quick", "0.15", "60", "300"},
+               {119999, 9999, "quick", "0.15", "60", "300"},   {120000, 9999, "quick", "0.1", "60", "300"},
+               {20000, 10000, "quick", "0.1", "60", "300"},    {199999, 10000, "quick", "0.1", "60", "300"},
+               {200000, 1000, "quick", "0.1", "20", "1000"},   {9999, 168, "thorough", "0.5", "20", "168"},
+               {10000, 3999, "thorough", "0.2", "60", "3999"}, {10000, 8191, "thorough", "0.2", "60", "8191"},
+               {10000, 8192, "thorough", "0.2", "60", "8192"}, {300000, 20000, "thorough", "0.09", "60", "8192"}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        char effort[64];
+        snprintf(effort, sizeof effort, "--train.effort=%s", all[i].effort);
+        assert_int_equal(config_init(&config), 0);
+        set("--corpus.format=lists");
+        set("--device.backend=cpu");
+        set(effort);
+        settle((struct data_size){.tokens = all[i].pairs, .words = all[i].items, .lists = 600});
+        assert_value("train", "temperature", all[i].temperature);
+        assert_value("train", "epochs", all[i].epochs);
+        assert_value("negatives", "count", all[i].negatives);
+        config_release(&config);
+    }
+}
+
+/* A list's negatives are its own where a key stands against sharing them: then thorough draws 4,000 of many items. */
+static void thorough_lists_that_share_nothing_have_no_more_negatives_than_items(void **state) {
+    (void)state;
+    static const uint64_t items[] = {168, 3999, 4000, 9000};
+    static const char *const wanted[] = {"168", "3999", "4000", "4000"};
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(config_init(&config), 0);
+        set("--corpus.format=lists");
+        set("--train.effort=thorough");
+        set("--examples.positives=0");
+        settle((struct data_size){.tokens = 300000, .words = items[i], .lists = 6000});
+        assert_value("negatives", "count", wanted[i]);
+        config_release(&config);
+    }
+}
+
+static void a_temperature_by_size_is_of_cosines_in_a_softmax(void **state) {
+    (void)state;
+    set("--corpus.format=lists");
+    set("--train.loss=bpr");
+    settle((struct data_size){.tokens = 5000, .words = 200, .lists = 1000});
+    assert_value("train", "temperature", "1");
+    config_release(&config);
+    assert_int_equal(config_init(&config), 0);
+    set("--corpus.format=lists");
+    set("--train.score=dot");
+    settle((struct data_size){.tokens = 5000, .words = 200, .lists = 1000});
+    assert_value("train", "temperature", "1");
+}
+
 static void other_data_is_left_alone(void **state) {
     (void)state;
     set("--examples.mode=window");
@@ -195,6 +256,9 @@ int main(void) {
                                        cmocka_unit_test_setup_teardown(the_rate_follows_epochs_that_the_user_sets, set_up, tear_down),
                                        cmocka_unit_test_setup_teardown(a_rule_that_is_named_has_its_own_rate, set_up, tear_down),
                                        cmocka_unit_test_setup_teardown(exact_steps_without_a_bound_have_the_plain_rate, set_up, tear_down),
+                                       cmocka_unit_test(lists_take_their_values_by_pairs_and_items),
+                                       cmocka_unit_test(thorough_lists_that_share_nothing_have_no_more_negatives_than_items),
+                                       cmocka_unit_test_setup_teardown(a_temperature_by_size_is_of_cosines_in_a_softmax, set_up, tear_down),
                                        cmocka_unit_test_setup_teardown(other_data_is_left_alone, set_up, tear_down),
                                        cmocka_unit_test_setup_teardown(keys_that_the_user_sets_stay, set_up, tear_down),
                                        cmocka_unit_test_setup_teardown(auto_is_no_value_of_the_users, set_up, tear_down),
