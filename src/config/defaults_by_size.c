@@ -116,7 +116,7 @@ static double count_of(enum sized_count count, const struct data_size *size, con
     case EFFORT:
         return c->train_effort == EFFORT_THOROUGH;
     case SHARED:
-        return c->negatives_per == PER_BATCH;
+        return c->negatives_per == PER_BATCH && (c->train_effort == EFFORT_THOROUGH || config_is_given(c, "negatives", "per"));
     default:
         return 0;
     }
@@ -140,12 +140,27 @@ static int has_own_temperature(const struct config *c) {
     return c->train_loss != LOSS_SOFTMAX || c->train_score != SCORE_COSINE;
 }
 
+static int is_any_given(const struct config *c, const char *const (*keys)[2], size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (config_is_given(c, keys[i][0], keys[i][1])) return 1;
+    return 0;
+}
+
+/* Negatives that a batch shares come with examples of one item each, and only where no key of the user stands against them. */
+static int may_share(const struct config *c) {
+    static const char *const keys[][2] = {{"negatives", "per"},      {"negatives", "count"},      {"examples", "targets"},
+                                          {"examples", "positives"}, {"examples", "replacement"}, {"train", "batch"}};
+    return !is_any_given(c, keys, sizeof keys / sizeof *keys) && c->examples_own == 1 && c->train_loss == LOSS_SOFTMAX &&
+           c->train_update == UPDATE_BATCH && config_ranks(c) == 1;
+}
+
 static int is_key(const struct sized_default *row, const char *section, const char *key) {
     return !strcmp(row->section, section) && !strcmp(row->key, key);
 }
 
 static int may_choose(const struct config *c, const struct sized_default *row) {
     if (!(data_of(c) & row->data) || config_is_given(c, row->section, row->key)) return 0;
+    if ((is_key(row, "negatives", "per") || !strcmp(row->section, "examples")) && row->data == OF_LISTS) return may_share(c);
     if (is_key(row, "train", "temperature")) return !has_own_temperature(c);
     return !is_key(row, "optimizer", "lr") || !has_own_rate(c);
 }

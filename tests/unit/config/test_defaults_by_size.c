@@ -143,10 +143,10 @@ static void lists_take_their_values_by_pairs_and_items(void **state) {
         const char *effort, *temperature, *epochs, *negatives;
     } all[] = {{9999, 20, "quick", "0.5", "60", "20"},         {10000, 49, "quick", "0.4", "60", "49"},
                {99999, 50, "quick", "0.4", "60", "50"},        {100000, 999, "quick", "0.2", "60", "50"},
-               {200000, 999, "quick", "0.2", "60", "50"},      {9999, 1000, "quick", "0.2", "60", "300"},
-               {59999, 1000, "quick", "0.2", "60", "300"},     {60000, 1000, "quick", "0.15", "60", "300"},
+               {200000, 999, "quick", "0.2", "60", "50"},      {24999, 1000, "quick", "0.2", "20", "1000"},
+               {25000, 1000, "quick", "0.2", "60", "300"},     {59999, 1000, "quick", "0.2", "60", "300"},     {60000, 1000, "quick", "0.15", "60", "300"},
                {119999, 9999, "quick", "0.15", "60", "300"},   {120000, 9999, "quick", "0.1", "60", "300"},
-               {20000, 10000, "quick", "0.1", "60", "300"},    {199999, 10000, "quick", "0.1", "60", "300"},
+               {25000, 10000, "quick", "0.1", "60", "300"},    {199999, 10000, "quick", "0.1", "60", "300"},
                {200000, 1000, "quick", "0.1", "20", "1000"},   {9999, 168, "thorough", "0.5", "20", "168"},
                {10000, 3999, "thorough", "0.2", "60", "3999"}, {10000, 8191, "thorough", "0.2", "60", "8191"},
                {10000, 8192, "thorough", "0.2", "60", "8192"}, {300000, 20000, "thorough", "0.09", "60", "8192"}};
@@ -161,6 +161,31 @@ static void lists_take_their_values_by_pairs_and_items(void **state) {
         assert_value("train", "temperature", all[i].temperature);
         assert_value("train", "epochs", all[i].epochs);
         assert_value("negatives", "count", all[i].negatives);
+        config_release(&config);
+    }
+}
+
+/* Many items and few pairs: a batch shares its negatives, unless a key stands against it. */
+static void small_data_of_many_items_shares_negatives(void **state) {
+    (void)state;
+    static const struct {
+        const char *key;
+        uint64_t pairs, items;
+        const char *per, *targets, *positives;
+    } all[] = {{"--train.seed=1", 24999, 1000, "batch", "all", "1"},      {"--train.seed=1", 25000, 1000, "example", "one", "0"},
+               {"--train.seed=1", 24999, 999, "example", "one", "0"},     {"--negatives.count=50", 5000, 3000, "example", "one", "0"},
+               {"--examples.own=0", 5000, 3000, "example", "one", "0"},   {"--train.loss=bpr", 5000, 3000, "example", "one", "0"},
+               {"--device.ranks=2", 5000, 3000, "example", "one", "0"},   {"--train.batch=64", 5000, 3000, "example", "one", "0"},
+               {"--examples.positives=3", 5000, 3000, "example", "one", "3"}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        assert_int_equal(config_init(&config), 0);
+        set("--corpus.format=lists");
+        set("--train.effort=quick");
+        set(all[i].key);
+        settle((struct data_size){.tokens = all[i].pairs, .words = all[i].items, .lists = 600});
+        assert_value("negatives", "per", all[i].per);
+        assert_value("examples", "targets", all[i].targets);
+        assert_value("examples", "positives", all[i].positives);
         config_release(&config);
     }
 }
@@ -257,6 +282,7 @@ int main(void) {
                                        cmocka_unit_test_setup_teardown(a_rule_that_is_named_has_its_own_rate, set_up, tear_down),
                                        cmocka_unit_test_setup_teardown(exact_steps_without_a_bound_have_the_plain_rate, set_up, tear_down),
                                        cmocka_unit_test(lists_take_their_values_by_pairs_and_items),
+                                       cmocka_unit_test(small_data_of_many_items_shares_negatives),
                                        cmocka_unit_test(thorough_lists_that_share_nothing_have_no_more_negatives_than_items),
                                        cmocka_unit_test_setup_teardown(a_temperature_by_size_is_of_cosines_in_a_softmax, set_up, tear_down),
                                        cmocka_unit_test_setup_teardown(other_data_is_left_alone, set_up, tear_down),
