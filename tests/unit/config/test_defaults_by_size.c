@@ -141,9 +141,11 @@ static void lists_take_their_values_by_pairs_and_items(void **state) {
     static const struct {
         uint64_t pairs, items;
         const char *effort, *temperature, *epochs, *negatives;
-    } all[] = {{9999, 20, "quick", "0.5", "60", "20"},         {10000, 49, "quick", "0.4", "60", "49"},
+    } all[] = {{1999, 20, "quick", "1", "60", "20"},           {2000, 20, "quick", "0.5", "60", "20"},
+               {9999, 20, "quick", "0.5", "60", "20"},         {10000, 49, "quick", "0.4", "60", "49"},
                {99999, 50, "quick", "0.4", "60", "50"},        {100000, 999, "quick", "0.2", "60", "50"},
-               {200000, 999, "quick", "0.2", "60", "50"},      {24999, 1000, "quick", "0.2", "20", "1000"},
+               {200000, 999, "quick", "0.2", "60", "50"},      {24999, 1999, "quick", "0.2", "20", "1999"},
+               {24999, 2000, "quick", "0.2", "20", "2000"},
                {25000, 1000, "quick", "0.2", "60", "300"},     {59999, 1000, "quick", "0.2", "60", "300"},     {60000, 1000, "quick", "0.15", "60", "300"},
                {119999, 9999, "quick", "0.15", "60", "300"},   {120000, 9999, "quick", "0.1", "60", "300"},
                {25000, 10000, "quick", "0.1", "60", "300"},    {199999, 10000, "quick", "0.1", "60", "300"},
@@ -163,6 +165,28 @@ static void lists_take_their_values_by_pairs_and_items(void **state) {
         assert_value("negatives", "count", all[i].negatives);
         config_release(&config);
     }
+}
+
+static void few_lines_take_a_lower_rate_and_more_columns(void **state) {
+    (void)state;
+    static const struct {
+        uint64_t pairs;
+        const char *rate, *columns;
+    } all[] = {{99999, "0.0125", "256"}, {100000, "0.05", "128"}};
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(config_init(&config), 0);
+        set("--corpus.format=adjacency");
+        settle((struct data_size){.tokens = all[i].pairs, .words = 3000, .lists = 3000});
+        assert_value("optimizer", "lr", all[i].rate);
+        assert_value("model", "dim", all[i].columns);
+        config_release(&config);
+    }
+    assert_int_equal(config_init(&config), 0);
+    set("--corpus.format=adjacency");
+    set("--optimizer.rule=adagrad");
+    settle((struct data_size){.tokens = 5000, .words = 3000, .lists = 3000});
+    assert_value("optimizer", "lr", "0.01"); /* PyTorch's */
+    config_release(&config);
 }
 
 /* Many items and few pairs: a batch shares its negatives, unless a key stands against it. */
@@ -270,7 +294,7 @@ static void help_names_the_values(void **state) {
     assert_non_null(strstr(text, "; cbow 60, "));
     defaults_describe("examples.subsample", text);
     assert_string_equal(text, "text 0, 3e-4 from 200 words, 1e-4 from 50,000 tokens and 1,000 words");
-    defaults_describe("model.dim", text);
+    defaults_describe("train.seed", text);
     assert_string_equal(text, "");
 }
 
@@ -282,6 +306,7 @@ int main(void) {
                                        cmocka_unit_test_setup_teardown(a_rule_that_is_named_has_its_own_rate, set_up, tear_down),
                                        cmocka_unit_test_setup_teardown(exact_steps_without_a_bound_have_the_plain_rate, set_up, tear_down),
                                        cmocka_unit_test(lists_take_their_values_by_pairs_and_items),
+                                       cmocka_unit_test(few_lines_take_a_lower_rate_and_more_columns),
                                        cmocka_unit_test(small_data_of_many_items_shares_negatives),
                                        cmocka_unit_test(thorough_lists_that_share_nothing_have_no_more_negatives_than_items),
                                        cmocka_unit_test_setup_teardown(a_temperature_by_size_is_of_cosines_in_a_softmax, set_up, tear_down),
