@@ -5,6 +5,7 @@ list's 20 best. Cuts of goodbooks, gowalla and hep-th are of their training list
 cosine of items, EASE up to 4,000 items, ALS where implicit is installed.
 """
 import csv
+import pathlib
 import re
 import subprocess
 import time
@@ -15,6 +16,7 @@ CUTS = {"goodbooks": ("items/goodbooks.train.txt", (100, 600, 2671)), "gowalla":
         "hep-th": ("papers/hep-th.train.txt", (500, 3000, 25059))}
 BOOKS = {30: 200, 300: 1000, 3000: 5000, 100_000: 20_000}  # items: lists
 K, EASE_ITEMS = 20, 4000
+PROGRAM = pathlib.Path(__file__).resolve().parent.parent / "build/sptx-w2v"
 
 
 # ---- data ----
@@ -42,13 +44,13 @@ def some(lists, count):
     return {names[i]: lists[names[i]] for i in chosen}
 
 
-def generated(folder, program, items, count):
+def generated(folder, items, count):
     path = folder / "generated"
-    subprocess.run([program, "generate", "books", f"--out={path}", f"--rows={items}", f"--lists={count}"], check=True, capture_output=True)
+    subprocess.run([PROGRAM, "generate", "books", f"--out={path}", f"--rows={items}", f"--lists={count}"], check=True, capture_output=True)
     return read_lists(path)
 
 
-def named_lists(folder, data, program):
+def named_lists(folder, data):
     """Yields a case's name and a function that reads its lists."""
     for count in (200, 1000, 9835):
         yield f"groceries-{count}", data / "items/groceries.csv", lambda path, count=count: some(read_baskets(path), count)
@@ -56,7 +58,7 @@ def named_lists(folder, data, program):
         for count in counts:
             yield f"{name}-{count}", data / file, lambda path, count=count: some(read_lists(path), count)
     for items, count in BOOKS.items():
-        yield f"books-{items}", data, lambda path, items=items, count=count: generated(folder, program, items, count)
+        yield f"books-{items}", data, lambda path, items=items, count=count: generated(folder, items, count)
 
 
 def split(lists, share, least):
@@ -74,8 +76,8 @@ def write(path, lists):
     path.write_text("".join(" ".join([name, *items]) + "\n" for name, items in lists.items()))
 
 
-def cases(folder, data, wanted, program):
-    for name, path, read in named_lists(folder, data, program):
+def cases(folder, data, wanted):
+    for name, path, read in named_lists(folder, data):
         if not wanted(name):
             continue
         if not path.exists():

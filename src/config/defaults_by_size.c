@@ -128,11 +128,8 @@ static int holds(const struct sized_bound *bound, const struct data_size *size, 
 
 /* ---- choosing ---- */
 
-/* A rule that the user names has a rate of its own, and sgd in exact steps without a bound of its gradients diverges at rates that
- * lock-free training is glad of. */
-static int has_own_rate(const struct config *c) {
-    int text = (data_of(c) & OF_TEXT) != 0;
-    return config_is_given(c, "optimizer", "rule") || (text && c->train_update == UPDATE_BATCH && c->optimizer_clip == 0);
+static int is_key(const struct sized_default *row, const char *section, const char *key) {
+    return !strcmp(row->section, section) && !strcmp(row->key, key);
 }
 
 /* The temperatures of the table divide cosines in a softmax. */
@@ -154,21 +151,26 @@ static int may_share(const struct config *c) {
            c->train_update == UPDATE_BATCH && config_ranks(c) == 1;
 }
 
-static int is_key(const struct sized_default *row, const char *section, const char *key) {
-    return !strcmp(row->section, section) && !strcmp(row->key, key);
+/* Exact steps of sgd that bound no gradient diverge on text where frequent words are kept, or where the rate is one that lock-free
+ * training is glad of. */
+static int is_unbounded_text(const struct config *c) {
+    return (data_of(c) & OF_TEXT) && c->train_update == UPDATE_BATCH && c->optimizer_rule == RULE_SGD && c->optimizer_clip == 0;
 }
 
+/* Rows of lists that say what an example is belong to shared negatives. A rule that the user names has a rate of its own. */
 static int may_choose(const struct config *c, const struct sized_default *row) {
+    int rate = is_key(row, "optimizer", "lr"), examples = !strcmp(row->section, "examples");
     if (!(data_of(c) & row->data) || config_is_given(c, row->section, row->key)) return 0;
-    if ((is_key(row, "negatives", "per") || !strcmp(row->section, "examples")) && row->data == OF_LISTS) return may_share(c);
+    if (row->data == OF_LISTS && (examples || is_key(row, "negatives", "per"))) return may_share(c);
     if (is_key(row, "train", "temperature")) return !has_own_temperature(c);
-    return !is_key(row, "optimizer", "lr") || !has_own_rate(c);
+    if (is_unbounded_text(c) && (rate || is_key(row, "examples", "subsample"))) return 0;
+    return !rate || !config_is_given(c, "optimizer", "rule");
 }
 
 /* Returns 1 for the first of the rows of its key and its kind of data. */
 static int is_first(const struct sized_default *row) {
     for (const struct sized_default *other = table; other < row; other++)
-        if (other->data == row->data && !strcmp(other->section, row->section) && !strcmp(other->key, row->key)) return 0;
+        if (other->data == row->data && is_key(other, row->section, row->key)) return 0;
     return 1;
 }
 
@@ -176,8 +178,7 @@ static int is_first(const struct sized_default *row) {
 static const struct sized_default *row_for(const struct sized_default *first, const struct data_size *size, const struct config *c) {
     const struct sized_default *found = NULL;
     for (const struct sized_default *row = first; row < table + ROWS; row++)
-        if (row->data == first->data && !strcmp(row->section, first->section) && !strcmp(row->key, first->key) &&
-            holds(&row->bound[0], size, c) && holds(&row->bound[1], size, c))
+        if (row->data == first->data && is_key(row, first->section, first->key) && holds(&row->bound[0], size, c) && holds(&row->bound[1], size, c))
             found = row;
     return found;
 }

@@ -112,19 +112,25 @@ void metrics_advise(const struct config *c, char out[METRICS_ADVICE]) {
                  c->train_epochs, c->optimizer_lr);
 }
 
+/* Returns the share of the untrained loss within which a loss has not left it. One batch, by which it is known where it is not ln 2 a
+ * term, differs from another by some hundredths. */
+static double near_untrained(const struct metrics *metrics) {
+    return begins_at_ln2(metrics->config) ? 0.01 : 0.05;
+}
+
 static void warn_plateau(const struct metrics *metrics, const char *when) {
     char way[METRICS_ADVICE];
     metrics_advise(metrics->config, way);
-    warn("the loss has stayed within 1%% of its untrained value, %.4f, %s: the model is not learning; %s",
-         untrained_loss(metrics, &metrics->last), when, way);
+    warn("the loss has stayed within %g%% of its untrained value, %.4f, %s: the model is not learning; %s",
+         100 * near_untrained(metrics), untrained_loss(metrics, &metrics->last), when, way);
 }
 
-/* Returns 1 where the loss of the last report is within 1% of an untrained model's: of ln 2 a term, or of the first batch's loss a
+/* Returns 1 where the loss of the last report is near an untrained model's: of ln 2 a term, or of the first batch's loss a
  * pair. That is not known of a run that goes on. */
 static int is_untrained(const struct metrics *metrics) {
     double now = metrics->last.term, untrained = ln2;
     if (!begins_at_ln2(metrics->config)) now = metrics->last.pair, untrained = metrics->first.pair;
-    return fabs(now - untrained) < 0.01 * fabs(untrained);
+    return fabs(now - untrained) < near_untrained(metrics) * fabs(untrained);
 }
 
 /* Returns 1 where the loss has stayed at its untrained value so far. A loss that has once left it is not watched any more. */

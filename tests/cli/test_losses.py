@@ -78,7 +78,7 @@ def test_lock_free_means_move_as_a_batch_of_one_does(sptx):
     """With one thread and batches of one position both ways take the same steps, but for what a batch adds up first."""
     import numpy
 
-    keys = dict(examples={"mode": "cbow", "window": 3}, model={"dim": 16, "context_init": "uniform -0.1 0.1"},
+    keys = dict(examples={"mode": "cbow", "window": 3, "subsample": 1e-4}, model={"dim": 16, "context_init": "uniform -0.1 0.1"},
                 negatives={"count": 3, "distinct": "yes"}, optimizer={"rule": "sgd", "lr": 0.05, "schedule": "constant"})
     sptx.path("corpus.txt").write_text("a b c d e f g h i j k l m n o p q r s t u v w x y z\n" * 40)
     for update, rule in (("batch", "sgd"), ("hogwild", "sgd"), ("batch", "adagrad"), ("hogwild", "adagrad")):

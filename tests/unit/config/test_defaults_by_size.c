@@ -128,11 +128,21 @@ static void a_rule_that_is_named_has_its_own_rate(void **state) {
     assert_value("optimizer", "lr", "0.01");
 }
 
-static void exact_steps_without_a_bound_have_the_plain_rate(void **state) {
+static void exact_steps_of_sgd_without_a_bound_have_plain_values(void **state) {
     (void)state;
     set("--train.update=batch");
-    settle((struct data_size){.tokens = 16700000, .words = 80000});
+    settle((struct data_size){.tokens = 100000, .words = 900});
     assert_value("optimizer", "lr", "0.025");
+    assert_value("examples", "subsample", "0.0001");
+    assert_value("train", "epochs", "25");
+}
+
+static void exact_steps_with_a_bound_follow_the_size(void **state) {
+    (void)state;
+    set("--train.update=batch");
+    set("--optimizer.clip=30");
+    settle((struct data_size){.tokens = 100000, .words = 4000});
+    assert_value("optimizer", "lr", "0.05");
 }
 
 /* Lists with rows of their own on both sides of each bound: the values of a quick and of a thorough run. */
@@ -304,12 +314,13 @@ int main(void) {
                                        cmocka_unit_test_setup_teardown(cbow_and_subwords_have_epochs_of_their_own, set_up, tear_down),
                                        cmocka_unit_test_setup_teardown(the_rate_follows_epochs_that_the_user_sets, set_up, tear_down),
                                        cmocka_unit_test_setup_teardown(a_rule_that_is_named_has_its_own_rate, set_up, tear_down),
-                                       cmocka_unit_test_setup_teardown(exact_steps_without_a_bound_have_the_plain_rate, set_up, tear_down),
                                        cmocka_unit_test(lists_take_their_values_by_pairs_and_items),
                                        cmocka_unit_test(few_lines_take_a_lower_rate_and_more_columns),
                                        cmocka_unit_test(small_data_of_many_items_shares_negatives),
                                        cmocka_unit_test(thorough_lists_that_share_nothing_have_no_more_negatives_than_items),
                                        cmocka_unit_test_setup_teardown(a_temperature_by_size_is_of_cosines_in_a_softmax, set_up, tear_down),
+                                       cmocka_unit_test_setup_teardown(exact_steps_of_sgd_without_a_bound_have_plain_values, set_up, tear_down),
+                                       cmocka_unit_test_setup_teardown(exact_steps_with_a_bound_follow_the_size, set_up, tear_down),
                                        cmocka_unit_test_setup_teardown(other_data_is_left_alone, set_up, tear_down),
                                        cmocka_unit_test_setup_teardown(keys_that_the_user_sets_stay, set_up, tear_down),
                                        cmocka_unit_test_setup_teardown(auto_is_no_value_of_the_users, set_up, tear_down),
