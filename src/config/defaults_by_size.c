@@ -29,7 +29,7 @@ static const struct {
                   {OF_LISTS, "user"}, {OF_ITEMS, "list"},     {OF_LINES, "adjacency"}, {OF_GRAPHS, "walk"}};
 
 /* Counts that bounds compare. NO_COUNT ends a row's bounds. */
-enum sized_count { NO_COUNT, TOKENS, WORDS, MEETINGS, LISTS, ITEMS, PAIRS, PER_LIST, PER_ITEM, NODES, ARCS, PER_NODE, EFFORT, SIZED_COUNTS };
+enum sized_count { NO_COUNT, TOKENS, WORDS, MEETINGS, LISTS, ITEMS, PAIRS, PER_LIST, PER_ITEM, NODES, ARCS, PER_NODE, EFFORT, SHARED, SIZED_COUNTS };
 static const char *const count_names[SIZED_COUNTS] = {
     [TOKENS] = "tokens",
     [WORDS] = "words",
@@ -43,6 +43,7 @@ static const char *const count_names[SIZED_COUNTS] = {
     [ARCS] = "arcs",
     [PER_NODE] = "arcs a node",
     [EFFORT] = "train.effort",
+    [SHARED] = "negatives.per",
 };
 
 struct sized_bound {
@@ -51,13 +52,14 @@ struct sized_bound {
 };
 
 #define COUNT_ITSELF NULL
+#define PLAIN        "" /* the value of config_resolve() */
 #define WHERE(count, from)    {{count, from}}
 #define BOTH(a, from, b, and) {{a, from}, {b, and}}
 struct sized_default {
     const char *section, *key;
     enum sized_data data;
     struct sized_bound bound[2];
-    const char *value; /* COUNT_ITSELF: the count of the first bound */
+    const char *value; /* COUNT_ITSELF: the count of the first bound; PLAIN: the key keeps its value */
 };
 
 #define SIZED(section_name, key_name, kind, bounds, text) {#section_name, #key_name, kind, bounds, text},
@@ -113,6 +115,8 @@ static double count_of(enum sized_count count, const struct data_size *size, con
         return ratio(size->arcs, size->words);
     case EFFORT:
         return c->train_effort == EFFORT_THOROUGH;
+    case SHARED:
+        return c->negatives_per == PER_BATCH && (c->train_effort == EFFORT_THOROUGH || config_is_given(c, "negatives", "per"));
     default:
         return 0;
     }
@@ -128,16 +132,37 @@ static int is_key(const struct sized_default *row, const char *section, const ch
     return !strcmp(row->section, section) && !strcmp(row->key, key);
 }
 
+/* The temperatures of the table divide cosines in a softmax. */
+static int has_own_temperature(const struct config *c) {
+    return c->train_loss != LOSS_SOFTMAX || c->train_score != SCORE_COSINE;
+}
+
+static int is_any_given(const struct config *c, const char *const (*keys)[2], size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (config_is_given(c, keys[i][0], keys[i][1])) return 1;
+    return 0;
+}
+
+/* Negatives that a batch shares come with examples of one item each, and only where no key of the user stands against them. */
+static int may_share(const struct config *c) {
+    static const char *const keys[][2] = {{"negatives", "per"},      {"negatives", "count"},      {"examples", "targets"},
+                                          {"examples", "positives"}, {"examples", "replacement"}, {"train", "batch"}};
+    return !is_any_given(c, keys, sizeof keys / sizeof *keys) && c->examples_own == 1 && c->train_loss == LOSS_SOFTMAX &&
+           c->train_update == UPDATE_BATCH && config_ranks(c) == 1;
+}
+
 /* Exact steps of sgd that bound no gradient diverge on text where frequent words are kept, or where the rate is one that lock-free
  * training is glad of. */
 static int is_unbounded_text(const struct config *c) {
     return (data_of(c) & OF_TEXT) && c->train_update == UPDATE_BATCH && c->optimizer_rule == RULE_SGD && c->optimizer_clip == 0;
 }
 
-/* A rule that the user names has a rate of its own. */
+/* Rows of lists that say what an example is belong to shared negatives. A rule that the user names has a rate of its own. */
 static int may_choose(const struct config *c, const struct sized_default *row) {
-    int rate = is_key(row, "optimizer", "lr");
+    int rate = is_key(row, "optimizer", "lr"), examples = !strcmp(row->section, "examples");
     if (!(data_of(c) & row->data) || config_is_given(c, row->section, row->key)) return 0;
+    if (row->data == OF_LISTS && (examples || is_key(row, "negatives", "per"))) return may_share(c);
+    if (is_key(row, "train", "temperature")) return !has_own_temperature(c);
     if (is_unbounded_text(c) && (rate || is_key(row, "examples", "subsample"))) return 0;
     return !rate || !config_is_given(c, "optimizer", "rule");
 }
@@ -158,6 +183,10 @@ static const struct sized_default *row_for(const struct sized_default *first, co
     return found;
 }
 
+static int is_plain(const struct sized_default *row) {
+    return row->value && !*row->value;
+}
+
 static int choose(struct config *config, const struct sized_default *row, const struct data_size *size, char chosen[DEFAULTS_TEXT]) {
     char itself[32], before[CONFIG_BYTES], now[CONFIG_BYTES];
     const struct config_key *key = config_find_key(row->section, row->key);
@@ -175,7 +204,7 @@ int defaults_by_size(struct config *config, const struct data_size *size, char c
     for (const struct sized_default *first = table; first < table + ROWS; first++) {
         if (!is_first(first) || !may_choose(config, first)) continue;
         const struct sized_default *row = row_for(first, size, config);
-        if (row && choose(config, row, size, chosen)) return -1;
+        if (row && !is_plain(row) && choose(config, row, size, chosen)) return -1;
     }
     return 0;
 }
@@ -191,6 +220,7 @@ void defaults_keep(struct config *config, const struct config *before) {
 static size_t describe_bound(const struct sized_bound *bound, const char *before, char *out, size_t used) {
     char from[TEXT_BYTES];
     if (bound->count == EFFORT) return text_add(out, DEFAULTS_HELP, used, " with train.effort = thorough");
+    if (bound->count == SHARED) return text_add(out, DEFAULTS_HELP, used, " with negatives.per = batch");
     if (bound->count == NO_COUNT || bound->from <= 0) return used;
     return text_add(out, DEFAULTS_HELP, used, " %s %s %s", before, text_of_count(from, (uint64_t)bound->from), count_names[bound->count]);
 }
@@ -202,7 +232,9 @@ static const char *name_of(enum sized_data data) {
 }
 
 static size_t describe_row(const struct sized_default *row, char *out, size_t used) {
-    if (row->value)
+    if (is_plain(row))
+        used = text_add(out, DEFAULTS_HELP, used, "as said here");
+    else if (row->value)
         used = text_add(out, DEFAULTS_HELP, used, "%s", row->value);
     else
         used = text_add(out, DEFAULTS_HELP, used, "as many as %s", count_names[row->bound[0].count]);

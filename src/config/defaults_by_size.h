@@ -28,7 +28,7 @@ void defaults_keep(struct config *config, const struct config *before);
 
 /* Describes how a key's default follows the size, for `help keys`: "text: 0; 1e-4 from 1,000,000 tokens". "" for a key that is not
  * in the table. */
-enum { DEFAULTS_HELP = 512 };
+enum { DEFAULTS_HELP = 1024 };
 void defaults_describe(const char *name, char out[DEFAULTS_HELP]);
 
 #endif

@@ -96,3 +96,52 @@ def test_the_zero_of_a_loss_that_may_be_negative_is_said(sptx):
     said = "; below 0, positives score above the mean of their negatives"
     assert said in train(sptx, "--corpus.format=lists", "--device.backend=cpu", "--negatives.count=5").stderr
     assert said not in train(sptx, "--corpus.format=lists", "--device.backend=cpu", "--negatives.count=5", "--train.negative_power=0").stderr
+
+
+# ---- lists ----
+
+def baskets(sptx, lists=200, items=30, length=6):
+    """Writes named lists whose items come from one of three groups."""
+    rng, size = random.Random(1), items // 3
+    lines = [" ".join([f"list{i}", *(f"i{i % 3 * size + item}" for item in rng.sample(range(size), min(length, size)))]) for i in range(lists)]
+    sptx.path("lists").write_text("\n".join(lines) + "\n")
+
+
+def list_keys(sptx, run="run"):
+    read = configparser.ConfigParser()
+    read.read(sptx.path(run, "config.ini"))
+    return [read[section][key] for section, key in (("train", "temperature"), ("train", "epochs"), ("negatives", "count"), ("negatives", "per"))]
+
+
+def train_lists(sptx, *keys):
+    return sptx("train", "--corpus.path=lists", "--corpus.format=lists", "--device.backend=cpu", "--run.dir=run", *keys)
+
+
+def test_small_lists_have_no_more_negatives_than_items(sptx):
+    baskets(sptx)
+    done = train_lists(sptx)
+    assert "train.temperature = 1, train.epochs = 60, negatives.count = 30 " in done.stderr
+    assert list_keys(sptx) == ["1", "60", "30", "example"]
+    train_lists(sptx, "--train.effort=thorough", "--overwrite")
+    assert list_keys(sptx) == ["1", "20", "30", "batch"]
+
+
+def test_few_lists_of_many_items_share_negatives_and_go_on_with_them(sptx):
+    baskets(sptx, lists=300, items=3000, length=40)
+    train_lists(sptx, "--train.steps=30", "--run.checkpoint_every=10steps")
+    found = list_keys(sptx)
+    assert found[3] == "batch" and found[2] == "2000"
+    train_lists(sptx, "--resume", "--train.steps=40")
+    assert list_keys(sptx) == found
+    train_lists(sptx, "--negatives.count=20", "--overwrite")
+    assert list_keys(sptx)[2:] == ["20", "example"]
+
+
+def test_pairs_and_lists_have_the_same_defaults(sptx):
+    baskets(sptx)
+    train_lists(sptx)
+    found = list_keys(sptx)
+    pairs = [f"{name},{item}" for name, *items in map(str.split, sptx.path("lists").read_text().splitlines()) for item in items]
+    sptx.path("pairs.csv").write_text("list,item\n" + "\n".join(pairs) + "\n")
+    sptx("train", "--corpus.path=pairs.csv", "--corpus.format=pairs", "--device.backend=cpu", "--run.dir=pairs")
+    assert list_keys(sptx, "pairs") == found

@@ -4,6 +4,7 @@
 
 #include "config/defaults_by_size.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -144,6 +145,115 @@ static void exact_steps_with_a_bound_follow_the_size(void **state) {
     assert_value("optimizer", "lr", "0.05");
 }
 
+/* Lists with rows of their own on both sides of each bound: the values of a quick and of a thorough run. */
+static void lists_take_their_values_by_pairs_and_items(void **state) {
+    (void)state;
+    static const struct {
+        uint64_t pairs, items;
+        const char *effort, *temperature, *epochs, *negatives;
+    } all[] = {{1999, 20, "quick", "1", "60", "20"},           {2000, 20, "quick", "0.5", "60", "20"},
+               {9999, 20, "quick", "0.5", "60", "20"},         {10000, 49, "quick", "0.4", "60", "49"},
+               {99999, 50, "quick", "0.4", "60", "50"},        {100000, 999, "quick", "0.2", "60", "50"},
+               {200000, 999, "quick", "0.2", "60", "50"},      {24999, 1999, "quick", "0.2", "20", "1999"},
+               {24999, 2000, "quick", "0.2", "20", "2000"},
+               {25000, 1000, "quick", "0.2", "60", "300"},     {59999, 1000, "quick", "0.2", "60", "300"},     {60000, 1000, "quick", "0.15", "60", "300"},
+               {119999, 9999, "quick", "0.15", "60", "300"},   {120000, 9999, "quick", "0.1", "60", "300"},
+               {25000, 10000, "quick", "0.1", "60", "300"},    {199999, 10000, "quick", "0.1", "60", "300"},
+               {200000, 1000, "quick", "0.1", "20", "1000"},   {9999, 168, "thorough", "0.5", "20", "168"},
+               {10000, 3999, "thorough", "0.2", "60", "3999"}, {10000, 8191, "thorough", "0.2", "60", "8191"},
+               {10000, 8192, "thorough", "0.2", "60", "8192"}, {300000, 20000, "thorough", "0.09", "60", "8192"}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        char effort[64];
+        snprintf(effort, sizeof effort, "--train.effort=%s", all[i].effort);
+        assert_int_equal(config_init(&config), 0);
+        set("--corpus.format=lists");
+        set("--device.backend=cpu");
+        set(effort);
+        settle((struct data_size){.tokens = all[i].pairs, .words = all[i].items, .lists = 600});
+        assert_value("train", "temperature", all[i].temperature);
+        assert_value("train", "epochs", all[i].epochs);
+        assert_value("negatives", "count", all[i].negatives);
+        config_release(&config);
+    }
+}
+
+static void few_lines_take_a_lower_rate_and_more_columns(void **state) {
+    (void)state;
+    static const struct {
+        uint64_t pairs;
+        const char *rate, *columns;
+    } all[] = {{99999, "0.0125", "256"}, {100000, "0.05", "128"}};
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(config_init(&config), 0);
+        set("--corpus.format=adjacency");
+        settle((struct data_size){.tokens = all[i].pairs, .words = 3000, .lists = 3000});
+        assert_value("optimizer", "lr", all[i].rate);
+        assert_value("model", "dim", all[i].columns);
+        config_release(&config);
+    }
+    assert_int_equal(config_init(&config), 0);
+    set("--corpus.format=adjacency");
+    set("--optimizer.rule=adagrad");
+    settle((struct data_size){.tokens = 5000, .words = 3000, .lists = 3000});
+    assert_value("optimizer", "lr", "0.01"); /* PyTorch's */
+    config_release(&config);
+}
+
+/* Many items and few pairs: a batch shares its negatives, unless a key stands against it. */
+static void small_data_of_many_items_shares_negatives(void **state) {
+    (void)state;
+    static const struct {
+        const char *key;
+        uint64_t pairs, items;
+        const char *per, *targets, *positives;
+    } all[] = {{"--train.seed=1", 24999, 1000, "batch", "all", "1"},      {"--train.seed=1", 25000, 1000, "example", "one", "0"},
+               {"--train.seed=1", 24999, 999, "example", "one", "0"},     {"--negatives.count=50", 5000, 3000, "example", "one", "0"},
+               {"--examples.own=0", 5000, 3000, "example", "one", "0"},   {"--train.loss=bpr", 5000, 3000, "example", "one", "0"},
+               {"--device.ranks=2", 5000, 3000, "example", "one", "0"},   {"--train.batch=64", 5000, 3000, "example", "one", "0"},
+               {"--examples.positives=3", 5000, 3000, "example", "one", "3"}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        assert_int_equal(config_init(&config), 0);
+        set("--corpus.format=lists");
+        set("--train.effort=quick");
+        set(all[i].key);
+        settle((struct data_size){.tokens = all[i].pairs, .words = all[i].items, .lists = 600});
+        assert_value("negatives", "per", all[i].per);
+        assert_value("examples", "targets", all[i].targets);
+        assert_value("examples", "positives", all[i].positives);
+        config_release(&config);
+    }
+}
+
+/* A list's negatives are its own where a key stands against sharing them: then thorough draws 4,000 of many items. */
+static void thorough_lists_that_share_nothing_have_no_more_negatives_than_items(void **state) {
+    (void)state;
+    static const uint64_t items[] = {168, 3999, 4000, 9000};
+    static const char *const wanted[] = {"168", "3999", "4000", "4000"};
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(config_init(&config), 0);
+        set("--corpus.format=lists");
+        set("--train.effort=thorough");
+        set("--examples.positives=0");
+        settle((struct data_size){.tokens = 300000, .words = items[i], .lists = 6000});
+        assert_value("negatives", "count", wanted[i]);
+        config_release(&config);
+    }
+}
+
+static void a_temperature_by_size_is_of_cosines_in_a_softmax(void **state) {
+    (void)state;
+    set("--corpus.format=lists");
+    set("--train.loss=bpr");
+    settle((struct data_size){.tokens = 5000, .words = 200, .lists = 1000});
+    assert_value("train", "temperature", "1");
+    config_release(&config);
+    assert_int_equal(config_init(&config), 0);
+    set("--corpus.format=lists");
+    set("--train.score=dot");
+    settle((struct data_size){.tokens = 5000, .words = 200, .lists = 1000});
+    assert_value("train", "temperature", "1");
+}
+
 static void other_data_is_left_alone(void **state) {
     (void)state;
     set("--examples.mode=window");
@@ -194,7 +304,7 @@ static void help_names_the_values(void **state) {
     assert_non_null(strstr(text, "; cbow 60, "));
     defaults_describe("examples.subsample", text);
     assert_string_equal(text, "text 0, 3e-4 from 200 words, 1e-4 from 50,000 tokens and 1,000 words");
-    defaults_describe("model.dim", text);
+    defaults_describe("train.seed", text);
     assert_string_equal(text, "");
 }
 
@@ -204,6 +314,11 @@ int main(void) {
                                        cmocka_unit_test_setup_teardown(cbow_and_subwords_have_epochs_of_their_own, set_up, tear_down),
                                        cmocka_unit_test_setup_teardown(the_rate_follows_epochs_that_the_user_sets, set_up, tear_down),
                                        cmocka_unit_test_setup_teardown(a_rule_that_is_named_has_its_own_rate, set_up, tear_down),
+                                       cmocka_unit_test(lists_take_their_values_by_pairs_and_items),
+                                       cmocka_unit_test(few_lines_take_a_lower_rate_and_more_columns),
+                                       cmocka_unit_test(small_data_of_many_items_shares_negatives),
+                                       cmocka_unit_test(thorough_lists_that_share_nothing_have_no_more_negatives_than_items),
+                                       cmocka_unit_test_setup_teardown(a_temperature_by_size_is_of_cosines_in_a_softmax, set_up, tear_down),
                                        cmocka_unit_test_setup_teardown(exact_steps_of_sgd_without_a_bound_have_plain_values, set_up, tear_down),
                                        cmocka_unit_test_setup_teardown(exact_steps_with_a_bound_follow_the_size, set_up, tear_down),
                                        cmocka_unit_test_setup_teardown(other_data_is_left_alone, set_up, tear_down),
