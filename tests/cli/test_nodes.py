@@ -316,7 +316,21 @@ def test_a_graph_that_is_gone_or_another(walked):
     ("", ["--edges=file"], 1, "'file' has no line of two different nodes"),
     ("# 1 2\n\n3 3\n", ["--edges=file"], 1, "'file' has no line of two different nodes"),
     ("1 2\n3\n", ["--edges=file"], 1, "'file' line 2: 1 field with blanks between; wanted source, target[, weight]"),
-    ("x y\n", ["--edges=file", "--known=file"], 1, "no link of 'file' has both of its nodes in the vocabulary of 'run'"),
+    ("x y\n", ["--edges=file"], 1,
+     "1 of 1 lines of 'file' hold a name that is not in the vocabulary of 'run': it looks like labels (evaluate --labels=FILE) or like "
+     "another graph; wanted lines of two of the run's nodes"),
+    ("".join(f"{node} group{node % GROUPS}\n" for node in range(NODES)), ["--edges=file"], 1,
+     "160 of 160 lines of 'file' hold a name that is not in the vocabulary of 'run': it looks like labels (evaluate --labels=FILE) or like "
+     "another graph; wanted lines of two of the run's nodes"),
+    ("".join(f"{node} {(node + 1) % GROUPS}\n" for node in range(NODES)), ["--edges=file"], 1,
+     "'file' begins each of its 160 lines with another node, and few names follow: it looks like labels (evaluate --labels=FILE); wanted "
+     "lines of two linked nodes"),
+    ("".join(f"{node} {(7 * node + 1) % NODES}\n" for node in range(NODES)), ["--labels=file"], 1,
+     "'file' has 160 different labels of 160 nodes: it looks like edges (evaluate --edges=FILE); wanted lines of a node and its labels, "
+     "which nodes share"),
+    ("".join(f"{node} l{node % 20}\n" for node in range(39)), ["--labels=file"], 1,
+     "'file' has 20 different labels of 39 nodes: it looks like edges (evaluate --edges=FILE); wanted lines of a node and its labels, "
+     "which nodes share"),
     ("1 2\n2 3\n", ["--edges=file", "--known=file"], 1,
      "2 of 2 held-out links of 'file' are links that the run was trained on, so that finding them shows nothing: give links that "
      "training left out"),
@@ -330,6 +344,16 @@ def test_what_is_wrong_is_said_in_one_sentence(graph, text, arguments, code, sen
     graph.path("file").write_text(text)
     graph.path("dense").write_text("1 2\n2 3\n")
     assert graph.refuses("evaluate", "run", *arguments, code=code).replace(f"{graph.directory}/", "") == sentence
+
+
+@pytest.mark.parametrize("text, arguments", [
+    ("".join(f"{node} l{node % 20}\n" for node in range(40)), ["--labels=file"]),
+    ("".join(f"{node} l{node % 19}\n" for node in range(30)), ["--labels=file"]),
+    ("".join(f"{node} {100 + node % GROUPS}\n" for node in range(100)), ["--edges=file"]),  # links of two kinds of nodes
+])
+def test_files_that_might_be_the_other_kind_are_believed(graph, text, arguments):
+    graph.path("file").write_text(text)
+    graph("evaluate", "run", *arguments)
 
 
 # ---- the judge ----
