@@ -200,12 +200,22 @@ static int refuse_key(const char *section, const char *key, const char *where, c
     return refuse("%s: [%s] has no key '%.100s'; 'sptx-w2v help keys' lists them all", where, section, key);
 }
 
+static int is_automatic(const struct config *config, const struct config_key *key) {
+    char text[CONFIG_BYTES];
+    return config_has_auto(key) && !strcmp(config_text_of(config, key, text), "auto");
+}
+
 static int set_named(struct config *config, const char *section, const char *key, const char *value, const char *where,
                      config_refuser *refuse) {
     const struct config_key *found = config_find_key(section, key);
     if (!found) return refuse_key(section, key, where, refuse);
-    config->given[found - config_keys] = 1;
-    return set_value(config, found, value, where, refuse);
+    if (set_value(config, found, value, where, refuse)) return -1;
+    config->given[found - config_keys] = !is_automatic(config, found);
+    return 0;
+}
+
+int config_choose(struct config *config, const struct config_key *key, const char *value) {
+    return set_value(config, key, value, "default", fail);
 }
 
 int config_set(struct config *config, const char *section, const char *key, const char *value, const char *where) {

@@ -98,6 +98,9 @@ int config_refuse_section(const char *section, const char *where, config_refuser
 /* 1 for a line of an INI that is a comment; it has no blanks before it. */
 int config_is_comment(const char *line);
 
+/* Gives a key a value that is not the user's: config_is_given() stays as it is. 0, or -1 after fail(). */
+int config_choose(struct config *config, const struct config_key *key, const char *value);
+
 /* Parts of config_resolve(): the first puts a number where "auto" (NaN) still stands, the others see to the keys of the loss. */
 void config_choose_real(double *value, double chosen);
 

@@ -1,5 +1,6 @@
 /* config_write: keys as an INI file, as help, and held against those of another config. */
 #include "config_keys.h"
+#include "defaults_by_size.h"
 
 #include "base/memory.h"
 #include "base/numbers.h"
@@ -88,13 +89,16 @@ const char *config_text_of(const struct config *config, const struct config_key 
 }
 
 static int put_key_help(struct writing *writing, const struct config_key *key, const char *indent, size_t width) {
-    char kind[256], text[1024];
+    char kind[256], text[1024], sizes[DEFAULTS_HELP], by_size[DEFAULTS_HELP + 32] = "";
     config_describe(key, kind, sizeof kind);
     if (key->type == TYPE_TEXT)
         snprintf(text, sizeof text, "%s", key->help);
     else
         snprintf(text, sizeof text, "%s (%s)", key->help, kind);
-    return put_wrapped(writing, indent, width, text);
+    if (put_wrapped(writing, indent, width, text)) return -1;
+    defaults_describe(key->name, sizes);
+    if (*sizes) snprintf(by_size, sizeof by_size, "By size: %s.", sizes);
+    return put_wrapped(writing, indent, width, by_size);
 }
 
 static int put_keys(struct writing *writing, const struct config *config, int help, int section) {

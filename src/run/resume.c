@@ -2,6 +2,7 @@
 
 #include "ranks_alike.h"
 #include "base/report.h"
+#include "config/defaults_by_size.h"
 #include "schedule.h"
 
 #include <inttypes.h>
@@ -29,6 +30,7 @@ int resume_keys(struct config *config, const char *run, struct ranks *ranks, uin
     if (!result) result = read_keys(&before, config, path, ranks);
     if (!result) config_settle(config, &before);
     if (!result) config_keep_effort(config, &before);
+    if (!result) defaults_keep(config, &before);
     if (!result) *kept = before.run_keep;
     int chosen = config->train_update;
     if (!result && config->update_auto) config->train_update = before.train_update;

@@ -91,6 +91,7 @@ void planner_print(const struct plan *plan, const struct config *config, int to_
     char a[TEXT_BYTES], b[TEXT_BYTES], c[TEXT_BYTES];
     line(to_stdout, "corpus", "%s tokens, %s %s", text_of_count(a, plan->tokens), text_of_count(b, plan->sentences),
          plan->graph ? "walks" : config_lines(config));
+    if (*plan->defaults) line(to_stdout, "by size", "%s ('sptx-w2v help keys' has the rule)", plan->defaults);
     const struct record_layout *layout = &plan->layout;
     line(to_stdout, "rows", "%s x %" PRIu32 " %s, %" PRIu32 " %s of optimizer state%s%s", text_of_count(a, plan->rows), plan->dim,
          name_of(layout, RECORD_WEIGHTS), layout->slots, layout->slots == 1 ? "array" : "arrays",
@@ -173,6 +174,7 @@ void planner_print_json(const struct plan *plan) {
            "\"batch_contexts\": %.6g, \"link_bytes\": %.6g, \"memory_bytes\": %.6g, \"floor_pairs\": %.6g",
            plan->hot_hits, plan->batch_blocks, plan->batch_pairs, plan->batch_targets, plan->batch_contexts,
            plan->link_bytes, plan->memory_bytes, plan->floor_pairs);
+    printf(", \"by_size\": \"%s\"", plan->defaults);
     printf(", \"fits_host\": %s, \"fits_gpu\": %s, \"fits\": %s, \"advice\": \"%s\"}\n", truth[plan->fits_host],
            truth[plan->fits_gpu], truth[plan->fits], plan->advice);
 }

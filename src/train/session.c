@@ -107,6 +107,23 @@ static int read_corpus(struct session *s) {
     return ranks_count(s->ranks) > 1 ? ranks_do(s->ranks, first ? NULL : find_corpus, s) : 0;
 }
 
+/* Of text the counts of the vocabulary, which has those of an older run or of corpus.vocab, too. */
+static struct data_size size_of(const struct session *s) {
+    uint64_t own = s->vocab.lists ? s->stream.sentences : 0; /* a list's own row stands in front of its items */
+    uint64_t tokens = s->stream.tokens - own;
+    int text = corpus_formats[s->config->corpus_format].sentences;
+    return (struct data_size){.tokens = text && s->vocab.kept > tokens ? s->vocab.kept : tokens,
+                              .words = s->vocab.size - s->vocab.lists,
+                              .lists = s->stream.sentences,
+                              .arcs = s->graph.arcs};
+}
+
+/* Settles the defaults that follow the data's size, for a run that begins: one that goes on has its own. */
+static int settle_defaults(struct session *s, const char *checkpoint) {
+    const struct data_size size = size_of(s);
+    return checkpoint ? 0 : defaults_by_size(s->config, &size, s->defaults);
+}
+
 /* The rows of n-grams follow from the vocabulary, so each rank finds them by itself. */
 static int find_subwords(struct session *s) {
     const struct subword_form form = config_subwords(s->config);
@@ -156,7 +173,7 @@ static int find_rows(struct session *s, const char *checkpoint) {
 static int open_with(struct session *s, struct config *config, int (*machine)(struct session *), const char *checkpoint,
                      int measure) {
     if (tables_check_init(config) || !(s->pool = pool_open(threads_of(s))) || read_corpus(s) ||
-        ranks_agree(s->ranks, find_subwords(s)) || find_rows(s, checkpoint) || ranks_do(s->ranks, find_examples, s) || machine(s))
+        settle_defaults(s, checkpoint) || ranks_agree(s->ranks, find_subwords(s)) || find_rows(s, checkpoint) || ranks_do(s->ranks, find_examples, s) || machine(s))
         return -1;
     if (config->examples_targets == TARGETS_NEW) s->examples.source.known = s->frozen.bits[TABLE_TARGET];
     const struct planner_machine planned = {.ops = s->ops,
@@ -164,7 +181,9 @@ static int open_with(struct session *s, struct config *config, int (*machine)(st
                                             .local = s->local,
                                             .host_available = mem_available(),
                                             .rates = find_rates(s, measure)};
-    return planner_make(&s->plan, config, &s->vocab, &s->examples, &planned);
+    if (planner_make(&s->plan, config, &s->vocab, &s->examples, &planned)) return -1;
+    memcpy(s->plan.defaults, s->defaults, sizeof s->defaults);
+    return 0;
 }
 
 static int check_ranks(const struct config *config, const struct ranks *ranks) {
@@ -203,6 +222,16 @@ int session_open(struct session *s, struct config *config, struct gathered *data
     if (ranks_agree(ranks, choose_backend(config, &s->ops)) || ranks_alike_device(config, s->ops->has_gpu, ranks)) return -1;
     if (ranks_do(ranks, checkpoint ? NULL : open_source, s) || ranks_agree(ranks, find_grown(s, checkpoint))) return -1;
     return open_with(s, config, open_backend, checkpoint, 0);
+}
+
+int session_settle(struct config *config, struct gathered *data) {
+    struct session s = {.config = config, .data = data, .local = 1};
+    int result = warm_start_read_words(&s.grow, config) || !(s.pool = pool_open(threads_of(&s))) || read_corpus(&s) ||
+                         settle_defaults(&s, NULL)
+                     ? -1
+                     : 0;
+    session_close(&s);
+    return result;
 }
 
 /* Those of device.gpus are all here and share the cores; of device.ranks each has a machine of its own. */

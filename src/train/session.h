@@ -32,6 +32,7 @@ struct session {
     const struct backend_ops *ops;
     struct backend *backend;
     struct backend_info machine; /* before the tables */
+    char defaults[DEFAULTS_TEXT]; /* what the data's size has chosen, as defaults_by_size() says it */
     struct plan plan;
     struct table target, context; /* of session_tables() */
 };
@@ -46,6 +47,9 @@ int session_open(struct session *session, struct config *config, struct gathered
  * memory.gpu_budget bytes is taken for granted. `ranks`: those that are planned for; one alone (or NULL): as device.gpus and
  * device.ranks say. */
 int session_plan(struct session *session, struct config *config, const struct ranks *ranks);
+
+/* Encodes the corpus where a session with these keys finds it, and settles the defaults that follow its size. 0, or -1 after fail(). */
+int session_settle(struct config *config, struct gathered *data);
 
 /* Prints on stderr what was found and planned, as train begins with it. */
 void session_print(const struct session *session);

@@ -113,15 +113,11 @@ static void take_key(struct space *space, const struct space_key *known, const s
     space->count++;
 }
 
-int space_find(struct space *space, const struct config *config, int wide) {
-    struct config resolved;
+int space_find(struct space *space, const struct config *config, const struct config *resolved, int wide) {
     *space = (struct space){.count = 0};
-    int result = config_copy(&resolved, config) || config_resolve(&resolved) ? -1 : 0;
-    for (const struct space_key *key = result ? NULL : keys_of(&resolved, wide); key && key->section; key++)
-        if (!config_is_given(config, key->section, key->key)) take_key(space, key, config, &resolved);
-    config_release(&resolved);
-    if (!result && !space->count) return fail("tune has no key left to try: all of those that it knows are set");
-    return result;
+    for (const struct space_key *key = keys_of(resolved, wide); key->section; key++)
+        if (!config_is_given(config, key->section, key->key)) take_key(space, key, config, resolved);
+    return space->count ? 0 : fail("tune has no key left to try: all of those that it knows are set");
 }
 
 /* ---- trials ---- */

@@ -26,9 +26,9 @@ struct space_point {
     int place[SPACE_KEYS];
 };
 
-/* Finds the keys for an unresolved config. `wide`: the score compares runs of different examples, too (it is no loss).
- * Returns 0, or -1 after fail(), also where no key is left. */
-int space_find(struct space *space, const struct config *config, int wide);
+/* Finds the keys that an unresolved config leaves open. `resolved`: the same config with the values that a run of it has. `wide`: the
+ * score compares runs of different examples, too (it is no loss). Returns 0, or -1 after fail(), also where no key is left. */
+int space_find(struct space *space, const struct config *config, const struct config *resolved, int wide);
 
 /* The trial of the user's own keys. */
 struct space_point space_own(const struct space *space);

@@ -6,6 +6,8 @@
 #include "base/progress.h"
 #include "base/report.h"
 #include "base/text.h"
+#include "config/defaults_by_size.h"
+#include "train/session.h"
 #include "train/trainer.h"
 #include "vectors/answers.h"
 #include "vectors/judge.h"
@@ -65,15 +67,32 @@ static int set_held_out(const struct tuning *t, struct config *config) {
     return 0;
 }
 
-/* Everything that a trial has of its own beside its keys. */
-static int settle(const struct tuning *t, struct config *config, uint64_t epochs) {
+/* Everything that a trial has of its own beside its keys and its epochs. */
+static int settle(const struct tuning *t, struct config *config) {
+    const struct setting settings[] = {{"run", "dir", t->directory.run}, {"run", "checkpoint_every", "end"},
+                                       {"run", "keep", "1"},             {"corpus", "cache", t->directory.corpus},
+                                       {"train", "patience", "0"},       {NULL, NULL, NULL}};
+    return set_all(config, settings) || set_held_out(t, config) || config_resolve(config) ? -1 : 0;
+}
+
+static int set_epochs(struct config *config, uint64_t epochs) {
     char text[32];
     snprintf(text, sizeof text, "%" PRIu64, epochs);
-    const struct setting settings[] = {{"run", "dir", t->directory.run},     {"run", "checkpoint_every", "end"},
-                                       {"run", "keep", "1"},       {"corpus", "cache", t->directory.corpus},
-                                       {"train", "patience", "0"}, {"train", "epochs", text},
-                                       {NULL, NULL, NULL}};
-    return set_all(config, settings) || set_held_out(t, config) || config_resolve(config) ? -1 : 0;
+    return config_set(config, "train", "epochs", text, "tune");
+}
+
+static struct gathered *data_of(const struct tuning *t) {
+    return t->measure == TUNE_LINKS ? NULL : t->request->data;
+}
+
+void trial_defaults(struct tuning *t) {
+    struct config config;
+    report_use(t->quiet);
+    int result = config_copy(&config, t->request->config) || settle(t, &config) || session_settle(&config, data_of(t)) ? -1 : 0;
+    if (!result) defaults_keep(&t->resolved, &config);
+    report_clear();
+    config_release(&config);
+    report_use(t->said);
 }
 
 /* ---- judging ---- */
@@ -138,7 +157,7 @@ static int hear(void *user, const struct trainer_report *report) {
 static int train(const struct tuning *t, struct config *config, const struct halving_job *job, double *score) {
     struct listening listening = {t, job};
     struct trainer_score found = {NAN, 0};
-    struct trainer_options options = {.data = t->measure == TUNE_LINKS ? NULL : t->request->data,
+    struct trainer_options options = {.data = data_of(t),
                                       .overwrite = 1,
                                       .overwrite_now = 1,
                                       .keep_signals = 1,
@@ -172,7 +191,7 @@ int trial_run(const struct tuning *t, const struct halving_job *job, uint64_t ep
     double began = progress_now();
     *end = (struct trial_end){.score = NAN};
     report_use(t->quiet);
-    int result = trial_config(t, &t->points[job->trial], &config) || settle(t, &config, epochs) ? -1 : 0;
+    int result = trial_config(t, &t->points[job->trial], &config) || set_epochs(&config, epochs) || settle(t, &config) ? -1 : 0;
     if (!result) result = train(t, &config, job, &end->score);
     end->stopped = result > 0;
     if (!result) result = judge(t, &config, &end->score);

@@ -126,7 +126,9 @@ static int open_tuning(struct tuning *t) {
     if (!t->quiet) return fail("not enough memory for what trials say");
     if (check_request(t)) return -1;
     t->measure = measure_of(t);
-    return space_find(&t->space, t->request->config, t->measure == TUNE_SETS) || tune_directory_open(&t->directory, t->resolved.run_dir) || open_data(t) ? -1 : 0;
+    if (tune_directory_open(&t->directory, t->resolved.run_dir) || open_data(t)) return -1;
+    trial_defaults(t);
+    return space_find(&t->space, t->request->config, &t->resolved, t->measure == TUNE_SETS);
 }
 
 static void close_tuning(struct tuning *t) {

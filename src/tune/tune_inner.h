@@ -44,6 +44,8 @@ int trial_config(const struct tuning *t, const struct space_point *point, struct
 /* Returns the epochs of a trial on this rung: a third, all and three times what the user's keys come to; where
  * train.epochs is set, a ninth, a third and all of it. */
 uint64_t trial_epochs(const struct tuning *t, int rung);
+/* Gives t->resolved the defaults that follow the size of the trials' data. Where that data cannot be read, the first trial says why. */
+void trial_defaults(struct tuning *t);
 /* Trains and judges. Returns 0 also where the trial failed, which `end` says. */
 int trial_run(const struct tuning *t, const struct halving_job *job, uint64_t epochs, struct trial_end *end);
 

@@ -29,6 +29,15 @@ static void set(const char *argument) {
     assert_int_equal(config_argument(&config, argument), 0);
 }
 
+/* Finds the keys of `config`, resolved as a run has it. */
+static int find_space(int wide) {
+    struct config resolved;
+    assert_int_equal(config_copy(&resolved, &config) || config_resolve(&resolved), 0);
+    int result = space_find(&space, &config, &resolved, wide);
+    config_release(&resolved);
+    return result;
+}
+
 static const struct space_key *find(const char *key) {
     for (int i = 0; i < space.count; i++)
         if (!strcmp(space.key[i].key, key)) return &space.key[i];
@@ -38,22 +47,22 @@ static const struct space_key *find(const char *key) {
 static void keys_that_are_set_are_not_tried(void **state) {
     (void)state;
     set("--corpus.format=lists");
-    assert_int_equal(space_find(&space, &config, 0), 0);
+    assert_int_equal(find_space(0), 0);
     assert_non_null(find("dim"));
     assert_non_null(find("negative_power"));
     assert_string_equal(find("lr")->value[find("lr")->own], "0.002");
     set("--model.dim=128"); /* its default */
-    assert_int_equal(space_find(&space, &config, 0), 0);
+    assert_int_equal(find_space(0), 0);
     assert_null(find("dim"));
 }
 
 static void negatives_of_a_batch_have_keys_of_their_own(void **state) {
     (void)state;
     set("--corpus.format=lists");
-    assert_int_equal(space_find(&space, &config, 0), 0);
+    assert_int_equal(find_space(0), 0);
     assert_non_null(find("own"));
     set("--negatives.per=batch");
-    assert_int_equal(space_find(&space, &config, 0), 0);
+    assert_int_equal(find_space(0), 0);
     assert_null(find("own"));
     assert_string_equal(find("count")->value[find("count")->own], "8000");
 }
@@ -62,26 +71,26 @@ static void values_that_other_keys_refuse_are_not_tried(void **state) {
     (void)state;
     set("--corpus.format=lists");
     set("--train.loss=bpr"); /* its negatives have no power */
-    assert_int_equal(space_find(&space, &config, 0), 0);
+    assert_int_equal(find_space(0), 0);
     assert_null(find("negative_power"));
     assert_string_equal(report_sentence(), "");
 }
 
 static void a_loss_compares_fewer_keys_of_text(void **state) {
     (void)state;
-    assert_int_equal(space_find(&space, &config, 0), 0);
+    assert_int_equal(find_space(0), 0);
     assert_null(find("window"));
-    assert_int_equal(space_find(&space, &config, 1), 0);
+    assert_int_equal(find_space(1), 0);
     assert_non_null(find("window"));
     set("--model.dim=100"), set("--optimizer.lr=0.1");
-    assert_int_equal(space_find(&space, &config, 0), -1);
+    assert_int_equal(find_space(0), -1);
     sentence_holds("tune has no key left to try");
 }
 
 static void draws_depend_on_seed_and_number_alone(void **state) {
     (void)state;
     set("--corpus.format=lists");
-    assert_int_equal(space_find(&space, &config, 0), 0);
+    assert_int_equal(find_space(0), 0);
     struct space_point own = space_own(&space);
     for (uint64_t number = 1; number < 50; number++) {
         struct space_point a = space_draw(&space, NULL, 3, number, 0), b = space_draw(&space, NULL, 3, number, 0);
@@ -104,7 +113,7 @@ static void a_trial_sets_its_keys(void **state) {
     char text[SPACE_TEXT];
     (void)state;
     set("--corpus.format=lists");
-    assert_int_equal(space_find(&space, &config, 0), 0);
+    assert_int_equal(find_space(0), 0);
     point = space_own(&space);
     space_text(&space, &point, text);
     assert_string_equal(text, "the keys as they are");

@@ -1,0 +1,100 @@
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+
+#include "config/defaults_by_size.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct config config;
+static char chosen[DEFAULTS_TEXT];
+
+static int set_up(void **state) {
+    (void)state;
+    return config_init(&config);
+}
+static int tear_down(void **state) {
+    (void)state;
+    config_release(&config);
+    return 0;
+}
+
+static void set(const char *argument) {
+    assert_int_equal(config_argument(&config, argument), 0);
+}
+
+/* Settles the keys for data of this size. */
+static void settle(struct data_size size) {
+    assert_int_equal(config_resolve(&config), 0);
+    assert_int_equal(defaults_by_size(&config, &size, chosen), 0);
+}
+
+static void assert_value(const char *section, const char *key, const char *wanted) {
+    char *value = config_value(&config, section, key);
+    assert_string_equal(value, wanted);
+    free(value);
+}
+
+static const struct data_size small_text = {.tokens = 20000, .words = 40, .lists = 2000};
+
+static void a_small_text_keeps_all_of_its_tokens(void **state) {
+    (void)state;
+    settle(small_text);
+    assert_value("examples", "subsample", "0");
+    assert_non_null(strstr(chosen, "examples.subsample = 0"));
+}
+
+static void keys_that_the_user_sets_stay(void **state) {
+    (void)state;
+    set("--examples.subsample=1e-3");
+    set("--train.epochs=5");
+    set("--optimizer.lr=0.01");
+    settle(small_text);
+    assert_value("examples", "subsample", "0.001");
+    assert_value("train", "epochs", "5");
+    assert_value("optimizer", "lr", "0.01");
+    assert_string_equal(chosen, "");
+}
+
+static void auto_is_no_value_of_the_users(void **state) {
+    (void)state;
+    set("--examples.subsample=1e-3");
+    set("--examples.subsample=auto");
+    settle(small_text);
+    assert_value("examples", "subsample", "0");
+}
+
+static void a_run_that_goes_on_keeps_its_values(void **state) {
+    (void)state;
+    struct config before;
+    assert_int_equal(config_init(&before), 0);
+    assert_int_equal(config_argument(&before, "--examples.subsample=3e-4") || config_argument(&before, "--train.epochs=7"), 0);
+    assert_int_equal(config_resolve(&before) || config_resolve(&config), 0);
+    set("--train.epochs=9");
+    defaults_keep(&config, &before);
+    assert_value("examples", "subsample", "0.0003");
+    assert_value("train", "epochs", "9");
+    config_release(&before);
+}
+
+/* The help that is printed comes from the same table. */
+static void help_names_the_values(void **state) {
+    (void)state;
+    char text[DEFAULTS_HELP];
+    defaults_describe("examples.subsample", text);
+    assert_non_null(strstr(text, "text 0"));
+    defaults_describe("model.dim", text);
+    assert_string_equal(text, "");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test_setup_teardown(a_small_text_keeps_all_of_its_tokens, set_up, tear_down),
+                                       cmocka_unit_test_setup_teardown(keys_that_the_user_sets_stay, set_up, tear_down),
+                                       cmocka_unit_test_setup_teardown(auto_is_no_value_of_the_users, set_up, tear_down),
+                                       cmocka_unit_test_setup_teardown(a_run_that_goes_on_keeps_its_values, set_up, tear_down),
+                                       cmocka_unit_test_setup_teardown(help_names_the_values, set_up, tear_down)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
