@@ -5,7 +5,8 @@
  *   items of lists   (list)                   items   target    target; trained by cosines: context-cosine
  *   lists with rows  (user)                   items   context   user; trained by cosines: user-cosine
  *   citations, links (adjacency)              all     sum       user: the paper's own row; for items by hand: sum
- *   nodes            (walk)                   nodes   target    user: the node's own row; for nodes by hand: context
+ *   nodes            (walk)                   nodes   propagated, user: the node's own row; for nodes by hand: context
+ *                                                      or normsum
  *
  * A list's row has a name in the vocabulary, too; it answers only where lists are asked for. Rows trained by cosines lie near
  * rows of the other table and, unlike those trained by dot products, hardly near rows of their own (goodbooks, softmax:
@@ -19,7 +20,6 @@
 
 #include "list_scores.h"
 
-enum model_view answers_view(const struct model *model);
 /* Returns the score. named: 1 where the lists come with names, which may have rows of their own. */
 enum list_score answers_score(const struct model *model, int named);
 /* Returns how many rows answer, from the first on: the items; with `lists` also the lists behind them. 0 after

@@ -196,11 +196,16 @@ def walked(graph):
     return graph
 
 
-def test_a_graph_answers_by_target_and_recommends_by_what_was_trained(walked):
-    for command, asked, tables in (("nearest", "5", ["--query=target", "--among=target"]),
-                                   ("recommend", "--items=5", ["--score=context"]),
-                                   ("evaluate", "--labels=labels.tsv", ["--table=target"])):
-        assert walked(command, "walked", asked).stdout == walked(command, "walked", asked, *tables).stdout
+def test_a_graph_answers_by_propagated_rows_and_recommends_by_what_was_trained(walked):
+    for command, asked, tables in (("nearest", ["5"], ["--query=propagated", "--among=propagated"]),
+                                   ("recommend", ["--items=5"], ["--score=context"]),
+                                   ("evaluate", ["--labels=labels.tsv"], ["--table=propagated"]),
+                                   ("evaluate", ["--edges=held.tsv"], ["--table=propagated"])):
+        assert walked(command, "walked", *asked).stdout == walked(command, "walked", *asked, *tables).stdout
+    for out, table in (("walked-itself.npy", []), ("walked-propagated.npy", ["--table=propagated"]), ("walked-normsum.npy", ["--table=normsum"])):
+        walked("export", "walked", "--format=npy", f"--out={out}", *table)
+    itself, named, other = (walked.path(f"walked-{name}.npy").read_bytes() for name in ("itself", "propagated", "normsum"))
+    assert itself == named != other
 
 
 def propagated(rows, links):
@@ -248,7 +253,7 @@ def test_rows_are_propagated_as_prone_does(walked):
         for node, score in answers:
             assert abs(float(score) - unit[place["5"]] @ unit[place[node]]) < 1e-5
     labels = walked("evaluate", "walked", "--labels=labels.tsv", "--table=propagated").stdout
-    assert labels != walked("evaluate", "walked", "--labels=labels.tsv").stdout
+    assert labels != walked("evaluate", "walked", "--labels=labels.tsv", "--table=normsum").stdout
 
 
 def test_new_links_are_recommended(walked):
@@ -296,6 +301,7 @@ def test_a_graph_that_is_gone_or_another(walked):
             assert walked.refuses(*asked) == "'walked/corpus.graph' is not there: it is the graph that 'walked' was trained on"
         walked("evaluate", "walked", "--edges=held.tsv", "--known=train.tsv")
         walked("recommend", "walked", "--items=5", "--seen")
+        assert walked("nearest", "walked", "5").stdout == walked("nearest", "walked", "5", "--query=normsum", "--among=normsum").stdout
     finally:
         (run / "corpus.graph").write_bytes(whole)
 
