@@ -42,10 +42,12 @@ struct sized_bound {
 #define COUNT_ITSELF NULL
 #define WHERE(count, from)    {{count, from}}
 #define BOTH(a, from, b, and) {{a, from}, {b, and}}
+#define ALL(a, from, b, and, c, too) {{a, from}, {b, and}, {c, too}}
+enum { BOUNDS = 3 };
 struct sized_default {
     const char *section, *key;
     enum sized_data data;
-    struct sized_bound bound[2];
+    struct sized_bound bound[BOUNDS];
     const char *value; /* COUNT_ITSELF: the count of the first bound */
 };
 
@@ -104,8 +106,10 @@ static double count_of(enum sized_count count, const struct data_size *size, con
     }
 }
 
-static int holds(const struct sized_bound *bound, const struct data_size *size, const struct config *c) {
-    return bound->count == NO_COUNT || count_of(bound->count, size, c) >= bound->from;
+static int holds(const struct sized_default *row, const struct data_size *size, const struct config *c) {
+    for (const struct sized_bound *bound = row->bound; bound < row->bound + BOUNDS && bound->count != NO_COUNT; bound++)
+        if (count_of(bound->count, size, c) < bound->from) return 0;
+    return 1;
 }
 
 /* ---- choosing ---- */
@@ -113,8 +117,8 @@ static int holds(const struct sized_bound *bound, const struct data_size *size, 
 /* A rule that the user names has a rate of its own, and sgd in exact steps without a bound of its gradients diverges at rates that
  * lock-free training is glad of. */
 static int has_own_rate(const struct config *c) {
-    int text = data_of(c) <= OF_SUBWORDS;
-    return config_is_given(c, "optimizer", "rule") || (text && c->train_update == UPDATE_BATCH && c->optimizer_clip == 0);
+    int words = data_of(c) <= OF_SUBWORDS || data_of(c) == OF_GRAPHS;
+    return config_is_given(c, "optimizer", "rule") || (words && c->train_update == UPDATE_BATCH && c->optimizer_clip == 0);
 }
 
 static int may_choose(const struct config *c, const struct sized_default *row) {
@@ -133,8 +137,7 @@ static int is_first(const struct sized_default *row) {
 static const struct sized_default *row_for(const struct sized_default *first, const struct data_size *size, const struct config *c) {
     const struct sized_default *found = NULL;
     for (const struct sized_default *row = first; row < table + ROWS; row++)
-        if (row->data == first->data && !strcmp(row->section, first->section) && !strcmp(row->key, first->key) &&
-            holds(&row->bound[0], size, c) && holds(&row->bound[1], size, c))
+        if (row->data == first->data && !strcmp(row->section, first->section) && !strcmp(row->key, first->key) && holds(row, size, c))
             found = row;
     return found;
 }
@@ -181,7 +184,8 @@ static size_t describe_row(const struct sized_default *row, char *out, size_t us
         used = text_add(out, DEFAULTS_HELP, used, "%s", row->value);
     else
         used = text_add(out, DEFAULTS_HELP, used, "as many as %s", count_names[row->bound[0].count]);
-    return describe_bound(&row->bound[1], out, describe_bound(&row->bound[0], out, used));
+    for (int i = 0; i < BOUNDS; i++) used = describe_bound(&row->bound[i], out, used);
+    return used;
 }
 
 void defaults_describe(const char *name, char out[DEFAULTS_HELP]) {
