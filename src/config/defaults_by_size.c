@@ -11,11 +11,22 @@
 
 /* ---- the table ---- */
 
-/* Kinds of data, by what an example is. */
-enum sized_data { OF_TEXT, OF_CBOW, OF_SUBWORDS, OF_LISTS, OF_ITEMS, OF_LINES, OF_GRAPHS, SIZED_DATA };
-static const char *const data_names[SIZED_DATA] = {
-    [OF_TEXT] = "text",  [OF_CBOW] = "cbow",       [OF_SUBWORDS] = "subwords", [OF_LISTS] = "user",
-    [OF_ITEMS] = "list", [OF_LINES] = "adjacency", [OF_GRAPHS] = "walk"};
+/* Kinds of data, by what an example is, as bits: a row may be for several. */
+enum sized_data {
+    OF_WINDOWS = 1,
+    OF_CBOW = 2,
+    OF_SUBWORDS = 4,
+    OF_TEXT = OF_WINDOWS | OF_CBOW | OF_SUBWORDS,
+    OF_LISTS = 8,
+    OF_ITEMS = 16,
+    OF_LINES = 32,
+    OF_GRAPHS = 64
+};
+static const struct {
+    enum sized_data data;
+    const char *name;
+} data_names[] = {{OF_TEXT, "text"},  {OF_WINDOWS, "window"}, {OF_CBOW, "cbow"},       {OF_SUBWORDS, "subwords"},
+                  {OF_LISTS, "user"}, {OF_ITEMS, "list"},     {OF_LINES, "adjacency"}, {OF_GRAPHS, "walk"}};
 
 /* Counts that bounds compare. NO_COUNT ends a row's bounds. */
 enum sized_count { NO_COUNT, TOKENS, WORDS, MEETINGS, LISTS, ITEMS, PAIRS, PER_LIST, PER_ITEM, NODES, ARCS, PER_NODE, EFFORT, SIZED_COUNTS };
@@ -59,7 +70,9 @@ enum { ROWS = sizeof table / sizeof *table };
 
 /* ---- what is counted ---- */
 
+/* Returns 0 for windows over lists, whose defaults no size changes. */
 static enum sized_data data_of(const struct config *c) {
+    int text = corpus_formats[c->corpus_format].sentences;
     switch (c->examples_mode) {
     case MODE_USER:
         return OF_LISTS;
@@ -70,7 +83,8 @@ static enum sized_data data_of(const struct config *c) {
     case MODE_WALK:
         return OF_GRAPHS;
     default:
-        return c->examples_mode == MODE_CBOW ? OF_CBOW : config_subwords(c).max ? OF_SUBWORDS : OF_TEXT;
+        if (!text) return 0;
+        return c->examples_mode == MODE_CBOW ? OF_CBOW : config_subwords(c).max ? OF_SUBWORDS : OF_WINDOWS;
     }
 }
 
@@ -117,12 +131,12 @@ static int holds(const struct sized_default *row, const struct data_size *size, 
 /* A rule that the user names has a rate of its own, and sgd in exact steps without a bound of its gradients diverges at rates that
  * lock-free training is glad of. */
 static int has_own_rate(const struct config *c) {
-    int words = data_of(c) <= OF_SUBWORDS || data_of(c) == OF_GRAPHS;
+    int words = (data_of(c) & (OF_TEXT | OF_GRAPHS)) != 0;
     return config_is_given(c, "optimizer", "rule") || (words && c->train_update == UPDATE_BATCH && c->optimizer_clip == 0);
 }
 
 static int may_choose(const struct config *c, const struct sized_default *row) {
-    if (data_of(c) != row->data || config_is_given(c, row->section, row->key)) return 0;
+    if (!(data_of(c) & row->data) || config_is_given(c, row->section, row->key)) return 0;
     return strcmp(row->section, "optimizer") || strcmp(row->key, "lr") || !has_own_rate(c);
 }
 
@@ -166,17 +180,23 @@ int defaults_by_size(struct config *config, const struct data_size *size, char c
 
 void defaults_keep(struct config *config, const struct config *before) {
     for (const struct sized_default *row = table; row < table + ROWS; row++)
-        if (data_of(config) == row->data && !config_is_given(config, row->section, row->key))
+        if ((data_of(config) & row->data) && !config_is_given(config, row->section, row->key))
             config_copy_number(config, before, config_find_key(row->section, row->key));
 }
 
 /* ---- help ---- */
 
-static size_t describe_bound(const struct sized_bound *bound, char *out, size_t used) {
+static size_t describe_bound(const struct sized_bound *bound, const char *before, char *out, size_t used) {
     char from[TEXT_BYTES];
     if (bound->count == EFFORT) return text_add(out, DEFAULTS_HELP, used, " with train.effort = thorough");
     if (bound->count == NO_COUNT || bound->from <= 0) return used;
-    return text_add(out, DEFAULTS_HELP, used, " from %s %s", text_of_count(from, (uint64_t)bound->from), count_names[bound->count]);
+    return text_add(out, DEFAULTS_HELP, used, " %s %s %s", before, text_of_count(from, (uint64_t)bound->from), count_names[bound->count]);
+}
+
+static const char *name_of(enum sized_data data) {
+    for (size_t i = 0; i < sizeof data_names / sizeof *data_names; i++)
+        if (data_names[i].data == data) return data_names[i].name;
+    return "?";
 }
 
 static size_t describe_row(const struct sized_default *row, char *out, size_t used) {
@@ -184,20 +204,20 @@ static size_t describe_row(const struct sized_default *row, char *out, size_t us
         used = text_add(out, DEFAULTS_HELP, used, "%s", row->value);
     else
         used = text_add(out, DEFAULTS_HELP, used, "as many as %s", count_names[row->bound[0].count]);
-    for (int i = 0; i < BOUNDS; i++) used = describe_bound(&row->bound[i], out, used);
+    for (int i = 0; i < BOUNDS; i++) used = describe_bound(&row->bound[i], i && row->bound[i - 1].from > 0 ? "and" : "from", out, used);
     return used;
 }
 
 void defaults_describe(const char *name, char out[DEFAULTS_HELP]) {
     size_t used = 0;
-    enum sized_data last = SIZED_DATA;
+    enum sized_data last = 0;
     *out = 0;
     for (const struct sized_default *row = table; row < table + ROWS; row++) {
         if (strcmp(config_find_key(row->section, row->key)->name, name)) continue;
         if (row->data == last)
             used = text_add(out, DEFAULTS_HELP, used, ", ");
         else
-            used = text_add(out, DEFAULTS_HELP, used, "%s%s ", used ? "; " : "", data_names[row->data]);
+            used = text_add(out, DEFAULTS_HELP, used, "%s%s ", used ? "; " : "", name_of(row->data));
         used = describe_row(row, out, used);
         last = row->data;
     }

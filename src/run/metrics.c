@@ -16,7 +16,7 @@
 
 enum {
     PLATEAU_REPORTS = 100, /* reports at the untrained loss before a warning says so */
-    PLATEAU_STEPS = 100,   /* a finished run of fewer steps is not judged */
+    PLATEAU_STEPS = 100,   /* a finished run of fewer exact steps is not judged */
     LINE_MOST = 4096       /* bytes of a line; a run's own lines have a tenth of that */
 };
 static const double ln2 = 0.69314718055994530942;
@@ -87,31 +87,54 @@ static double untrained_loss(const struct metrics *metrics, const struct loss *l
     return begins_at_ln2(metrics->config) ? loss->example / loss->term * ln2 : metrics->first.example;
 }
 
+/* Says what a loss of 0 means where the loss may be negative: BSL's leaves the positive out of its sum over negatives. */
+static const char *zero_of(const struct config *config) {
+    return config->train_negative_power > 0 ? "; below 0, positives score above the mean of their negatives" : "";
+}
+
 /* ---- a loss that stays where it began ---- */
 
-/* Warns with the likely cause. Rules that divide a gradient by its own size do not care for its scale, so theirs is
- * another one. */
-static void warn_plateau(const struct metrics *metrics, const char *when) {
-    const struct config *c = metrics->config;
+/* Rules that divide a gradient by its own size do not care for its scale, so that a mean over the batch does not slow them. */
+void metrics_advise(const struct config *c, char out[METRICS_ADVICE]) {
     int scaled = c->optimizer_rule == RULE_SGD || c->optimizer_rule == RULE_ASGD;
-    char cause[160] = "raise optimizer.lr, train longer, or make the initial weights larger";
     if (scaled && c->train_reduction == REDUCTION_MEAN)
-        snprintf(cause, sizeof cause,
+        snprintf(out, METRICS_ADVICE,
                  "train.reduction = mean divides optimizer.lr = %g by the %" PRIu64
                  " examples of a batch: raise optimizer.lr, or use sum",
                  c->optimizer_lr, c->train_batch);
-    warn("the loss has stayed within 1%% of its untrained value, %.4f, %s: the model is not learning; %s",
-         untrained_loss(metrics, &metrics->last), when, cause);
+    else if (c->examples_subsample > 0)
+        snprintf(out, METRICS_ADVICE,
+                 "raise train.epochs (%" PRIu64 ") or optimizer.lr (%g), or set examples.subsample = 0 (it is %g), which keeps "
+                 "every word",
+                 c->train_epochs, c->optimizer_lr, c->examples_subsample);
+    else
+        snprintf(out, METRICS_ADVICE, "raise train.epochs (%" PRIu64 ") or optimizer.lr (%g), or make the initial weights larger",
+                 c->train_epochs, c->optimizer_lr);
 }
 
-/* Returns 1 where the loss has stayed at ln 2 a term so far. A loss that has once left it is not watched any more. */
+static void warn_plateau(const struct metrics *metrics, const char *when) {
+    char way[METRICS_ADVICE];
+    metrics_advise(metrics->config, way);
+    warn("the loss has stayed within 1%% of its untrained value, %.4f, %s: the model is not learning; %s",
+         untrained_loss(metrics, &metrics->last), when, way);
+}
+
+/* Returns 1 where the loss of the last report is within 1% of an untrained model's: of ln 2 a term, or of the first batch's loss a
+ * pair. That is not known of a run that goes on. */
+static int is_untrained(const struct metrics *metrics) {
+    double now = metrics->last.term, untrained = ln2;
+    if (!begins_at_ln2(metrics->config)) now = metrics->last.pair, untrained = metrics->first.pair;
+    return fabs(now - untrained) < 0.01 * fabs(untrained);
+}
+
+/* Returns 1 where the loss has stayed at its untrained value so far. A loss that has once left it is not watched any more. */
 static int at_plateau(struct metrics *metrics) {
-    if (!metrics->reports || metrics->plateau_over || !begins_at_ln2(metrics->config)) return 0;
-    if (fabs(metrics->last.term - ln2) >= 0.01 * ln2) metrics->plateau_over = 1;
+    if (!metrics->reports || metrics->plateau_over) return 0;
+    if (!is_untrained(metrics)) metrics->plateau_over = 1;
     return !metrics->plateau_over;
 }
 
-/* A model whose loss stays at ln 2 a term does not learn. But vectors that begin near zero leave that value slowly and
+/* A model whose loss stays at its untrained value does not learn. But vectors that begin near zero leave that value slowly and
  * then all at once, some epochs later, so neither time nor steps alone tell. The loss is judged once half of the run
  * and a hundred reports are done; a run too short for that is judged at its end. */
 static void watch_plateau(struct metrics *metrics, double done) {
@@ -123,7 +146,8 @@ static void watch_plateau(struct metrics *metrics, double done) {
 }
 
 void metrics_judge(struct metrics *metrics, uint64_t step) {
-    if (!at_plateau(metrics) || step < PLATEAU_STEPS) return;
+    int short_run = metrics->config->train_update == UPDATE_BATCH && step < PLATEAU_STEPS;
+    if (!at_plateau(metrics) || short_run) return;
     metrics->plateau_over = 1;
     warn_plateau(metrics, "to the end");
 }
@@ -132,8 +156,8 @@ void metrics_note_loss(const struct metrics *metrics) {
     char from[64] = "";
     if (!metrics->reports) return;
     if (metrics->first.term != 0) snprintf(from, sizeof from, "; untrained %.4f", metrics->first.example);
-    note("loss       %.4f (%.4f a pair, %.4f a dot product)%s", metrics->last.example, metrics->last.pair,
-         metrics->last.term, from);
+    note("loss       %.4f (%.4f a pair, %.4f a dot product)%s%s", metrics->last.example, metrics->last.pair,
+         metrics->last.term, from, zero_of(metrics->config));
     if (metrics->held_out_times > 1)
         note("held out   %.4f (%.4f a pair); %.4f (%.4f) when first measured", metrics->held_out.example,
              metrics->held_out.pair, metrics->held_out_first.example, metrics->held_out_first.pair);

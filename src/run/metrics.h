@@ -69,6 +69,10 @@ void metrics_add_piece(struct metrics *metrics, const struct hogwild_result *res
  */
 void metrics_untrained(struct metrics *metrics, const struct step_result *result, const struct standing *at);
 
+/* Says which keys help a model that has learnt too little. */
+enum { METRICS_ADVICE = 192 };
+void metrics_advise(const struct config *config, char out[METRICS_ADVICE]);
+
 /* Returns 1 where train.report_seconds have passed since the last report. */
 int metrics_due(const struct metrics *metrics);
 /* Writes the loss since the last report, and rates, and begins a new tally. Does nothing where nothing was added. */
@@ -78,7 +82,7 @@ void metrics_held_out(struct metrics *metrics, const struct step_result *sum, co
 /* Writes recall@20 of the items that are never trained (train.held_out_items). `lists`: how many were asked. */
 void metrics_recall(struct metrics *metrics, double recall, uint64_t lists, const struct standing *at);
 /* Writes the last line about the loss of a run that has come to its end, and warns where the loss never left its
- * untrained value. It comes after the last report. */
+ * untrained value. It comes after the last report. Runs of a few exact steps are not judged. */
 void metrics_judge(struct metrics *metrics, uint64_t step);
 void metrics_note_loss(const struct metrics *metrics);
 

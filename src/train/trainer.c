@@ -17,6 +17,7 @@
 #include "run/checkpoint.h"
 #include "run/resume.h"
 #include "run/schedule.h"
+#include "told_apart.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -57,6 +58,17 @@ static int write_last(struct trainer *t, int stopped) {
     return trainer_write_checkpoint(t) || (!stopped && trainer_judge_end(t)) ? -1 : 0;
 }
 
+/* Looks at the rows that answers come from: of lists with rows of their own the items, which are contexts; otherwise the targets. */
+static int look_at_rows(const struct trainer *t) {
+    const struct vocab *vocab = &t->session.vocab;
+    int user = t->config->examples_mode == MODE_USER;
+    double mean;
+    const struct table *table = user ? t->steps.context : t->steps.target;
+    if (t->steps.ops->drain(t->steps.backend) || told_apart_cosine(table, 0, vocab->size - vocab->lists, &mean)) return -1;
+    told_apart_warn(t->config, mean, corpus_formats[t->config->corpus_format].edges ? "nodes" : user ? "items" : "words");
+    return 0;
+}
+
 static int train(struct trainer *t) {
     struct steps_watch watching = trainer_watch(t);
     t->began_training = progress_now();
@@ -71,6 +83,7 @@ static int train(struct trainer *t) {
     report_live("");
     if (t->impatient && stopped > 0) stopped = 0; /* that is an end, and not an interruption */
     if (!stopped) metrics_judge(&t->metrics, t->steps.state.step);
+    if (!stopped && look_at_rows(t)) stopped = -1;
     if (stopped >= 0 && write_last(t, stopped)) stopped = -1;
     if (stopped > 0 && t->heard_stop) return 1;
     if (stopped > 0)

@@ -47,6 +47,101 @@ static void a_small_text_keeps_all_of_its_tokens(void **state) {
     assert_non_null(strstr(chosen, "examples.subsample = 0"));
 }
 
+struct edge {
+    struct data_size size;
+    const char *epochs, *subsample, *lr;
+};
+
+/* A text on each side of each threshold. */
+static void text_takes_its_values_by_tokens_and_words(void **state) {
+    (void)state;
+    const struct edge edges[] = {{{.tokens = 20000, .words = 40}, "40", "0", "0.025"},
+                                 {{.tokens = 20000, .words = 199}, "40", "0", "0.025"},
+                                 {{.tokens = 20000, .words = 200}, "40", "0.0003", "0.025"},
+                                 {{.tokens = 20000, .words = 400}, "40", "0.0003", "0.025"},
+                                 {{.tokens = 20000, .words = 401}, "40", "0.0003", "0.05"},
+                                 {{.tokens = 49999, .words = 1000}, "40", "0.0003", "0.05"},
+                                 {{.tokens = 50000, .words = 1000}, "25", "0.0001", "0.05"},
+                                 {{.tokens = 50000, .words = 999}, "25", "0.0003", "0.05"},
+                                 {{.tokens = 199999, .words = 4000}, "25", "0.0001", "0.05"},
+                                 {{.tokens = 200000, .words = 4000}, "15", "0.0001", "0.05"},
+                                 {{.tokens = 699999, .words = 9000}, "15", "0.0001", "0.05"},
+                                 {{.tokens = 700000, .words = 9000}, "10", "0.0001", "0.05"},
+                                 {{.tokens = 1499999, .words = 24999}, "10", "0.0001", "0.05"},
+                                 {{.tokens = 1500000, .words = 24999}, "10", "0.0001", "0.025"},
+                                 {{.tokens = 1500000, .words = 25000}, "10", "0.0001", "0.05"},
+                                 {{.tokens = 2499999, .words = 25000}, "10", "0.0001", "0.05"},
+                                 {{.tokens = 2500000, .words = 24999}, "10", "0.0001", "0.025"},
+                                 {{.tokens = 2500000, .words = 25000}, "5", "0.0001", "0.05"},
+                                 {{.tokens = 10000000, .words = 24999}, "5", "0.0001", "0.025"},
+                                 {{.tokens = 16700000, .words = 80000}, "5", "0.0001", "0.05"},
+                                 {{.tokens = 20000000000, .words = 5000000}, "5", "0.0001", "0.025"}};
+    for (size_t i = 0; i < sizeof edges / sizeof *edges; i++) {
+        config_release(&config);
+        assert_int_equal(config_init(&config), 0);
+        settle(edges[i].size);
+        assert_value("train", "epochs", edges[i].epochs);
+        assert_value("examples", "subsample", edges[i].subsample);
+        assert_value("optimizer", "lr", edges[i].lr);
+    }
+}
+
+static void assert_epochs(uint64_t tokens, const char *mode, const char *wanted) {
+    config_release(&config);
+    assert_int_equal(config_init(&config), 0);
+    set(mode);
+    settle((struct data_size){.tokens = tokens, .words = tokens / 50});
+    assert_value("train", "epochs", wanted);
+}
+
+static void cbow_and_subwords_have_epochs_of_their_own(void **state) {
+    (void)state;
+    const struct {
+        uint64_t from;
+        const char *below, *on;
+    } cbow[] = {{50000, "60", "50"}, {200000, "50", "30"}, {700000, "30", "20"}, {2500000, "20", "10"}, {10000000, "10", "5"}},
+      subwords[] = {{50000, "30", "20"}, {200000, "20", "10"}, {700000, "10", "5"}};
+    for (size_t i = 0; i < sizeof cbow / sizeof *cbow; i++) {
+        assert_epochs(cbow[i].from - 1, "--examples.mode=cbow", cbow[i].below);
+        assert_epochs(cbow[i].from, "--examples.mode=cbow", cbow[i].on);
+        assert_value("optimizer", "lr", "0.06");
+    }
+    for (size_t i = 0; i < sizeof subwords / sizeof *subwords; i++) {
+        assert_epochs(subwords[i].from - 1, "--examples.subwords=3-6", subwords[i].below);
+        assert_epochs(subwords[i].from, "--examples.subwords=3-6", subwords[i].on);
+        assert_value("optimizer", "lr", "0.075");
+    }
+}
+
+static void the_rate_follows_epochs_that_the_user_sets(void **state) {
+    (void)state;
+    set("--train.epochs=20");
+    settle((struct data_size){.tokens = 16700000, .words = 80000});
+    assert_value("optimizer", "lr", "0.025");
+}
+
+static void a_rule_that_is_named_has_its_own_rate(void **state) {
+    (void)state;
+    set("--optimizer.rule=adagrad");
+    settle((struct data_size){.tokens = 16700000, .words = 80000});
+    assert_value("optimizer", "lr", "0.01");
+}
+
+static void exact_steps_without_a_bound_have_the_plain_rate(void **state) {
+    (void)state;
+    set("--train.update=batch");
+    settle((struct data_size){.tokens = 16700000, .words = 80000});
+    assert_value("optimizer", "lr", "0.025");
+}
+
+static void other_data_is_left_alone(void **state) {
+    (void)state;
+    set("--examples.mode=window");
+    set("--corpus.format=lists");
+    settle((struct data_size){.tokens = 20000, .words = 400, .lists = 2000});
+    assert_string_equal(chosen, "");
+}
+
 static void keys_that_the_user_sets_stay(void **state) {
     (void)state;
     set("--examples.subsample=1e-3");
@@ -139,14 +234,23 @@ static void thorough_walks_are_for_large_graphs(void **state) {
 static void help_names_the_values(void **state) {
     (void)state;
     char text[DEFAULTS_HELP];
+    defaults_describe("train.epochs", text);
+    assert_memory_equal(text, "window 40, 25 from 50,000 tokens", 32);
+    assert_non_null(strstr(text, "; cbow 60, "));
     defaults_describe("examples.subsample", text);
-    assert_non_null(strstr(text, "text 0"));
+    assert_string_equal(text, "text 0, 3e-4 from 200 words, 1e-4 from 50,000 tokens and 1,000 words");
     defaults_describe("model.dim", text);
     assert_string_equal(text, "");
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test_setup_teardown(a_small_text_keeps_all_of_its_tokens, set_up, tear_down),
+                                       cmocka_unit_test_setup_teardown(text_takes_its_values_by_tokens_and_words, set_up, tear_down),
+                                       cmocka_unit_test_setup_teardown(cbow_and_subwords_have_epochs_of_their_own, set_up, tear_down),
+                                       cmocka_unit_test_setup_teardown(the_rate_follows_epochs_that_the_user_sets, set_up, tear_down),
+                                       cmocka_unit_test_setup_teardown(a_rule_that_is_named_has_its_own_rate, set_up, tear_down),
+                                       cmocka_unit_test_setup_teardown(exact_steps_without_a_bound_have_the_plain_rate, set_up, tear_down),
+                                       cmocka_unit_test_setup_teardown(other_data_is_left_alone, set_up, tear_down),
                                        cmocka_unit_test_setup_teardown(keys_that_the_user_sets_stay, set_up, tear_down),
                                        cmocka_unit_test_setup_teardown(auto_is_no_value_of_the_users, set_up, tear_down),
                                        cmocka_unit_test_setup_teardown(a_run_that_goes_on_keeps_its_values, set_up, tear_down),

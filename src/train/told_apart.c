@@ -1,0 +1,62 @@
+#include "told_apart.h"
+
+#include "base/memory.h"
+#include "base/report.h"
+#include "rows/values.h"
+#include "run/metrics.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { ROWS_ASKED = 64 };
+static const double alike = 0.9;
+
+/* Reads a row's weights, divided by their length; a row of zeros stays one. */
+static int read_row(const struct table *table, uint64_t row, char *packed, float *out) {
+    const struct record_field *weights = &table->spec.layout.field[RECORD_WEIGHTS];
+    struct npy_field field = {.kind = values_kind(weights->type)};
+    double square = 0;
+    if (table->ops->table_read(table->backend, table->store, row, 1, packed)) return -1;
+    values_of_file(&field, packed + weights->packed, 0, weights->columns, out);
+    for (uint32_t i = 0; i < weights->columns; i++) square += (double)out[i] * out[i];
+    for (uint32_t i = 0; square > 0 && i < weights->columns; i++) out[i] = (float)(out[i] / sqrt(square));
+    return 0;
+}
+
+/* The cosines of all pairs add up to the squared length of the rows' sum, less the rows' own squares. */
+static double mean_of_pairs(const float *rows, uint64_t count, uint32_t columns) {
+    double all = 0, own = 0;
+    for (uint32_t i = 0; i < columns; i++) {
+        double sum = 0;
+        for (uint64_t row = 0; row < count; row++) {
+            double value = rows[row * columns + i];
+            sum += value;
+            own += value * value;
+        }
+        all += sum * sum;
+    }
+    return (all - own) / ((double)count * (double)(count - 1));
+}
+
+int told_apart_cosine(const struct table *table, uint64_t first, uint64_t end, double *mean) {
+    const struct record_layout *layout = &table->spec.layout;
+    uint64_t there = end > first ? end - first : 0, count = there < ROWS_ASKED ? there : ROWS_ASKED;
+    *mean = NAN;
+    if (count < 2) return 0;
+    char *packed = mem_alloc(layout->packed, 1, "a row");
+    float *rows = mem_alloc(count * layout->dim, sizeof *rows, "rows");
+    int result = packed && rows ? 0 : -1;
+    for (uint64_t i = 0; !result && i < count; i++)
+        result = read_row(table, first + i * there / count, packed, rows + i * layout->dim);
+    if (!result) *mean = mean_of_pairs(rows, count, layout->dim);
+    free(packed);
+    free(rows);
+    return result;
+}
+
+void told_apart_warn(const struct config *config, double mean, const char *what) {
+    char way[METRICS_ADVICE];
+    if (!(mean > alike)) return;
+    metrics_advise(config, way);
+    warn("the vectors of random pairs of %s have a mean cosine of %.2f: the model hardly tells %s apart; %s", what, mean, what, way);
+}
