@@ -23,9 +23,8 @@ LABELS = {  # name: nodes, links a node, labels, labels a node, share of links w
     "dense-300": (300, 60, 5, 1.2, .4, 0, 9),
     "sparse-20000": (20000, 6, 20, 1.2, .6, 0, 10)}
 ROLES = {"roles-1200": (1190, 23, 1), "roles-400": (400, 30, 2), "roles-130": (131, 16, 3)}  # name: nodes, links a node, seed
-CANDIDATES = ("", "--walks.per_node=10 --optimizer.lr=0.01", "--walks.per_node=10 --optimizer.lr=0.025",
-              "--walks.per_node=10 --optimizer.lr=0.05", "--walks.per_node=40 --optimizer.lr=0.01",
-              "--walks.per_node=40 --optimizer.lr=0.025", "--walks.per_node=80 --optimizer.lr=0.01")
+CANDIDATES = ("", *(f"--walks.per_node={walks} --optimizer.lr={rate}"
+                    for walks, rate in ((10, .01), (10, .025), (20, .01), (20, .015), (40, .01))))
 
 
 def planted(nodes, degree, labels, each, within, anew, seed):
@@ -126,6 +125,15 @@ def make(folder):
         hold_out(folder, name, numpy.loadtxt(folder / f"{name}.edges.tsv", int))
     write(folder, "star", [(0, leaf) for leaf in range(1, 501)])
     write(folder, "path", [(i, i + 1) for i in range(999)], [[i // 100] for i in range(1000)])
+
+
+def curve(program, folder, name, keys, device="auto"):
+    """Trains one graph with these keys, and returns what judge() says of it."""
+    run = pathlib.Path(folder) / "run"
+    edges = pathlib.Path(folder) / f"{name}.edges.tsv"
+    subprocess.run([program, "train", f"--corpus.path={edges}", "--corpus.format=graph", f"--run.dir={run}", "--overwrite",
+                    f"--device.backend={device}", *keys.split()], capture_output=True, check=True)
+    return judge(program, run, edges)
 
 
 def judge(program, run, edges, tables=("target", "normsum", "propagated")):
