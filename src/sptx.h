@@ -406,7 +406,8 @@ uint64_t sptx_run_count(const struct sptx_run *run, uint64_t row); /* returns ho
 /* Finds the row of a word; SPTX_USAGE where there is none, with the nearest word in the sentence. */
 enum sptx_status sptx_run_find(struct sptx_run *run, const char *word, uint64_t *row);
 /* A table is "target", "context", "sum", "normsum" (each of unit length first) or "propagated" (of a graph: normsum, spread over
- * it), or NULL: the one that suits what the run was trained for. That is target for words, nodes of a graph and items of lists;
+ * it), or NULL: the one that suits what the run was trained for. That is target for words and items of lists; for nodes of a
+ * graph propagated, or normsum where the graph has more than 4 million nodes and arcs or its file is gone;
  * context for items whose lists have rows of their own (examples.mode = user); sum for citations and links (examples.mode =
  * adjacency). `sptx-w2v help nearest` tells more. */
 /* Copies vectors as `sptx-w2v export` writes them: those of rows[count] (NULL: the first `count`) in a table, to out

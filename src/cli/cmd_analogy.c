@@ -11,6 +11,7 @@ enum { MOST_ANSWERS = 1000000000 };
 
 /* The three words: their rows, and vectors of unit length of those that were never seen. */
 struct asked {
+    enum model_view view;
     uint32_t rows[3]; /* DRAW_NONE: a word never seen */
     float *unseen;    /* [3 x dim] */
 };
@@ -20,7 +21,7 @@ static int find_words(const struct model *model, const char *const *words, struc
     if (!asked->unseen) return -1;
     for (int i = 0; i < 3; i++) {
         float *vector = asked->unseen + (uint64_t)i * model->dim;
-        int64_t row = model_find_or_make(model, answers_view(model), words[i], vector);
+        int64_t row = model_find_or_make(model, asked->view, words[i], vector);
         if (row < 0) return -1;
         if (row == DRAW_NONE) model_make_unit(vector, model->dim);
         asked->rows[i] = (uint32_t)row;
@@ -45,7 +46,7 @@ static int answer(const struct model *model, const struct asked *asked, uint32_t
     uint32_t *ids = mem_alloc(k, sizeof *ids, "answers");
     int result = -1;
     if (!query || !scores || !ids ||
-        search_open(&search, model, answers_view(model), METRIC_COSINE, answers_rows(model, 0), config))
+        search_open(&search, model, asked->view, METRIC_COSINE, answers_rows(model, 0), config))
         goto out;
     int64_t excluded = search_analogy(&search, asked->rows, asked->unseen, query, banned);
     if (excluded < 0) goto out;
@@ -78,6 +79,9 @@ int cmd_analogy(int argc, char **argv) {
         goto out;
     }
     if (arguments_config(&config, 0, NULL, &arguments) || model_open(&model, arguments.given[0])) goto out;
+    int view = answers_view_named(&model, NULL, (unsigned)config.device_threads);
+    if (view < 0) goto out;
+    asked.view = (enum model_view)view;
     if (find_words(&model, arguments.given + 1, &asked)) goto out;
     result = answer(&model, &asked, (uint32_t)(k < model.rows ? k : model.rows), &config);
 out:

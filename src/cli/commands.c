@@ -16,11 +16,12 @@
     "vectors: fastText's .bin, word2vec's binary or text form, GloVe's text."
 
 #define TABLES_HELP                                                                                                    \
-    "Which table answers where none is named follows what the run was trained for: words, nodes of graphs and items of\n" \
-    "lists (examples.mode = window, cbow, walk, list) are asked by target; items whose lists have rows of their own (user) by\n" \
-    "context; citations and links (adjacency) by sum, to which a vector that was never trained adds nothing. Only a graph's\n" \
-    "run has the table propagated: its normsum (both rows, each of unit length), spread over the graph, which lies beside the\n" \
-    "run (corpus.graph). Rows of lists are words of the run, list:NAME, but answer only with --lists.\n"
+    "Which table answers where none is named follows what the run was trained for: words and items of lists (examples.mode =\n" \
+    "window, cbow, list) are asked by target; items whose lists have rows of their own (user) by context; citations and links\n" \
+    "(adjacency) by sum, to which a vector that was never trained adds nothing; nodes of a graph (walk) by propagated, and by\n" \
+    "normsum where the graph has more than 4 million nodes and arcs, or its file is gone. Only a graph's run has the table\n" \
+    "propagated: its normsum (both rows, each of unit length), spread over the graph, which is beside the run (corpus.graph).\n" \
+    "Rows of lists are words of the run, list:NAME, but answer only with --lists.\n"
 
 #define SCORES_HELP                                                                                                    \
     "                      target           mean of the list's unit target rows against target rows, by cosine: by\n"      \

@@ -1,4 +1,5 @@
-/* config_effort: train.effort, the time that a run of lists may take where no key says how it is trained. */
+/* config_effort: train.effort, the time that a run of lists or of a graph may take where no key says how it is trained. What it
+ * changes for graphs is in defaults_by_size.def, for lists here. */
 #include "config_keys.h"
 
 #include "base/report.h"
@@ -23,12 +24,12 @@ static int effort_of_machine(const struct config *c) {
 }
 
 int config_resolve_effort(struct config *c) {
-    int user = c->examples_mode == MODE_USER;
-    if (c->train_effort == EFFORT_THOROUGH && !user)
-        return fail("train.effort = thorough is for examples.mode = user, whose defaults it changes, and the mode is %s; leave it "
-                    "out",
+    int either = c->examples_mode == MODE_USER || c->examples_mode == MODE_WALK;
+    if (c->train_effort == EFFORT_THOROUGH && !either)
+        return fail("train.effort = thorough is for examples.mode = user and walk, whose defaults it changes, and the mode is %s; leave "
+                    "it out",
                     config_choice_name("examples", "mode", c->examples_mode));
-    if (c->train_effort == EFFORT_AUTO) c->train_effort = user ? effort_of_machine(c) : EFFORT_QUICK;
+    if (c->train_effort == EFFORT_AUTO) c->train_effort = either ? effort_of_machine(c) : EFFORT_QUICK;
     return 0;
 }
 

@@ -55,10 +55,12 @@ struct sized_bound {
 #define PLAIN        "" /* the value of config_resolve() */
 #define WHERE(count, from)    {{count, from}}
 #define BOTH(a, from, b, and) {{a, from}, {b, and}}
+#define ALL(a, from, b, and, c, too) {{a, from}, {b, and}, {c, too}}
+enum { BOUNDS = 3 };
 struct sized_default {
     const char *section, *key;
     enum sized_data data;
-    struct sized_bound bound[2];
+    struct sized_bound bound[BOUNDS];
     const char *value; /* COUNT_ITSELF: the count of the first bound; PLAIN: the key keeps its value */
 };
 
@@ -122,8 +124,10 @@ static double count_of(enum sized_count count, const struct data_size *size, con
     }
 }
 
-static int holds(const struct sized_bound *bound, const struct data_size *size, const struct config *c) {
-    return bound->count == NO_COUNT || count_of(bound->count, size, c) >= bound->from;
+static int holds(const struct sized_default *row, const struct data_size *size, const struct config *c) {
+    for (const struct sized_bound *bound = row->bound; bound < row->bound + BOUNDS && bound->count != NO_COUNT; bound++)
+        if (count_of(bound->count, size, c) < bound->from) return 0;
+    return 1;
 }
 
 /* ---- choosing ---- */
@@ -151,10 +155,10 @@ static int may_share(const struct config *c) {
            c->train_update == UPDATE_BATCH && config_ranks(c) == 1;
 }
 
-/* Exact steps of sgd that bound no gradient diverge on text where frequent words are kept, or where the rate is one that lock-free
- * training is glad of. */
-static int is_unbounded_text(const struct config *c) {
-    return (data_of(c) & OF_TEXT) && c->train_update == UPDATE_BATCH && c->optimizer_rule == RULE_SGD && c->optimizer_clip == 0;
+/* Exact steps of sgd that bound no gradient diverge on text and walks where frequent words are kept, or at rates that suit lock-free
+ * training. */
+static int is_unbounded(const struct config *c) {
+    return (data_of(c) & (OF_TEXT | OF_GRAPHS)) && c->train_update == UPDATE_BATCH && c->optimizer_rule == RULE_SGD && c->optimizer_clip == 0;
 }
 
 /* Rows of lists that say what an example is belong to shared negatives. A rule that the user names has a rate of its own. */
@@ -163,7 +167,7 @@ static int may_choose(const struct config *c, const struct sized_default *row) {
     if (!(data_of(c) & row->data) || config_is_given(c, row->section, row->key)) return 0;
     if (row->data == OF_LISTS && (examples || is_key(row, "negatives", "per"))) return may_share(c);
     if (is_key(row, "train", "temperature")) return !has_own_temperature(c);
-    if (is_unbounded_text(c) && (rate || is_key(row, "examples", "subsample"))) return 0;
+    if (is_unbounded(c) && (rate || is_key(row, "examples", "subsample"))) return 0;
     return !rate || !config_is_given(c, "optimizer", "rule");
 }
 
@@ -178,7 +182,7 @@ static int is_first(const struct sized_default *row) {
 static const struct sized_default *row_for(const struct sized_default *first, const struct data_size *size, const struct config *c) {
     const struct sized_default *found = NULL;
     for (const struct sized_default *row = first; row < table + ROWS; row++)
-        if (row->data == first->data && is_key(row, first->section, first->key) && holds(&row->bound[0], size, c) && holds(&row->bound[1], size, c))
+        if (row->data == first->data && is_key(row, first->section, first->key) && holds(row, size, c))
             found = row;
     return found;
 }
@@ -238,8 +242,8 @@ static size_t describe_row(const struct sized_default *row, char *out, size_t us
         used = text_add(out, DEFAULTS_HELP, used, "%s", row->value);
     else
         used = text_add(out, DEFAULTS_HELP, used, "as many as %s", count_names[row->bound[0].count]);
-    used = describe_bound(&row->bound[0], "from", out, used);
-    return describe_bound(&row->bound[1], row->bound[0].from > 0 ? "and" : "from", out, used);
+    for (int i = 0; i < BOUNDS; i++) used = describe_bound(&row->bound[i], i && row->bound[i - 1].from > 0 ? "and" : "from", out, used);
+    return used;
 }
 
 void defaults_describe(const char *name, char out[DEFAULTS_HELP]) {

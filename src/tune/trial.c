@@ -101,22 +101,24 @@ static int judge_links(const struct tuning *t, const struct model *model, const 
     struct links_request request = {.held_out = t->directory.held_out, .directed = t->resolved.graph_directed};
     struct links_score scores[LINK_SCORES];
     struct links_counts counts;
-    if (evaluate_links(scores, &counts, model, answers_view(model), &request, config)) return -1;
+    if (evaluate_links(scores, &counts, model, VIEW_TARGET, &request, config)) return -1;
     *score = scores[LINK_CROSS].mrr;
     return 0;
 }
 
-static int judge_sets(const struct tuning *t, const struct model *model, const struct config *config, double *score) {
+static int judge_sets(const struct tuning *t, struct model *model, const struct config *config, double *score) {
     const struct tune_request *r = t->request;
     double sum = 0;
+    int view = answers_view_named(model, NULL, (unsigned)config->device_threads);
+    if (view < 0) return -1;
     for (int i = 0; i < r->pair_count; i++) {
         struct pairs_score pairs;
-        if (evaluate_pairs(&pairs, model, answers_view(model), r->pairs[i])) return -1;
+        if (evaluate_pairs(&pairs, model, (enum model_view)view, r->pairs[i])) return -1;
         sum += pairs.rho;
     }
     for (int i = 0; i < r->analogy_count; i++) {
         struct analogies_score analogies;
-        if (evaluate_analogies(&analogies, model, answers_view(model), r->analogies[i], 30000, config)) return -1;
+        if (evaluate_analogies(&analogies, model, (enum model_view)view, r->analogies[i], 30000, config)) return -1;
         sum += analogies.accuracy;
     }
     *score = sum / (r->pair_count + r->analogy_count);

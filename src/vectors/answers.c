@@ -11,9 +11,15 @@ static int has_lists(const struct model *model) {
     return model->vocab.lists > 0;
 }
 
-enum model_view answers_view(const struct model *model) {
+enum { SPREAD_AT_ONCE = 1 << 22 }; /* nodes and arcs that two cores spread in some 5 s */
+
+/* Returns the table that answers by itself, or -1 after fail(). */
+static int default_view(const struct model *model) {
     if (has_lists(model)) return VIEW_CONTEXT;
-    return model->mode == MODE_ADJACENCY ? VIEW_SUM : VIEW_TARGET;
+    if (model->mode == MODE_ADJACENCY) return VIEW_SUM;
+    if (!run_has_graph(model)) return VIEW_TARGET;
+    int within = run_graph_within(model, SPREAD_AT_ONCE);
+    return within < 0 ? -1 : within ? VIEW_PROPAGATED : VIEW_NORMSUM;
 }
 
 enum list_score answers_score(const struct model *model, int named) {
@@ -57,7 +63,7 @@ static int make_view(struct model *model, enum model_view view, unsigned threads
 }
 
 int answers_view_named(struct model *model, const char *name, unsigned threads) {
-    int view = name ? model_view_named(name) : (int)answers_view(model);
+    int view = name ? model_view_named(name) : default_view(model);
     return view < 0 || make_view(model, (enum model_view)view, threads) ? -1 : view;
 }
 

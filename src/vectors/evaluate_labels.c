@@ -282,6 +282,16 @@ static int take_pairs(struct labels_job *job, const struct gathered *data) {
     return 0;
 }
 
+enum { LABELS_FEW = 20 }; /* so many different labels are believed, however few the nodes */
+
+/* Refuses a file with about as many labels as nodes: an edge list, whose second names are nodes. */
+static int check_labels(const struct labels_job *job, const char *path) {
+    if (labels_of(job) < LABELS_FEW || labels_of(job) * 2 <= nodes_of(job)) return 0;
+    return fail("'%s' has %" PRIu64 " different labels of %" PRIu64 " nodes: it looks like edges (evaluate --edges=FILE); wanted lines "
+                "of a node and its labels, which nodes share",
+                path, labels_of(job), nodes_of(job));
+}
+
 /* Sorts what was read and finds the vectors of the nodes. Returns how many the run knows, or -1. */
 static int64_t prepare(struct labels_job *job, const struct model *model, enum model_view view, const char *path) {
     if (sort_holdings(job)) return -1;
@@ -289,6 +299,7 @@ static int64_t prepare(struct labels_job *job, const struct model *model, enum m
     if (labels_of(job) < 2)
         return fail("all nodes of '%s' have the label '%s': wanted two labels or more", path,
                     words_get(&job->labels.words, 0, NULL));
+    if (check_labels(job, path)) return -1;
     int64_t known = find_vectors(job, model, view);
     if (known < 0 || shuffle_nodes(job)) return -1;
     if (known) return known;

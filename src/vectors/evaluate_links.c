@@ -192,13 +192,52 @@ static int read_held_out(struct links_job *job) {
                                   : read_links(job, &job->held_out, request->held_out);
 }
 
+enum { FEW_LABELS = 20 }; /* nodes a label, at the least, where lines of two numbers are taken for a node and its label */
+
+/* Returns 1 where each line begins with another node and few names follow, of which some begin a line, too: labels that are numbers,
+ * as nodes are. Links of two kinds of nodes, each node of the first kind with one, have no name on both sides. */
+static int are_labels(const struct links *links, const uint8_t *begins, const uint8_t *follows, uint64_t nodes) {
+    uint64_t first = 0, second = 0, both = 0;
+    for (uint64_t node = 0; node < nodes; node++) {
+        first += begins[node];
+        second += follows[node];
+        both += begins[node] && follows[node];
+    }
+    return both && first == links->count && second * FEW_LABELS <= first;
+}
+
+/* Returns 1 for labels, 0 for links, -1 after fail(). */
+static int look_like_labels(const struct links *links, uint64_t nodes) {
+    uint8_t *begins = mem_zalloc(nodes, 2, "the ends of links"), *follows = begins + nodes;
+    if (!begins) return -1;
+    for (uint64_t i = 0; i < links->count; i++) begins[links->link[i].from] = follows[links->link[i].to] = 1;
+    int labels = are_labels(links, begins, follows, nodes);
+    free(begins);
+    return labels;
+}
+
+/* Refuses labels that were given for links, and links of another graph. */
+static int check_links(const struct links_job *job, const struct links *links, const char *name) {
+    uint64_t all = links->count + links->unknown;
+    if (all && links->unknown * 10 >= all * 9)
+        return fail("%" PRIu64 " of %" PRIu64 " lines of '%s' hold a name that is not in the vocabulary of '%s': it looks like labels "
+                    "(evaluate --labels=FILE) or like another graph; wanted lines of two of the run's nodes",
+                    links->unknown, all, name, job->model->directory);
+    int labels = links->count ? look_like_labels(links, job->nodes) : 0;
+    if (labels > 0)
+        return fail("'%s' begins each of its %" PRIu64 " lines with another node, and few names follow: it looks like labels (evaluate "
+                    "--labels=FILE); wanted lines of two linked nodes",
+                    name, all);
+    return labels;
+}
+
 static int read_both(struct links_job *job, struct pool *pool) {
-    const char *known = job->request->known;
-    job->directed = job->request->directed;
+    const struct links_request *request = job->request;
+    job->directed = request->directed;
     if (read_known(job, pool) || read_held_out(job)) return -1;
-    job->nodes = known ? job->names.words.size : model_items(job->model);
-    if (job->held_out.count) return 0;
-    return fail("no link of '%s' has both of its nodes in the vocabulary of '%s'", job->request->held_out, job->model->directory);
+    job->nodes = request->known ? job->names.words.size : model_items(job->model);
+    if (request->known && check_links(job, &job->known, request->known)) return -1;
+    return check_links(job, &job->held_out, request->held_out);
 }
 
 static void count_ends(struct links_job *job, const struct links *links) {

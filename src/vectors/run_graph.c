@@ -31,24 +31,33 @@ static char *path_of(const struct model *model) {
     return path;
 }
 
-/* Reads the fingerprint that the file itself has. It tells of the corpus' files, which may be gone by now. */
-static int read_fingerprint(const char *path, uint64_t *fingerprint) {
-    struct graph_header header = {.fingerprint = 0};
+/* Reads the head of the graph's file; zeros where the file is shorter. */
+static int read_header(const char *path, struct graph_header *header) {
     struct file_map map;
+    *header = (struct graph_header){.fingerprint = 0};
     if (file_map_open(&map, path)) return -1;
-    if (map.size >= sizeof header) memcpy(&header, map.data, sizeof header);
+    if (map.size >= sizeof *header) memcpy(header, map.data, sizeof *header);
     file_map_close(&map);
-    *fingerprint = header.fingerprint;
     return 0;
+}
+
+int run_graph_within(const struct model *model, uint64_t most) {
+    struct graph_header header;
+    char *path = path_of(model);
+    int there = path ? file_exists(path) : -1;
+    if (there > 0) there = read_header(path, &header) ? -1 : header.nodes + header.arcs <= most;
+    free(path);
+    return there;
 }
 
 /* Opens the file, and compares it with what the checkpoint knows of the corpus. */
 static int open_path(struct graph *graph, const struct model *model, const char *path, struct pool *pool) {
-    uint64_t fingerprint, trained = model->state.corpus.stream;
+    struct graph_header header; /* its fingerprint tells of the corpus' files, which may be gone by now */
+    uint64_t trained = model->state.corpus.stream;
     int there = file_exists(path);
     if (there < 0) return -1;
     if (!there) return fail("'%s' is not there: it is the graph that '%s' was trained on", path, model->directory);
-    if (read_fingerprint(path, &fingerprint) || graph_open(graph, path, fingerprint, model->rows, pool)) return -1;
+    if (read_header(path, &header) || graph_open(graph, path, header.fingerprint, model->rows, pool)) return -1;
     if (!trained || graph->checksum == trained) return 0;
     graph_close(graph);
     return fail("'%s' is not the graph that '%s' was trained on", path, model->directory);

@@ -9,6 +9,9 @@
 /* Returns 1 where the run was trained on a graph (corpus.format = graph). */
 int run_has_graph(const struct model *model);
 
+/* Returns 1 where the graph's file is there and holds at most this many nodes and arcs together, 0 where not, -1 after fail(). */
+int run_graph_within(const struct model *model, uint64_t most);
+
 /* Maps the graph, which lies in the run directory or in corpus.cache, and checks that it is the one that was trained
  * on. Its nodes are the model's rows. Returns 0, or -1 after fail(). */
 int run_graph_open(struct graph *graph, const struct model *model, struct pool *pool);

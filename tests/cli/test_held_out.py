@@ -150,7 +150,7 @@ def test_held_out_links_that_are_trained_or_unknown_are_refused(linked):
     assert "30 of 50 held-out links of 'held.tsv' are links that the run was trained on" in \
         linked.refuses("evaluate", "run", "--edges=held.tsv")
     linked.path("held.tsv").write_text("n1\tx\ny\tz\n")
-    assert "no link of 'held.tsv' has both of its nodes in the vocabulary of 'run'" in linked.refuses("evaluate", "run", "--edges=held.tsv")
+    assert "2 of 2 lines of 'held.tsv' hold a name that is not in the vocabulary of 'run'" in linked.refuses("evaluate", "run", "--edges=held.tsv")
 
 
 def test_lists_that_are_nodes_leave_out_their_links_and_not_those_of_their_items(linked):

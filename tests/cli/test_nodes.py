@@ -196,11 +196,16 @@ def walked(graph):
     return graph
 
 
-def test_a_graph_answers_by_target_and_recommends_by_what_was_trained(walked):
-    for command, asked, tables in (("nearest", "5", ["--query=target", "--among=target"]),
-                                   ("recommend", "--items=5", ["--score=context"]),
-                                   ("evaluate", "--labels=labels.tsv", ["--table=target"])):
-        assert walked(command, "walked", asked).stdout == walked(command, "walked", asked, *tables).stdout
+def test_a_graph_answers_by_propagated_rows_and_recommends_by_what_was_trained(walked):
+    for command, asked, tables in (("nearest", ["5"], ["--query=propagated", "--among=propagated"]),
+                                   ("recommend", ["--items=5"], ["--score=context"]),
+                                   ("evaluate", ["--labels=labels.tsv"], ["--table=propagated"]),
+                                   ("evaluate", ["--edges=held.tsv"], ["--table=propagated"])):
+        assert walked(command, "walked", *asked).stdout == walked(command, "walked", *asked, *tables).stdout
+    for out, table in (("walked-itself.npy", []), ("walked-propagated.npy", ["--table=propagated"]), ("walked-normsum.npy", ["--table=normsum"])):
+        walked("export", "walked", "--format=npy", f"--out={out}", *table)
+    itself, named, other = (walked.path(f"walked-{name}.npy").read_bytes() for name in ("itself", "propagated", "normsum"))
+    assert itself == named != other
 
 
 def propagated(rows, links):
@@ -248,7 +253,7 @@ def test_rows_are_propagated_as_prone_does(walked):
         for node, score in answers:
             assert abs(float(score) - unit[place["5"]] @ unit[place[node]]) < 1e-5
     labels = walked("evaluate", "walked", "--labels=labels.tsv", "--table=propagated").stdout
-    assert labels != walked("evaluate", "walked", "--labels=labels.tsv").stdout
+    assert labels != walked("evaluate", "walked", "--labels=labels.tsv", "--table=normsum").stdout
 
 
 def test_new_links_are_recommended(walked):
@@ -296,6 +301,7 @@ def test_a_graph_that_is_gone_or_another(walked):
             assert walked.refuses(*asked) == "'walked/corpus.graph' is not there: it is the graph that 'walked' was trained on"
         walked("evaluate", "walked", "--edges=held.tsv", "--known=train.tsv")
         walked("recommend", "walked", "--items=5", "--seen")
+        assert walked("nearest", "walked", "5").stdout == walked("nearest", "walked", "5", "--query=normsum", "--among=normsum").stdout
     finally:
         (run / "corpus.graph").write_bytes(whole)
 
@@ -316,7 +322,21 @@ def test_a_graph_that_is_gone_or_another(walked):
     ("", ["--edges=file"], 1, "'file' has no line of two different nodes"),
     ("# 1 2\n\n3 3\n", ["--edges=file"], 1, "'file' has no line of two different nodes"),
     ("1 2\n3\n", ["--edges=file"], 1, "'file' line 2: 1 field with blanks between; wanted source, target[, weight]"),
-    ("x y\n", ["--edges=file", "--known=file"], 1, "no link of 'file' has both of its nodes in the vocabulary of 'run'"),
+    ("x y\n", ["--edges=file"], 1,
+     "1 of 1 lines of 'file' hold a name that is not in the vocabulary of 'run': it looks like labels (evaluate --labels=FILE) or like "
+     "another graph; wanted lines of two of the run's nodes"),
+    ("".join(f"{node} group{node % GROUPS}\n" for node in range(NODES)), ["--edges=file"], 1,
+     "160 of 160 lines of 'file' hold a name that is not in the vocabulary of 'run': it looks like labels (evaluate --labels=FILE) or like "
+     "another graph; wanted lines of two of the run's nodes"),
+    ("".join(f"{node} {(node + 1) % GROUPS}\n" for node in range(NODES)), ["--edges=file"], 1,
+     "'file' begins each of its 160 lines with another node, and few names follow: it looks like labels (evaluate --labels=FILE); wanted "
+     "lines of two linked nodes"),
+    ("".join(f"{node} {(7 * node + 1) % NODES}\n" for node in range(NODES)), ["--labels=file"], 1,
+     "'file' has 160 different labels of 160 nodes: it looks like edges (evaluate --edges=FILE); wanted lines of a node and its labels, "
+     "which nodes share"),
+    ("".join(f"{node} l{node % 20}\n" for node in range(39)), ["--labels=file"], 1,
+     "'file' has 20 different labels of 39 nodes: it looks like edges (evaluate --edges=FILE); wanted lines of a node and its labels, "
+     "which nodes share"),
     ("1 2\n2 3\n", ["--edges=file", "--known=file"], 1,
      "2 of 2 held-out links of 'file' are links that the run was trained on, so that finding them shows nothing: give links that "
      "training left out"),
@@ -330,6 +350,16 @@ def test_what_is_wrong_is_said_in_one_sentence(graph, text, arguments, code, sen
     graph.path("file").write_text(text)
     graph.path("dense").write_text("1 2\n2 3\n")
     assert graph.refuses("evaluate", "run", *arguments, code=code).replace(f"{graph.directory}/", "") == sentence
+
+
+@pytest.mark.parametrize("text, arguments", [
+    ("".join(f"{node} l{node % 20}\n" for node in range(40)), ["--labels=file"]),
+    ("".join(f"{node} l{node % 19}\n" for node in range(30)), ["--labels=file"]),
+    ("".join(f"{node} {100 + node % GROUPS}\n" for node in range(100)), ["--edges=file"]),  # links of two kinds of nodes
+])
+def test_files_that_might_be_the_other_kind_are_believed(graph, text, arguments):
+    graph.path("file").write_text(text)
+    graph("evaluate", "run", *arguments)
 
 
 # ---- the judge ----

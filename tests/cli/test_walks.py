@@ -125,3 +125,17 @@ def test_new_nodes_join_an_older_run(graph):
 def test_what_cannot_be_walked_is_said(graph, sections, said):
     assert said in graph.refuses("train", walking(graph, **sections))
     assert not checkpoints(graph)
+
+
+def test_a_dense_graph_is_walked_more(graph):
+    """Each of 40 nodes is joined to all others: 39 arcs a node, where a ring of them has two."""
+    for name, links in (("dense", [(a, b) for a in range(40) for b in range(a)]), ("ring", [(a, (a + 1) % 40) for a in range(40)])):
+        graph.path(f"{name}.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in links))
+    keys = ["--corpus.format=graph", "--device.backend=cpu", "--train.effort=quick", "--model.dim=4"]
+    told = graph("train", "--corpus.path=dense.tsv", "--run.dir=dense", *keys).stderr
+    assert "walks.per_node = 20" in told
+    assert "per_node = 20" in graph.path("dense", "config.ini").read_text()
+    assert "walks.per_node = 20" in graph("plan", "--corpus.path=dense.tsv", *keys).stdout
+    assert "walks.per_node" not in graph("train", "--corpus.path=ring.tsv", "--run.dir=ring", *keys).stderr
+    assert "walks.per_node" not in graph("train", "--corpus.path=dense.tsv", "--run.dir=own", "--walks.per_node=3", *keys).stderr
+    assert "per_node = 3" in graph.path("own", "config.ini").read_text()

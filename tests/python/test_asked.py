@@ -286,7 +286,7 @@ def of_graph(tmp_path_factory):
     """A run of a graph of 40 nodes, and the labels of its nodes."""
     folder = tmp_path_factory.mktemp("graph")
     ends = numpy.random.default_rng(2).integers(0, 40, (2, 150))
-    sptx.fit(ends, folder / "run", format="graph", dim=6, epochs=1, device="cpu", keys={"device.threads": 2}).close()
+    sptx.fit(ends, folder / "run", format="graph", dim=6, epochs=20, device="cpu", keys={"device.threads": 2}).close()
     (folder / "labels").write_text("".join("%d l%d\n" % (node, node % 3) for node in range(40)))
     return folder
 
@@ -298,7 +298,7 @@ def test_rows_of_a_graph_are_propagated(of_graph, program, tmp_path):
         assert (numpy.load(tmp_path / "rows.npy") == rows).all() and numpy.allclose(numpy.linalg.norm(rows, axis=1), 2, atol=1e-5)
         near, new = run.nearest(node, k=5, table="propagated"), run.recommend([node], k=5, score="propagated")
         judged = run.evaluate(labels=of_graph / "labels", table="propagated")["labels"]
-        assert run.vectors().tolist() == run.vectors(table="target").tolist() != rows.tolist()
+        assert run.vectors().tolist() == rows.tolist() != run.vectors(table="target").tolist()
         assert run.recommend([node], k=5) == run.recommend([node], k=5, score="context")
     asked = said(program, "nearest", of_graph / "run", node, "--k=5", "--query=propagated", "--among=propagated")
     assert printed(near) == asked

@@ -80,9 +80,9 @@ class Run(Asked):
     run are of items alone; `lists` has the lists' names, and lists=True has their rows among what is asked.
 
     Which table answers follows what the run was trained for, and table= names another: "target", "context", their "sum",
-    "normsum" (each of unit length first), or "propagated" (of a graph: normsum, spread over it). None: words, nodes of
-    graphs and items of lists by target, items whose lists have rows of their own by context, citations and links (examples.mode =
-    adjacency) by sum.
+    "normsum" (each of unit length first), or "propagated" (of a graph: normsum, spread over it). None: words and
+    items of lists by target, items whose lists have rows of their own by context, citations and links (examples.mode = adjacency)
+    by sum, nodes of graphs by propagated, or by normsum where the graph has more than 4 million nodes and arcs.
 
     The two tables, `target` and `context`, are mapped, not read: they cost no memory until they are looked at, and may be
     larger than memory. They are read-only, and stay valid as long as they live, a closed run's too.

@@ -316,7 +316,16 @@ static void auto_of_a_thorough_run(void **state) {
         config_release(&config);
     }
     REFUSES("[train]\nloss = softmax\nnegative_weight = 0\n", "train.negative_weight = 0");
-    REFUSES("[train]\neffort = thorough\n", "train.effort = thorough is for examples.mode = user");
+    REFUSES("[train]\neffort = thorough\n", "train.effort = thorough is for examples.mode = user and walk, whose defaults it changes, and the mode is window");
+    RESOLVES("[corpus]\nformat = graph\n[train]\neffort = thorough\n");
+    assert_int_equal(config.train_effort, EFFORT_THOROUGH);
+    config_release(&config);
+}
+
+static void a_processor_is_quick_with_graphs(void **state) {
+    RESOLVES("[corpus]\nformat = graph\n[device]\nbackend = cpu\n");
+    assert_int_equal(config.train_effort, EFFORT_QUICK);
+    config_release(&config);
 }
 
 static void a_processor_is_quick(void **state) {
@@ -518,6 +527,7 @@ int main(void) {
                                        TEST(what_the_cpu_alone_trains),
                                        TEST(auto_of_a_thorough_run),
                                        TEST(a_processor_is_quick),
+                                       TEST(a_processor_is_quick_with_graphs),
                                        TEST(an_earlier_version_was_quick),
                                        TEST(auto_update_picks_what_works),
                                        TEST(an_option_of_another_rule_is_let_through),

@@ -295,6 +295,61 @@ static void a_run_that_goes_on_keeps_its_values(void **state) {
     config_release(&before);
 }
 
+/* Settles a graph of so many nodes, each with so many arcs. */
+static void settle_graph(uint64_t nodes, double arcs) {
+    settle((struct data_size){.words = nodes, .arcs = (uint64_t)((double)nodes * arcs)});
+}
+
+static void dense_graphs_are_walked_more(void **state) {
+    (void)state;
+    set("--corpus.format=graph");
+    set("--train.effort=quick");
+    settle_graph(1000, 31.9);
+    assert_value("walks", "per_node", "10");
+    assert_string_equal(chosen, "");
+    settle_graph(1000, 32);
+    assert_value("walks", "per_node", "20");
+    assert_string_equal(chosen, "walks.per_node = 20");
+    settle_graph(1000000, 31);
+    assert_value("walks", "per_node", "10");
+    set("--walks.per_node=7");
+    settle_graph(1000, 65);
+    assert_value("walks", "per_node", "7");
+}
+
+static void the_densest_graphs_have_a_higher_rate(void **state) {
+    (void)state;
+    set("--corpus.format=graph");
+    set("--train.effort=quick");
+    settle_graph(1000, 47.9);
+    assert_value("optimizer", "lr", "0.01");
+    settle_graph(1000, 48);
+    assert_value("optimizer", "lr", "0.015");
+}
+
+static void exact_steps_of_graphs_keep_their_rate(void **state) {
+    (void)state;
+    set("--corpus.format=graph");
+    set("--train.update=batch");
+    settle_graph(1000, 48);
+    assert_value("optimizer", "lr", "0.01");
+}
+
+/* Small graphs with labels that are roles lose by more walks. */
+static void thorough_walks_are_for_large_graphs(void **state) {
+    (void)state;
+    set("--corpus.format=graph");
+    set("--train.effort=thorough");
+    settle_graph(4999, 31);
+    assert_value("walks", "per_node", "10");
+    settle_graph(5000, 15.9);
+    assert_value("walks", "per_node", "10");
+    settle_graph(5000, 16);
+    assert_value("walks", "per_node", "20");
+    settle_graph(100, 32);
+    assert_value("walks", "per_node", "20");
+}
+
 /* The help that is printed comes from the same table. */
 static void help_names_the_values(void **state) {
     (void)state;
@@ -325,6 +380,10 @@ int main(void) {
                                        cmocka_unit_test_setup_teardown(keys_that_the_user_sets_stay, set_up, tear_down),
                                        cmocka_unit_test_setup_teardown(auto_is_no_value_of_the_users, set_up, tear_down),
                                        cmocka_unit_test_setup_teardown(a_run_that_goes_on_keeps_its_values, set_up, tear_down),
+                                       cmocka_unit_test_setup_teardown(dense_graphs_are_walked_more, set_up, tear_down),
+                                       cmocka_unit_test_setup_teardown(the_densest_graphs_have_a_higher_rate, set_up, tear_down),
+                                       cmocka_unit_test_setup_teardown(exact_steps_of_graphs_keep_their_rate, set_up, tear_down),
+                                       cmocka_unit_test_setup_teardown(thorough_walks_are_for_large_graphs, set_up, tear_down),
                                        cmocka_unit_test_setup_teardown(help_names_the_values, set_up, tear_down)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
