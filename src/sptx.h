@@ -452,7 +452,9 @@ enum sptx_status sptx_run_analogy(struct sptx_run *run, const char *table, const
 /* Finds the items that suit lists best. List i of `count` has the rows items[starts[i]] up to items[starts[i + 1]]
  * (starts: [count + 1], not falling; numbers past the run's rows are passed over). With seen = 0 they are not in its
  * answer. score: how they choose others: "target", "context", "context-cosine", "normsum", "sum", "context-context" or
- * another score of `sptx-w2v help recommend`; NULL: the one that suits the run. rows, scores: as in sptx_run_nearest();
+ * another score of `sptx-w2v help recommend`; NULL: the one that suits the run. In a run whose lists have rows (examples.mode =
+ * user) that one, and "user" and "user-cosine", give each list a row of its own, solved by the run's loss against the items' rows
+ * (folded in): the same bytes whatever lists are asked beside it. rows, scores: as in sptx_run_nearest();
  * a list without a row of the run gets no answer. */
 enum sptx_status sptx_run_recommend(struct sptx_run *run, const uint64_t *starts, const uint64_t *items, uint64_t count,
                                     const char *score, uint32_t seen, uint32_t k, uint32_t *rows, float *scores);
@@ -507,7 +509,7 @@ struct sptx_lists_score {
     uint64_t held_out;        /* held-out items of lists that `train` has */
     uint64_t trained;         /* of them, items that are not judged: `train` has them in the same list, and no answer repeats them */
     uint64_t cold;            /* lists with held-out items that are not scored, because `train` does not have them */
-    uint64_t without_row;     /* lists that are scored by their items, because the run has no row of theirs as it has of others */
+    uint64_t without_row;     /* lists that are folded in, or scored by their items' mean, because the run has no row of theirs */
 };
 /* train, held_out: files of lists, or directories of them. format: as corpus.format; NULL: lists or pairs, whichever
  * each file looks like. score: as of sptx_run_recommend(); NULL: the one that compares rows of `table`, or, where that

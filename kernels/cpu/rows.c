@@ -144,7 +144,7 @@ static double loss(const float *logits, uint32_t t_count, uint32_t c_count, uint
     return linear + logs + log(product);
 }
 
-#include "rows_losses.h"
+#include "kernels/losses_block.h"
 
 static void squares(const float *const *rows, uint64_t count, uint32_t dim, float *out) {
     for (uint64_t i = 0; i < count; i++) dots_tile(rows + i, 1, rows + i, 1, dim, out + i, 1);

@@ -74,11 +74,12 @@ static int lists(const struct model *model, const struct sets *sets, const struc
     }
     config_release(&run);
     if (result) return -1;
+    int folded = score.without_row && list_score_folds(model, request.score, -1);
     printf("recall@%" PRIu64 " %.4f ndcg@%" PRIu64 " %.4f hit@%" PRIu64 " %.4f score %s lists %" PRIu64
            " unknown %" PRIu64 " held-out %" PRIu64 " trained %" PRIu64 " cold %" PRIu64,
-           sets->k, score.recall, sets->k, score.ndcg, sets->k, score.hit, list_score_name(request.score), score.lists,
+           sets->k, score.recall, sets->k, score.ndcg, sets->k, score.hit, list_score_said(request.score, folded && score.without_row >= score.lists), score.lists,
            score.unknown, score.held_out, score.trained, score.cold);
-    if (list_score_of_users(request.score)) printf(" without-row %" PRIu64, score.without_row);
+    if (list_score_of_users(request.score)) printf(" without-row %" PRIu64 "%s", score.without_row, folded ? " folded" : "");
     putchar('\n');
     return 0;
 }

@@ -55,7 +55,7 @@ static int print_object(struct asked *asked, const struct recommended *answer) {
     json_print(text, "{\"list\": ");
     json_string(text, answer->list, answer->length);
     json_print(text, ", \"score\": \"%s\", \"known\": %llu, \"unknown\": %llu, \"items\": [",
-               list_score_name(asked->request.score), (unsigned long long)answer->known,
+               list_score_said(asked->request.score, answer->folded), (unsigned long long)answer->known,
                (unsigned long long)answer->unknown);
     for (uint32_t i = 0; i < answer->count; i++) {
         uint64_t length;

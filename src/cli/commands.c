@@ -39,7 +39,10 @@
     "                                       itself for all three; items by hand are scored by sum where the run is of\n" \
     "                                       citations, by context where it is of a graph\n" \
     "                      user-cosine      the same by cosine: by itself where trained so; with examples.own below 1 the row\n" \
-    "                                       and the mean of its target rows, as they were trained\n"
+    "                                       and the mean of its target rows, as they were trained\n" \
+    "                      A list that was not trained is folded in by user and user-cosine in a run whose lists have rows:\n" \
+    "                      it gets the row that training would have given it, from its items and the run's loss, while\n" \
+    "                      the items' rows stay as they are. context-context takes the mean of its items' rows instead\n"
 
 const char command_version[] = "sptx-w2v " SPTX_VERSION;
 
@@ -174,7 +177,8 @@ const struct command commands[] = {
      "                    was (corpus.min_rating, corpus.columns .. of its config.ini; keys of the command line come first),\n"
      "                    each as lists or as pairs, whichever it looks like. The line counts what is not judged: held-out\n"
      "                    items that their lists have in --train (trained), lists that --train lacks (cold); and lists that\n"
-     "                    the run has no row of, so that their items stand for them (without-row)\n"
+     "                    the run has no row of (without-row): they are folded in, as recommend does it, or their items stand\n"
+     "                    for them. Where all lists are folded in, the score says so (user-cosine folded)\n"
      "  --format=F        reads both as F: lists, pairs, adjacency\n"
      "  --groups=FILE     lines of word and its groups, as generate writes them beside a corpus (FILE.groups.tsv): for "
      "each\n"
@@ -231,7 +235,8 @@ const struct command commands[] = {
      "  --candidates=FILE only of these items, one a line\n"
      "  --seen            a list's own items may be recommended, too, and neighbours of nodes in a graph\n"
      "  --json            an object a list and line: {\"list\": .., \"score\": \"target\", \"known\": 3, \"unknown\": 1,\n"
-     "                    \"items\": [{\"item\": .., \"score\": 0.5, \"title\": ..}, ..]}; known, unknown: items of the list\n"
+     "                    \"items\": [{\"item\": .., \"score\": 0.5, \"title\": ..}, ..]}; known, unknown: items of the list;\n"
+     "                    score: \"user-cosine folded\" for a list that was not trained and was folded in\n"
      "\n" DEVICE_HELP},
     {"report", cmd_report,
      "report RUN --out=FILE [--titles=FILE] [--labels=FILE] [--top=5000] [--search=20000] [--table=TABLE] [--lists] "

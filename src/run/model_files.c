@@ -70,6 +70,11 @@ static int take_keys(struct model *model, const struct config *config) {
     model->mode = config->examples_mode;
     model->cosine = config->train_score == SCORE_COSINE;
     model->own = config->examples_own;
+    model->loss = config_loss(config);
+    model->negatives = (struct model_negatives){.count = config->negatives_count,
+                                                .law = config->negatives_law,
+                                                .exclude = config->negatives_exclude,
+                                                .power = config->negatives_power};
     model->seed = (uint32_t)config->train_seed;
     const struct subword_form form = config_subwords(config);
     if (subwords_make(&model->vocab.subwords, &form, &model->vocab)) return -1;

@@ -3,6 +3,7 @@
 #define SPTX_MODEL_FILES_H
 
 #include "base/npy.h"
+#include "kernels/losses.h"
 #include "rows/fasttext_file.h"
 #include "rows/table.h"
 #include "corpus/vocab.h"
@@ -17,6 +18,12 @@ struct model {
     uint32_t dim;
     int mode;   /* enum config_mode: how the run made its examples; MODE_AUTO where its config.ini is lost */
     int cosine; /* 1: trained by cosines (train.score) */
+    struct loss_options loss; /* what the rows were trained by; zeros where mode is MODE_AUTO */
+    struct model_negatives {
+        uint64_t count;       /* of an example, or of a batch that shares them */
+        int law, exclude;     /* negatives.law; 1: a list's own items are not among its negatives */
+        double power;
+    } negatives;
     double own; /* examples.own; below 1 items have target rows too, as parts of their lists' means; 1 where they have none */
     struct init_values first[2]; /* by enum table_side: how the rows began, which tells the untrained ones */
     uint32_t seed;               /* the seed of `first` */

@@ -46,7 +46,7 @@ struct lists_score {
     uint64_t held_out;       /* held-out items of lists that `train` has, the trained ones included */
     uint64_t trained;        /* held-out items that are not judged: answers leave them out, as their lists have them already */
     uint64_t cold;           /* lists with held-out items that are not scored, because `train` does not have them */
-    uint64_t without_row;    /* lists scored by their items, where others have rows of their own: the run does not know them */
+    uint64_t without_row;    /* lists that are folded in, or scored by their items, where others have rows: the run does not know them */
 };
 
 enum { GROUPS_MOST = 8 }; /* columns of groups that a file may have */

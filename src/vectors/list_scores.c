@@ -22,12 +22,16 @@ static const struct {
     [LIST_SCORE_SUM] = {"sum", VIEW_SUM, VIEW_SUM, METRIC_COSINE},
     [LIST_SCORE_PROPAGATED] = {"propagated", VIEW_PROPAGATED, VIEW_PROPAGATED, METRIC_COSINE},
     [LIST_SCORE_CONTEXT_CONTEXT] = {"context-context", VIEW_CONTEXT, VIEW_CONTEXT, METRIC_COSINE},
-    [LIST_SCORE_USER] = {"user", VIEW_CONTEXT, VIEW_CONTEXT, METRIC_DOT}, /* its items stand for a list without a row */
+    [LIST_SCORE_USER] = {"user", VIEW_CONTEXT, VIEW_CONTEXT, METRIC_DOT}, /* the mean: of a list that has no row and is not folded in */
     [LIST_SCORE_USER_COSINE] = {"user-cosine", VIEW_CONTEXT, VIEW_CONTEXT, METRIC_COSINE},
 };
 
 const char *list_score_name(enum list_score score) {
     return kinds[score].name;
+}
+
+const char *list_score_said(enum list_score score, int folded) {
+    return !folded ? kinds[score].name : score == LIST_SCORE_USER ? "user folded" : "user-cosine folded";
 }
 
 int list_score_named(const char *name) {
@@ -46,6 +50,10 @@ enum model_view list_score_view(enum list_score score) {
 
 int list_score_of_users(enum list_score score) {
     return score == LIST_SCORE_USER || score == LIST_SCORE_USER_COSINE;
+}
+
+int list_score_folds(const struct model *model, enum list_score score, int64_t row) {
+    return row < 0 && list_score_of_users(score) && fold_in_is_for(model);
 }
 
 enum list_score list_score_of_view(enum model_view view) {
@@ -73,7 +81,7 @@ static int open_chosen(struct list_scores *scores, const struct list_candidates 
 
 int list_scores_open(struct list_scores *scores, const struct model *model, enum list_score score,
                      const struct list_candidates *candidates, const struct config *config) {
-    *scores = (struct list_scores){.model = model, .score = score};
+    *scores = (struct list_scores){.model = model, .score = score, .threads = config ? (unsigned)config->device_threads : 0};
     if (candidates->rows) return open_chosen(scores, candidates, config);
     uint64_t items = model_items(model), first = candidates->first; /* lists are not recommended to lists */
     return search_open(&scores->search, model, kinds[score].item, kinds[score].metric, first && first < items ? first : items,
@@ -82,6 +90,7 @@ int list_scores_open(struct list_scores *scores, const struct model *model, enum
 
 void list_scores_close(struct list_scores *scores) {
     search_close(&scores->search);
+    fold_in_close(&scores->fold);
     free(scores->candidates);
     scores->candidates = NULL;
     graph_close(&scores->graph);
@@ -93,8 +102,17 @@ struct asking {
     struct list_scores *scores;
     const struct list_question *question;
     struct search_block block;
+    struct fold_list *folds; /* [block.rows] lists of the block that are folded in */
     float *row; /* [dim] of one item */
 };
+
+static int64_t row_of(const struct list_question *question, uint64_t list) {
+    return question->rows ? question->rows[list] : -1;
+}
+
+static int is_folded(const struct asking *asking, uint64_t list) {
+    return list_score_folds(asking->scores->model, asking->scores->score, row_of(asking->question, list));
+}
 
 /* Returns 1 where lists were trained as means of their items' target rows. */
 static int lists_are_means(const struct asking *asking) {
@@ -118,7 +136,7 @@ static int ask_list(struct asking *asking, uint64_t place, uint64_t list) {
     enum model_view view = means ? VIEW_TARGET : kinds[asking->scores->score].list;
     float *query = asking->block.queries + place * model->dim;
     uint64_t known = 0;
-    int64_t named = question->rows ? question->rows[list] : -1;
+    int64_t named = row_of(question, list);
     memset(query, 0, model->dim * sizeof *query);
     for (uint64_t at = question->starts[list]; at < question->starts[list + 1]; at++) {
         if (question->codes[at] >= model->rows) continue;
@@ -168,7 +186,7 @@ static int ban(struct asking *asking, uint64_t place, uint64_t list) {
     const struct list_question *question = asking->question;
     struct search_block *block = &asking->block;
     uint64_t first = block->banned_starts[place], *end = &block->banned_starts[place + 1];
-    int64_t named = question->rows ? question->rows[list] : -1;
+    int64_t named = row_of(question, list);
     int is_node = named >= 0 && (uint64_t)named < model_items(asking->scores->model); /* then it has links, and not its items */
     *end = first;
     for (uint64_t at = question->starts[list]; at < question->starts[list + 1]; at++) {
@@ -185,15 +203,31 @@ static uint64_t list_at(const struct list_question *question, uint64_t i) {
     return question->lists ? question->lists[i] : i;
 }
 
+/* Makes the queries of lists from number `first` on, and what they may not find. Returns how many fill a block, or 0 after a
+ * failure. */
+static uint64_t fill_block(struct asking *asking, uint64_t first) {
+    const struct list_question *question = asking->question;
+    struct search_block *block = &asking->block;
+    uint64_t n = 0, folded = 0;
+    for (; n < block->rows && first + n < question->count && block->banned_starts[n] < BANNED_MOST; n++) {
+        uint64_t list = list_at(question, first + n), start = question->starts[list];
+        if (is_folded(asking, list))
+            asking->folds[folded++] = (struct fold_list){question->codes + start, question->starts[list + 1] - start,
+                                                         block->queries + n * asking->scores->model->dim};
+        else if (ask_list(asking, n, list))
+            return 0;
+        if (ban(asking, n, list)) return 0;
+    }
+    return folded && fold_in_solve(&asking->scores->fold, asking->folds, folded) ? 0 : n;
+}
+
 /* Asks as many lists from number `first` on as a block takes. Returns how many, or 0 after a failure. */
 static uint64_t ask_block(struct asking *asking, uint64_t first, list_answer *answer, void *user) {
     const struct list_question *question = asking->question;
     struct search_block *block = &asking->block;
-    uint64_t n = 0;
-    for (; n < block->rows && first + n < question->count && block->banned_starts[n] < BANNED_MOST; n++)
-        if (ask_list(asking, n, list_at(question, first + n)) || ban(asking, n, list_at(question, first + n))) return 0;
-    if (search_top(&asking->scores->search, block->queries, n, question->k,
-                   question->seen ? NULL : block->banned_starts, block->banned, block->ids, block->scores))
+    uint64_t n = fill_block(asking, first);
+    if (!n || search_top(&asking->scores->search, block->queries, n, question->k,
+                         question->seen ? NULL : block->banned_starts, block->banned, block->ids, block->scores))
         return 0;
     const uint32_t *candidates = asking->scores->candidates;
     for (uint64_t i = 0; candidates && i < n * question->k; i++)
@@ -216,10 +250,21 @@ static int open_graph(struct list_scores *scores, const struct list_question *qu
     return result;
 }
 
+/* Opens what folds lists in, where the question has such a list. */
+static int open_fold(struct asking *asking) {
+    struct list_scores *scores = asking->scores;
+    int folds = 0;
+    for (uint64_t i = 0; !folds && i < asking->question->count; i++) folds = is_folded(asking, list_at(asking->question, i));
+    if (!folds) return 0;
+    asking->folds = mem_alloc(asking->block.rows, sizeof *asking->folds, "new lists");
+    return asking->folds && (scores->fold.model || !fold_in_open(&scores->fold, scores->model, scores->threads)) ? 0 : -1;
+}
+
 int list_scores_ask(struct list_scores *scores, const struct list_question *question, list_answer *answer, void *user) {
     struct asking asking = {.scores = scores, .question = question};
     uint32_t dim = scores->model->dim;
-    int result = open_graph(scores, question) || search_block_init(&asking.block, dim, question->k, question->count) ? -1 : 0;
+    int result =
+        open_graph(scores, question) || search_block_init(&asking.block, dim, question->k, question->count) || open_fold(&asking) ? -1 : 0;
     asking.row = mem_alloc(dim, sizeof *asking.row, "a row");
     if (!asking.row) result = -1;
     if (!result) asking.block.banned_starts[0] = 0;
@@ -229,6 +274,7 @@ int list_scores_ask(struct list_scores *scores, const struct list_question *ques
         if (n && question->progress) progress_show(question->progress, done + n, question->count, "lists");
     }
     free(asking.row);
+    free(asking.folds);
     search_block_release(&asking.block);
     return result;
 }

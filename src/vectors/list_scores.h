@@ -12,16 +12,18 @@
  *   user              the list's own row          context row        dot product   what training itself compared
  *   user-cosine       the list's own row          context row        cosine        what training compared by cosines
  *
- * u and v are an item's target and context row. The last two scores take a list without a row as the mean of its items'
- * context rows; a line of citations has the target row of the paper that it begins with. In a run with examples.own below
- * 1, a list is to them what it was in training: examples.own x its own row + the rest x the mean of its items' target rows,
- * or whichever of the two it has.
+ * u and v are an item's target and context row. To the last two scores a list that was not trained has the row that training would
+ * have given it (fold_in.h): it is folded in. A line of citations has the target row of the paper that it begins with. In a run with
+ * examples.own below 1, a trained list is what it was in training: examples.own x its own row + the rest x the mean of its items'
+ * target rows. Where no list has a row (examples.own = 0, citations, nodes), a list without one is the mean of its items: of their
+ * target rows with examples.own = 0, of their context rows otherwise.
  *
  * Lists are asked in blocks, so that memory does not grow with their number.
  */
 #ifndef SPTX_LIST_SCORES_H
 #define SPTX_LIST_SCORES_H
 
+#include "fold_in.h"
 #include "run_graph.h"
 #include "search.h"
 #include "base/progress.h"
@@ -40,6 +42,8 @@ enum list_score {
 };
 
 const char *list_score_name(enum list_score score);
+/* Returns the name as results print it: folded: 1 where lists were folded in ("user-cosine folded"). */
+const char *list_score_said(enum list_score score, int folded);
 int list_score_named(const char *name); /* returns -1 after fail_usage() where there is no such score */
 /* Returns the table whose rows are searched. */
 enum model_view list_score_view(enum list_score score);
@@ -51,11 +55,16 @@ struct list_scores {
     enum list_score score;
     struct search search;
     uint32_t *candidates; /* [search.rows] the rows that are searched, rising; owned; NULL: the first ones */
+    struct fold_in fold; /* opened by the first question with a list that is folded in */
+    unsigned threads;    /* of `fold`; 0: one a core */
     struct graph graph; /* of a run that has one: opened by the first question that leaves out what lists have */
 };
 
 /* Returns 1 for scores that use the lists' own rows (list_question.rows). */
 int list_score_of_users(enum list_score score);
+
+/* Returns 1 where lists without a row of their own (row: -1) are folded in. */
+int list_score_folds(const struct model *model, enum list_score score, int64_t row);
 
 /* The items that are searched. */
 struct list_candidates {

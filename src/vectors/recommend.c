@@ -246,7 +246,9 @@ static int hand_over(void *context, uint64_t list, const struct list_found *foun
     struct recommended answer = {.known = known_of(r, list), .ids = found->ids, .scores = found->scores};
     answer.unknown = r->items.starts[list + 1] - r->items.starts[list] - answer.known;
     answer.list = words_get(&r->lists.words, list, &answer.length);
-    int own = r->lists.row && r->lists.row[list] >= 0 && list_score_of_users(r->request->score); /* answers without items, too */
+    int64_t row = !r->request->items_count && r->lists.row ? r->lists.row[list] : -1;
+    int own = row >= 0 && list_score_of_users(r->request->score); /* answers without items, too */
+    answer.folded = list_score_folds(r->model, r->request->score, row);
     while ((answer.known || own) && answer.count < r->request->k && answer.ids[answer.count] != DRAW_NONE) answer.count++;
     return r->answer(r->user, &answer);
 }

@@ -35,6 +35,7 @@ struct recommended {
     const uint32_t *ids;     /* [count] best first */
     const float *scores;     /* [count] */
     uint32_t count;
+    int folded; /* 1: the list was not trained, and was given a row (fold_in.h) */
 };
 /* Takes the answer to one list. Returns 0, or -1 to stop. */
 typedef int recommend_answer(void *user, const struct recommended *answer);

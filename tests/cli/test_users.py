@@ -148,6 +148,50 @@ def test_held_out_items_are_scored_by_the_lists_own_rows(sptx):
     assert {line.split("\t")[1] for line in by_hand} <= topic
 
 
+# ---- lists that were never trained ----
+
+def recall_of(sptx, train, *options):
+    said = sptx("evaluate", "run", f"--train={train}", "--held-out=held.txt", "--k=10", *options).stdout
+    return float(said.split()[1]), said
+
+
+@pytest.mark.parametrize("loss, own, share", [("softmax", 1, 0.9), ("logistic", 1, 0.9), ("bpr", 1, 0.9), ("contrastive", 1, 0.9),
+                                              ("softmax", 0.4, 0.8)])
+def test_a_new_list_is_answered_as_well_as_a_trained_one(sptx, loss, own, share):
+    lists = baskets(600)
+    known = {name: items[:-2] for name, items in lists.items()}
+    write(sptx, {name: items for name, items in known.items() if int(name) < 300}, "corpus.txt")
+    sptx("train", config(sptx, train={"loss": loss, "epochs": 15}, examples={"own": own, "positives": 0 if own == 1 else 2}))
+    recalls = []
+    for first in (0, 300):
+        some = {name: items for name, items in known.items() if first <= int(name) < first + 300}
+        write(sptx, some, "known.txt")
+        write(sptx, {name: lists[name][-2:] for name in some}, "held.txt")
+        recall, said = recall_of(sptx, "known.txt")
+        recalls.append(recall)
+    score = "user-cosine folded" if loss in ("softmax", "contrastive") else "user folded"
+    assert f" score {score} lists 300 " in said and said.endswith(" without-row 300 folded\n")
+    assert recalls[1] > share * recalls[0] > 5 * 10 / 180 * share  # five times chance
+
+
+def test_threads_and_lists_beside_change_no_answer_of_a_new_list(sptx):
+    lists = baskets()
+    write(sptx, lists)
+    sptx("train", config(sptx))
+    write(sptx, {f"new{name}": items for name, items in lists.items()}, "new.txt")
+    answers = [sptx("recommend", "run", "--lists=new.txt", "--json", f"--device.threads={threads}").stdout for threads in (1, 2, 7)]
+    assert answers[0] == answers[1] == answers[2]
+    for name in ("new3", "new299"):
+        alone = sptx("recommend", "run", "--lists=new.txt", f"--name={name}", "--json").stdout
+        assert alone in answers[0] and json.loads(alone)["score"] == "user-cosine folded"
+    by_hand = json.loads(sptx("recommend", "run", "--json", *[f"--items={item}" for item in lists["3"]]).stdout)
+    assert by_hand["items"] == json.loads(answers[0].splitlines()[3])["items"] and by_hand["score"] == "user-cosine folded"
+    own = json.loads(sptx("recommend", "run", "--list=3", "--json").stdout)
+    assert own["score"] == "user-cosine" and own["items"] != by_hand["items"]
+    mean = json.loads(sptx("recommend", "run", f"--items={','.join(lists['3'])}", "--json", "--score=context-context").stdout)
+    assert mean["score"] == "context-context"
+
+
 def test_what_cannot_work_is_refused(sptx):
     assert "corpus.format is text" in sptx.refuses("train", config(sptx, "text"))
     write(sptx, baskets())
@@ -188,8 +232,9 @@ def vectors_of_lists(sptx, lists, own):
 def test_lists_that_are_means_are_scored_as_they_were_trained(sptx, own, loss):
     lists = baskets()
     known = {name: items[:-2] for name, items in lists.items()}
-    write(sptx, {name: items for name, items in known.items() if int(name) < 290}, "corpus.txt")
-    write(sptx, known, "known.txt")  # ten of them are new
+    trained = 300 if own else 290  # ten are new where no list has a row; otherwise new lists are folded in
+    write(sptx, {name: items for name, items in known.items() if int(name) < trained}, "corpus.txt")
+    write(sptx, known, "known.txt")
     write(sptx, {name: items[-2:] for name, items in lists.items()}, "held.txt")
     keys = {"examples": {"own": own, "pooled": 4, "positives": 2}, "train": {"loss": loss}}
     sptx("train", config(sptx, **keys))
@@ -212,8 +257,8 @@ def test_lists_that_are_means_are_scored_as_they_were_trained(sptx, own, loss):
         lines = [line.split("\t") for line in sptx("recommend", "run", "--k=170", *arguments).stdout.splitlines()]
         return {item: float(score) for _, item, score in lines}
 
-    for name, said in [("7", scored("--lists=known.txt", "--name=7")), ("295", scored("--lists=known.txt", "--name=295")),
-                       ("mean", scored(f"--items={','.join(known['7'])}"))]:
+    by_hand = [] if own else [("mean", scored(f"--items={','.join(known['7'])}"))]
+    for name, said in [("7", scored("--lists=known.txt", "--name=7")), ("295", scored("--lists=known.txt", "--name=295")), *by_hand]:
         vector = vectors_of_lists(sptx, {"mean": known["7"]}, own)[1]["mean"] if name == "mean" else vectors[name]
         length = numpy.linalg.norm(vector) if loss == "softmax" else 1
         assert len(said) == 170 and not any(item in known.get(name, known["7"]) for item in said)

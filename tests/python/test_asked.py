@@ -210,6 +210,17 @@ def test_a_thousand_lists_are_one_call_of_the_library(of_lists, monkeypatch):
         assert [function.__name__ for function in calls if "find" not in function.__name__] == ["sptx_run_recommend_by"]
 
 
+def test_a_thousand_new_lists_are_folded_in_by_one_call(of_lists, program):
+    """Each has the answer that it has alone, and that the program prints; an item named twice counts twice."""
+    new = [["i%d" % ((i + step) % 40) for step in range(1 + i % 5)] for i in range(1000)]
+    with sptx.Run(of_lists / "run") as run:
+        found = run.recommend(lists=new, k=5)
+        assert len(found) == 1000 and found[:40] == [run.recommend(items, k=5) for items in new[:40]]
+        assert as_text(found[3]) == recommended(program, of_lists / "run", "--items=" + ",".join(new[3]), "--k=5")["items"]
+        assert run.recommend(["i1", "i2", "i2"], k=5) != run.recommend(["i1", "i2"], k=5)
+        assert found[7] != run.recommend(new[7], k=5, score="context-context")
+
+
 def test_candidates_alone_are_recommended(of_lists):
     with sptx.Run(of_lists / "run", device="cpu") as run:
         every, chosen = run.recommend(list="list9", k=40), ["i%d" % i for i in range(0, 40, 3)]

@@ -247,6 +247,9 @@ class Run(Asked):
         row answers, and the items that it had then are left out (KeyError where there is no such list). lists: several of these;
         a list of items of which the run knows none gets an empty answer. One of the three is given.
 
+        In a run whose lists have rows (examples.mode = user) items are folded in: they get the row that training would have given a
+        list of them, by the run's loss, while the rows of items stay as they are. One call with a thousand lists uses all threads.
+
         score: how they choose others: "target", "context", "context-cosine", "normsum", "sum", "context-context", "user",
         "user-cosine" (`sptx-w2v help recommend` tells what each is), or None: what suits what the run was trained for. seen: a
         list's own items may be in its answer. among: only these items are recommended; a number: only so many most frequent ones;

@@ -1,12 +1,16 @@
-/* rows_losses: the losses of kernels/losses.h over a target's scores, positives first. It is a part of rows.c, which is
- * compiled once a level. Each function turns scores into `factor` x the coefficients of z and returns the loss; sums
- * run in lanes, so that they are vectors at every level. */
-#ifndef SPTX_CPU_ROWS_LOSSES_H
-#define SPTX_CPU_ROWS_LOSSES_H
+/* losses_block: the losses of losses.h over a target's scores, positives first. kernels/cpu/rows.c includes it once for each level of
+ * processors, and src/vectors/fold_in.c for lists that were never trained. Each function turns scores into `factor` x the
+ * coefficients of z and returns the loss; sums run in lanes, so that they are vectors at every level. */
+#ifndef SPTX_LOSSES_BLOCK_H
+#define SPTX_LOSSES_BLOCK_H
+
+#include "losses.h"
+
+#include <math.h>
 
 enum { LOSS_LANES = 16 };
 
-static float greatest(const float *value, uint32_t count) {
+static inline float greatest(const float *value, uint32_t count) {
     float lane[LOSS_LANES], most = -INFINITY;
     uint32_t i = 0;
     for (int k = 0; k < LOSS_LANES; k++) lane[k] = -INFINITY;
@@ -17,7 +21,7 @@ static float greatest(const float *value, uint32_t count) {
     return most;
 }
 
-static float sum_of(const float *value, uint32_t count) {
+static inline float sum_of(const float *value, uint32_t count) {
     float lane[LOSS_LANES] = {0}, sum = 0;
     uint32_t i = 0;
     for (; i + LOSS_LANES <= count; i += LOSS_LANES)
@@ -27,7 +31,7 @@ static float sum_of(const float *value, uint32_t count) {
     return sum;
 }
 
-static double learn_logistic(float *score, uint32_t positives, uint32_t negatives, float inverse, float factor) {
+static inline double learn_logistic(float *score, uint32_t positives, uint32_t negatives, float inverse, float factor) {
     struct loss_sum loss = loss_sum_of_none();
     for (uint32_t i = 0; i < positives + negatives; i++) {
         score[i] *= inverse;
@@ -39,19 +43,19 @@ static double learn_logistic(float *score, uint32_t positives, uint32_t negative
 }
 
 /* Negatives that are left out of a sum: their score is below any, and their share is none. Returns how many there are. */
-static uint32_t leave_out(float *score, const uint32_t *ids, uint32_t count, uint32_t own) {
+static inline uint32_t leave_out(float *score, const uint32_t *ids, uint32_t count, uint32_t own) {
     uint32_t left = 0;
     for (uint32_t i = 0; i < count; i++) left += ids[i] == own;
     for (uint32_t i = 0; left && i < count; i++) score[i] = ids[i] == own ? -INFINITY : score[i];
     return left;
 }
-static void clear_left_out(float *power, const uint32_t *ids, uint32_t count, uint32_t own) {
+static inline void clear_left_out(float *power, const uint32_t *ids, uint32_t count, uint32_t own) {
     for (uint32_t i = 0; i < count; i++) power[i] = ids[i] == own ? 0 : power[i];
 }
 
 /* powers[slots]: the negatives' scores, of which those with the id `own` are left out; ids NULL: none is. Without negatives there
  * is nothing to compare a positive with. */
-static double learn_softmax(const struct loss_options *o, float *score, uint32_t positives, float *powers, const uint32_t *ids,
+static inline double learn_softmax(const struct loss_options *o, float *score, uint32_t positives, float *powers, const uint32_t *ids,
                             uint32_t slots, uint32_t own, float inverse, float factor) {
     struct loss_sum loss = loss_sum_of_none();
     uint32_t left = ids ? leave_out(powers, ids, slots, own) : 0, negatives = slots - left;
@@ -78,7 +82,7 @@ static double learn_softmax(const struct loss_options *o, float *score, uint32_t
     return loss_of_sum(&loss);
 }
 
-static double learn_shared(const struct loss_options *o, float *positive, float *scores, const uint32_t *ids, uint32_t count,
+static inline double learn_shared(const struct loss_options *o, float *positive, float *scores, const uint32_t *ids, uint32_t count,
                            uint32_t own, float scale) {
     float inverse = loss_inverse_temperature(o);
     return learn_softmax(o, positive, 1, scores, ids, count, own, inverse, scale * inverse);
@@ -86,7 +90,7 @@ static double learn_shared(const struct loss_options *o, float *positive, float 
 
 /* spare[2 x negatives]: negatives' coefficients summed over the positives, while their scores are still needed, and
  * then those for one positive. */
-static double learn_bpr(float *score, uint32_t positives, uint32_t negatives, float inverse, float factor,
+static inline double learn_bpr(float *score, uint32_t positives, uint32_t negatives, float inverse, float factor,
                         float *restrict spare) {
     struct loss_sum loss = loss_sum_of_none();
     float *below = score + positives, *gained = spare, *of_one = spare + negatives;
@@ -102,7 +106,7 @@ static double learn_bpr(float *score, uint32_t positives, uint32_t negatives, fl
     return loss_of_sum(&loss);
 }
 
-static double learn_contrastive(const struct loss_options *o, float *score, uint32_t positives, uint32_t negatives,
+static inline double learn_contrastive(const struct loss_options *o, float *score, uint32_t positives, uint32_t negatives,
                                 float scale) {
     float share = loss_negative_share(o, positives, negatives), *below = score + positives;
     double loss = (double)positives - sum_of(score, positives);
@@ -113,7 +117,8 @@ static double learn_contrastive(const struct loss_options *o, float *score, uint
     return loss;
 }
 
-static double learn(const struct loss_options *o, float *scores, uint32_t t_count, uint32_t c_count, uint32_t positives,
+/* scores[t_count x c_count] become scale x their coefficients. spare: [2 x c_count]. */
+static inline double learn(const struct loss_options *o, float *scores, uint32_t t_count, uint32_t c_count, uint32_t positives,
                     float scale, float *spare) {
     float inverse = loss_inverse_temperature(o), factor = scale * inverse;
     uint32_t negatives = c_count - positives;
