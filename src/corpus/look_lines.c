@@ -123,7 +123,7 @@ static const char *separator_of_lists(const struct looked_lines *lines) {
     for (int s = 0; s < BLANKS; s++) {
         struct parting parting = try_separator(lines, separators[s]);
         int half = parting.parted && 2 * parting.parted >= lines->count, two = parting.fields == 2 * parting.parted;
-        int blanks_follow = s != COMMA && two && 4 * parting.words > 5 * parting.fields;
+        int blanks_follow = (s != COMMA || lines->count == 1) && two && 4 * parting.words > 5 * parting.fields;
         uint64_t words = parting.parted == lines->count ? WORDS_OF_ITEM : WORDS_OF_ITEM_IN_SOME;
         if (half && parting.words <= words * parting.fields && !blanks_follow) return separators[s];
     }

@@ -128,7 +128,7 @@ static void lists_may_differ_in_length_and_have_no_names(void **state) {
     static const char *const parts[] = {"commas, no header", "tabs, no header", "blanks, no header", "commas, a header"};
     for (int i = 0; i < 4; i++) snprintf(wanted[i], sizeof wanted[i], "%s%s", named, parts[i]);
     LOOKS(LOOK_LISTS, {"b1,whole milk,rye bread\nb2,rye\n", wanted[0]}, {"b1\twhole milk\trye\nb2\trye\tsalt\n", wanted[1]},
-          {"u1\ta b c\nu2\tc d\n", wanted[2]}, {"u1 a,b c d e f g\nu2 h i j k l\nu3 m n o\n", wanted[2]},
+          {"u1\ta b c\nu2\tc d\n", wanted[2]}, {"u1 a;b c\n", wanted[2]}, {"u1 a,b c\n", wanted[2]}, {"u1 a,b c d e f g\nu2 h i j k l\nu3 m n o\n", wanted[2]},
           {"2,rye,salt\n2,milk,ale\n1,rye\n3,milk,ale,rye\n",
            "list = the first, items = the others (3 names in 4 lines: lines of one name are one list); commas, no header"},
           {"basket,items\n1,whole milk\n2,rye,salt\n", wanted[3]}, {"0 0 1 2\n1 1 2\n2 0 2\n3 1\n", wanted[2]},
