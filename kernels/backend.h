@@ -109,7 +109,7 @@ FN int table_is_frozen(const struct table_spec *spec, uint32_t row) {
 
 /* ---- a batch ---- */
 
-enum { BATCH_STOPPED = 1 };
+enum { BATCH_STOPPED = 1 }; /* result of make_batch(): it was asked to stop, and gave up the batch */
 
 struct batch_request {
     uint32_t epoch;
@@ -171,8 +171,8 @@ struct hogwild_request {
     unsigned workers;         /* workers at once, at most; 1: one example after the other; 0: as many as pay */
 };
 struct hogwild_result {
-    uint64_t done; /* the request's first examples, which were trained: all `count`, or on the CPU fewer where a signal or the
-                    * caller asked to stop meanwhile (interrupt.h) */
+    uint64_t done; /* number of examples trained, from the request's first on: `count`, or fewer if a signal or the caller asked to
+                    * stop meanwhile (interrupt.h; on the CPU only) */
     uint64_t words, examples, pairs; /* of all blocks */
     double loss;                     /* of the sampled examples: the sum over their terms */
     uint64_t sampled_examples, sampled_pairs, sampled_terms;
@@ -274,8 +274,8 @@ struct backend_ops {
                        const void *packed);
 
     int (*source)(struct backend *backend, const struct example_source *source); /* called once, before make_batch */
-    /* Returns 0, or -1 after fail(); BATCH_STOPPED, with no batch in the stage, where the CPU has given up a batch of training
-     * because a signal or the caller asks to stop (interrupt.h). With several ranks no batch is given up. */
+    /* Returns 0; -1 after fail(); BATCH_STOPPED, with the stage left empty, if a signal or the caller asks to stop (interrupt.h).
+     * Only the CPU backend gives up a batch, only one of training (held_out = 0), and only if there is one rank. */
     int (*make_batch)(struct backend *backend, unsigned stage, const struct batch_request *request);
     int (*set_batch)(struct backend *backend, unsigned stage, const struct batch_view *view);
     int (*batch_view)(struct backend *backend, unsigned stage, struct batch_view *view); /* valid until the stage's next batch */

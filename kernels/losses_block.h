@@ -1,6 +1,6 @@
-/* losses_block: the losses of losses.h over a target's scores, positives first. kernels/cpu/rows.c includes it once for each level of
- * processors, and src/vectors/fold_in.c for lists that were never trained. Each function turns scores into `factor` x the
- * coefficients of z and returns the loss; sums run in lanes, so that they are vectors at every level. */
+/* losses_block: the losses of losses.h over a target's scores, positives first. Included by kernels/cpu/rows.c, which is compiled
+ * once for each instruction set, and by src/vectors/fold_in.c. Each function replaces scores by `factor` x their coefficients (of
+ * z), and returns the loss. Sums have LOSS_LANES partial sums, so that the compiler can use vector instructions of any width. */
 #ifndef SPTX_LOSSES_BLOCK_H
 #define SPTX_LOSSES_BLOCK_H
 
@@ -117,7 +117,8 @@ static inline double learn_contrastive(const struct loss_options *o, float *scor
     return loss;
 }
 
-/* scores[t_count x c_count] become scale x their coefficients. spare: [2 x c_count]. */
+/* Replaces scores[t_count x c_count] by `scale` x their coefficients, for any loss, and returns the loss. spare: [2 x c_count]
+ * scratch. */
 static inline double learn(const struct loss_options *o, float *scores, uint32_t t_count, uint32_t c_count, uint32_t positives,
                     float scale, float *spare) {
     float inverse = loss_inverse_temperature(o), factor = scale * inverse;

@@ -101,8 +101,8 @@ FN int rule_slots(const struct rule_options *o, struct rule_slot slots[RULE_SLOT
     return n;
 }
 
-/* 1 for a rule that has a slot of role 2 with some options: a GPU's kernels of other rules do not read that slot. A macro, since
- * kernels are compiled by it; tests/unit/rows/test_rules.c holds it against rule_slots(). */
+/* Is 1 for a rule that has a third slot (role 2) with some of its options. GPU kernels of other rules contain no code to read it. A
+ * macro, so that it is a constant at compile time; tests/unit/rows/test_rules.c checks that it agrees with rule_slots(). */
 #define RULE_MAY_HAVE_THIRD(rule) ((rule) == RULE_RMSPROP || (rule) == RULE_ADAM || (rule) == RULE_ADAMW)
 
 /* Returns 1 where the rule's constants depend on the number of updates before, so that a row's own count is worth

@@ -1,7 +1,7 @@
 /* portable: what a header needs so that both the C compiler and nvcc take it. This is the one place with conditional
- * compilation for a device: FN marks a function for host and device, FN_RARE one that the host calls rarely, whose code stays out of
- * the loops that call it; portable_philox() is the same counter-based
- * function from Random123 on the host and from cuRAND on the device. */
+ * compilation for a device. FN marks a function for host and device. FN_RARE marks one that is called rarely: the host's compiler
+ * does not inline it into the loops that call it. portable_philox() is the same counter-based function from Random123 on the host
+ * and from cuRAND on the device. */
 #ifndef SPTX_PORTABLE_H
 #define SPTX_PORTABLE_H
 

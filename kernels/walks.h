@@ -16,9 +16,10 @@
  * what the way back has beyond it is laid aside and drawn first: otherwise nearly all candidates would be refused. The only arc
  * of a node is taken whatever its bias, since a leaf's way back could be refused a million times (p = 1000, q = 0.001).
  *
- * After walk_most_tries() refused candidates of one step, walk_draw_exactly() draws that step from all of the node's arcs, by the
- * same law. No weights bring a step there whose biases (1 / p, 1, 1 / q) differ by a factor of 100 or less: a candidate is taken
- * with a chance of 1 in 100 at least, so that all 4,096 are refused once in 10^17 steps.
+ * If walk_most_tries() candidates of one step have been refused, walk_draw_exactly() draws that step: it adds up the weights of all
+ * the node's arcs, and has the same distribution. This does not happen in practice if the biases (1 / p, 1, 1 / q) differ by a
+ * factor of at most 100: each candidate is then accepted with a chance of at least 1 in 100, whatever the weights, so that 4,096
+ * refusals occur once in 10^17 steps.
  *
  * Where a node has no arcs the walk ends; its other places are DRAW_NONE, as if subsampling had dropped them.
  *
@@ -29,14 +30,14 @@
  *   the same,         step / 2        two, for a column of the node's alias table
  *     by weights
  *   with biases       tries before    0 (by weights 1, too): the candidate; 2: whether it is taken; 3: whether the walk
- *                                     goes back without one. Of an exact step: 0 and 1, which choose the neighbour
+ *                                     goes back without one. A step drawn exactly uses words 0 and 1 alone, as one number
  */
 #ifndef SPTX_KERNELS_WALKS_H
 #define SPTX_KERNELS_WALKS_H
 
 #include "draws.h"
 
-enum { WALK_TRIES = 4096 }; /* candidates that one step may refuse, beside as many as the node has arcs */
+enum { WALK_TRIES = 4096 }; /* most refused candidates of a step, plus one more for each arc of its node */
 
 /* A graph and how it is walked. The arrays are the caller's. */
 struct walks {
@@ -114,13 +115,13 @@ FN int walk_are_linked(const struct walks *w, const struct walk_node *from, uint
     return other.degree < from->degree ? walk_has_arc(w, &other, from->id) : walk_has_arc(w, from, to);
 }
 
-/* Returns the threshold by which the candidate `x` is taken. */
+/* Returns the threshold of candidate `x`: it is accepted if a random 32-bit word is not above it. */
 FN uint32_t walk_threshold(const struct walks *w, const struct walk_node *before, uint32_t x) {
     if (x == before->id) return w->back;
     return w->near_ != w->away && walk_are_linked(w, before, x) ? w->near_ : w->away;
 }
 
-/* Returns 1 where a candidate is taken. */
+/* Returns 1 if candidate `x` is accepted, given the random word `drawn`. Most words decide without looking for an arc. */
 FN int walk_takes(const struct walks *w, const struct walk_node *before, uint32_t x, uint32_t drawn) {
     uint32_t least = w->near_ < w->away ? w->near_ : w->away;
     return (x != before->id && drawn <= least) || drawn <= walk_threshold(w, before, x);
@@ -137,23 +138,23 @@ FN uint32_t walk_try(const struct walks *w, uint32_t seed, uint64_t number, uint
     return before->id == DRAW_NONE || at->degree == 1 || walk_takes(w, before, x, drawn.word[2]) ? x : DRAW_NONE;
 }
 
-/* ---- a step whose candidates were all refused ---- */
+/* ---- a step with too many refused candidates ---- */
 
-/* Returns how many candidates of a step are tried. Finding the exact law costs as much as a try for each arc. */
+/* Returns how many candidates of a step may be refused before it is drawn exactly, which costs as much as one try for each arc. */
 FN uint32_t walk_most_tries(const struct walk_node *at) {
     return at->degree < DRAW_NONE - WALK_TRIES ? WALK_TRIES + at->degree : DRAW_NONE;
 }
 
-/* Returns the chance that a candidate is `x` and is taken, where `share` is its chance to be drawn. Both count in units of the
- * caller's. What was laid aside for the way back is part of its chance; there are no weights, then. */
+/* Returns a number proportional to the chance that a candidate is `x` and is accepted; `share` is proportional to the chance that x
+ * is drawn. The way back also gets w->aside, the part of its bias that walk_try() draws first; it is 0 if the graph has weights. */
 FN double walk_mass(const struct walks *w, const struct walk_node *before, uint32_t x, double share) {
     double taken = (double)walk_threshold(w, before, x) + 1;
     if (x == before->id) taken += portable_mul((double)w->aside, 4294967296.0);
     return portable_mul(share, taken);
 }
 
-/* Adds up the masses of the node's arcs in their order, and returns the neighbour at which *sum passes `stop`. Columns of alias
- * tables are taken one by one: each has two neighbours. */
+/* Adds up walk_mass() of the node's arcs in order, and returns the neighbour at which *sum exceeds `stop`, or else the last one.
+ * With weights it goes over the columns of the node's alias table, each of which has two neighbours. */
 FN uint32_t walk_add_masses(const struct walks *w, const struct walk_node *at, const struct walk_node *before, double stop,
                             double *sum) {
     uint32_t x = DRAW_NONE;
@@ -171,7 +172,7 @@ FN uint32_t walk_add_masses(const struct walks *w, const struct walk_node *at, c
     return x;
 }
 
-/* Returns the next node of a biased walk, which came from `before` to `at`: one draw by the law of walk_try(). */
+/* Returns the next node of a biased walk that came from `before` to `at`, in one draw with the distribution of walk_try(). */
 FN_RARE uint32_t walk_draw_exactly(const struct walks *w, uint32_t seed, uint64_t number, uint32_t epoch, uint32_t tries,
                               const struct walk_node *at, const struct walk_node *before) {
     double all, passed, u = (double)(draw_pair(draw_at(seed, DRAW_WALK, number, epoch, tries), 0) >> 11) * (1.0 / 9007199254740992.0);
@@ -187,7 +188,7 @@ struct walk {
     struct walk_node at, before; /* before.id: DRAW_NONE at the first step */
     struct draw4 drawn;
     uint32_t step, tries;
-    uint32_t refused; /* candidates of the next step so far */
+    uint32_t refused; /* number of candidates of the next step that were refused so far */
 };
 
 FN struct walk walk_begin(const struct walks *w, uint32_t seed, uint64_t number, uint32_t epoch) {
@@ -200,7 +201,7 @@ FN struct walk walk_begin(const struct walks *w, uint32_t seed, uint64_t number,
     return walk;
 }
 
-/* Draws the next node of a biased walk, or DRAW_NONE where a candidate is refused. */
+/* Returns the next node of a biased walk, or DRAW_NONE if the candidate was refused and the caller must try again. */
 FN uint32_t walk_biased_step(const struct walks *w, uint32_t seed, uint32_t epoch, struct walk *walk) {
     if (walk->refused >= walk_most_tries(&walk->at))
         return walk_draw_exactly(w, seed, walk->number, epoch, walk->tries, &walk->at, &walk->before);

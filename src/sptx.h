@@ -295,7 +295,7 @@ void sptx_stop(struct sptx_context *context);
 struct sptx_corpus;
 
 enum sptx_token_kind {
-    SPTX_TEXT = 0,    /* bytes: token i is data[offsets[i] .. offsets[i + 1]), blanks included; an empty one is refused */
+    SPTX_TEXT = 0,    /* bytes: token i is data[offsets[i] .. offsets[i + 1]), blanks included; an empty token is refused */
     SPTX_NUMBERS = 1, /* integers from 0, each a word of decimal digits */
     SPTX_KNOWN = 2,   /* integers that number the words given to sptx_corpus_words(), from 0 */
 };
@@ -340,8 +340,8 @@ enum sptx_status sptx_corpus_pairs(struct sptx_corpus *corpus, const struct sptx
 enum sptx_status sptx_corpus_edges(struct sptx_corpus *corpus, const struct sptx_tokens *from, const struct sptx_tokens *to,
                                    const double *weights);
 
-/* Trains on what was given, as sptx_train() does, once; a call that ends with SPTX_USAGE leaves the corpus as it was. A call above
- * that has failed halfway makes this one fail. */
+/* Trains once on the data that the corpus was given, as sptx_train() does. A call that returns SPTX_USAGE does not count: it leaves
+ * the corpus as it was. Fails if an earlier call that gives data has failed halfway. */
 enum sptx_status sptx_corpus_train(struct sptx_corpus *corpus, enum sptx_beginning beginning,
                                    sptx_progress_fn *progress, void *user);
 
@@ -384,9 +384,9 @@ struct sptx_words;
 enum sptx_status sptx_words_open(struct sptx_context *context, struct sptx_words **words);
 void sptx_words_close(struct sptx_words *words); /* harmless on NULL; before its context is closed */
 
-/* Numbers the words of text [bytes]: blanks part them, line feeds end sentences, and the end of the text ends the last. grow: 1: a new
- * word gets the next number; 0: its number is -1. numbers: [bytes / 2 + 1], filled as far as there are words. starts: [line feeds
- * of the text + 2], filled with where each sentence begins and the last one ends. A call that fails may have added words. */
+/* Numbers the words of text [bytes]: blanks part them, line feeds end sentences, and the end of the text ends the last. grow: 1: a
+ * new word gets the next number; 0: its number is -1. numbers: [bytes / 2 + 1], filled as far as there are words. starts: [line
+ * feeds of the text + 2], filled with where each sentence begins and the last one ends. A call that fails may have added words. */
 enum sptx_status sptx_words_number(struct sptx_words *words, uint32_t grow, const char *text, uint64_t bytes, int32_t *numbers,
                                    uint64_t *starts, uint64_t *sentences);
 /* Shows the words from number `first` on as text, each followed by one NUL that its offsets count; valid until the next call. */
@@ -406,10 +406,10 @@ uint64_t sptx_run_count(const struct sptx_run *run, uint64_t row); /* returns ho
 /* Finds the row of a word; SPTX_USAGE where there is none, with the nearest word in the sentence. */
 enum sptx_status sptx_run_find(struct sptx_run *run, const char *word, uint64_t *row);
 /* A table is "target", "context", "sum", "normsum" (each of unit length first) or "propagated" (of a graph: normsum, spread over
- * it), or NULL: the one that suits what the run was trained for. That is target for words and items of lists; for nodes of a
- * graph propagated, or normsum where the graph has more than 4 million nodes and arcs or its file is gone;
- * context for items whose lists have rows of their own (examples.mode = user); sum for citations and links (examples.mode =
- * adjacency). `sptx-w2v help nearest` tells more. */
+ * it), or NULL: the default, which depends on what the run was trained on. It is target for words and items of lists; context for
+ * items whose lists have rows of their own (examples.mode = user); sum for citations and links (examples.mode = adjacency);
+ * propagated for nodes of a graph, or normsum if the graph has more than 4 million nodes and arcs or its file is gone.
+ * `sptx-w2v help nearest` tells more. */
 /* Copies vectors as `sptx-w2v export` writes them: those of rows[count] (NULL: the first `count`) in a table, to out
  * [count x dim].
  *
@@ -452,9 +452,9 @@ enum sptx_status sptx_run_analogy(struct sptx_run *run, const char *table, const
 /* Finds the items that suit lists best. List i of `count` has the rows items[starts[i]] up to items[starts[i + 1]]
  * (starts: [count + 1], not falling; numbers past the run's rows are passed over). With seen = 0 they are not in its
  * answer. score: how they choose others: "target", "context", "context-cosine", "normsum", "sum", "context-context" or
- * another score of `sptx-w2v help recommend`; NULL: the one that suits the run. In a run whose lists have rows (examples.mode =
- * user) that one, and "user" and "user-cosine", give each list a row of its own, solved by the run's loss against the items' rows
- * (folded in): the same bytes whatever lists are asked beside it. rows, scores: as in sptx_run_nearest();
+ * another score of `sptx-w2v help recommend`; NULL: the run's default. In a run whose lists have rows (examples.mode = user) the
+ * default, "user" and "user-cosine" fold each list in: they compute the row that minimizes the run's loss against the fixed rows of
+ * the items. That row is the same to the bit whatever other lists are asked with it. rows, scores: as in sptx_run_nearest();
  * a list without a row of the run gets no answer. */
 enum sptx_status sptx_run_recommend(struct sptx_run *run, const uint64_t *starts, const uint64_t *items, uint64_t count,
                                     const char *score, uint32_t seen, uint32_t k, uint32_t *rows, float *scores);
@@ -466,23 +466,24 @@ enum sptx_status sptx_run_recommend_among(struct sptx_run *run, const uint64_t *
 struct sptx_recommend_options {
     uint64_t size;                  /* sizeof (struct sptx_recommend_options) */
     const char *score;              /* as in sptx_run_recommend() */
-    const char *const *names;       /* [count] list i is the list of this name that the run was trained on: its own row, and the items
-                                       that it had then behind those given. NULL: list i is its items alone */
-    const uint64_t *candidates;     /* [candidate_count] only these rows are recommended; NULL: those of `among` */
+    const char *const *names;       /* [count] names[i]: list i is this list that the run was trained on: its row answers, and the
+                                       items that it was trained with are added to those given; NULL: list i is only the items
+                                       given. names = NULL: no list is named */
+    const uint64_t *candidates;     /* [candidate_count] only these rows are recommended; NULL: see `among` */
     uint64_t candidate_count;
-    uint64_t among;                 /* only the first rows are recommended, so many; 0: all */
+    uint64_t among;                 /* only the first `among` rows are recommended; 0: all */
     uint64_t seen;                  /* 1: a list's own items may be in its answer */
 };
 #define SPTX_RECOMMEND_OPTIONS {sizeof(struct sptx_recommend_options), 0, 0, 0, 0, 0, 0}
-/* Recommends like sptx_run_recommend(), also for lists that the run was trained on: those with rows of their own, papers of
- * citations, nodes of graphs. SPTX_USAGE for a name that is no such list. options: NULL for the defaults. */
+/* Recommends like sptx_run_recommend(), and also for lists that the run was trained on, by name: lists with rows of their own,
+ * papers of citations, nodes of graphs. Returns SPTX_USAGE for an unknown name. options: NULL for the defaults. */
 enum sptx_status sptx_run_recommend_by(struct sptx_run *run, const uint64_t *starts, const uint64_t *items, uint64_t count,
                                        const struct sptx_recommend_options *options, uint32_t k, uint32_t *rows, float *scores);
 
 /* ---- judging a run: what `sptx-w2v evaluate` prints; its help describes the files ---- */
 
-/* What a run is judged by: a file, or a corpus that a program has given by calls, which stays the caller's and can still be trained
- * on. The other of the two is NULL. */
+/* Data that a run is judged by: a file (corpus is NULL) or a corpus filled by calls (path is NULL). The corpus stays the caller's,
+ * who can still train on it. */
 struct sptx_data {
     const char *path;
     struct sptx_corpus *corpus;
@@ -505,21 +506,22 @@ enum sptx_status sptx_run_evaluate_analogies(struct sptx_run *run, const char *t
 
 struct sptx_lists_score {
     double recall, ndcg, hit; /* of held-out items among the k that suit a list's training items best */
-    uint64_t lists, unknown;  /* lists that are scored; held-out items that the run does not know */
-    uint64_t held_out;        /* held-out items of lists that `train` has */
-    uint64_t trained;         /* of them, items that are not judged: `train` has them in the same list, and no answer repeats them */
-    uint64_t cold;            /* lists with held-out items that are not scored, because `train` does not have them */
-    uint64_t without_row;     /* lists that are folded in, or scored by their items' mean, because the run has no row of theirs */
+    uint64_t lists, unknown;  /* number of lists scored; number of held-out items that the run does not know */
+    uint64_t held_out;        /* number of held-out items of the lists that `train` has; includes `trained` */
+    uint64_t trained;         /* number of held-out items left out: their list has them in `train`, and no answer repeats those */
+    uint64_t cold;            /* number of lists left out: they have held-out items, but no line in `train` */
+    uint64_t without_row;     /* number of lists without a row in the run, if the score uses such rows: folded in, or items' mean */
 };
 /* train, held_out: files of lists, or directories of them. format: as corpus.format; NULL: lists or pairs, whichever
  * each file looks like. score: as of sptx_run_recommend(); NULL: the one that compares rows of `table`, or, where that
- * is NULL too, the one that suits the run. SPTX_FAILED where most held-out items are trained ones; where some are, the context's
- * function for warnings hears of it. */
+ * is NULL too, the run's default. Held-out items that `train` has in the same list are left out: if they are most, returns
+ * SPTX_FAILED; if they are some, the context's warning() is called. */
 enum sptx_status sptx_run_evaluate_lists(struct sptx_run *run, const char *table, const char *train,
                                          const char *held_out, const char *format, const char *score, uint32_t k,
                                          struct sptx_lists_score *result);
 
-/* Does the same with files or with corpora, whose corpus.format is lists, pairs or adjacency. format is of files alone. */
+/* Does the same with files or with corpora. The corpus.format of a corpus must be lists, pairs or adjacency; `format` applies to
+ * files only. */
 enum sptx_status sptx_run_evaluate_lists_of(struct sptx_run *run, const char *table, const struct sptx_data *train,
                                             const struct sptx_data *held_out, const char *format, const char *score, uint32_t k,
                                             struct sptx_lists_score *result);
@@ -546,7 +548,8 @@ struct sptx_labels_score {
 enum sptx_status sptx_run_evaluate_labels(struct sptx_run *run, const char *table, const char *path, const double *shares,
                                           uint32_t count, struct sptx_labels_score *scores);
 
-/* Does the same with a file or with a corpus of pairs, whose lists are nodes and whose items are labels. */
+/* Does the same with a file or with a corpus of pairs (corpus.format = pairs): each pair is a node, as its list, and a label, as
+ * its item. */
 enum sptx_status sptx_run_evaluate_labels_of(struct sptx_run *run, const char *table, const struct sptx_data *labels,
                                              const double *shares, uint32_t count, struct sptx_labels_score *scores);
 
@@ -554,16 +557,16 @@ struct sptx_links_score {
     double auc, mrr, hits; /* hits: of 10. NaN where the score needs training links and there are none */
 };
 struct sptx_links_counts {
-    uint64_t links, asked;   /* held-out links that are judged; ends of links that are asked for */
-    uint64_t nodes, unknown; /* nodes of the links; those of them that the run does not have */
-    uint64_t left_out;       /* held-out links that are not judged, because the run does not have one of their nodes */
-    uint64_t trained;        /* held-out links that are not judged, because they are training links */
-    uint64_t among;          /* nodes that an end is ranked among, at most: 1,000 that are drawn, or all if they are fewer */
-    uint64_t all;            /* ends that are ranked among all nodes that are no links of their other end */
+    uint64_t links, asked;   /* number of held-out links judged; number of link ends ranked */
+    uint64_t nodes, unknown; /* number of distinct nodes; number of those nodes that the run does not know */
+    uint64_t left_out;       /* number of held-out links left out, because the run does not know one of their nodes */
+    uint64_t trained;        /* number of held-out links left out, because they are training links */
+    uint64_t among;          /* largest number of nodes that any end is ranked among: 1,000 drawn ones, or all if there are fewer */
+    uint64_t all;            /* number of ends ranked among all nodes that are not linked to the other end */
 };
 #define SPTX_LINK_SCORES 5 /* dot, cosine, hadamard, cross, cross-cosine, in this order */
 /* A line of a file is two nodes. known: the links that the run was trained on; NULL: not given. directed: 1 or 0. Fills
- * scores[SPTX_LINK_SCORES]. SPTX_FAILED where most held-out links are training links. */
+ * scores[SPTX_LINK_SCORES]. Returns SPTX_FAILED if most held-out links are training links. */
 enum sptx_status sptx_run_evaluate_links(struct sptx_run *run, const char *table, const char *held_out, const char *known,
                                          uint32_t directed, struct sptx_links_score *scores,
                                          struct sptx_links_counts *counts);
@@ -579,7 +582,8 @@ enum sptx_status sptx_run_evaluate_links_of(struct sptx_run *run, const char *ta
  * help lists. lists: 1 writes the rows of lists, too. A file at the path stays until the new one is whole. */
 enum sptx_status sptx_run_export(struct sptx_run *run, const char *table, uint32_t lists, const char *format,
                                  const char *path);
-/* Does the same, and writes numbers as `type`: "f32" (or NULL), or "bf16" or "f16", half the bytes, for npy, fbin and safetensors. */
+/* Does the same with a choice of number type: "f32" (or NULL); for npy, fbin and safetensors also "bf16" or "f16", which take half
+ * the bytes. */
 enum sptx_status sptx_run_export_as(struct sptx_run *run, const char *table, uint32_t lists, const char *format,
                                     const char *type, const char *path);
 

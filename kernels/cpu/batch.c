@@ -16,7 +16,7 @@ struct build {
     struct cpu_chunk *chunk; /* [chunks] */
     uint64_t chunks;
     _Atomic uint64_t taken;
-    atomic_int stopped; /* 1: the batch is given up */
+    atomic_int stopped; /* 1: asked to stop; the batch is given up */
 };
 
 static int build_chunks(void *context, unsigned worker) {

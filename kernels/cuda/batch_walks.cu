@@ -67,7 +67,7 @@ __global__ void __launch_bounds__(THREADS) draw_for_batch(const struct example_r
     const struct example_source source = request->source;
     draw_walks(source, request->epoch);
 }
-/* The steps that are drawn exactly are rare; they would cost all others a ninth block on a multiprocessor. */
+/* Limits registers, so that nine blocks fit on a multiprocessor. The code of exact steps, which are rare, would leave eight. */
 __global__ void __launch_bounds__(THREADS, 9) draw_for_part(const struct example_source source, uint32_t epoch) {
     draw_walks(source, epoch);
 }

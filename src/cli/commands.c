@@ -12,16 +12,16 @@
     "--section.key=value sets any key of the configuration, over the file or without one; 'sptx-w2v help keys' lists them."
 #define DEVICE_HELP "--device.threads=N and the other keys of [device] choose what the search runs on."
 #define RUN_HELP                                                                                                       \
-    "RUN is a run directory, whose newest good checkpoint is taken, or one checkpoint in it; or a file of words with their\n"\
+    "RUN is a run directory, whose newest good checkpoint is read, or one checkpoint in it; or a file of words with their\n"\
     "vectors: fastText's .bin, word2vec's binary or text form, GloVe's text."
 
 #define TABLES_HELP                                                                                                    \
-    "Which table answers where none is named follows what the run was trained for: words and items of lists (examples.mode =\n" \
-    "window, cbow, list) are asked by target; items whose lists have rows of their own (user) by context; citations and links\n" \
-    "(adjacency) by sum, to which a vector that was never trained adds nothing; nodes of a graph (walk) by propagated, and by\n" \
-    "normsum where the graph has more than 4 million nodes and arcs, or its file is gone. Only a graph's run has the table\n" \
-    "propagated: its normsum (both rows, each of unit length), spread over the graph, which is beside the run (corpus.graph).\n" \
-    "Rows of lists are words of the run, list:NAME, but answer only with --lists.\n"
+    "The default table depends on what the run was trained on. Words and items of lists (examples.mode = window, cbow,\n" \
+    "list): target. Items whose lists have rows of their own (user): context. Citations and links (adjacency): sum, to\n" \
+    "which a vector that was never trained adds nothing. Nodes of a graph (walk): propagated, or normsum if the graph has\n" \
+    "more than 4 million nodes and arcs or its file is gone. Only a run of a graph has the table propagated: normsum (the\n" \
+    "sum of both rows, each of unit length), spread over the graph (the run's file corpus.graph). A list's row is named\n" \
+    "list:NAME; it is an answer only with --lists.\n"
 
 #define SCORES_HELP                                                                                                    \
     "                      target           mean of the list's unit target rows against target rows, by cosine: by\n"      \
@@ -40,9 +40,9 @@
     "                                       citations, by context where it is of a graph\n" \
     "                      user-cosine      the same by cosine: by itself where trained so; with examples.own below 1 the row\n" \
     "                                       and the mean of its target rows, as they were trained\n" \
-    "                      A list that was not trained is folded in by user and user-cosine in a run whose lists have rows:\n" \
-    "                      it gets the row that training would have given it, from its items and the run's loss, while\n" \
-    "                      the items' rows stay as they are. context-context takes the mean of its items' rows instead\n"
+    "                      If the run's lists have rows, user and user-cosine fold a list in that was not trained: they\n" \
+    "                      compute the row that training would have given it, from its items and the run's loss, with the\n" \
+    "                      items' rows unchanged. context-context uses the mean of its items' rows instead\n"
 
 const char command_version[] = "sptx-w2v " SPTX_VERSION;
 
@@ -105,7 +105,7 @@ const struct command commands[] = {
      "  --anew            forgets what was tried\n"
      "\n"
      "Ctrl-C keeps the best so far. RUN.tune/tried.tsv, beside run.dir, remembers what was tried: the same call goes on\n"
-     "from it. One process at a time searches in RUN.tune, and a RUN.tune that holds other files is refused.\n"
+     "from it. Only one process at a time can search in RUN.tune. A RUN.tune with files that tune did not write is refused.\n"
      "\n" KEYS_HELP},
     {"export", cmd_export, "export RUN --format=F --out=FILE [--type=f32|bf16|f16] [--table=TABLE] [--lists]",
      "write the vectors in a format that other programs read",
@@ -147,7 +147,7 @@ const struct command commands[] = {
      "                      length first), or propagated\n"
      "  --among=TABLE       which table is searched, likewise; where one of the two is given, the other is target\n"
      "  --lists             rows of lists are searched, too\n"
-     "  --titles=FILE       an id and its title on each line: titles as a last column, and WORD may be one\n"
+     "  --titles=FILE       an id and its title on each line: prints titles as a last column, and WORD may be a title\n"
      "\n"
      TABLES_HELP
      "Where words share rows of their n-grams (examples.subwords, and models of fastText), WORD may be one never seen.\n"
@@ -175,10 +175,10 @@ const struct command commands[] = {
      "  --train=LISTS --held-out=LISTS\n"
      "                    recall, NDCG and hit rate of the lists' held-out items at k. Both are read as the run's corpus\n"
      "                    was (corpus.min_rating, corpus.columns .. of its config.ini; keys of the command line come first),\n"
-     "                    each as lists or as pairs, whichever it looks like. The line counts what is not judged: held-out\n"
-     "                    items that their lists have in --train (trained), lists that --train lacks (cold); and lists that\n"
-     "                    the run has no row of (without-row): they are folded in, as recommend does it, or their items stand\n"
-     "                    for them. Where all lists are folded in, the score says so (user-cosine folded)\n"
+     "                    each as lists or as pairs, whichever it looks like. The line also has counts. Not judged: held-out\n"
+     "                    items that their list has in --train (trained), lists that are not in --train (cold). Judged: lists\n"
+     "                    without a row in the run (without-row), which are folded in, as by recommend, or else replaced by\n"
+     "                    their items' mean. If all lists are folded in, the score's name says so (user-cosine folded)\n"
      "  --format=F        reads both as F: lists, pairs, adjacency\n"
      "  --groups=FILE     lines of word and its groups, as generate writes them beside a corpus (FILE.groups.tsv): for "
      "each\n"
@@ -194,11 +194,11 @@ const struct command commands[] = {
      "                    spread of ten shuffles, those of numpy.random.default_rng(0 .. 9).permutation\n"
      "  --share=0.5       labels: the share that is trained on; several with commas between\n"
      "  --edges=FILE      links held out of a graph, read as corpus.format = graph: AUC against as many pairs that are no\n"
-     "                    links, MRR and hits@10 of each link's end among 1,000 nodes that are none, or among all such nodes\n"
-     "                    where they are fewer (the line: among, the nodes; all, how many ends were ranked so). Links with a\n"
-     "                    node that the run does not know (left-out), and those it was trained on (trained), are not judged.\n"
-     "                    Scores: dot, cosine and hadamard (a regression over products of columns) of the table's rows; cross\n"
-     "                    and cross-cosine of both tables\n"
+     "                    links, MRR and hits@10 of each link's end among 1,000 nodes not linked to its other end, or among\n"
+     "                    all such nodes if there are fewer (in the line, among: number of nodes; all: number of ends ranked\n"
+     "                    among all nodes). Not judged: links with a node that the run does not know (left-out), links that\n"
+     "                    the run was trained on (trained). Scores: dot, cosine and hadamard (a regression over products of\n"
+     "                    columns) of the table's rows; cross and cross-cosine of both tables\n"
      "  --known=FILE      links: those that the run was trained on, which are then no wrong answers; hadamard needs them. By\n"
      "                    itself those of the graph that the run was trained on (corpus.format = graph), if it was\n"
      "  --directed        links: have a head, which alone is asked for; by itself both ends are, if the run's graph has none\n"
@@ -222,21 +222,21 @@ const struct command commands[] = {
      "                    the command line come first), as lists or as pairs, whichever it looks like\n"
      "  --format=F        reads it as F: lists, pairs, adjacency\n"
      "  --name=LIST       of these only this one; may be given several times\n"
-     "  --list=NAME       or a list that the run was trained on, with the items that it had then (from RUN/corpus.ids), or a\n"
-     "                    paper or node; may be given several times\n"
+     "  --list=NAME       or a list that the run was trained on, with its training items (from RUN/corpus.ids); or a paper of\n"
+     "                    citations, or a node of a graph; may be given several times\n"
      "  --items=A,B,...   or a list by hand, which the lines call 'items'; may be given several times. An item with a comma "
      "in\n"
      "                    its name is given alone. With --titles titles are understood, too\n"
      "  --k=20            how many for each list\n"
      "  --score=SCORE     how a list's items choose others; by itself what suits what the run was trained for, as evaluate\n"
      "                    says and measures it\n" SCORES_HELP
-     "  --titles=FILE     an id and its title on each line: titles as a last column\n"
+     "  --titles=FILE     an id and its title on each line: prints titles as a last column\n"
      "  --among=N         only of the first N words of vocab.tsv, the most frequent ones as a rule; 0: all\n"
-     "  --candidates=FILE only of these items, one a line\n"
+     "  --candidates=FILE recommends only the items of this file, one a line\n"
      "  --seen            a list's own items may be recommended, too, and neighbours of nodes in a graph\n"
      "  --json            an object a list and line: {\"list\": .., \"score\": \"target\", \"known\": 3, \"unknown\": 1,\n"
      "                    \"items\": [{\"item\": .., \"score\": 0.5, \"title\": ..}, ..]}; known, unknown: items of the list;\n"
-     "                    score: \"user-cosine folded\" for a list that was not trained and was folded in\n"
+     "                    score: \"user-cosine folded\" for a list that was not trained and therefore folded in\n"
      "\n" DEVICE_HELP},
     {"report", cmd_report,
      "report RUN --out=FILE [--titles=FILE] [--labels=FILE] [--top=5000] [--search=20000] [--table=TABLE] [--lists] "
@@ -249,7 +249,7 @@ const struct command commands[] = {
      "run's keys.\n"
      "\n"
      "  --out=FILE         written beside and renamed, never half there; /dev/stdout and pipes get the bytes as they come\n"
-     "  --titles=FILE      an id and its title on each line: titles are shown beside ids, and found\n"
+     "  --titles=FILE      an id and its title on each line: shows titles beside ids, and finds rows by title\n"
      "  --labels=FILE      lines of row and its labels: the map is coloured by each row's first label; by itself by clusters,\n"
      "                     which are called by their most frequent rows\n"
      "  --top=5000         rows of the map, at most 20,000: it compares all with each other, so that 5,000 take seconds and\n"

@@ -26,9 +26,9 @@ static int prepare_mpirun(void) {
     return 0;
 }
 
-enum { GPUS_MOST = 64 }; /* that a backend is asked for */
+enum { GPUS_MOST = 64 }; /* most GPUs that are counted */
 
-/* Refuses more processes than there are GPUs: two that share a GPU, or a processor, are slower than one. */
+/* Fails if device.gpus is larger than the number of GPUs: two processes that share a GPU, or a CPU, are slower than one. */
 static int check_gpus(const struct config *config) {
     const struct backend_ops *ops;
     struct backend_info info[GPUS_MOST];

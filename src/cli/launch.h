@@ -5,8 +5,8 @@
 #include "config/config.h"
 
 /* Becomes mpirun with the command's arguments (argv begins with its name), and does not return, where device.gpus asks
- * for several processes and no mpirun began this one. Returns 0 where this process is to go on; -1 after fail(), also where
- * this machine has fewer GPUs. */
+ * for several processes and no mpirun began this one. Returns 0 if this process is to go on; -1 after fail(), also if
+ * this machine has fewer GPUs than device.gpus. */
 int launch_gpus(const struct config *config, char **argv);
 
 #endif

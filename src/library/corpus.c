@@ -185,7 +185,7 @@ enum sptx_status sptx_corpus_train(struct sptx_corpus *corpus, enum sptx_beginni
     int result = begin(corpus);
     if (!result) {
         result = train(corpus->context, &corpus->config, &corpus->gathered, beginning, progress, user);
-        corpus->closed = !(result < 0 && report_exit_code() == 2); /* a call that was wrong has not trained */
+        corpus->closed = !(result < 0 && report_exit_code() == 2); /* after a usage error nothing was trained: stays open */
     }
     return leave_training(corpus->context, result);
 }

@@ -61,9 +61,9 @@ struct sptx_run {
     enum model_view searched;
     int searching;
     struct list_scores lists; /* of the score and rows that were asked last */
-    struct list_candidates candidates; /* as they were asked for; rows: a copy of its own */
-    struct run_lists trained; /* lists of the run, from the first question by name on */
-    int recommending, lists_open;
+    struct list_candidates candidates; /* candidates of the last question; `rows` is a copy, owned */
+    struct run_lists trained; /* lists that the run was trained on; opened by the first question that names one */
+    int recommending, lists_open; /* 1: `lists` is open; 1: `trained` is open */
     struct sptx_run *next;
 };
 
@@ -110,7 +110,8 @@ int read_keys(struct config *config, const struct sptx_context *context, const c
 int tune(struct sptx_context *context, const struct config *config, struct gathered *data,
          const struct sptx_tune_options *options, sptx_progress_fn *progress, void *user, struct sptx_tuned *tuned);
 
-/* Returns what a corpus was given, where its format is `format` (NULL: lists, pairs or adjacency); NULL after fail_usage(). */
+/* Returns the data that a corpus was given. Its corpus.format must be `format`, or lists, pairs or adjacency if that is NULL; any
+ * other format, or a closed corpus, gives NULL after fail_usage(). */
 const struct gathered *corpus_data(const struct sptx_corpus *corpus, const char *format);
 
 /* Trains on files (data: NULL) or on what was gathered; beginning: enum sptx_beginning. Returns 0, 1 where the callback

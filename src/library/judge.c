@@ -118,8 +118,8 @@ static struct sptx_lists_score lists_score_of(const struct lists_score *found) {
                                      found->held_out, found->trained, found->cold, found->without_row};
 }
 
-/* Takes a file, or data in its place. name: what sentences call the data. Returns -1 after fail_usage(), also where both are given,
- * or neither. */
+/* Sets *path and *data from a file or a corpus given by the caller. For a corpus, *path is `name`, for error messages. Returns 0,
+ * or -1 after fail_usage(), also if both or neither are given. */
 static int take_data(const char **path, const struct gathered **data, const struct sptx_data *given, const char *format,
                      const char *name) {
     if (!given || !given->path == !given->corpus) return fail_usage("%s is wanted as a file or as a corpus, and not as both", name);

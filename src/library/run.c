@@ -224,7 +224,7 @@ static int same_candidates(const struct list_candidates *a, const struct list_ca
     return !a->rows || !memcmp(a->rows, b->rows, a->count * sizeof *a->rows);
 }
 
-/* Keeps a copy of the candidates, by which the next call knows that it may use the same search. */
+/* Copies the candidates into the run. The next call compares its own with them, to know if it can use the same search. */
 static int keep_candidates(struct sptx_run *run, const struct list_candidates *candidates) {
     uint64_t *rows = candidates->rows ? mem_alloc(candidates->count, sizeof *rows, "candidates") : NULL;
     if (candidates->rows && !rows) return -1;
@@ -249,13 +249,14 @@ static int open_lists(struct sptx_run *run, const char *name, int named, const s
     return result;
 }
 
-/* The lists of a call: the caller's items and, behind them, those that lists of the run were trained with. */
+/* One call of recommend. The items of each list are those that the caller gave; if lists are named, the items that the named list
+ * was trained with follow them. */
 struct recommending {
     struct sptx_run *run;
     struct list_question question;
-    uint64_t *starts, *codes; /* owned; NULL where no list is named */
-    uint64_t count, capacity;
-    int64_t *own; /* [question.count] rows of the lists themselves, or -1; owned; NULL where no list is named */
+    uint64_t *starts, *codes; /* both kinds of items together, for `question`; owned; NULL if no list is named */
+    uint64_t count, capacity; /* of codes */
+    int64_t *own; /* [question.count] row of each list itself, or -1; owned; NULL if no list is named */
     uint32_t *rows;
     float *scores;
 };
@@ -269,7 +270,7 @@ static int open_trained(struct sptx_run *run) {
     return 0;
 }
 
-/* Puts list i together: the items given, and where it has a name those that it was trained with. */
+/* Builds list i: appends the items given and, if `name` is not NULL, the items that the list of this name was trained with. */
 static int join_list(struct recommending *r, uint64_t i, const char *name) {
     const struct list_question *q = &r->question;
     uint64_t given = q->starts[i + 1] - q->starts[i];

@@ -16,7 +16,7 @@
 
 enum {
     PLATEAU_REPORTS = 100, /* reports at the untrained loss before a warning says so */
-    PLATEAU_STEPS = 100,   /* a finished run of fewer exact steps is not judged */
+    PLATEAU_STEPS = 100,   /* a finished run of fewer exact steps (train.update = batch) gets no such warning */
     LINE_MOST = 4096       /* bytes of a line; a run's own lines have a tenth of that */
 };
 static const double ln2 = 0.69314718055994530942;
@@ -87,14 +87,15 @@ static double untrained_loss(const struct metrics *metrics, const struct loss *l
     return begins_at_ln2(metrics->config) ? loss->example / loss->term * ln2 : metrics->first.example;
 }
 
-/* Says what a loss of 0 means where the loss may be negative: BSL's leaves the positive out of its sum over negatives. */
+/* Returns a note on what a loss below 0 means, or "" if the loss cannot be negative. It can with train.negative_power above 0
+ * (BSL), whose sum over negatives leaves the positive out. */
 static const char *zero_of(const struct config *config) {
     return config->train_negative_power > 0 ? "; below 0, positives score above the mean of their negatives" : "";
 }
 
 /* ---- a loss that stays where it began ---- */
 
-/* Rules that divide a gradient by its own size do not care for its scale, so that a mean over the batch does not slow them. */
+/* A mean over the batch slows only SGD and ASGD: other rules divide a gradient by its own size, so its scale does not matter. */
 void metrics_advise(const struct config *c, char out[METRICS_ADVICE]) {
     int scaled = c->optimizer_rule == RULE_SGD || c->optimizer_rule == RULE_ASGD;
     if (scaled && c->train_reduction == REDUCTION_MEAN)
@@ -112,8 +113,8 @@ void metrics_advise(const struct config *c, char out[METRICS_ADVICE]) {
                  c->train_epochs, c->optimizer_lr);
 }
 
-/* Returns the share of the untrained loss within which a loss has not left it. One batch, by which it is known where it is not ln 2 a
- * term, differs from another by some hundredths. */
+/* Returns the relative distance from the untrained loss within which a loss counts as unchanged. It is larger if the untrained loss
+ * is not ln 2 a term but that of the first batch: batches differ by some percent. */
 static double near_untrained(const struct metrics *metrics) {
     return begins_at_ln2(metrics->config) ? 0.01 : 0.05;
 }
@@ -125,24 +126,24 @@ static void warn_plateau(const struct metrics *metrics, const char *when) {
          100 * near_untrained(metrics), untrained_loss(metrics, &metrics->last), when, way);
 }
 
-/* Returns 1 where the loss of the last report is near an untrained model's: of ln 2 a term, or of the first batch's loss a
- * pair. That is not known of a run that goes on. */
+/* Returns 1 if the loss of the last report is near that of an untrained model: ln 2 a term, or the first batch's loss a pair.
+ * Returns 0 for a resumed run if the latter is needed, since its first batch is not known. */
 static int is_untrained(const struct metrics *metrics) {
     double now = metrics->last.term, untrained = ln2;
     if (!begins_at_ln2(metrics->config)) now = metrics->last.pair, untrained = metrics->first.pair;
     return fabs(now - untrained) < near_untrained(metrics) * fabs(untrained);
 }
 
-/* Returns 1 where the loss has stayed at its untrained value so far. A loss that has once left it is not watched any more. */
+/* Returns 1 if the loss has stayed at its untrained value in all reports so far. Once it has left, it is not watched any more. */
 static int at_plateau(struct metrics *metrics) {
     if (!metrics->reports || metrics->plateau_over) return 0;
     if (!is_untrained(metrics)) metrics->plateau_over = 1;
     return !metrics->plateau_over;
 }
 
-/* A model whose loss stays at its untrained value does not learn. But vectors that begin near zero leave that value slowly and
- * then all at once, some epochs later, so neither time nor steps alone tell. The loss is judged once half of the run
- * and a hundred reports are done; a run too short for that is judged at its end. */
+/* Warns if the loss stays at its untrained value, which means that the model does not learn. Vectors that begin near zero may also
+ * stay there for some epochs and then learn quickly. Hence the warning comes only after half of the run and a hundred reports;
+ * metrics_judge() warns at the end of a shorter run. */
 static void watch_plateau(struct metrics *metrics, double done) {
     char when[64];
     if (!at_plateau(metrics) || metrics->reports < PLATEAU_REPORTS || done < 0.5) return;

@@ -69,7 +69,7 @@ void metrics_add_piece(struct metrics *metrics, const struct hogwild_result *res
  */
 void metrics_untrained(struct metrics *metrics, const struct step_result *result, const struct standing *at);
 
-/* Says which keys help a model that has learnt too little. */
+/* Writes to `out` which keys to change for a model that has learnt too little, with their present values. */
 enum { METRICS_ADVICE = 192 };
 void metrics_advise(const struct config *config, char out[METRICS_ADVICE]);
 
@@ -82,7 +82,7 @@ void metrics_held_out(struct metrics *metrics, const struct step_result *sum, co
 /* Writes recall@20 of the items that are never trained (train.held_out_items). `lists`: how many were asked. */
 void metrics_recall(struct metrics *metrics, double recall, uint64_t lists, const struct standing *at);
 /* Writes the last line about the loss of a run that has come to its end, and warns where the loss never left its
- * untrained value. It comes after the last report. Runs of a few exact steps are not judged. */
+ * untrained value. Called after the last report. A run of fewer than a hundred exact steps gets no warning. */
 void metrics_judge(struct metrics *metrics, uint64_t step);
 void metrics_note_loss(const struct metrics *metrics);
 

@@ -146,7 +146,7 @@ static int open_fasttext(struct model *model, const char *path) {
     return model->directory ? 0 : -1;
 }
 
-/* Takes the words of a file of vectors, whose counts it does not say: they are 0. */
+/* Moves the words of a file of vectors into the model. The file has no counts, so they are 0. */
 static int take_words(struct model *model, struct vectors_file *file) {
     struct vocab *vocab = &model->vocab;
     vocab->counts = mem_zalloc(file->rows, sizeof *vocab->counts, "the words' counts");
@@ -167,13 +167,13 @@ static int read_vectors(struct npy *npy, const struct vectors_file *file) {
     return result;
 }
 
-/* A file of vectors (word2vec's binary and text forms, GloVe's text) has one table, which stands for both. */
+/* Opens a file of vectors (word2vec's binary and text forms, GloVe's text). Its one table serves as target and as context table. */
 static int open_vectors(struct model *model, const char *path) {
     struct vectors_file file;
     if (vectors_file_open(&file, path, NULL)) return -1;
     int result = take_words(model, &file) || read_vectors(&model->target, &file) ? -1 : 0;
     model->dim = file.dim;
-    model->context = model->target; /* one mapping: model_close() knows */
+    model->context = model->target; /* the same mapping; model_close() unmaps it once */
     model->mode = MODE_AUTO;
     model->own = 1;
     vectors_file_close(&file);
@@ -181,7 +181,7 @@ static int open_vectors(struct model *model, const char *path) {
     return model->directory ? 0 : -1;
 }
 
-/* Opens a file that other programs or `export` have written. */
+/* Opens a file of vectors: fastText's .bin, or another format of other programs or of `export`. */
 static int open_file(struct model *model, const char *path) {
     int fasttext = fasttext_file_is(path);
     return fasttext < 0 ? -1 : fasttext ? open_fasttext(model, path) : open_vectors(model, path);

@@ -18,11 +18,11 @@ struct model {
     uint32_t dim;
     int mode;   /* enum config_mode: how the run made its examples; MODE_AUTO where its config.ini is lost */
     int cosine; /* 1: trained by cosines (train.score) */
-    struct loss_options loss; /* what the rows were trained by; zeros where mode is MODE_AUTO */
+    struct loss_options loss; /* the loss that the rows were trained with; zeros if mode is MODE_AUTO */
     struct model_negatives {
-        uint64_t count;       /* of an example, or of a batch that shares them */
-        int law, exclude;     /* negatives.law; 1: a list's own items are not among its negatives */
-        double power;
+        uint64_t count;       /* number of negatives of an example, or of a batch that shares them */
+        int law, exclude;     /* negatives.law; negatives.exclude, 1: a list's own items are not among its negatives */
+        double power;         /* negatives.power */
     } negatives;
     double own; /* examples.own; below 1 items have target rows too, as parts of their lists' means; 1 where they have none */
     struct init_values first[2]; /* by enum table_side: how the rows began, which tells the untrained ones */
@@ -33,12 +33,12 @@ struct model {
     struct run_state state; /* of its checkpoint */
 };
 
-/* Opens RUN: a run directory or one checkpoint in it; or a file, a model of fastText (.bin) or words with their vectors
- * (vectors_file.h), whose one table stands for both. Verifies checksums before it uses anything, and refuses tables and a vocabulary
- * that do not belong together. */
+/* Opens RUN: a run directory, one checkpoint in it, a model of fastText (.bin), or a file of words with their vectors
+ * (vectors_file.h). Such a file has one table, which serves as target and as context table. Verifies checksums before it uses
+ * anything, and refuses tables and a vocabulary that do not belong together. */
 int model_open(struct model *model, const char *run);
 void model_close(struct model *model); /* harmless on a zeroed one */
-/* Reads only the words of what model_open() opens. */
+/* Reads only the vocabulary of a run, a checkpoint or a model of fastText. Returns 0, or -1 after fail(). */
 int model_read_vocab(struct vocab *vocab, const char *run);
 
 /* Returns a row of a field of either table, in the mapping, or NULL where the table does not have the row. In a model of fastText

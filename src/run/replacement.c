@@ -57,7 +57,7 @@ char *replacement_place(const char *run) {
 
 /* ---- removing ---- */
 
-/* The mark is removed last, so that what a kill leaves can still be recognized as ours. */
+/* Removes the directory. The mark is removed last, so that a directory left by a killed process is still recognized as ours. */
 static int remove_place(const char *place) {
     if (checkpoints_remove(place) || run_files_remove(place) || run_files_remove_pieces(place)) return -1;
     return directory_mark_remove(place, &mark);

@@ -12,7 +12,7 @@ struct pipeline {
 
 void pipeline_init(struct pipeline *pipeline, const struct backend_ops *ops, struct backend *backend, unsigned depth);
 /* Starts a batch. Where all stages are busy, the oldest one's result is waited for first and put into *oldest, and
- * *came is 1. Returns 0, BATCH_STOPPED where make_batch() gave the batch up, or -1 after fail(). */
+ * *came is 1. Returns 0; BATCH_STOPPED if make_batch() gave up this batch; -1 after fail(). */
 int pipeline_submit(struct pipeline *pipeline, const struct batch_request *batch, const struct step_request *step,
                     struct step_result *oldest, int *came);
 /* Waits for the oldest batch in flight: 1 with its result, 0 when none is left, -1 after fail(). */

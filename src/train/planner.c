@@ -281,7 +281,7 @@ static void measure_host(struct planning *p) {
     p->unmeasured_host = PROGRAM_BYTES + held_already(plan) + warm_start_bytes(p->config, plan->rows) +
                          table_saving_bytes(longest, &whole, plan->ranks) + p->machine->info.threads * POOL_THREAD_BYTES;
     plan->host_needed = planning_host(&p->estimate) + p->unmeasured_host;
-    uint64_t before = PROGRAM_BYTES + plan->vocab_bytes + p->ordering; /* the most that was held before the tables were made */
+    uint64_t before = PROGRAM_BYTES + plan->vocab_bytes + p->ordering; /* while n-grams are ordered */
     if (before > plan->host_needed) plan->host_needed = before;
 }
 

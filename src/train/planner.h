@@ -52,7 +52,7 @@ struct plan {
     double floor_pairs;            /* pairs/s at which link or memory is full; 0 where unknown */
     int floor_link;                /* it is the link that is full first */
     int fits_host, fits_gpu, fits; /* fits: both, and no table lies where it cannot */
-    char defaults[DEFAULTS_TEXT];  /* keys whose default the data's size has changed, with their values; "": none */
+    char defaults[DEFAULTS_TEXT];  /* text: the keys whose default was changed to fit the data's size, with their values; or "" */
     char advice[HOGWILD_WHY];      /* what to change where it does not fit; "" otherwise */
 };
 

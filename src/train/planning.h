@@ -19,7 +19,7 @@ struct planning {
     int gpu, hogwild;
     uint64_t idle; /* so many last target rows are in no example */
     uint64_t budget;          /* of the GPU */
-    uint64_t ordering; /* bytes that ordering the buckets of n-grams took, before any table was there */
+    uint64_t ordering; /* bytes of scratch memory to order the n-grams' buckets; freed before the tables are made */
     uint64_t unmeasured_host; /* what no backend says: the program, the vocabulary, rows on their way to disk */
     struct estimate estimate; /* of the plan as it stands */
 };

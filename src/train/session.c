@@ -107,9 +107,10 @@ static int read_corpus(struct session *s) {
     return ranks_count(s->ranks) > 1 ? ranks_do(s->ranks, first ? NULL : find_corpus, s) : 0;
 }
 
-/* Of text the counts of the vocabulary, which has those of an older run or of corpus.vocab, too. */
+/* Returns the size of the data, which some defaults depend on. For text, tokens are counted by the vocabulary if that gives more:
+ * its counts include those of an older run or of corpus.vocab. */
 static struct data_size size_of(const struct session *s) {
-    uint64_t own = s->vocab.lists ? s->stream.sentences : 0; /* a list's own row stands in front of its items */
+    uint64_t own = s->vocab.lists ? s->stream.sentences : 0; /* each list's first token is its own row */
     uint64_t tokens = s->stream.tokens - own;
     int text = corpus_formats[s->config->corpus_format].sentences;
     return (struct data_size){.tokens = text && s->vocab.kept > tokens ? s->vocab.kept : tokens,
@@ -118,7 +119,7 @@ static struct data_size size_of(const struct session *s) {
                               .arcs = s->graph.arcs};
 }
 
-/* Settles the defaults that follow the data's size, for a run that begins: one that goes on has its own. */
+/* Sets the defaults that depend on the data's size. Does nothing for a resumed run, which keeps the values that it began with. */
 static int settle_defaults(struct session *s, const char *checkpoint) {
     const struct data_size size = size_of(s);
     return checkpoint ? 0 : defaults_by_size(s->config, &size, s->defaults);
@@ -197,7 +198,8 @@ static int check_ranks(const struct config *config, const struct ranks *ranks) {
                 config->device_ranks, ranks_count(ranks), config->device_ranks);
 }
 
-/* A run that goes on has the words that it began with: those of an older run may be gone with it. */
+/* Sets s->grown if a resumed run may have kept words of an older run: they are then read from its own vocab.tsv, since the older
+ * run may be gone. */
 static int find_grown(struct session *s, const char *checkpoint) {
     int kept = checkpoint ? warm_start_may_keep(s->config) : 0;
     if (kept <= 0) return kept;

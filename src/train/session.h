@@ -27,12 +27,12 @@ struct session {
     struct held_out held_out; /* of the stream's lists (train.held_out_items); all zeros: nothing is */
     struct examples examples;
     struct warm_start grow;     /* where rows begin */
-    char *grown; /* vocab.tsv of a run that goes on and may have words of an older one; NULL: there is none */
+    char *grown; /* path of vocab.tsv, if a resumed run may have kept words of an older run; otherwise NULL; owned */
     struct frozen frozen; /* which rows stay as they are */
     const struct backend_ops *ops;
     struct backend *backend;
     struct backend_info machine; /* before the tables */
-    char defaults[DEFAULTS_TEXT]; /* what the data's size has chosen, as defaults_by_size() says it */
+    char defaults[DEFAULTS_TEXT]; /* text of defaults_by_size(): the keys that it changed, with their values */
     struct plan plan;
     struct table target, context; /* of session_tables() */
 };
@@ -48,7 +48,8 @@ int session_open(struct session *session, struct config *config, struct gathered
  * device.ranks say. */
 int session_plan(struct session *session, struct config *config, const struct ranks *ranks);
 
-/* Encodes the corpus where a session with these keys finds it, and settles the defaults that follow its size. 0, or -1 after fail(). */
+/* Encodes the corpus, for a later session with these keys to find, and sets the defaults in `config` that depend on its size.
+ * Returns 0, or -1 after fail(). */
 int session_settle(struct config *config, struct gathered *data);
 
 /* Prints on stderr what was found and planned, as train begins with it. */

@@ -60,8 +60,8 @@ static int empty_pipeline(struct pipeline *pipeline, const struct steps_watch *w
     return more;
 }
 
-/* Starts a batch. The result of the oldest one is taken first where all stages are busy. Returns 0, BATCH_STOPPED where the
- * batch was given up, or -1 after fail(). */
+/* Starts a batch. If all stages are busy, first waits for the result of the oldest batch. Returns 0; BATCH_STOPPED if the new batch
+ * was given up; -1 after fail(). */
 static int begin_batch(struct steps *s, const struct steps_watch *watch, struct pipeline *pipeline,
                        const struct batch_request *batch, const struct step_request *step) {
     struct step_result oldest;
@@ -98,7 +98,7 @@ static int train_batches(struct steps *s, const struct steps_watch *watch) {
 
 /* ---- update = hogwild ---- */
 
-/* Trains `count` examples, or fewer where it is to stop; *trained: how many. */
+/* Trains the next `count` examples, or fewer if asked to stop meanwhile. Sets *trained to the number of examples trained. */
 static int train_piece(struct steps *s, const struct steps_watch *watch, uint64_t count, uint64_t *trained, double *seconds,
                        double *lr) {
     uint64_t done = steps_done(s);

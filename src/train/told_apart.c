@@ -8,10 +8,10 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { ROWS_ASKED = 64, COLUMNS_LEAST = 16 }; /* in fewer columns rows of any model are near to one another */
+enum { ROWS_ASKED = 64, COLUMNS_LEAST = 16 }; /* with fewer columns even good models have high cosines */
 static const double alike = 0.9;
 
-/* Reads a row's weights, divided by their length; a row of zeros stays one. */
+/* Reads a row's weights and scales them to unit length; a row of zeros stays zeros. */
 static int read_row(const struct table *table, uint64_t row, char *packed, float *out) {
     const struct record_field *weights = &table->spec.layout.field[RECORD_WEIGHTS];
     struct npy_field field = {.kind = values_kind(weights->type)};
@@ -23,7 +23,8 @@ static int read_row(const struct table *table, uint64_t row, char *packed, float
     return 0;
 }
 
-/* The cosines of all pairs add up to the squared length of the rows' sum, less the rows' own squares. */
+/* Returns the mean cosine of all pairs of different rows. The rows have unit length, so the cosines of all ordered pairs add up to
+ * |sum of rows|^2 - sum of |row|^2. */
 static double mean_of_pairs(const float *rows, uint64_t count, uint32_t columns) {
     double all = 0, own = 0;
     for (uint32_t i = 0; i < columns; i++) {

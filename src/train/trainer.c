@@ -58,7 +58,8 @@ static int write_last(struct trainer *t, int stopped) {
     return trainer_write_checkpoint(t) || (!stopped && trainer_judge_end(t)) ? -1 : 0;
 }
 
-/* Looks at the rows that answers come from: of lists with rows of their own the items, which are contexts; otherwise the targets. */
+/* Warns if the rows that answers will be searched in hardly differ. These are the context rows if lists have rows of their own, and
+ * the target rows otherwise. */
 static int look_at_rows(const struct trainer *t) {
     const struct vocab *vocab = &t->session.vocab;
     int user = t->config->examples_mode == MODE_USER;

@@ -25,7 +25,7 @@ struct warm_start {
     struct vectors_file vectors; /* each in the table that export takes it from; the word's other row begins at first values */
     uint32_t *row;               /* [target rows] of the source where each row begins; WORDS_ABSENT: at first values */
     uint64_t rows, known;        /* words, and how many of them are not WORDS_ABSENT */
-    uint64_t dropped;            /* words of the older run that have no row here */
+    uint64_t dropped;            /* number of words of the older run that this run does not have */
     int scaled;                  /* 1: words have n-grams here, and had none in the source */
 };
 
@@ -33,11 +33,13 @@ struct warm_start {
 int warm_start_open(struct warm_start *grow, const struct config *config);
 void warm_start_release(struct warm_start *grow); /* harmless on a zeroed one */
 
-/* Reads the words of what train.from names and nothing else, for a plan, where rows begin nowhere. Vectors have no words that stay. */
+/* Reads only the words of the run or fastText model that train.from names, for a plan, which needs no rows. Reads nothing for other
+ * files of vectors: their words are never kept. Returns 0, or -1 after fail(). */
 int warm_start_read_words(struct warm_start *grow, const struct config *config);
-/* Returns 1 where a run that goes on may have such words, also where train.from is gone; 0, or -1 after fail(). */
+/* Returns 1 if a resumed run may have kept words of an older run, as far as its keys tell, and also if train.from no longer exists;
+ * otherwise 0, or -1 after fail(). */
 int warm_start_may_keep(const struct config *config);
-/* Returns the words of the older run that stay in this one (train.from_words = keep); NULL: none do. */
+/* Returns the vocabulary of the older run, if this run keeps its words (train.from_words = keep); otherwise NULL. */
 const struct vocab *warm_start_older(const struct warm_start *grow, const struct config *config);
 
 /* Finds the rows of the words of `vocab`, which stays the caller's and outlives this; where known rows are frozen, says which

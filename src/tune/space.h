@@ -26,8 +26,9 @@ struct space_point {
     int place[SPACE_KEYS];
 };
 
-/* Finds the keys that an unresolved config leaves open. `resolved`: the same config with the values that a run of it has. `wide`: the
- * score compares runs of different examples, too (it is no loss). Returns 0, or -1 after fail(), also where no key is left. */
+/* Finds the keys to try: those that `config`, which is unresolved, does not set. `resolved`: the same config with all values that a
+ * run would use. `wide`: 1 if the score can compare runs with different examples (a loss cannot). Returns 0, or -1 after fail(),
+ * also if no key is left. */
 int space_find(struct space *space, const struct config *config, const struct config *resolved, int wide);
 
 /* The trial of the user's own keys. */

@@ -67,7 +67,7 @@ static int set_held_out(const struct tuning *t, struct config *config) {
     return 0;
 }
 
-/* Everything that a trial has of its own beside its keys and its epochs. */
+/* Sets what all trials share, such as directories and held-out data, and resolves the config. */
 static int settle(const struct tuning *t, struct config *config) {
     const struct setting settings[] = {{"run", "dir", t->directory.run}, {"run", "checkpoint_every", "end"},
                                        {"run", "keep", "1"},             {"corpus", "cache", t->directory.corpus},
@@ -172,7 +172,7 @@ static int train(const struct tuning *t, struct config *config, const struct hal
     return result;
 }
 
-/* Why training that ended well has no score. */
+/* Error messages, by measure: why a training that ended without an error has no score. */
 static const char *const unjudged[] = {
     [TUNE_RECALL] = "no list has an item that could be held out and found again (train.held_out_items): the lists are too short, or "
                     "too few",
@@ -181,7 +181,7 @@ static const char *const unjudged[] = {
                   "--pairs=FILE or --analogies=FILE, which judge words, give a score",
     [TUNE_SETS] = "the --pairs and --analogies give no score: too few of their words are in the vocabulary"};
 
-/* Keeps the sentence of a trial that failed, which is no failure of the search. */
+/* Moves the error message of a failed trial to end->why, since the search goes on without that trial. */
 static void take_sentence(const struct tuning *t, struct trial_end *end) {
     snprintf(end->why, sizeof end->why, "%s", *report_sentence() ? report_sentence() : unjudged[t->measure]);
     end->stopped |= report_exit_code() == REPORT_STOPPED;

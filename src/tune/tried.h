@@ -14,7 +14,7 @@ struct tried {
     char *lines; /* the file as it was when it was opened; owned */
 };
 
-extern const char tried_name[]; /* of the file */
+extern const char tried_name[]; /* name of the file, without its directory */
 
 /* anew: 1: what is there is forgotten. Returns 0, or -1 after fail(). */
 int tried_open(struct tried *tried, const char *directory, uint64_t fingerprint, int anew);

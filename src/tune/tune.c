@@ -215,7 +215,7 @@ static int do_job(struct tuning *t, const struct halving_job *job) {
     if (!known && trial_run(t, job, epochs, &end)) return -1;
     t->stopped |= end.stopped;
     if (end.stopped) return 0;
-    if (*end.why && !t->halving.count) return fail("%s", end.why); /* the user's own keys: nothing would work */
+    if (*end.why && !t->halving.count) return fail("%s", end.why); /* the user's own keys failed, so that other trials would, too */
     if (*end.why) snprintf(t->why, sizeof t->why, "%s", end.why);
     if (!known && !*end.why && tried_add(&t->tried, epochs, keys, end.score, end.seconds)) return -1;
     tell_job(t, job, epochs, keys, known, &end);
@@ -265,7 +265,7 @@ static int by_score(const void *a, const void *b) {
     return x->trial != y->trial ? (x->trial < y->trial ? -1 : 1) : x->rung - y->rung;
 }
 
-/* Returns the highest rung on which a trial has a score, or -1. */
+/* Returns the highest rung on which any trial has a score, or -1. */
 static int top_judged(const struct tuning *t) {
     int top = -1;
     for (uint64_t i = 0; i < t->halving.count; i++)
@@ -305,7 +305,7 @@ static void tell(const struct tuning *t, const struct tune_place *best, struct t
     space_text(&t->space, &t->points[best->trial], a->keys);
 }
 
-/* Says why no trial with all of its epochs can be the answer, and what the best of the shorter ones is. */
+/* Fails with the reason why all trials of full length failed, and names the best shorter trial. */
 static int fail_diverged(const struct tuning *t, const struct tune_answer *a) {
     uint64_t all = trial_epochs(t, halving_top(&t->halving));
     return fail("every trial that went on to %" PRIu64 " epochs failed, the last one so: %s; the best with %" PRIu64

@@ -5,7 +5,7 @@
  *   split.c    a graph without some of its edges
  *   trial.c    one trial, from its keys to its score
  *   tried.c    what was tried already, on disk
- *   tune_directory.c  RUN.tune, where all of it is written
+ *   tune_directory.c  the directory RUN.tune, which holds all files of a search
  *   tune.c     the loop
  *   best.c     the configuration that it leaves
  *
@@ -17,8 +17,8 @@
  *   text                      a fiftieth of the windows              their loss, of a pair
  *   text, with sets           nothing                                mean of --pairs and --analogies
  *
- * All of it is drawn from train.seed. What a trial writes is in RUN.tune beside run.dir (tune_directory.h), and is removed
- * at the end; only RUN.tune/tried.tsv stays, so that the same call goes on where it was.
+ * All random choices follow from train.seed. Trials write their files to RUN.tune beside run.dir (tune_directory.h). They are
+ * removed at the end, except for RUN.tune/tried.tsv, from which a later call with the same keys continues the search.
  */
 #ifndef SPTX_TUNE_H
 #define SPTX_TUNE_H
@@ -41,7 +41,7 @@ struct tune_tried {
     const char *error; /* why it failed, or "" */
 };
 
-#define TUNE_MINUTES 1e6 /* that a search may take, at most */
+#define TUNE_MINUTES 1e6 /* longest duration of a search that may be asked for */
 
 struct tune_request {
     const struct config *config;                 /* unresolved: the keys that are given in it stay as they are */
@@ -64,7 +64,7 @@ struct tune_answer {
     double shown,
         own; /* its score; that of the user's own keys with their own epochs (NaN: there was no time for it) */
     uint64_t trials, best;
-    int diverged; /* 1: train.epochs is set and every trial that came to its last rung failed: the best of the rung below */
+    int diverged; /* 1: train.epochs is set, and every trial of that many epochs failed; this answer is the best shorter trial */
     int stopped; /* 1: a signal or the caller's flag ended it early */
 };
 
@@ -72,8 +72,8 @@ struct tune_answer {
 #define TUNE_HEAD "trial  rung  epochs      score  seconds  keys"
 void tune_line(const struct tune_tried *tried, char *out, uint64_t capacity);
 
-/* Returns 0; -1 after fail(), also where it was stopped before a trial was done. Where answer->diverged holds it is -1, too,
- * and the answer is there and written nevertheless; otherwise answer->trials is 0 then. */
+/* Searches. Returns 0, or -1 after fail(), also if it was stopped before a trial was done. After a failure answer->trials is 0,
+ * with one exception: if answer->diverged is 1, the answer is complete, and request->out is written. */
 int tune_run(struct tune_answer *answer, const struct tune_request *request);
 
 #endif

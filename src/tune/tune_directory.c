@@ -41,9 +41,9 @@ static int name_paths(struct tune_directory *d, const char *run) {
     return d->run && d->corpus && d->edges && d->held_out ? 0 : -1;
 }
 
-/* ---- whose it is ---- */
+/* ---- who has made the files ---- */
 
-/* Returns 1 where an entry of RUN.tune is tune's own, or a file system's. */
+/* Returns 1 if tune, or NFS (.nfs...), has made this entry of RUN.tune; 0 if not; -1 after fail(). */
 static int is_own(const struct tune_directory *d, const char *name) {
     if (!strcmp(name, trials_name)) return directory_mark_is_there(d->trials, &mark);
     return !strcmp(name, tried_name) || file_is_partial(name, tried_name) || !strcmp(name, lock_name) ||
@@ -65,7 +65,7 @@ static int refuse_others(const struct tune_directory *d) {
 
 /* ---- removing ---- */
 
-/* Takes the trial's run, so that nobody trains there, and removes it. */
+/* Removes the run directory of a trial. Takes its lock first, so that no other process trains there meanwhile. */
 static int remove_run(const char *path) {
     struct run_directory run;
     if (!directory_is_plain(path)) return 0;

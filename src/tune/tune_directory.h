@@ -1,15 +1,15 @@
-/* tune_directory: the directory of a search beside the run's, RUN.tune, and who may write there.
+/* tune_directory: RUN.tune, the directory of a search, beside the run directory RUN.
  *
- *   RUN.tune/tried.tsv           what was tried (tried.h); stays
- *   RUN.tune/tune.lock           who searches here (lock.h): one process at a time
- *   RUN.tune/trials/             what trials write; removed at the end
+ *   RUN.tune/tried.tsv           the trials of earlier calls (tried.h); not removed at the end
+ *   RUN.tune/tune.lock           lets one process at a time search here (lock.h)
+ *   RUN.tune/trials/             the files of trials; removed at the end
  *     searches                   the mark that tune has made this directory (directory_mark.h)
- *     run/                       the run of the trial at hand
+ *     run/                       the run directory of the current trial
  *     corpus/                    the encoded corpus that trials share
- *     edges.tsv held_out.tsv     the two parts of a graph, and its encoded whole: corpus.graph, corpus.vocab.tsv
+ *     edges.tsv held_out.tsv     if the data is a graph: its training edges and its held-out edges
+ *     corpus.graph corpus.vocab.tsv   the encoded whole graph
  *
- * A directory that holds anything else is refused, and nothing that tune has not written is removed. Links inside are never
- * followed.
+ * A RUN.tune that holds any other file is refused. Only files that tune has written are removed, and never through a symbolic link.
  */
 #ifndef SPTX_TUNE_DIRECTORY_H
 #define SPTX_TUNE_DIRECTORY_H
@@ -17,20 +17,19 @@
 #include "base/lock.h"
 
 struct tune_directory {
-    char *path;                             /* RUN.tune, resolved (path.h), owned like the others */
+    char *path;                             /* RUN.tune, resolved (path.h); owned, like the paths below */
     char *trials;                           /* RUN.tune/trials */
-    char *run, *corpus, *edges, *held_out;  /* in it */
+    char *run, *corpus, *edges, *held_out;  /* paths in RUN.tune/trials */
     struct lock lock;
-    unsigned made; /* parts at the end of path that this process has made */
-    int begun;     /* 1: trials/ is this process' own */
+    unsigned made; /* number of directories at the end of path that this process has created */
+    int begun;     /* 1: this process has created trials/, and removes it */
 };
 
-/* Makes and takes the directory for the run in `run`; removes the trials that a killed process left. Returns -1 after fail(),
- * also where another process has it, which is named, or where it holds what tune has not written. */
+/* Creates RUN.tune for the run directory `run` and takes its lock; removes trials that a killed process left. Returns 0, or -1
+ * after fail(), also if another process has the lock (the message names it) or if a file there is not tune's. */
 int tune_directory_open(struct tune_directory *directory, const char *run);
 
-/* Removes the trials, and gives the directory back. It never fails, and keeps the sentence of an earlier failure. Harmless on a
- * zeroed one. */
+/* Removes the trials and releases the lock. Never fails, and keeps the message of an earlier failure. Harmless on a zeroed one. */
 void tune_directory_close(struct tune_directory *directory);
 
 #endif

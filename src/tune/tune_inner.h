@@ -24,7 +24,7 @@ struct tuning {
     struct tried tried;
     struct report *quiet, *said; /* quiet: where trials say what they find; said: the caller's sink */
     double began;
-    char why[TRIAL_WHY]; /* of the last trial that failed */
+    char why[TRIAL_WHY]; /* error message of the last trial that failed */
     int stopped, exhausted; /* exhausted: no new trial is found any more */
 };
 
@@ -36,7 +36,7 @@ extern const char *const tune_measures[];
 struct trial_end {
     double score, seconds;
     int stopped;
-    char why[TRIAL_WHY]; /* why it failed; "": it did not */
+    char why[TRIAL_WHY]; /* error message of the trial; "" if it did not fail */
 };
 
 /* Sets a trial's keys over the user's. The caller releases in any case. */
@@ -44,7 +44,8 @@ int trial_config(const struct tuning *t, const struct space_point *point, struct
 /* Returns the epochs of a trial on this rung: a third, all and three times what the user's keys come to; where
  * train.epochs is set, a ninth, a third and all of it. */
 uint64_t trial_epochs(const struct tuning *t, int rung);
-/* Gives t->resolved the defaults that follow the size of the trials' data. Where that data cannot be read, the first trial says why. */
+/* Sets the defaults in t->resolved that depend on the size of the trials' data. Ignores data that cannot be read: the first trial
+ * fails with the reason. */
 void trial_defaults(struct tuning *t);
 /* Trains and judges. Returns 0 also where the trial failed, which `end` says. */
 int trial_run(const struct tuning *t, const struct halving_job *job, uint64_t epochs, struct trial_end *end);

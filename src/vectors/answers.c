@@ -11,9 +11,9 @@ static int has_lists(const struct model *model) {
     return model->vocab.lists > 0;
 }
 
-enum { SPREAD_AT_ONCE = 1 << 22 }; /* nodes and arcs that two cores spread in some 5 s */
+enum { SPREAD_AT_ONCE = 1 << 22 }; /* most nodes + arcs of a graph whose propagated rows are made by default: 5 s on two cores */
 
-/* Returns the table that answers by itself, or -1 after fail(). */
+/* Returns the table that answers if the user names none (enum model_view), or -1 after fail(). */
 static int default_view(const struct model *model) {
     if (has_lists(model)) return VIEW_CONTEXT;
     if (model->mode == MODE_ADJACENCY) return VIEW_SUM;

@@ -12,9 +12,9 @@
  * rows of the other table and, unlike those trained by dot products, hardly near rows of their own (goodbooks, softmax:
  * recall@20 0.020 by target, 0.106 by context-cosine). A paper has a target row for what it cites and a context row for who
  * cites it, and many papers have only one of the two; configs/README.md, "Citations, both ways", has the experiments. Nodes of a
- * graph are told apart best by propagated rows (labels of planted blogs, 20 walks: target .22, normsum .24, propagated .39), which
- * are made for each command; where that takes more than some seconds, or the graph's file is gone, normsum answers. Which nodes are
- * linked is what training compared, a target row with a context row (held-out links of cora, recall@20 of a node's new ones: normsum
+ * graph are told apart best by propagated rows (labels of planted blogs, 20 walks: target .22, normsum .24, propagated .39). Each
+ * command computes these rows anew. If that would take more than some seconds, or the graph's file is gone, normsum answers. Linked
+ * nodes are found by comparing a target row with context rows, as training did (recall@20 of a node's held-out links, cora: normsum
  * 0.48, propagated 0.53, context 0.57; citeseer 0.57, 0.61, 0.65).
  */
 #ifndef SPTX_ANSWERS_H

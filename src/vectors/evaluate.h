@@ -7,7 +7,7 @@
  *   groups     word TAB-or-blank its groups          share of a row's k nearest rows that are of its own group
  *   labels     node TAB-or-blank its labels          micro and macro F1 of logistic regressions over a share of the nodes
  *   links      node TAB-or-blank node                AUC against as many pairs that are no links; MRR and hits@10 of a link's
- *                                                    true end among 1,000 nodes that are none, or all such nodes if they are fewer
+ *                                                    true end among 1,000 nodes that are not its neighbours (all if fewer exist)
  *
  * The measures agree with independent scorers: ties share ranks, the first row wins among equals, words are compared in lower
  * case (ASCII letters; other bytes as they are), and a name stands for the first row that has it. What differs is float32
@@ -37,16 +37,16 @@ struct lists_request {
     enum list_score score;
     uint32_t k;
     int look; /* 1: each file is read as lists or as pairs, whichever it looks like (list_form.h); 0: by `reading` */
-    /* Data that a program has handed over, in the place of a file, whose path is then what sentences call it. NULL: the file. */
+    /* Data in memory, read instead of the files; `train` and `held_out` are then only its names in error messages. NULL: files. */
     const struct gathered *train_data, *held_out_data;
 };
 struct lists_score {
     double recall, ndcg, hit;
-    uint64_t lists, unknown; /* lists scored; held-out items without a vector */
-    uint64_t held_out;       /* held-out items of lists that `train` has, the trained ones included */
-    uint64_t trained;        /* held-out items that are not judged: answers leave them out, as their lists have them already */
-    uint64_t cold;           /* lists with held-out items that are not scored, because `train` does not have them */
-    uint64_t without_row;    /* lists that are folded in, or scored by their items, where others have rows: the run does not know them */
+    uint64_t lists, unknown; /* number of lists scored; number of held-out items without a vector */
+    uint64_t held_out;       /* number of held-out items of the lists that `train` has; includes `trained` */
+    uint64_t trained;        /* number of held-out items left out: their list has them in `train`, and no answer repeats those */
+    uint64_t cold;           /* number of lists left out: they have held-out items, but no line in `train` */
+    uint64_t without_row;    /* number of lists without a row in the run, if the score uses such rows: folded in, or items' mean */
 };
 
 enum { GROUPS_MOST = 8 }; /* columns of groups that a file may have */
@@ -82,18 +82,18 @@ struct links_request {
     const char *held_out; /* a file of lines of two nodes; more columns are left alone */
     const char *known;    /* such a file: the links that the run was trained on; NULL: those of its graph, if it has one */
     int directed;         /* 1: a link has a head, which alone is asked for; so too where the run's graph is taken and directed */
-    const struct gathered *held_out_data, *known_data; /* as in lists_request: edges */
+    const struct gathered *held_out_data, *known_data; /* edges in memory, read instead of the files; NULL: files */
 };
 struct links_score {
     double auc, mrr, hits; /* NaN: hadamard without training links */
 };
 struct links_counts {
-    uint64_t links, asked;   /* held-out links that are judged; ends that are asked for: both of a link, of 20,000 links at most */
-    uint64_t nodes, unknown; /* nodes of both files, or, without `known`, of the run and the file; those that the run does not know */
-    uint64_t left_out;       /* held-out links that are not judged, because the run does not know one of their nodes */
-    uint64_t trained;        /* held-out links that are not judged, because they are training links */
-    uint64_t among;          /* nodes that an end is ranked among, at most */
-    uint64_t all;            /* ends that are ranked among all nodes that are no links of their other end: these are fewer than 1,000 */
+    uint64_t links, asked;   /* number of held-out links judged; number of link ends ranked: both ends of at most 20,000 links */
+    uint64_t nodes, unknown; /* number of nodes in both files (without `known`: run and file); how many the run does not know */
+    uint64_t left_out;       /* number of held-out links left out, because the run does not know one of their nodes */
+    uint64_t trained;        /* number of held-out links left out, because they are training links */
+    uint64_t among;          /* largest number of nodes that any end is ranked among */
+    uint64_t all;            /* number of ends ranked among all nodes not linked to the other end, as there are at most 1,000 */
 };
 
 int evaluate_pairs(struct pairs_score *score, const struct model *model, enum model_view view, const char *path);
@@ -112,7 +112,7 @@ int evaluate_groups(struct groups_score *scores, const struct model *model, enum
 /* Fills scores[count], one a share of shares[count], each between 0 and 1. */
 int evaluate_labels(struct labels_score *scores, const struct model *model, enum model_view view, const char *path,
                     const double *shares, int count, const struct config *config);
-/* Does the same by pairs of a node and a label that a program has handed over; sentences call them `name`. */
+/* Does the same for (node, label) pairs in memory; error messages call them `name`. */
 int evaluate_labels_of(struct labels_score *scores, const struct model *model, enum model_view view, const struct gathered *data,
                        const char *name, const double *shares, int count, const struct config *config);
 /* Fills scores[LINK_SCORES]. */

@@ -271,7 +271,7 @@ static void labels_release(struct labels_job *job) {
     free(job->orders);
 }
 
-/* Takes pairs of a node and a label that a program has handed over. */
+/* Adds (node, label) pairs from memory. */
 static int take_pairs(struct labels_job *job, const struct gathered *data) {
     for (uint64_t i = 0; i < data->tokens; i++) {
         struct token node, label;
@@ -282,9 +282,9 @@ static int take_pairs(struct labels_job *job, const struct gathered *data) {
     return 0;
 }
 
-enum { LABELS_FEW = 20 }; /* so many different labels are believed, however few the nodes */
+enum { LABELS_FEW = 20 }; /* a file with fewer distinct labels than this is never refused as an edge list */
 
-/* Refuses a file with about as many labels as nodes: an edge list, whose second names are nodes. */
+/* Refuses a file with more than half as many distinct labels as nodes: that is an edge list, whose second column holds nodes. */
 static int check_labels(const struct labels_job *job, const char *path) {
     if (labels_of(job) < LABELS_FEW || labels_of(job) * 2 <= nodes_of(job)) return 0;
     return fail("'%s' has %" PRIu64 " different labels of %" PRIu64 " nodes: it looks like edges (evaluate --edges=FILE); wanted lines "
@@ -292,7 +292,7 @@ static int check_labels(const struct labels_job *job, const char *path) {
                 path, labels_of(job), nodes_of(job));
 }
 
-/* Sorts what was read and finds the vectors of the nodes. Returns how many the run knows, or -1. */
+/* Sorts the labels that were read and finds the vectors of the nodes. Returns the number of nodes that the run knows, or -1. */
 static int64_t prepare(struct labels_job *job, const struct model *model, enum model_view view, const char *path) {
     if (sort_holdings(job)) return -1;
     if (!job->held) return fail("'%s' has no line of a node and its labels, with blanks or tabs between", path);
@@ -307,7 +307,7 @@ static int64_t prepare(struct labels_job *job, const struct model *model, enum m
                 model->directory);
 }
 
-/* Judges what was read into the job; sentences call it `name`. */
+/* Scores the labels in the job, once a share; error messages call the labels `name`. */
 static int judge_shares(struct labels_job *job, struct labels_score *scores, const struct model *model, enum model_view view,
                         const char *name, const double *shares, int count, const struct config *config) {
     int64_t known = prepare(job, model, view, name);

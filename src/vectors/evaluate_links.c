@@ -1,11 +1,11 @@
 /* evaluate_links: tells links that were held out of a graph from pairs of nodes that are no links.
  *
  *   AUC            of the held-out links against as many such pairs
- *   MRR, hits@10   of the true end of each held-out link among LINKS_AMONG nodes that are no neighbours of its other end; among
- *                  all such nodes where there are no more than that
+ *   MRR, hits@10   of the true end of each held-out link among LINKS_AMONG nodes that are no neighbours of its other end (among
+ *                  all such nodes if no more than LINKS_AMONG exist)
  *
- * Links that cannot be judged are left out and counted: those with a node that the run does not know, and held-out ones that are
- * training links, too.
+ * Two kinds of links are left out and counted: links with a node that the run does not know, and held-out links that are also
+ * training links.
  *
  * Equal scores count half. Pairs and nodes are drawn by numpy_draws.h, in this order: pairs to compare with held-out links, pairs
  * to compare with training links, which links are asked for, an order of the training links, the nodes that each end is ranked
@@ -44,7 +44,7 @@ struct link {
 struct links {
     struct link *link;
     uint64_t count, capacity;
-    uint64_t unknown; /* links that were left out: the run does not know one of their nodes */
+    uint64_t unknown; /* number of links left out, because the run does not know one of their nodes */
 };
 
 /* How pairs are scored now: by dot(x of one, y of the other), both ways where `both` is 1. */
@@ -58,11 +58,11 @@ struct links_job {
     const struct model *model;
     const struct links_request *request;
     int directed;
-    struct names names;   /* the nodes of both files, with their rows; empty without a file of training links: nodes are then rows */
+    struct names names;   /* known nodes of both files, with their rows. Without a file of training links: empty, node = row */
     struct names unknown; /* nodes of the files that the run does not know */
     struct links known, held_out;
     uint64_t nodes;
-    uint64_t trained;           /* held-out links that were left out because they are training links */
+    uint64_t trained;           /* number of held-out links left out, because they are training links */
     uint64_t *starts;           /* [nodes + 1] into others */
     uint32_t *others;           /* the neighbours of each node by all links, rising */
     struct numpy_draws draws;
@@ -70,8 +70,8 @@ struct links_job {
     struct links asked;            /* from: given; to: asked for */
     uint32_t *order;               /* [known] an order of the training links */
     uint32_t *wrong;               /* [asked x LINKS_AMONG]: the nodes that each end is ranked among */
-    uint32_t *among;               /* [asked] how many of the LINKS_AMONG are used */
-    uint64_t ranked_among_all;     /* ends that are ranked among all nodes that are no neighbours */
+    uint32_t *among;               /* [asked] number of nodes that this end is ranked among, at most LINKS_AMONG */
+    uint64_t ranked_among_all;     /* number of ends ranked among all nodes that are no neighbours */
     double *ranks;                 /* [asked] */
     struct scoring scoring;
     _Atomic uint64_t next; /* the first end that no worker has taken yet */
@@ -93,7 +93,7 @@ static int add_link(struct links *links, uint32_t from, uint32_t to) {
 
 enum { NO_NODE = -2 };
 
-/* Returns a node's number; NO_NODE where the run does not know it; -1 after fail(). */
+/* Returns a node's number; NO_NODE if the run does not know the node; -1 after fail(). */
 static int64_t number_of(struct links_job *job, const char *node, uint64_t length) {
     int64_t row = vocab_find(&job->model->vocab, node, length);
     if (row < 0 || (uint64_t)row >= model_items(job->model)) return names_add(&job->unknown, node, length) < 0 ? -1 : NO_NODE;
@@ -126,7 +126,7 @@ static int take_block(struct links_job *job, struct links *links, const struct c
     return more;
 }
 
-/* Takes edges that a program has handed over. */
+/* Adds edges from memory to `links`; error messages call them `name`. */
 static int take_edges(struct links_job *job, struct links *links, const struct gathered *data, const char *name) {
     for (uint64_t i = 0; i + 1 < data->tokens; i += 2) {
         int64_t ends[2];
@@ -192,10 +192,11 @@ static int read_held_out(struct links_job *job) {
                                   : read_links(job, &job->held_out, request->held_out);
 }
 
-enum { FEW_LABELS = 20 }; /* nodes a label, at the least, where lines of two numbers are taken for a node and its label */
+enum { FEW_LABELS = 20 }; /* a file with fewer lines than this for each name of its second column is not taken for labels */
 
-/* Returns 1 where each line begins with another node and few names follow, of which some begin a line, too: labels that are numbers,
- * as nodes are. Links of two kinds of nodes, each node of the first kind with one, have no name on both sides. */
+/* Guesses whether a file given as links holds labels that are numbers, like its nodes. Returns 1 if every line begins with a
+ * different node, few names occur in the second column, and some of these also begin a line. The last condition spares links
+ * between two kinds of nodes (a user and its country): there no name occurs in both columns. */
 static int are_labels(const struct links *links, const uint8_t *begins, const uint8_t *follows, uint64_t nodes) {
     uint64_t first = 0, second = 0, both = 0;
     for (uint64_t node = 0; node < nodes; node++) {
@@ -206,7 +207,7 @@ static int are_labels(const struct links *links, const uint8_t *begins, const ui
     return both && first == links->count && second * FEW_LABELS <= first;
 }
 
-/* Returns 1 for labels, 0 for links, -1 after fail(). */
+/* Returns 1 if the links look like labels of nodes, 0 if not, -1 after fail(). */
 static int look_like_labels(const struct links *links, uint64_t nodes) {
     uint8_t *begins = mem_zalloc(nodes, 2, "the ends of links"), *follows = begins + nodes;
     if (!begins) return -1;
@@ -216,7 +217,7 @@ static int look_like_labels(const struct links *links, uint64_t nodes) {
     return labels;
 }
 
-/* Refuses labels that were given for links, and links of another graph. */
+/* Refuses a file that looks like labels, and one whose nodes the run mostly does not know. */
 static int check_links(const struct links_job *job, const struct links *links, const char *name) {
     uint64_t all = links->count + links->unknown;
     if (all && links->unknown * 10 >= all * 9)
@@ -268,7 +269,7 @@ static void forget_neighbours(struct links_job *job) {
     job->others = NULL;
 }
 
-/* Gathers the neighbours of each node by the links of `sets`. */
+/* Collects the neighbours of each node from the links of all `count` sets. */
 static int find_neighbours(struct links_job *job, const struct links *const *sets, int count) {
     uint64_t links = 0;
     forget_neighbours(job);
@@ -298,7 +299,7 @@ static int is_link(const struct links_job *job, uint32_t from, uint32_t to) {
     return first < job->starts[from + 1] && job->others[first] == to;
 }
 
-/* Takes training links out of the held-out ones: a run that knows them already shows nothing by finding them. */
+/* Removes training links from the held-out links, since finding a link that was trained proves nothing. Fails if they are most. */
 static int leave_out_trained(struct links_job *job) {
     struct links *held_out = &job->held_out;
     uint64_t kept = 0, all = held_out->count;
@@ -355,7 +356,7 @@ static int is_wrong(const struct links_job *job, uint64_t place) {
     return node != asked.from && node != asked.to && !is_link(job, asked.from, node);
 }
 
-/* Returns how many nodes are no neighbours of `from`, itself left out. */
+/* Returns the number of nodes other than `from` that are not its neighbours. */
 static uint64_t count_strangers(const struct links_job *job, uint32_t from) {
     uint64_t neighbours = 0;
     for (uint64_t i = job->starts[from]; i < job->starts[from + 1]; i++)
@@ -363,7 +364,7 @@ static uint64_t count_strangers(const struct links_job *job, uint32_t from) {
     return job->nodes - 1 - neighbours;
 }
 
-/* Lists the nodes that an end is ranked among where they are so few that all of them are taken. Returns 1; 0 where they are drawn. */
+/* If an end has at most LINKS_AMONG nodes to be ranked among, lists them all and returns 1. Otherwise returns 0: they are drawn. */
 static int list_wrong(struct links_job *job, uint64_t end) {
     struct link asked = job->asked.link[end];
     uint32_t count = 0;
@@ -376,7 +377,8 @@ static int list_wrong(struct links_job *job, uint64_t end) {
     return 1;
 }
 
-/* Finds the places whose drawn node is a neighbour: again[] gets them, rising. Returns how many, or -1 after fail(). */
+/* Puts into again[], rising, the indices into job->wrong whose node must be drawn again: it is an end of the link or a neighbour.
+ * Returns the number of these indices, or -1 after fail(). */
 static int64_t find_right(struct links_job *job, uint64_t **again) {
     uint64_t count = 0, capacity = 0;
     for (uint64_t end = 0; end < job->asked.count; end++) {

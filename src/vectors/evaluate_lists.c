@@ -20,7 +20,7 @@ struct lists_job {
     struct names lists;
     struct list_items train, held_out;
     int64_t *rows_of_lists; /* [lists] of each list's own row, or -1; NULL: those of the names */
-    uint64_t *asked; /* [asked_count] the lists that are asked */
+    uint64_t *asked; /* [asked_count] numbers of the lists whose answers are scored */
     uint64_t asked_count;
     double *gains;    /* [k] what a hit at each place adds */
 };
@@ -40,8 +40,8 @@ static int is_banned(const struct list_found *found, uint64_t code) {
     return code < DRAW_NONE && found->banned_count && bsearch(&row, found->banned, found->banned_count, sizeof row, by_row);
 }
 
-/* Counts a list's different held-out items and keeps those that can be found, sorted, at the front of codes[count]. Returns how
- * many these are. */
+/* Counts a list's distinct held-out items and moves the ones that its answer may contain, sorted, to the front of codes[count].
+ * Unknown items are among them: they count as missed. Returns the number of items moved. */
 static uint64_t keep_findable(struct lists_job *job, uint64_t *codes, uint64_t count, const struct list_found *found) {
     struct lists_score *sums = job->sums;
     uint64_t kept = 0;
@@ -80,7 +80,7 @@ static int score_list(void *context, uint64_t list, const struct list_found *fou
     return 0;
 }
 
-/* Reads both files, or data, into lists and the items of each. */
+/* Reads the lists and their items from both files, or from the data in memory given instead. */
 static int read_lists(struct lists_job *job, const struct model *model, const struct lists_request *request) {
     struct names unknown = {.capacity = 0};
     struct corpus_options train = request->reading, held_out = request->reading;
@@ -158,13 +158,13 @@ static void tell_cold(const struct lists_job *job, const struct lists_request *r
              cold, cold + job->asked_count, request->held_out, request->train);
 }
 
-/* Counts the asked lists that have no row of their own, where scores use such rows. */
+/* Counts the scored lists that have no row in the run. Does nothing if the score does not use rows of lists. */
 static void count_without_row(struct lists_job *job, enum list_score how) {
     for (uint64_t i = 0; i < job->asked_count && list_score_of_users(how); i++)
         job->sums->without_row += job->lists.row[job->asked[i]] < 0;
 }
 
-/* A held-out file whose items are mostly trained ones is the wrong file. */
+/* Fails if more than half of the held-out items are training items, since the file is then the wrong one; warns if some are. */
 static int check_trained(const struct lists_score *score, const struct lists_request *request) {
     char trained[TEXT_BYTES], all[TEXT_BYTES];
     if (!score->trained) return 0;

@@ -13,7 +13,7 @@
 struct pair {
     uint64_t line;
     int64_t a, b;      /* numbers of names */
-    const char *score; /* in the file's text */
+    const char *score; /* points into the file's text; not ended by a NUL */
     uint64_t score_length;
 };
 
@@ -59,7 +59,7 @@ static double cosine(const float *a, const float *b, uint32_t dim) {
     return (float)(ab / (fmax(sqrt(aa), 1e-12) * fmax(sqrt(bb), 1e-12)));
 }
 
-/* Reads pairs: lines of a word, a word and a score. Other lines are passed over. */
+/* Reads pairs: lines of two words and a score. Skips lines with fewer fields. */
 static int read_pairs(struct field_file *file, struct names *names, struct pair **pairs, uint64_t *count) {
     uint64_t capacity = 0, a_length, b_length, score_length;
     int more;

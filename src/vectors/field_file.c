@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* LF, CR LF and CR alone end a line. */
+/* Turns each CR that ends a line alone into an LF. Lines that end in LF or CR LF stay as they are. */
 static void end_lines_with_lf(char *text, uint64_t length) {
     for (uint64_t i = 0; i < length; i++)
         if (text[i] == '\r' && (i + 1 == length || text[i + 1] != '\n')) text[i] = '\n';

@@ -11,15 +11,15 @@
 #include <string.h>
 
 enum {
-    BLOCK_LISTS = 16, /* lists that a worker solves side by side: each negative's row is read from memory once for all of them */
-    TILE_LISTS = 2, /* lists and negatives of one tile of products: what SSE's registers hold */
+    BLOCK_LISTS = 16, /* lists that a worker solves at a time, so that one read of a negative's row serves all of them */
+    TILE_LISTS = 2, /* a tile is TILE_LISTS lists x TILE_ROWS negatives: its dot products fit into SSE's registers */
     TILE_ROWS = 4,
-    LANES = 4,
-    CHUNK_BYTES = 32 << 10, /* rows of negatives that stay in a core's nearest cache */
-    LENGTH_LISTS = 1024 /* lists of the run whose length is measured */
+    LANES = 4, /* floats of a vector register */
+    CHUNK_BYTES = 32 << 10, /* bytes of negatives' rows worked on at a time; they fit into a core's first-level cache */
+    LENGTH_LISTS = 1024 /* most trained lists whose rows are read to find their usual length */
 };
 
-/* Columns of a row at any address. */
+/* LANES neighbouring columns of a row; aligned only like a float. */
 typedef float lanes __attribute__((vector_size(LANES * sizeof(float)), aligned(sizeof(float)), may_alias));
 
 int fold_in_is_for(const struct model *model) {
@@ -28,14 +28,15 @@ int fold_in_is_for(const struct model *model) {
 
 /* ---- opening ---- */
 
-/* Returns an item's weight in the noise distribution. */
+/* Returns an item's weight in the distribution of negatives; weights do not add up to 1. */
 static double weight_of(const struct model *model, uint64_t item) {
     if (model->negatives.law == NOISE_UNIGRAM) return pow((double)model->vocab.counts[item], model->negatives.power);
     if (model->negatives.law == NOISE_LOG_UNIFORM) return item ? log1p(1 / (double)item) : 0;
     return 1;
 }
 
-/* Chooses negatives at even distances on the line that the weights of all items make, one behind the other. */
+/* Chooses `count` negatives without chance: lays the items' weights end to end on a line, and picks the items at evenly spaced
+ * points of it. */
 static void choose_negatives(struct fold_in *fold) {
     const struct model *model = fold->model;
     uint64_t items = model_items(model);
@@ -67,7 +68,7 @@ static int read_negatives(struct fold_in *fold) {
     return 0;
 }
 
-/* Measures how long the rows of trained lists are: the coefficients of dot products depend on it. */
+/* Sets fold->length to the root mean square length of trained lists' rows, which new rows get too: dot products depend on it. */
 static int measure_length(struct fold_in *fold) {
     const struct model *model = fold->model;
     uint64_t lists = model->vocab.lists, first = model->rows - lists, asked = lists < LENGTH_LISTS ? lists : LENGTH_LISTS;
@@ -83,7 +84,8 @@ static int measure_length(struct fold_in *fold) {
     return 0;
 }
 
-/* Sums over the negatives of training are told from those over `count` of them. Means need no factor. */
+/* Scales losses that sum over negatives: training had negatives.count of them, here there are `count`. Losses that take a mean
+ * over negatives need no factor. */
 static void scale_negatives(struct fold_in *fold) {
     float share = fold->count ? (float)fold->model->negatives.count / (float)fold->count : 1;
     fold->per_negative = fold->loss.kind == LOSS_LOGISTIC ? share : 1;
@@ -121,26 +123,26 @@ void fold_in_close(struct fold_in *fold) {
 
 /* ---- a block of lists ---- */
 
-/* What a worker needs for the lists that it solves side by side. */
+/* A worker's arrays for the lists that it solves at a time. */
 struct block {
     const struct fold_in *fold;
     const struct fold_list *lists; /* [count] */
-    uint32_t count, rows;   /* rows: the most lists */
-    float *scores;          /* [count x negatives] scores, then coefficients */
-    uint8_t *excluded;      /* [count x negatives] 1: a negative that is an item of the list */
-    float *gains;           /* [rows + 1][dim] sums of coefficient x row */
-    float *line, *spare;    /* positives and negatives of one list in a row, and twice as much */
+    uint32_t count, rows;   /* number of lists in the block; most lists that the arrays have room for */
+    float *scores;          /* [rows x padded] each list's scores of the negatives, then their coefficients */
+    uint8_t *excluded;      /* [rows x padded] 1 if this negative is an item of the list and is left out */
+    float *gains;           /* [rows + 1][dim] each list's gradient: sum of coefficient x item's row; the last row is never read */
+    float *line, *spare;    /* [positives + negatives] of one list: scores, then coefficients; scratch of twice that size */
     uint64_t line_capacity, spare_capacity;
-    float *items;           /* rows of the lists' known items, one list behind the other */
+    float *items;           /* rows of all lists' known items, list after list */
     uint64_t items_capacity;
-    uint64_t starts[BLOCK_LISTS + 1]; /* items of list i: starts[i] .. starts[i + 1] */
+    uint64_t starts[BLOCK_LISTS + 1]; /* rows of list i in `items`: starts[i] .. starts[i + 1] - 1 */
 };
 
 static float *item_of(const struct block *b, uint64_t at) {
     return b->items + at * b->fold->model->dim;
 }
 
-/* Marks the negatives that are this item. */
+/* Marks each negative that is this item as excluded from the list. ids[] is sorted, so it is searched by halves. */
 static void exclude(struct block *b, uint32_t list, uint64_t item) {
     const uint32_t *ids = b->fold->ids;
     uint32_t low = 0, high = b->fold->count;
@@ -152,7 +154,7 @@ static void exclude(struct block *b, uint32_t list, uint64_t item) {
     for (; low < b->fold->count && ids[low] == item; low++) b->excluded[(uint64_t)list * b->fold->padded + low] = 1;
 }
 
-/* Makes a row one of unit length. Returns 0 where it has no direction. */
+/* Scales a row to unit length. Returns 1, or 0 for a row of zeros, which stays zeros. */
 static int make_unit(float *row, uint32_t dim) {
     float inverse = loss_inverse_length((float)squares_of(row, dim));
     for (uint32_t i = 0; i < dim; i++) row[i] *= inverse;
@@ -163,7 +165,7 @@ static void add_scaled(float *sum, const float *row, float factor, uint32_t dim)
     for (uint32_t i = 0; i < dim; i++) sum[i] += factor * row[i];
 }
 
-/* Reads the rows of a list's items; their sum is where its own row begins. */
+/* Reads the rows of a list's known items. The list's first row is their sum, scaled to unit length. */
 static int load(struct block *b, uint32_t list) {
     const struct fold_in *fold = b->fold;
     const struct fold_list *of = &b->lists[list];
@@ -195,7 +197,8 @@ static uint32_t chunk_of(const struct fold_in *fold) {
     return (tiles ? tiles : 1) * TILE_ROWS;
 }
 
-/* Adds up the products of two rows with each of four: one load serves several products. The last columns come one by one. */
+/* Computes the dot products of two lists' rows with four rows of negatives, so that one load serves several products. Columns past
+ * the last multiple of LANES are added one by one. */
 static void products(const float *const lists[TILE_LISTS], const float *rows, uint32_t dim, float out[TILE_LISTS][TILE_ROWS]) {
     lanes sum[TILE_LISTS][TILE_ROWS] = {{{0}}};
     uint32_t whole = dim / LANES * LANES;
@@ -211,7 +214,7 @@ static void products(const float *const lists[TILE_LISTS], const float *rows, ui
         }
 }
 
-/* sums[list] += c[list][row] x row, of four rows. */
+/* For each list: sums[list] += c[list][k] x rows[k], over the four rows k. */
 static void combine(float *const sums[TILE_LISTS], const float *rows, uint32_t dim, const float *const c[TILE_LISTS]) {
     uint32_t whole = dim / LANES * LANES;
     for (uint32_t i = 0; i < whole; i += LANES) {
@@ -225,7 +228,7 @@ static void combine(float *const sums[TILE_LISTS], const float *rows, uint32_t d
             for (int k = 0; k < TILE_ROWS; k++) sums[list][i] += c[list][k] * rows[(uint64_t)k * dim + i];
 }
 
-/* Scores negatives [first, end) for each list. Where the lists are an odd number, the last one fills a tile alone. */
+/* Scores negatives [first, end) for each list. If the number of lists is odd, the last list fills both places of its tile. */
 static void score_chunk(struct block *b, uint32_t first, uint32_t end) {
     const struct fold_in *fold = b->fold;
     uint32_t dim = fold->model->dim;
@@ -242,12 +245,12 @@ static void score_chunk(struct block *b, uint32_t first, uint32_t end) {
     }
 }
 
-/* Adds coefficient x row of negatives [first, end) to each list's gain. */
+/* Adds coefficient x row, for negatives [first, end), to each list's gradient in `gains`. */
 static void sum_chunk(struct block *b, uint32_t first, uint32_t end) {
     const struct fold_in *fold = b->fold;
     uint32_t dim = fold->model->dim;
     for (uint32_t at = 0; at < b->count; at += TILE_LISTS) {
-        uint32_t other = at + 1 < b->count ? at + 1 : b->rows; /* nothing reads the last gain */
+        uint32_t other = at + 1 < b->count ? at + 1 : b->rows; /* a sum that nothing reads */
         float *sums[TILE_LISTS] = {b->gains + (uint64_t)at * dim, b->gains + (uint64_t)other * dim};
         for (uint32_t i = first; i < end; i += TILE_ROWS) {
             const float *c[TILE_LISTS] = {b->scores + (uint64_t)at * fold->padded + i, b->scores + (uint64_t)other * fold->padded + i};
@@ -262,8 +265,8 @@ static void over_chunks(struct block *b, void (*work)(struct block *, uint32_t, 
     for (uint32_t first = 0; first < count; first += chunk) work(b, first, count - first < chunk ? count : first + chunk);
 }
 
-/* Turns a list's scores of negatives into coefficients, and begins its gain with its positives. Returns the sum of all coefficients
- * without their signs. */
+/* Replaces a list's scores of the negatives by their coefficients, and sets its gradient in `gains` to the part of the positives.
+ * Returns the sum of the absolute values of all coefficients. */
 static float coefficients(struct block *b, uint32_t list) {
     const struct fold_in *fold = b->fold;
     uint32_t dim = fold->model->dim, positives = (uint32_t)(b->starts[list + 1] - b->starts[list]), kept = positives;
@@ -356,7 +359,7 @@ static int solve_some(void *context, unsigned worker) {
 
 int fold_in_solve(struct fold_in *fold, const struct fold_list *lists, uint64_t count) {
     struct solving solving = {.fold = fold, .lists = lists, .count = count};
-    uint64_t each = count / pool_threads(fold->pool) + 1; /* few lists are shared out among all threads */
+    uint64_t each = count / pool_threads(fold->pool) + 1; /* smaller blocks for few lists, so that every thread gets some */
     solving.grain = each < BLOCK_LISTS ? each : BLOCK_LISTS;
     return count ? pool_run(fold->pool, solve_some, &solving) : 0;
 }

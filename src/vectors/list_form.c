@@ -15,7 +15,7 @@ static int look_at_file(void *user, const struct corpus_block *block) {
 
 /* Looks at files until one tells. An encoded stream has no lines, and leaves `form` as it is. */
 static int look_at_files(const char *path, int *form) {
-    const struct corpus_options options = {.format = FORMAT_TEXT}; /* whatever the lines are */
+    const struct corpus_options options = {.format = FORMAT_TEXT}; /* text accepts any lines */
     char *paths[] = {(char *)path};
     struct corpus *corpus = corpus_open(paths, 1);
     if (!corpus) return -1;
@@ -24,8 +24,8 @@ static int look_at_files(const char *path, int *form) {
     return result;
 }
 
-/* The run's own format comes first: another one is taken only where the lines are clearly of that one. The formats differ only
- * in pairs or not: all others are read as lists. Keys that were given for the other format's columns do not count then. */
+/* Keeps the run's format unless the lines are clearly of the other one. Only pairs and lists are told apart; whatever is not pairs
+ * is read as lists. If the format changes, the keys about columns, which were meant for the old format, are reset to auto. */
 int list_form_look(struct corpus_options *reading, const char *path) {
     int form = LINES_UNCLEAR;
     if (!strcmp(path, CORPUS_INPUT))

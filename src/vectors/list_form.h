@@ -5,8 +5,8 @@
 
 #include "corpus/corpus.h"
 
-/* Sets reading->format to what `path`, a file or a directory of files, looks like (look.h), and says so where that
- * differs from what was there. Returns 0, or -1 after fail(). */
+/* Sets reading->format to the format that `path`, a file or a directory of files, looks like (look.h). Prints a note if that
+ * changes it. Returns 0, or -1 after fail(). */
 int list_form_look(struct corpus_options *reading, const char *path);
 
 #endif

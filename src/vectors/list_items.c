@@ -110,7 +110,7 @@ int list_items_read_named(struct list_items *items, const char *path, const stru
     return !items->met || take_file(&taking, path, reading) ? -1 : group(items, lists->words.size);
 }
 
-/* ---- data that a program has handed over ---- */
+/* ---- data in memory ---- */
 
 static int take_word(struct taking *taking, const struct gathered_words *words, uint32_t number, int is_name) {
     uint64_t length;
@@ -118,14 +118,15 @@ static int take_word(struct taking *taking, const struct gathered_words *words, 
     return is_name ? take_list(taking, text, length) : take_item(taking, text, length);
 }
 
-/* A pair is a list and an item. */
+/* Adds pairs: each is the name of a list and one item. */
 static int take_pairs(struct taking *taking, const struct gathered *data) {
     for (uint64_t i = 0; i < data->tokens; i++)
         if (take_word(taking, &data->lists, data->names[i], 1) || take_word(taking, &data->items, data->ids[i], 0)) return -1;
     return 0;
 }
 
-/* A sentence is a list, whose name is beside it or its first token. An empty one is no list: a matrix has a row for each user. */
+/* Adds lists: each sentence is one. Its name is stored separately (data->named) or is its first token. Empty sentences are skipped:
+ * a sparse matrix has a row even for a user without items. */
 static int take_sentences(struct taking *taking, const struct gathered *data) {
     for (uint64_t i = 0, at = 0; i < data->sentences; i++) {
         if (at == data->ends[i]) continue;

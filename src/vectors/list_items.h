@@ -28,8 +28,8 @@ int list_items_read(struct list_items *items, const char *path, const struct cor
 int list_items_read_named(struct list_items *items, const char *path, const struct corpus_options *reading,
                           const struct model *model, struct names *lists);
 
-/* Both read data that a program has handed over as they read a file: pairs, lists with names, or lines of a target and its
- * contexts. With `unknown` NULL only lists in `lists` are read. */
+/* Does what the two functions above do, with data in memory: pairs, lists with names, or lines of a target and its contexts.
+ * `unknown` NULL: reads only lists whose names are in `lists` already, as list_items_read_named() does. */
 int list_items_take(struct list_items *items, const struct gathered *data, const struct model *model, struct names *lists,
                     struct names *unknown);
 

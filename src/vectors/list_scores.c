@@ -22,7 +22,8 @@ static const struct {
     [LIST_SCORE_SUM] = {"sum", VIEW_SUM, VIEW_SUM, METRIC_COSINE},
     [LIST_SCORE_PROPAGATED] = {"propagated", VIEW_PROPAGATED, VIEW_PROPAGATED, METRIC_COSINE},
     [LIST_SCORE_CONTEXT_CONTEXT] = {"context-context", VIEW_CONTEXT, VIEW_CONTEXT, METRIC_COSINE},
-    [LIST_SCORE_USER] = {"user", VIEW_CONTEXT, VIEW_CONTEXT, METRIC_DOT}, /* the mean: of a list that has no row and is not folded in */
+    /* The first table of the next two is used only for lists without a row that are not folded in: their items' mean. */
+    [LIST_SCORE_USER] = {"user", VIEW_CONTEXT, VIEW_CONTEXT, METRIC_DOT},
     [LIST_SCORE_USER_COSINE] = {"user-cosine", VIEW_CONTEXT, VIEW_CONTEXT, METRIC_COSINE},
 };
 
@@ -64,7 +65,7 @@ enum list_score list_score_of_view(enum model_view view) {
     return score;
 }
 
-/* Opens the search of the rows that are candidates. */
+/* Opens a search among the candidate rows only. */
 static int open_chosen(struct list_scores *scores, const struct list_candidates *candidates, const struct config *config) {
     const struct model *model = scores->model;
     enum search_metric metric = kinds[scores->score].metric;
@@ -83,7 +84,7 @@ int list_scores_open(struct list_scores *scores, const struct model *model, enum
                      const struct list_candidates *candidates, const struct config *config) {
     *scores = (struct list_scores){.model = model, .score = score, .threads = config ? (unsigned)config->device_threads : 0};
     if (candidates->rows) return open_chosen(scores, candidates, config);
-    uint64_t items = model_items(model), first = candidates->first; /* lists are not recommended to lists */
+    uint64_t items = model_items(model), first = candidates->first; /* rows of lists are never recommended */
     return search_open(&scores->search, model, kinds[score].item, kinds[score].metric, first && first < items ? first : items,
                        config);
 }
@@ -102,7 +103,7 @@ struct asking {
     struct list_scores *scores;
     const struct list_question *question;
     struct search_block block;
-    struct fold_list *folds; /* [block.rows] lists of the block that are folded in */
+    struct fold_list *folds; /* [block.rows] the lists of the current block that are folded in */
     float *row; /* [dim] of one item */
 };
 
@@ -157,7 +158,7 @@ static int ban_rows(struct search_block *block, uint64_t place, const uint32_t *
     return 0;
 }
 
-/* Adds one row, and in a graph, where `around` is 1, its neighbours. */
+/* Adds one row to those that a list may not find. If `around` is 1 and the run has a graph, adds the row's neighbours, too. */
 static int ban_row(struct asking *asking, uint64_t place, uint64_t row, int around) {
     const struct graph *graph = &asking->scores->graph;
     around = around && graph->nodes;
@@ -171,7 +172,8 @@ static int by_row(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-/* Puts places among the candidates where rows are, and leaves out rows that are none. Returns how many there are. */
+/* Replaces each row in rows[count] by its index in scores->candidates, and drops rows that are no candidates. Returns the number of
+ * indices left. */
 static uint64_t places_of(const struct list_scores *scores, uint32_t *rows, uint64_t count) {
     uint64_t kept = 0;
     for (uint64_t i = 0; i < count; i++) {
@@ -187,7 +189,7 @@ static int ban(struct asking *asking, uint64_t place, uint64_t list) {
     struct search_block *block = &asking->block;
     uint64_t first = block->banned_starts[place], *end = &block->banned_starts[place + 1];
     int64_t named = row_of(question, list);
-    int is_node = named >= 0 && (uint64_t)named < model_items(asking->scores->model); /* then it has links, and not its items */
+    int is_node = named >= 0 && (uint64_t)named < model_items(asking->scores->model); /* 1: ban its neighbours, not its items' */
     *end = first;
     for (uint64_t at = question->starts[list]; at < question->starts[list + 1]; at++) {
         uint64_t row = question->codes[at];
@@ -203,8 +205,8 @@ static uint64_t list_at(const struct list_question *question, uint64_t i) {
     return question->lists ? question->lists[i] : i;
 }
 
-/* Makes the queries of lists from number `first` on, and what they may not find. Returns how many fill a block, or 0 after a
- * failure. */
+/* Fills a block with the queries of lists from number `first` on, and with the rows that each may not find. Returns the number of
+ * lists in the block, or 0 after a failure. */
 static uint64_t fill_block(struct asking *asking, uint64_t first) {
     const struct list_question *question = asking->question;
     struct search_block *block = &asking->block;
@@ -250,7 +252,7 @@ static int open_graph(struct list_scores *scores, const struct list_question *qu
     return result;
 }
 
-/* Opens what folds lists in, where the question has such a list. */
+/* Prepares for folding in, if any list of the question has to be folded in. */
 static int open_fold(struct asking *asking) {
     struct list_scores *scores = asking->scores;
     int folds = 0;

@@ -12,11 +12,14 @@
  *   user              the list's own row          context row        dot product   what training itself compared
  *   user-cosine       the list's own row          context row        cosine        what training compared by cosines
  *
- * u and v are an item's target and context row. To the last two scores a list that was not trained has the row that training would
- * have given it (fold_in.h): it is folded in. A line of citations has the target row of the paper that it begins with. In a run with
- * examples.own below 1, a trained list is what it was in training: examples.own x its own row + the rest x the mean of its items'
- * target rows. Where no list has a row (examples.own = 0, citations, nodes), a list without one is the mean of its items: of their
- * target rows with examples.own = 0, of their context rows otherwise.
+ * u and v are an item's target and context row. The query of the last two scores is the list's own row:
+ *
+ *   trained list                        its row; with examples.own below 1, as in training: examples.own x its row + (1 -
+ *                                       examples.own) x the mean of its items' target rows
+ *   list that was not trained           the row that training would have given it (fold_in.h): the list is folded in
+ *   line of citations                   the target row of the paper that begins the line
+ *   list in a run with examples.own = 0 the mean of its items' target rows
+ *   list without a row in other runs    the mean of its items' context rows
  *
  * Lists are asked in blocks, so that memory does not grow with their number.
  */
@@ -42,7 +45,7 @@ enum list_score {
 };
 
 const char *list_score_name(enum list_score score);
-/* Returns the name as results print it: folded: 1 where lists were folded in ("user-cosine folded"). */
+/* Returns the name of a score as results print it. folded: 1 if lists were folded in ("user-cosine folded"). */
 const char *list_score_said(enum list_score score, int folded);
 int list_score_named(const char *name); /* returns -1 after fail_usage() where there is no such score */
 /* Returns the table whose rows are searched. */
@@ -54,25 +57,25 @@ struct list_scores {
     const struct model *model;
     enum list_score score;
     struct search search;
-    uint32_t *candidates; /* [search.rows] the rows that are searched, rising; owned; NULL: the first ones */
-    struct fold_in fold; /* opened by the first question with a list that is folded in */
-    unsigned threads;    /* of `fold`; 0: one a core */
+    uint32_t *candidates; /* [search.rows] the rows that are searched, rising; owned; NULL: rows 0 .. search.rows - 1 */
+    struct fold_in fold; /* opened by the first question that folds a list in */
+    unsigned threads;    /* number of threads for `fold`; 0: one a core */
     struct graph graph; /* of a run that has one: opened by the first question that leaves out what lists have */
 };
 
 /* Returns 1 for scores that use the lists' own rows (list_question.rows). */
 int list_score_of_users(enum list_score score);
 
-/* Returns 1 where lists without a row of their own (row: -1) are folded in. */
+/* Returns 1 if a list is folded in: it has no row of its own (row = -1), the score uses such rows, and the run allows it. */
 int list_score_folds(const struct model *model, enum list_score score, int64_t row);
 
-/* The items that are searched. */
+/* The items that may be recommended. */
 struct list_candidates {
-    uint64_t first;       /* the first so many rows; 0: all */
-    const uint64_t *rows; /* [count] these rows in their place; NULL: those of `first`. Rows of lists are passed over */
+    uint64_t first;       /* only the first `first` rows; 0: all items. Ignored if `rows` is set */
+    const uint64_t *rows; /* [count] only these rows; rows of lists are ignored. NULL: see `first` */
     uint64_t count;
 };
-/* Opens a search among candidates by device.* of `config` (NULL: defaults). */
+/* Opens a search among the candidates, on the device that device.* of `config` chooses (NULL: defaults). */
 int list_scores_open(struct list_scores *scores, const struct model *model, enum list_score score,
                      const struct list_candidates *candidates, const struct config *config);
 void list_scores_close(struct list_scores *scores); /* harmless on a zeroed one */
@@ -85,20 +88,20 @@ struct list_question {
     const int64_t *rows; /* the own row of list i, or -1; NULL: no list has one */
     uint64_t count;
     uint32_t k;
-    int seen; /* 1: a list's own items may be among its answers. 0: neither they nor, in a run of a graph, the neighbours
-                 of the list, where it is a node itself, or of its items */
+    int seen; /* 1: a list's own items may be among its answers. 0: they may not; in a run of a graph, neither may the
+                 neighbours of its items, or, if the list is itself a node, that node's neighbours */
     struct progress *progress; /* the live line, shown after each block; NULL: none */
 };
 
 /* The answer to one list. */
 struct list_found {
-    const uint32_t *ids;    /* [k] the best items, best first; DRAW_NONE where there are fewer */
-    const float *scores;    /* [k] */
-    const uint32_t *banned; /* [banned_count], rising: rows that could not be found, because the list has them; none where `seen`, or among
-                               chosen candidates */
+    const uint32_t *ids;    /* [k] rows of the best items, best first; DRAW_NONE after the last one if fewer than k are found */
+    const float *scores;    /* [k] scores of these items */
+    const uint32_t *banned; /* [banned_count] rows left out of the answer, rising: the list has them. Empty if `seen` is 1 or the
+                               candidates were given as rows */
     uint64_t banned_count;
 };
-/* Takes the answer to one list. Returns 0, or -1 to stop. */
+/* Called with the answer to one list. Returns 0, or -1 to stop. */
 typedef int list_answer(void *user, uint64_t list, const struct list_found *found);
 
 /* Asks all lists in their order. A list without a known item is equally near to every item: its answer is the first

@@ -87,8 +87,8 @@ static int find_turn(struct turning *t) {
     return result;
 }
 
-/* Multiplies a row by a power of two that brings it near 1. Its direction alone counts, and squares of very small or large values
- * would be 0 or infinite. */
+/* Scales a row by a power of two, so that its largest value is between 1/2 and 1. Otherwise squares of very small or large values
+ * would become 0 or infinite. Only the row's direction matters. */
 static void bring_near_one(float *row, uint32_t dim) {
     float most = 0;
     int exponent;
@@ -149,8 +149,9 @@ static int filter_by(const struct backend_ops *ops, unsigned threads, const stru
 
 /* ---- large weights ---- */
 
-/* Returns the power of two by which weights are multiplied, so that no sum of products passes what 32 bits hold: 1 where no node's
- * weights add up to more than 2^40. The filter's result is then as many times smaller, which the rows' length takes away again. */
+/* Returns the power of two that weights are multiplied by, so that no sum of the filter overflows a float: 1 if no node's weights
+ * add up to 2^40 or more. It makes the filter's result smaller by that factor, which does not matter, since rows are scaled to a
+ * fixed length afterwards. */
 static float unit_of(const struct graph *graph) {
     enum { LARGEST = 40 };
     double most = 0;
@@ -164,7 +165,7 @@ static float unit_of(const struct graph *graph) {
     return exponent > LARGEST ? ldexpf(1, LARGEST - exponent) : 1;
 }
 
-/* Puts weights in another unit into the request. Returns the copy, which the caller frees; NULL after fail(). */
+/* Gives the request a copy of its weights, multiplied by `unit`. Returns the copy, which the caller frees; NULL after fail(). */
 static float *set_unit(struct filter_request *request, float unit) {
     float *weights = mem_alloc(request->arcs, sizeof *weights, "the weights of a graph");
     for (uint64_t arc = 0; weights && arc < request->arcs; arc++) weights[arc] = unit * request->weights[arc];

@@ -54,7 +54,7 @@ static int64_t find_item(const struct recommending *r, const char *text, uint64_
     return row;
 }
 
-/* Takes blanks off both ends of a text. Returns its new length. */
+/* Strips blanks from both ends of a text: moves *text past leading ones. Returns the new length. */
 static uint64_t trim(const char **text, uint64_t length) {
     for (; length && text_is_blank(**text); length--) ++*text;
     while (length && text_is_blank((*text)[length - 1])) length--;
@@ -181,7 +181,7 @@ static int check_lists(const struct recommending *r) {
 
 /* ---- lists of the run ---- */
 
-/* Takes the lists of `names` with the items that they were trained with. */
+/* Adds each list of request->names with the items that it was trained with. */
 static int take_each(struct recommending *r, const struct run_lists *trained) {
     const struct recommend_request *request = r->request;
     struct list_items *items = &r->items;
@@ -191,7 +191,7 @@ static int take_each(struct recommending *r, const struct run_lists *trained) {
         const char *name = request->names[i];
         int64_t row = run_lists_find(r->model, name), number = row < 0 ? -1 : names_add(&r->lists, name, strlen(name));
         if (number < 0) return -1;
-        if ((uint64_t)number + 1 < r->lists.words.size || items->starts[number + 1]) continue; /* named twice */
+        if ((uint64_t)number + 1 < r->lists.words.size || items->starts[number + 1]) continue; /* the same name was given before */
         if (run_lists_items(trained, row, &items->codes, &items->count, &items->capacity)) return -1;
         items->starts[number + 1] = items->count;
     }
@@ -216,7 +216,7 @@ static int take_lists(struct recommending *r) {
 
 /* ---- candidates ---- */
 
-/* Reads the items that may be recommended, one a line. */
+/* Reads the file of candidates, one item a line. Stores their rows in *rows, which the caller frees. */
 static int read_candidates(const struct recommending *r, struct list_candidates *candidates, uint64_t **rows) {
     const char *path = r->request->candidates;
     uint64_t capacity = 0, unknown = 0;
@@ -247,7 +247,7 @@ static int hand_over(void *context, uint64_t list, const struct list_found *foun
     answer.unknown = r->items.starts[list + 1] - r->items.starts[list] - answer.known;
     answer.list = words_get(&r->lists.words, list, &answer.length);
     int64_t row = !r->request->items_count && r->lists.row ? r->lists.row[list] : -1;
-    int own = row >= 0 && list_score_of_users(r->request->score); /* answers without items, too */
+    int own = row >= 0 && list_score_of_users(r->request->score); /* 1: the list's own row answers, even without items */
     answer.folded = list_score_folds(r->model, r->request->score, row);
     while ((answer.known || own) && answer.count < r->request->k && answer.ids[answer.count] != DRAW_NONE) answer.count++;
     return r->answer(r->user, &answer);

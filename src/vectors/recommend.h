@@ -1,5 +1,5 @@
-/* recommend: finds the items that suit lists best. The lists are all of a file, some of it by name, some that the run was trained
- * on, by name, or one of items given by hand.
+/* recommend: finds the items that suit lists best. The lists are all lists of a file, some lists of a file by name, lists that the
+ * run was trained on by name, or one list of items given by hand.
  *
  * Items that the run does not know are left out, and a warning counts them. A list without a known item gets an answer
  * of no items; where that holds for all lists, it is a failure.
@@ -11,18 +11,18 @@
 #include "titles.h"
 
 struct recommend_request {
-    const char *lists;             /* a file, or a directory of files; NULL: items by hand, or lists of the run */
+    const char *lists;             /* path of a file or of a directory of files; NULL: `items`, or `names` of lists of the run */
     struct corpus_options reading; /* as the run's corpus; where that is text, the file is read as lists */
     int look; /* 1: the file is read as lists or as pairs, whichever it looks like (list_form.h); 0: by `reading` */
-    const char *const *names;      /* [names_count] names of the asked lists, in this order; none: all lists of the file. Without
-                                      a file they are lists of the run (run_lists.h) */
+    const char *const *names;      /* [names_count] names of the lists to answer, in this order; names_count 0: all lists of the
+                                      file. If `lists` is NULL they name lists that the run was trained on (run_lists.h) */
     uint64_t names_count;
     const char *const *items; /* [items_count] the one list by hand: each an item, or several with commas between */
     uint64_t items_count;
     const struct titles *titles; /* an item may also be given by its title */
     enum list_score score;
     uint64_t among; /* only the first rows are recommended, so many; 0: all */
-    const char *candidates; /* a file of items, one a line: only these are recommended; NULL: those of `among` */
+    const char *candidates; /* path of a file of items, one a line: only these are recommended; NULL: see `among` */
     uint32_t k;
     int seen;                  /* 1: a list's own items may be recommended */
     struct progress *progress; /* the live line; NULL: none */
@@ -35,7 +35,7 @@ struct recommended {
     const uint32_t *ids;     /* [count] best first */
     const float *scores;     /* [count] */
     uint32_t count;
-    int folded; /* 1: the list was not trained, and was given a row (fold_in.h) */
+    int folded; /* 1: the list was not trained, and its row was computed for this answer (fold_in.h) */
 };
 /* Takes the answer to one list. Returns 0, or -1 to stop. */
 typedef int recommend_answer(void *user, const struct recommended *answer);

@@ -31,7 +31,7 @@ static char *path_of(const struct model *model) {
     return path;
 }
 
-/* Reads the head of the graph's file; zeros where the file is shorter. */
+/* Reads the header of the graph's file; all zeros if the file is shorter than a header. Returns 0, or -1 after fail(). */
 static int read_header(const char *path, struct graph_header *header) {
     struct file_map map;
     *header = (struct graph_header){.fingerprint = 0};
@@ -52,7 +52,7 @@ int run_graph_within(const struct model *model, uint64_t most) {
 
 /* Opens the file, and compares it with what the checkpoint knows of the corpus. */
 static int open_path(struct graph *graph, const struct model *model, const char *path, struct pool *pool) {
-    struct graph_header header; /* its fingerprint tells of the corpus' files, which may be gone by now */
+    struct graph_header header; /* supplies the fingerprint to open with: the corpus' files, which it is made from, may be gone */
     uint64_t trained = model->state.corpus.stream;
     int there = file_exists(path);
     if (there < 0) return -1;

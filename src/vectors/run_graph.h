@@ -9,7 +9,7 @@
 /* Returns 1 where the run was trained on a graph (corpus.format = graph). */
 int run_has_graph(const struct model *model);
 
-/* Returns 1 where the graph's file is there and holds at most this many nodes and arcs together, 0 where not, -1 after fail(). */
+/* Returns 1 if the graph's file exists and its number of nodes plus arcs is at most `most`; 0 if not; -1 after fail(). */
 int run_graph_within(const struct model *model, uint64_t most);
 
 /* Maps the graph, which lies in the run directory or in corpus.cache, and checks that it is the one that was trained

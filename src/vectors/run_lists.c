@@ -13,23 +13,23 @@ static int has_targets(const struct model *model) {
     return model->mode == MODE_ADJACENCY || model->mode == MODE_WALK;
 }
 
-/* In a run of citations or of a graph a line is named by the paper that cites, or by a node: its row is the target row of that
- * one. Other lists have rows of their own. */
+/* In a run of citations or of a graph, a list's name is a paper or a node, and the list's row is the target row of that paper or
+ * node. In other runs a list has a row of its own. */
 int64_t run_lists_row(const struct model *model, const char *name, uint64_t length) {
     if (!has_targets(model)) return vocab_find_list(&model->vocab, name, length);
     int64_t row = vocab_find(&model->vocab, name, length);
     return row >= 0 && model_is_trained(model, TABLE_TARGET, (uint64_t)row) ? row : -1;
 }
 
-enum { NEAR_LISTS = 100000 }; /* names that a misspelt one is compared with, at most */
+enum { NEAR_LISTS = 100000 }; /* most names that a misspelt name is compared with */
 
-/* Returns the nearest name of a list that has a row, of a paper or of a node; NULL: none is near. */
+/* Returns the name most like `name`, to suggest in an error message: of a list, a paper or a node; NULL if no name is similar. */
 static const char *near_name(const struct model *model, const char *name) {
     if (has_targets(model)) return vocab_near(&model->vocab, name);
     uint64_t first = model_items(model), count = model->vocab.lists < NEAR_LISTS ? model->vocab.lists : NEAR_LISTS;
     const char **names = mem_alloc(count, sizeof *names, "the nearest name of a list");
     if (!names) {
-        report_clear(); /* a suggestion is not worth a failure */
+        report_clear(); /* no memory: suggest no name instead of failing */
         return NULL;
     }
     for (uint64_t i = 0; i < count; i++) names[i] = vocab_word(&model->vocab, first + i, NULL) + strlen(VOCAB_LIST);
@@ -63,7 +63,7 @@ static char *path_of_stream(const struct model *model) {
     return path;
 }
 
-/* Returns 1 with the stream open where `path` holds the one that the run was trained on. */
+/* Opens the encoded corpus at `path`. Returns 1; 0 after a warning if it is gone or is not the one that the run was trained on. */
 static int open_stream(struct run_lists *lists, const struct model *model, const char *path, struct pool *pool) {
     if (file_exists(path) == 1 && !idstream_open_any(&lists->stream, path, model->rows, pool)) {
         if (!model->state.corpus.stream || lists->stream.checksum == model->state.corpus.stream) return 1;
@@ -81,7 +81,7 @@ static uint64_t place_of(const struct run_lists *lists, uint64_t sentence) {
     return row < lists->first ? 0 : row - lists->first;
 }
 
-/* Groups sentences by the row that they begin with. */
+/* Sorts the numbers of sentences by the row that each sentence begins with, which is the row of its list. */
 static int group(struct run_lists *lists, uint64_t rows) {
     uint64_t count = rows - lists->first;
     lists->starts = mem_zalloc(count + 2, sizeof *lists->starts, "the lists of a run");

@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Returns the title of the current line, ended by a NUL. Commas that nothing quotes belong to the title: "7,Dune, revised". */
+/* Returns the title of the current line, ended by a NUL; NULL if there is none. In a file of commas without a header, further
+ * commas of a line without quotes belong to the title: "7,Dune, revised". */
 static const char *take_title(const struct field_file *file) {
     uint64_t length;
     char *title = (char *)field_file_field(file, COLUMN_B, &length);
@@ -17,7 +18,7 @@ static const char *take_title(const struct field_file *file) {
     if (!title) return NULL;
     if (loose) length = (uint64_t)(file->end - title);
     while (length && token_is_white(title[length - 1])) length--;
-    title[length] = 0; /* the separator, a quote or the line's end, or the NUL behind the file */
+    title[length] = 0; /* overwrites a separator, a quote, a line's end or the NUL after the file */
     return title;
 }
 

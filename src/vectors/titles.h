@@ -1,4 +1,4 @@
-/* titles: the names that people use for ids, from a file whose lines have an id and a title (field_file.h). */
+/* titles: readable titles of ids, from a file with an id and a title on each line (field_file.h). */
 #ifndef SPTX_TITLES_H
 #define SPTX_TITLES_H
 

@@ -191,7 +191,8 @@ static void make_graph(struct corpus *c, int directed) {
 }
 
 void source_walks(struct example_source *s, struct corpus *c, uint32_t length, unsigned kind) {
-    static const double biases[][2] = {{1, 1}, {0.25, 2}, {3, 0.5}, {1000, 0.001}}; /* the last: some steps are drawn exactly */
+    /* p and q of each kind of walk; with the last pair some steps are drawn exactly */
+    static const double biases[][2] = {{1, 1}, {0.25, 2}, {3, 0.5}, {1000, 0.001}};
     int directed = (int)(kind >> 3 & 1);
     if (!c->nodes) make_graph(c, directed);
     s->walks = (struct walks){.starts = c->nodes,

@@ -38,7 +38,7 @@ static int hear(void *user, const struct sptx_progress *progress) {
     return ++heard->times == heard->stop_after;
 }
 
-/* Gives one list of two or fewer of the run's words. */
+/* Opens a corpus of one list: `count` (at most 2) words of the run, from row `first` on. */
 static struct sptx_corpus *listed(struct sptx_context *context, const struct sptx_run *run, const char *format, uint64_t first,
                                   uint64_t count) {
     const char *settings[] = {format, "examples.mode=user"};
@@ -56,7 +56,7 @@ static struct sptx_corpus *listed(struct sptx_context *context, const struct spt
     return corpus;
 }
 
-/* Judges by corpora: list 0 has words 0 and 1, and word 2 is held out. */
+/* Evaluates with corpora instead of files: the one list has words 0 and 1, and word 2 is held out. */
 static void judges_by_corpora(struct sptx_context *context, struct sptx_run *run) {
     struct sptx_corpus *train = listed(context, run, "corpus.format=lists", 0, 2);
     struct sptx_corpus *held_out = listed(context, run, "corpus.format=lists", 2, 1);

@@ -18,8 +18,8 @@ struct backend {
     uint64_t trained, next; /* examples; where the next batch or piece has to begin in its epoch */
     double last_rate;
     int wrong;
-    uint64_t gives_up_at; /* examples after which it is asked to stop and gives up what it is asked for; 0: never */
-    uint64_t pieces_of;   /* examples that a lock-free piece comes to then */
+    uint64_t gives_up_at; /* number of examples after which it is asked to stop, and gives up the next batch; 0: never */
+    uint64_t pieces_of;   /* number of examples that a lock-free piece trains once it is asked to stop */
 };
 
 static int is_asked_to_stop(const struct backend *b) {
@@ -144,7 +144,7 @@ static void pieces_to_the_end(void **state) {
     assert_int_equal(r.lasts, 1);
 }
 
-/* A run that is asked to stop while a batch is made, or a piece is trained, counts what was trained and no more. */
+/* A run that is asked to stop while it makes a batch, or trains a lock-free piece, counts only the examples that were trained. */
 static void what_is_given_up_does_not_count(void **state) {
     struct runner batches = {.backend = {.gives_up_at = 2 * BATCH}};
     struct runner pieces = {.backend = {.gives_up_at = PER_EPOCH, .pieces_of = 7}, .stop_after = 2};

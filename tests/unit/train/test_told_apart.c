@@ -14,9 +14,9 @@ enum { ROWS = 200, DIM = 16 };
 
 static struct backend device;
 static struct table table;
-static uint32_t columns = DIM; /* of the whole table */
+static uint32_t columns = DIM; /* number of columns of the whole table, over all ranks */
 
-/* A table whose rows value() makes. */
+/* Opens a table with rows made by value(). */
 static void open_table(float (*value)(uint64_t row, uint32_t column)) {
     struct rule_options sgd = {.rule = RULE_SGD};
     struct table_spec spec = {.rows = ROWS, .layout = record_layout_make(&sgd, DIM)};
@@ -54,7 +54,7 @@ static void rows_of_one_direction_have_cosines_of_1(void **state) {
     assert_float_equal(cosine_of(one_direction, 7, 9), 1, 1e-5);
 }
 
-/* Every second pair is of one direction: 64 rows, of which 32 are alike. */
+/* Rows of two directions: of the 6 pairs of 4 rows, 2 have cosine 1 and 4 have cosine 0. Rows of zeros have cosine 0. */
 static void lengths_do_not_count(void **state) {
     (void)state;
     assert_float_equal(cosine_of(two_directions, 0, 4), 2.0 / 6, 1e-5);

@@ -29,7 +29,7 @@ static void set(const char *argument) {
     assert_int_equal(config_argument(&config, argument), 0);
 }
 
-/* Finds the keys of `config`, resolved as a run has it. */
+/* Calls space_find() with `config` and a resolved copy of it. */
 static int find_space(int wide) {
     struct config resolved;
     assert_int_equal(config_copy(&resolved, &config) || config_resolve(&resolved), 0);

@@ -48,7 +48,7 @@ static void the_next_search_removes_what_a_killed_one_left(void **state) {
     struct tune_directory d, killed;
     assert_int_equal(tune_directory_open(&killed, "r"), 0);
     leave_trials(&killed);
-    close(killed.lock.fd); /* as the system does */
+    close(killed.lock.fd); /* as the system does when a process is killed */
     assert_int_equal(tune_directory_open(&d, "r"), 0);
     assert_string_equal(names_in("r.tune"), "trials tune.lock");
     assert_string_equal(names_in("r.tune/trials"), "searches");
@@ -69,7 +69,7 @@ static void one_search_at_a_time(void **state) {
     tune_directory_close(&first);
 }
 
-/* Writes something into r.tune, which is then refused and left as it is. */
+/* Checks that r.tune is refused with this message, and afterwards still holds `name` and nothing else. */
 static void assert_refused(const char *name, const char *sentence) {
     struct tune_directory d;
     assert_int_equal(tune_directory_open(&d, "r"), -1);
@@ -107,7 +107,7 @@ static void nothing_is_removed_through_a_link(void **state) {
     assert_int_equal(tune_directory_open(&killed, "r"), 0);
     close(killed.lock.fd);
     assert_int_equal(symlink("../../mine", "r.tune/trials/run"), 0);
-    assert_int_equal(symlink("/dev/null", killed.edges), 0); /* the link itself is all that is removed */
+    assert_int_equal(symlink("/dev/null", killed.edges), 0); /* only the link is removed */
     assert_int_equal(tune_directory_open(&d, "r"), -1);
     sentence_holds("holds what tune has not written");
     tune_directory_close(&d);

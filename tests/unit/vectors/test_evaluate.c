@@ -64,7 +64,7 @@ static void pairs_in_order(void **state) {
 static void pairs_coverage(void **state) {
     struct pairs_score score = score_pairs("# a comment line\n\nKING\tQueen\t9.5 more\r\nman unknown 3\nunknown 3\n"
                                            "MAN woman 1e0\rthe \xD1\x81\xD0\xBB\xD0\xBE .5\n\xFF\xFE man 4");
-    assert_int_equal(score.total, 5); /* the comment, with a word where scores are, is taken for a header */
+    assert_int_equal(score.total, 5); /* the comment line has no number in the score's column: read as a header */
     assert_int_equal(score.covered, 3);
     assert_true(isfinite(score.rho));
     score = score_pairs("\xEF\xBB\xBFking queen 1\nman woman 2\n"); /* a byte order mark is no letter */
@@ -185,15 +185,15 @@ static void lists(void **state) {
     assert_float_equal(score.recall + score.ndcg + score.hit, 0, 0);
 }
 
-/* A list's own items are left out of its answer and, if they are held out, of the score; an unknown held-out item counts against
- * it once. */
+/* A list's training items are left out of its answer and, if they are held out as well, of the score. An unknown held-out item
+ * counts as one miss, however often it occurs. */
 static void lists_own_and_unknown(void **state) {
     /* mean of 20 and 25: boy and man are its own, so King 50, woman 55, girl 61 follow */
     struct lists_score score = score_lists("u1 man boy ghost\n", "u1 woman woman ghost ghost other boy\n", 2);
     assert_int_equal(score.unknown, 2);
     assert_int_equal(score.held_out, 4);
     assert_int_equal(score.trained, 1);
-    assert_float_equal(score.recall, 1.0 / 3, 1e-12); /* woman of {woman, ghost, other} */
+    assert_float_equal(score.recall, 1.0 / 3, 1e-12); /* found: woman, of {woman, ghost, other} */
     assert_float_equal(score.ndcg, (1 / log2(3)) / (1 + 1 / log2(3)), 1e-12);
     assert_float_equal(score.hit, 1, 0);
 }
@@ -204,7 +204,7 @@ static void lists_that_count(void **state) {
     struct lists_score score = score_lists("u1 man\nu2 girl\nu3 king\nu1 boy\nu4 ghost\n\n  \n",
                                            "u1\nu2\nu5 king\nu1 King\r\nu1 woman\nu4 the\n", 2);
     assert_int_equal(score.lists, 2);
-    assert_int_equal(score.cold, 1); /* u5 */
+    assert_int_equal(score.cold, 1); /* u5 has no line in the training file */
     assert_int_equal(score.unknown, 0);
     assert_float_equal(score.recall, 1, 1e-12); /* u1: King, woman; u4: the is row 0 */
     assert_float_equal(score.ndcg, 1, 1e-12);
@@ -253,7 +253,7 @@ static void lists_refused(void **state) {
     assert_failed_with(refuse_lists(FORMAT_LISTS, other, "/nonexistent"), "/nonexistent");
     assert_failed_with(refuse_lists(FORMAT_PAIRS, other, file), "line 2: 1 field with blanks between; wanted list");
     small_write(run.directory, "file", "u1 man king man\n", 16);
-    assert_int_equal(refuse_lists(FORMAT_LISTS, other, file), 0); /* one of two is trained: not most */
+    assert_int_equal(refuse_lists(FORMAT_LISTS, other, file), 0); /* one of two items is a training item: allowed */
     small_write(run.directory, "file", "u1 man man\n", 11);
     assert_failed_with(refuse_lists(FORMAT_LISTS, other, file), "1 of 1 held-out items of");
     text_is("");

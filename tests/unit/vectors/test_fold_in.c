@@ -16,7 +16,7 @@ struct trained {
 };
 
 static void open_trained(struct trained *t, const char *keys) {
-    char config[1024]; /* later keys replace earlier ones */
+    char config[1024]; /* a key that occurs twice has its last value */
     snprintf(config, sizeof config,
              "[corpus]\nformat = lists\n[model]\ncontext_init = word2vec\n[examples]\nmode = user\n[negatives]\ncount = 50\nlaw = uniform\n"
              "[train]\nloss = softmax\nscore = cosine\ntemperature = 0.1\nnegative_power = 1.15\nnegative_weight = 1\nmargin = 0\n%s",
@@ -44,7 +44,8 @@ static int set_up(void **state) {
     return 0;
 }
 
-/* Lists with an item twice, of one item, of the row of zeros alone and beside others, with unknown items, of none, of all. */
+/* Lists: with an item twice; of one item; of the item with a row of zeros, alone and with another; with unknown items; empty; of
+ * three items. */
 static const uint64_t codes[] = {7, 3, 7, 20, 11, 5, 5, 8, ITEMS, 9, UINT64_MAX, 14, 2, 30};
 static const struct {
     uint64_t first, count;
@@ -57,7 +58,7 @@ static void solve(struct fold_in *fold, int from, int count, float out[][DIM]) {
     assert_int_equal(fold_in_solve(fold, asked, (uint64_t)count), 0);
 }
 
-/* ---- in the open, in float64 ---- */
+/* ---- the same in float64, written out ---- */
 
 struct reference {
     int loss; /* enum loss_kind */
@@ -85,7 +86,7 @@ static double sigmoid(double x) {
     return 1 / (1 + exp(-x));
 }
 
-/* Computes the derivatives of the loss by each score: positives first. */
+/* Computes c[i], the derivative of the loss with respect to score s[i]; positives come first. */
 static void derivatives(const struct reference *r, const double *s, int positives, int all, double *c) {
     double sum = 0, negatives = all - positives;
     for (int i = 0; i < all; i++) c[i] = 0;
@@ -113,7 +114,7 @@ static int is_of(uint64_t item, int list) {
     return 0;
 }
 
-/* The length of trained lists, and of items. */
+/* Returns the root mean square length of the rows of items (side = 1), or of trained lists (side = 0; 1 if scores are cosines). */
 static double length_of(const struct reference *r, int side) {
     double squares = 0, row[DIM];
     uint64_t first = side ? 0 : ITEMS, count = side ? ITEMS : LISTS;
@@ -186,7 +187,7 @@ static void against_the_definition(void **state) {
     }
 }
 
-/* A list alone, beside others, by one thread or by many, asked again: the same bytes. */
+/* A list's row has the same bytes if it is solved alone, with other lists, by one thread or several, or a second time. */
 static void bytes_stay(void **state) {
     struct trained t;
     float first[ASKED][DIM], again[ASKED][DIM];
@@ -208,7 +209,7 @@ static void bytes_stay(void **state) {
     close_trained(&t);
 }
 
-/* An item that comes twice pulls twice; lists that tell nothing have rows of zeros. */
+/* An item that a list names twice counts twice. A list without items, or only of an item whose row is zeros, has a row of zeros. */
 static void what_lists_hold(void **state) {
     struct trained t;
     struct fold_in fold;
@@ -224,7 +225,7 @@ static void what_lists_hold(void **state) {
     close_trained(&t);
 }
 
-/* Negatives by other laws come as often as their weights say; by a uniform law each item once. */
+/* With the uniform law each item is a negative once; with the other laws an item occurs in proportion to its weight. */
 static void laws_of_negatives(void **state) {
     static const char *const keys[] = {"", "[negatives]\nlaw = unigram\npower = 1\n", "[negatives]\nlaw = log-uniform\n"};
     for (int law = 0; law < 3; law++) {
@@ -246,7 +247,7 @@ static void laws_of_negatives(void **state) {
     }
 }
 
-/* Where no list has a row, or nothing tells how rows were trained, no list is folded in. */
+/* Lists are not folded in if the run's lists have no rows, or if it was trained without negatives. */
 static void runs_without_rows_of_lists(void **state) {
     static const char *const keys[] = {"[examples]\nown = 0\n", "[examples]\nmode = list\n", "loss = logistic\n[negatives]\ncount = 0\n"};
     for (int way = 0; way < 3; way++) {

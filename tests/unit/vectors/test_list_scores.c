@@ -305,10 +305,10 @@ static void rows_that_are_no_numbers(void **state) {
     write_number(200, NAN);
     assert_failed_with(list_scores_open(&scores, &model, LIST_SCORE_TARGET, &(struct list_candidates){.first = 0}, NULL), "the vector of 'w200' in");
     list_scores_close(&scores);
-    assert_int_equal(list_scores_open(&scores, &model, LIST_SCORE_CONTEXT, &(struct list_candidates){.first = 0}, NULL), 0); /* other rows are searched */
+    assert_int_equal(list_scores_open(&scores, &model, LIST_SCORE_CONTEXT, &(struct list_candidates){.first = 0}, NULL), 0); /* searches context rows, which are numbers */
     assert_failed_with(list_scores_ask(&scores, &question, count, &c), "the vector of 'w200' in");
     list_scores_close(&scores);
-    assert_int_equal(list_scores_open(&scores, &model, LIST_SCORE_TARGET, &(struct list_candidates){.first = 200}, NULL), 0); /* it is past them */
+    assert_int_equal(list_scores_open(&scores, &model, LIST_SCORE_TARGET, &(struct list_candidates){.first = 200}, NULL), 0); /* searches rows 0 .. 199 */
     assert_failed_with(list_scores_ask(&scores, &question, count, &c), "the vector of 'w200' in");
     list_scores_close(&scores);
     write_number(200, rows[0][200 * DIM]);

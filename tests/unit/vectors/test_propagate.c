@@ -89,8 +89,8 @@ static void threads_change_nothing(void **state) {
     free(x[1]);
 }
 
-/* Weights of any size, which all mean the same but for the arc of each node to itself; and a node whose weights are small beside
- * those of the others. */
+/* Multiplies all weights by a large factor, up to near the largest float. The result must hardly change: only the arc of each node
+ * to itself keeps its weight. */
 static void large_weights_change_little(void **state) {
     struct pool *pool = pool_open(2);
     float wanted[NODES * DIM], x[NODES * DIM], large[ARCS];
@@ -101,7 +101,7 @@ static void large_weights_change_little(void **state) {
         memcpy(x, rows, sizeof x);
         assert_int_equal(propagate(x, DIM, &graph, &backend_cpu, pool), 0);
         if (!k) memcpy(wanted, x, sizeof x);
-        for (int i = 0; i < (NODES - 1) * (NODES - 1); i++) { /* the last node has only the arc to itself, a small one */
+        for (int i = 0; i < (NODES - 1) * (NODES - 1); i++) { /* without the last node, which has only the arc to itself */
             int a = i / (NODES - 1), b = i % (NODES - 1);
             assert_true(fabs(product(x + a * DIM, x + b * DIM, DIM) - product(wanted + a * DIM, wanted + b * DIM, DIM)) < 1e-3);
         }

@@ -24,7 +24,7 @@ static int read_text(struct titles *titles, const char *text) {
     return titles_read(titles, &model, file);
 }
 
-/* A byte order mark and line ends of every kind are no part of ids and titles; a column behind the title neither. An id keeps its
+/* Ids and titles contain no byte order mark, no line end of any kind, and no column after the title. An id keeps its
  * first title. Unknown ids and empty lines are passed over. */
 static void reads_lines_of_id_and_title(void **state) {
     struct titles titles;
