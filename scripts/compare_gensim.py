@@ -52,7 +52,8 @@ def score_lists(vectors, train, test):
     train, test = read_lists(train), read_lists(test)
     unit = vectors.vectors / numpy.maximum(numpy.linalg.norm(vectors.vectors, axis=1, keepdims=True), 1e-12)
     gains = 1 / numpy.log2(numpy.arange(2, PLACES + 2))
-    sums, names = numpy.zeros(3), [name for name in test if name in train]
+    test = {name: [item for item in items if item not in train.get(name, [])] for name, items in test.items()}
+    sums, names = numpy.zeros(3), [name for name in test if name in train and test[name]]
     for name in names:
         own = [vectors.key_to_index[item] for item in train[name] if item in vectors.key_to_index]
         wanted = set(test[name])

@@ -54,7 +54,7 @@ counts_of() { # log
             "$(total 's/^\[  FAILED  \] (.*: )?([0-9]+) test\(s\).*/\2/p' "$text")" \
             "$(total 's/^\[  SKIPPED \] (.*: )?([0-9]+) test\(s\).*/\2/p' "$text")"
     else
-        text=$(grep -E '[0-9]+ (passed|failed|skipped|errors?)' "$1" | tail -n 1)
+        text=$(grep -E '[0-9]+ (passed|failed|skipped|errors?)' "$1" | grep -v 'ERROR SUMMARY' | tail -n 1)
         echo "$(total 's/.*\b([0-9]+) passed.*/\1/p' "$text")" \
             "$(($(total 's/.*\b([0-9]+) failed.*/\1/p' "$text") + $(total 's/.*\b([0-9]+) errors?.*/\1/p' "$text")))" \
             "$(total 's/.*\b([0-9]+) skipped.*/\1/p' "$text")"

@@ -49,7 +49,7 @@ static enum look_kind judge(const struct looked_lines *lines, const struct look 
     if (columns.least != columns.most || columns.most < 2 || columns.most > MOST_FIELDS) return LINES_LISTS;
     const struct looked_column *third = &columns.column[2];
     int numbers = columns.most > 2 && third->filled && (third->numbers == third->filled || third->comma_numbers == third->filled);
-    if (columns.most == 2) return blanks ? LINES_UNCLEAR : LINES_PAIRS;
+    if (columns.most == 2) return blanks || columns.lines < 2 ? LINES_UNCLEAR : LINES_PAIRS;
     if (!numbers) return LINES_LISTS;
     enum look_kind kind = count_lines(&looks, lines, first, form) ? LINES_UNCLEAR : judge_counts(&looks, blanks);
     words_release(&looks.names);

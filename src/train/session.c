@@ -173,8 +173,9 @@ static int find_rows(struct session *s, const char *checkpoint) {
 
 static int open_with(struct session *s, struct config *config, int (*machine)(struct session *), const char *checkpoint,
                      int measure) {
-    if (tables_check_init(config) || !(s->pool = pool_open(threads_of(s))) || read_corpus(s) ||
-        settle_defaults(s, checkpoint) || ranks_agree(s->ranks, find_subwords(s)) || find_rows(s, checkpoint) || ranks_do(s->ranks, find_examples, s) || machine(s))
+    if (tables_check_init(config) || !(s->pool = pool_open(threads_of(s))) || read_corpus(s)) return -1;
+    if (s->reads_older) warm_start_release(&s->grow);
+    if (settle_defaults(s, checkpoint) || ranks_agree(s->ranks, find_subwords(s)) || find_rows(s, checkpoint) || ranks_do(s->ranks, find_examples, s) || machine(s))
         return -1;
     if (config->examples_targets == TARGETS_NEW) s->examples.source.known = s->frozen.bits[TABLE_TARGET];
     const struct planner_machine planned = {.ops = s->ops,
@@ -208,7 +209,9 @@ static int find_grown(struct session *s, const char *checkpoint) {
     if (there == 1) return 0;
     free(s->grown);
     s->grown = NULL;
-    return there < 0 ? -1 : 0;
+    if (there < 0) return -1;
+    s->reads_older = 1; /* a rank that does not see the run's directory finds the same words as the run did when it began */
+    return open_source(s);
 }
 
 int session_open(struct session *s, struct config *config, struct gathered *data, struct ranks *ranks,

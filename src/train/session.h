@@ -28,6 +28,7 @@ struct session {
     struct examples examples;
     struct warm_start grow;     /* where rows begin */
     char *grown; /* path of vocab.tsv, if a resumed run may have kept words of an older run; otherwise NULL; owned */
+    int reads_older; /* 1: train.from is opened for its words alone, and closed again once the corpus has been read */
     struct frozen frozen; /* which rows stay as they are */
     const struct backend_ops *ops;
     struct backend *backend;

@@ -304,7 +304,7 @@ def test_a_rank_with_other_words_is_told_so_when_it_goes_on(small):
     small.path("copy.txt").write_text("".join(lines[:500]))
     done = begin(small, *(way + ["--resume", "--train.steps=30"] for way in ways))
     assert done.returncode != 0 and "rank 1 of 2, on " in done.stderr
-    assert only_sentence(done.stderr).endswith(": its corpus has other words than that of rank 0")
+    assert only_sentence(done.stderr).endswith(": its corpus has the words of rank 0's in another order")
 
 
 def test_what_auto_began_lock_free_goes_on_in_one_process(small):

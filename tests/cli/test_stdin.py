@@ -45,5 +45,10 @@ def test_lists_that_are_looked_at_first_want_a_format(sptx):
     held_out = ["evaluate", "run", "--train=data", "--held-out=-", "--k=5"]
     said = subprocess.run([PROGRAM, *held_out], input=PAIRS.encode(), cwd=sptx.path("."), capture_output=True)
     assert said.returncode == 1 and b"say --format=lists or --format=pairs" in said.stderr
-    done = subprocess.run([PROGRAM, *held_out, "--format=pairs"], input=PAIRS.encode(), cwd=sptx.path("."), capture_output=True)
-    assert done.stdout.decode() == sptx(*held_out[:3], "--held-out=data", "--k=5").stdout
+    rows = [line.split(",") for line in PAIRS.splitlines()[1:]]
+    known = {(row[0], row[1]) for row in rows}
+    new = "user,item,rating\n" + "".join(f"{user},{item},5\n" for user in sorted({row[0] for row in rows})
+                                         for item in sorted({row[1] for row in rows}) if (user, item) not in known)
+    sptx.path("held").write_text(new)
+    done = subprocess.run([PROGRAM, *held_out, "--format=pairs"], input=new.encode(), cwd=sptx.path("."), capture_output=True)
+    assert done.stdout.decode() == sptx(*held_out[:3], "--held-out=held", "--k=5").stdout != ""
