@@ -17,7 +17,7 @@ void directory_unmake(const char *path, unsigned made);
 /* 1: a directory is there (a link to one counts); 0: nothing, or something else; -1 after fail() where it cannot be told. */
 int directory_exists(const char *path);
 
-/* Returns 1 for a directory that is there, and no link to one; otherwise 0. */
+/* Returns 1 if `path` is a directory that exists and is not a symbolic link, otherwise 0. */
 int directory_is_plain(const char *path);
 
 /* Lists the names in a directory but for . and .., sorted by bytes. mem_free_texts() frees them. Returns their number,

@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-enum { TRIES = 100 }; /* attempts to make a directory that others remove meanwhile */
+enum { TRIES = 100 }; /* attempts, in case other processes remove the directory between its creation and the lock */
 
 int directory_claim(struct lock *lock, const char *path, const char *name, unsigned *made, char holder[LOCK_HOLDER]) {
     char *file = file_join(path, name);

@@ -1,12 +1,12 @@
-/* directory_claim: takes a directory for one process at a time, by a lock file in it (lock.h). */
+/* directory_claim: reserves a directory for one process at a time, by a lock file in it (lock.h). */
 #ifndef SPTX_DIRECTORY_CLAIM_H
 #define SPTX_DIRECTORY_CLAIM_H
 
 #include "lock.h"
 
-/* Makes the directory `path` (resolved) where it is absent, and takes its lock file `name`. *made: how many parts at the end of
- * the path this call has made (directory.h). Returns 0; 1 where another process has the lock, and `holder` says which one; -1
- * after fail(). */
+/* Creates the directory `path` (a resolved path) if it does not exist, and locks the file `name` in it. Stores in *made the number
+ * of directories at the end of the path that this call has created. Returns 0 if this process now has the lock; 1 if another
+ * process has it, which `holder` then names; -1 after fail(). */
 int directory_claim(struct lock *lock, const char *path, const char *name, unsigned *made, char holder[LOCK_HOLDER]);
 
 #endif

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { HEAD = 256 }; /* bytes of the longest mark's text and one more */
+enum { HEAD = 256 }; /* buffer size: must exceed the length of every mark's text */
 
 int directory_mark_make(const char *path, const struct directory_mark *mark) {
     char *file = file_join(path, mark->name);
@@ -44,7 +44,7 @@ int directory_mark_is_there(const char *path, const struct directory_mark *mark)
     return has ? has : is_just_made(path, mark);
 }
 
-/* Removes partial files of the mark that a killed process left. */
+/* Removes half-written mark files that a killed process left behind. */
 static int remove_partials(const char *path, const struct directory_mark *mark) {
     char **names;
     int64_t count = directory_list(path, &names);

@@ -1,7 +1,7 @@
-/* directory_mark: a file that tells of a directory that this program has made it, so that the directory may be removed again. A
- * link to such a directory is not marked: nothing is removed through it.
+/* directory_mark: a file in a directory that shows that this program created the directory and may remove it again. A symbolic
+ * link to a marked directory does not count as marked, so that nothing is removed through a link.
  *
- *   DIRECTORY/<name>   begins with `text`, and holds nothing else
+ *   DIRECTORY/<name>   the mark: a file whose content is exactly `text`
  */
 #ifndef SPTX_DIRECTORY_MARK_H
 #define SPTX_DIRECTORY_MARK_H
@@ -10,15 +10,15 @@ struct directory_mark {
     const char *name, *text;
 };
 
-/* Makes the directory, whose name must be free, and its mark. */
+/* Creates the directory and its mark. Nothing may exist at `path` before. Returns 0, or -1 after fail(). */
 int directory_mark_make(const char *path, const struct directory_mark *mark);
 
-/* Returns 1 for a directory that has the mark, or that a killed process left before the mark was there: it is empty, or holds the
- * partial file of the mark. 0: it is absent or something else. -1 after fail(). */
+/* Returns 1 if the directory has the mark, or if it is empty or holds only a half-written mark, as after a process that was killed
+ * while it created them. Returns 0 if there is no such directory or it holds other files, -1 after fail(). */
 int directory_mark_is_there(const char *path, const struct directory_mark *mark);
 
-/* Removes the mark and then the directory, whose other files the caller has removed. Where files are left the directory stays,
- * after a warning. */
+/* Removes the mark and then the directory. The caller removes the directory's other files first: if any is left, the directory
+ * stays and a warning says so. Returns 0, or -1 after fail(). */
 int directory_mark_remove(const char *path, const struct directory_mark *mark);
 
 #endif

@@ -14,8 +14,8 @@ struct file_map {
     uint64_t size;
 };
 int file_map_open(struct file_map *map, const char *path);
-/* Maps memory of zeros that belongs to no file, for what is read like a mapped file and is made first: returns its writable bytes,
- * or NULL after fail(). `what` says what they hold. */
+/* Opens a map of `size` zero bytes in memory, without a file, for data that this process first writes and then reads like a mapped
+ * file. Returns the writable bytes, or NULL after fail(). `what` names the data in the error message. */
 char *file_map_memory(struct file_map *map, uint64_t size, const char *what);
 void file_map_close(struct file_map *map); /* harmless on a zeroed one */
 

@@ -6,7 +6,7 @@
 
 static const int numbers[INTERRUPTS] = {SIGINT, SIGTERM, SIGHUP};
 static volatile sig_atomic_t asked;
-static atomic_int ends_work; /* 1: interrupt_check() looks at signals, too */
+static atomic_int ends_work; /* 1: interrupt_check() also fails after a signal */
 static _Thread_local interrupt_flag *used; /* NULL: only signals can ask this thread to stop */
 
 static void on_signal(int number) {

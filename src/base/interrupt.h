@@ -31,12 +31,12 @@ typedef const _Atomic int interrupt_flag; /* 1: stop; set by another thread or i
 interrupt_flag *interrupt_use(interrupt_flag *flag);
 interrupt_flag *interrupt_used(void);
 
-/* For long work that leaves nothing to put in order. Returns -1 after fail_stopped() where this thread's flag is set, or where
- * a signal has asked to stop and interrupt_ends_work(1) holds; otherwise 0. */
+/* Long work that needs no cleanup calls this regularly. Returns 0 to go on, or -1 after fail_stopped(). A thread that uses a flag
+ * stops if the flag is set; any other thread stops if a signal arrived and the last call of interrupt_ends_work() passed 1. */
 int interrupt_check(void);
 
-/* Says whether signals end the work that calls interrupt_check(), as flags do: 1 before training begins, 0 (as in the
- * beginning) while a signal is to end in a checkpoint. Returns what held before. */
+/* Sets whether a signal makes interrupt_check() fail. 1: before training begins. 0, the default: during training, which writes a
+ * checkpoint when a signal arrives. Returns the previous setting. */
 int interrupt_ends_work(int ends);
 
 #endif

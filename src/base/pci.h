@@ -1,16 +1,16 @@
-/* pci: which devices are in this machine, by their vendor; it asks no driver. */
+/* pci: finds out, without a driver, whether this machine has a device of a vendor. */
 #ifndef SPTX_PCI_H
 #define SPTX_PCI_H
 
 #define PCI_DEVICES "/sys/bus/pci/devices"
 #define PCI_NVIDIA "0x10de"
 
-/* Returns 1 where the folder `devices` (PCI_DEVICES) lists a device of this vendor, 0 where it lists others alone; -1, and no
- * sentence, where it is absent. */
+/* Returns 1 if the folder `devices` (PCI_DEVICES) lists a device of this vendor, 0 if it does not; -1, without an error message, if
+ * the folder cannot be opened. */
 int pci_has(const char *devices, const char *vendor);
 
-/* Returns 1 where this machine surely has no GPU of NVIDIA's: none is on the bus, and no driver shows one by another way (WSL,
- * boards whose GPU is part of the processor). */
+/* Returns 1 if this machine certainly has no NVIDIA GPU: the PCI bus lists none, and none of the device files exist by which a
+ * driver offers a GPU that is not on the bus (WSL, boards whose GPU is part of the processor). Otherwise 0. */
 int pci_without_nvidia(void);
 
 #endif

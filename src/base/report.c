@@ -141,7 +141,7 @@ void report_tell(void) {
     free(held_text);
 }
 
-/* Writes one line, or gives it to a handle's owner where `heard` is 1. */
+/* Writes one line to stderr. heard = 1: the line goes to the current report's `hear` callback instead, if it has one. */
 static void say(const char *prefix, int heard, const char *format, va_list args) {
     char text[sizeof of_program.sentence];
     vsnprintf(text, sizeof text, format, args);

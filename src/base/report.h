@@ -17,14 +17,14 @@ int fail_system(const char *doing, const char *path);
 /* Like fail(), for a mistake in how the program was called: main() then exits with 2 instead of 1. */
 int fail_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Like fail(), but for work that ends because a signal or a caller in the same process has asked it to (interrupt.h). */
+/* Like fail(), but for work that stops because a signal or another part of the process requested it (interrupt.h). */
 int fail_stopped(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* The sentence that is waiting, or "" where nothing failed. It stays there until report_clear(). */
 const char *report_sentence(void);
 
-/* Returns 0 where nothing failed, 1 after fail(), 2 after fail_usage(), REPORT_STOPPED after fail_stopped(): for a program
- * that is a failure, too, and it exits with 1. */
+/* Returns 0 if nothing failed, 1 after fail(), 2 after fail_usage(), REPORT_STOPPED after fail_stopped(). For REPORT_STOPPED a
+ * program exits with 1. */
 enum { REPORT_STOPPED = 3 };
 int report_exit_code(void);
 
@@ -42,7 +42,8 @@ void note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void report_hold(void);
 void report_tell(void); /* does nothing where nothing is kept back */
 
-/* Says what a program's user should know of the data: a line as note() writes it. A handle's owner hears it as a warning. */
+/* Tells the user something about the data, such as how its columns are read. A program writes the line as note() does; a library
+ * handle passes it to its owner's callback, as warn() does. */
 void remark(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Shows the live line: on a terminal it replaces the one before, elsewhere each call is a line. "" clears it. */

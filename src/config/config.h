@@ -64,7 +64,7 @@ struct config {
     int update_auto, clip_auto, per_auto; /* 1: train.update, optimizer.clip or negatives.per was "auto" before
                                              config_resolve() */
     unsigned ranks; /* processes that mpirun began: set before config_resolve(); 0: not known, as device.ranks says */
-    unsigned char given[CONFIG_KEYS]; /* in the order of config.def; 1: a file, an argument or config_set() gave the key a value, and not auto */
+    unsigned char given[CONFIG_KEYS]; /* keys in the order of config.def; 1: the user set the key, to another value than auto */
     char *name; /* what runs/NAME is called by: the file, without directory and .ini, or else the corpus; NULL: neither */
     /* run.checkpoint_every, taken apart by config_resolve(); 0: not bound by it. One is always written at the end. */
     double checkpoint_seconds;
@@ -87,7 +87,7 @@ int config_read(struct config *config, const char *path);
 char *config_file(const char *path);
 int config_read_text(struct config *config, char *text, const char *path);
 
-/* Returns 1 where this key was set to a value: neither left at its default nor set to auto. */
+/* Returns 1 if the user set this key to a value other than auto, otherwise 0. */
 int config_is_given(const struct config *config, const char *section, const char *key);
 
 /* Sets one key. `where` opens the sentence of a failure ("config.ini line 3", "command line"). */

@@ -1,5 +1,5 @@
-/* config_effort: train.effort, the time that a run of lists or of a graph may take where no key says how it is trained. What it
- * changes for graphs is in defaults_by_size.def, for lists here. */
+/* config_effort: train.effort, which changes the defaults of other keys so that a run on lists or on a graph is quick or thorough.
+ * The defaults for lists are set here, those for graphs in defaults_by_size.def. */
 #include "config_keys.h"
 
 #include "base/report.h"

@@ -98,7 +98,7 @@ int config_refuse_section(const char *section, const char *where, config_refuser
 /* 1 for a line of an INI that is a comment; it has no blanks before it. */
 int config_is_comment(const char *line);
 
-/* Gives a key a value that is not the user's: config_is_given() stays as it is. 0, or -1 after fail(). */
+/* Sets a key to a default: config_is_given() does not change, as the user did not set the key. Returns 0, or -1 after fail(). */
 int config_choose(struct config *config, const struct config_key *key, const char *value);
 
 /* Parts of config_resolve(): the first puts a number where "auto" (NaN) still stands, the others see to the keys of the loss. */

@@ -11,7 +11,7 @@
 
 /* ---- the table ---- */
 
-/* Kinds of data, by what an example is, as bits: a row may be for several. */
+/* Kinds of data, by what a training example is. Each is one bit, so that a row of the table can be for several kinds. */
 enum sized_data {
     OF_WINDOWS = 1,
     OF_CBOW = 2,
@@ -28,7 +28,7 @@ static const struct {
 } data_names[] = {{OF_TEXT, "text"},  {OF_WINDOWS, "window"}, {OF_CBOW, "cbow"},       {OF_SUBWORDS, "subwords"},
                   {OF_LISTS, "user"}, {OF_ITEMS, "list"},     {OF_LINES, "adjacency"}, {OF_GRAPHS, "walk"}};
 
-/* Counts that bounds compare. NO_COUNT ends a row's bounds. */
+/* The counts of the data that a row's bounds test. NO_COUNT marks an unused bound. */
 enum sized_count { NO_COUNT, TOKENS, WORDS, MEETINGS, LISTS, ITEMS, PAIRS, PER_LIST, PER_ITEM, NODES, ARCS, PER_NODE, EFFORT, SHARED, SIZED_COUNTS };
 static const char *const count_names[SIZED_COUNTS] = {
     [TOKENS] = "tokens",
@@ -52,7 +52,7 @@ struct sized_bound {
 };
 
 #define COUNT_ITSELF NULL
-#define PLAIN        "" /* the value of config_resolve() */
+#define PLAIN        "" /* the default that config_resolve() has set */
 #define WHERE(count, from)    {{count, from}}
 #define BOTH(a, from, b, and) {{a, from}, {b, and}}
 #define ALL(a, from, b, and, c, too) {{a, from}, {b, and}, {c, too}}
@@ -61,7 +61,7 @@ struct sized_default {
     const char *section, *key;
     enum sized_data data;
     struct sized_bound bound[BOUNDS];
-    const char *value; /* COUNT_ITSELF: the count of the first bound; PLAIN: the key keeps its value */
+    const char *value; /* COUNT_ITSELF: the number that the first bound counts; PLAIN: the key does not change */
 };
 
 #define SIZED(section_name, key_name, kind, bounds, text) {#section_name, #key_name, kind, bounds, text},
@@ -72,7 +72,7 @@ enum { ROWS = sizeof table / sizeof *table };
 
 /* ---- what is counted ---- */
 
-/* Returns 0 for windows over lists, whose defaults no size changes. */
+/* Returns the kind of data of a run; 0 for windows over anything but text, which have no defaults by size. */
 static enum sized_data data_of(const struct config *c) {
     int text = corpus_formats[c->corpus_format].sentences;
     switch (c->examples_mode) {
@@ -103,7 +103,7 @@ static double count_of(enum sized_count count, const struct data_size *size, con
     case ITEMS:
     case NODES:
         return (double)size->words;
-    case MEETINGS: /* a run without a bound of epochs is long */
+    case MEETINGS: /* train.epochs = 0 sets no limit: assume a long run */
         return c->train_epochs ? ratio(size->tokens, size->words) * (double)c->train_epochs : INFINITY;
     case LISTS:
         return (double)size->lists;
@@ -136,7 +136,7 @@ static int is_key(const struct sized_default *row, const char *section, const ch
     return !strcmp(row->section, section) && !strcmp(row->key, key);
 }
 
-/* The temperatures of the table divide cosines in a softmax. */
+/* Returns 1 if the table's temperatures do not fit: they were measured for a softmax of cosines. */
 static int has_own_temperature(const struct config *c) {
     return c->train_loss != LOSS_SOFTMAX || c->train_score != SCORE_COSINE;
 }
@@ -147,7 +147,8 @@ static int is_any_given(const struct config *c, const char *const (*keys)[2], si
     return 0;
 }
 
-/* Negatives that a batch shares come with examples of one item each, and only where no key of the user stands against them. */
+/* Returns 1 if the defaults may make a batch share its negatives. They then also change other keys, such as examples.targets, so
+ * the user must have set none of these keys. */
 static int may_share(const struct config *c) {
     static const char *const keys[][2] = {{"negatives", "per"},      {"negatives", "count"},      {"examples", "targets"},
                                           {"examples", "positives"}, {"examples", "replacement"}, {"train", "batch"}};
@@ -155,13 +156,14 @@ static int may_share(const struct config *c) {
            c->train_update == UPDATE_BATCH && config_ranks(c) == 1;
 }
 
-/* Exact steps of sgd that bound no gradient diverge on text and walks where frequent words are kept, or at rates that suit lock-free
- * training. */
+/* Returns 1 for exact sgd without gradient clipping. On text and walks it diverges if all frequent words are kept, or at learning
+ * rates that suit lock-free training. */
 static int is_unbounded(const struct config *c) {
     return (data_of(c) & (OF_TEXT | OF_GRAPHS)) && c->train_update == UPDATE_BATCH && c->optimizer_rule == RULE_SGD && c->optimizer_clip == 0;
 }
 
-/* Rows of lists that say what an example is belong to shared negatives. A rule that the user names has a rate of its own. */
+/* Returns 1 if the key of this row may be set. For lists, the rows of [examples] and negatives.per require may_share(). If the user
+ * sets optimizer.rule, the learning rate is that rule's default. */
 static int may_choose(const struct config *c, const struct sized_default *row) {
     int rate = is_key(row, "optimizer", "lr"), examples = !strcmp(row->section, "examples");
     if (!(data_of(c) & row->data) || config_is_given(c, row->section, row->key)) return 0;
@@ -171,14 +173,14 @@ static int may_choose(const struct config *c, const struct sized_default *row) {
     return !rate || !config_is_given(c, "optimizer", "rule");
 }
 
-/* Returns 1 for the first of the rows of its key and its kind of data. */
+/* Returns 1 if no earlier row of the table has this row's key and kind of data. */
 static int is_first(const struct sized_default *row) {
     for (const struct sized_default *other = table; other < row; other++)
         if (other->data == row->data && is_key(other, row->section, row->key)) return 0;
     return 1;
 }
 
-/* Returns the last row of the key and the kind of `first` that holds, or NULL. */
+/* Among the rows with the key and kind of data of `first`, returns the last one whose bounds are all met, or NULL. */
 static const struct sized_default *row_for(const struct sized_default *first, const struct data_size *size, const struct config *c) {
     const struct sized_default *found = NULL;
     for (const struct sized_default *row = first; row < table + ROWS; row++)
@@ -237,11 +239,11 @@ static const char *name_of(enum sized_data data) {
 
 static size_t describe_row(const struct sized_default *row, char *out, size_t used) {
     if (is_plain(row))
-        used = text_add(out, DEFAULTS_HELP, used, "as said here");
+        used = text_add(out, DEFAULTS_HELP, used, "the default above");
     else if (row->value)
         used = text_add(out, DEFAULTS_HELP, used, "%s", row->value);
     else
-        used = text_add(out, DEFAULTS_HELP, used, "as many as %s", count_names[row->bound[0].count]);
+        used = text_add(out, DEFAULTS_HELP, used, "the number of %s", count_names[row->bound[0].count]);
     for (int i = 0; i < BOUNDS; i++) used = describe_bound(&row->bound[i], i && row->bound[i - 1].from > 0 ? "and" : "from", out, used);
     return used;
 }

@@ -45,7 +45,7 @@ static int reuse(struct cache *c) {
 static int find(struct cache *c) {
     const char *given = c->options->vocab; /* the user's file may have changed since, so it is read and not our copy */
     const char *words = c->options->grown ? c->options->grown : c->words;
-    if (c->options->older) return 0; /* our copy may have another run's words: the corpus is counted again */
+    if (c->options->older) return 0; /* the cached vocabulary may have words of another older run: count again */
     int there = file_exists(c->encoded[c->kind]) == 1 && file_exists(c->words) == 1;
     if (there && !(given && *given ? vocab_read_given(c->vocab, given) : vocab_read(c->vocab, words)) && reuse(c)) return 1;
     report_clear();
@@ -110,7 +110,7 @@ static int check_names(const struct cache *c) {
 /* Makes the encoded corpus. One of the other kind is of no use any more, since its vocabulary goes. */
 static int encode(struct cache *c) {
     int reused;
-    if (c->options->older && reuse(c)) return 0; /* find() has not looked at it */
+    if (c->options->older && reuse(c)) return 0; /* find() has not tried to reuse the encoded corpus */
     if (c->options->older) report_clear();
     if (c->kind == GRAPH) return graph_make(c->graph, c->encoded[GRAPH], c->corpus, c->vocab, c->options, c->pool);
     return encode_open(c->stream, c->encoded[IDS], c->corpus, c->vocab, c->options, c->pool, &reused);

@@ -47,7 +47,7 @@ int column_meaning(enum column_set set, const char *name, uint64_t length) {
 
 /* ---- field by field ---- */
 
-/* Returns where the next separator begins, or `end`. */
+/* Returns the start of the next separator, or `end` if there is none. */
 static char *find_separator(char *at, char *end, const char *separator) {
     uint64_t length = strlen(separator);
     if (*separator == ' ') {
@@ -67,7 +67,8 @@ static char *pass_blanks(char *at, char *end, const char *separator) {
     return at;
 }
 
-/* Finds the quote that closes the one at `at`, or returns `end`. Two quotes in a row stand for one. */
+/* Returns the closing quote of the field that begins with the quote at `at`, or `end` if there is none. Two quotes in a row are one
+ * quote of the text and close nothing. */
 static char *find_closing(char *at, char *end) {
     for (at++; at < end; at++) {
         if (*at != '"') continue;
@@ -84,7 +85,7 @@ static void trim(struct column_field *field, char *from, char *to) {
     field->length = (uint64_t)(to - from);
 }
 
-/* Makes one quote of two, in place. Returns the new end. */
+/* Replaces each doubled quote by one, in place. Returns the new end of the text. */
 static char *join_quotes(char *from, char *to) {
     char *out = memmem(from, (size_t)(to - from), "\"\"", 2);
     if (!out) return to;
@@ -95,7 +96,8 @@ static char *join_quotes(char *from, char *to) {
     return out;
 }
 
-/* Takes a field whose first byte is a quote. Returns where the field ends, or NULL where the quote is a byte of the word. */
+/* Reads a field whose first byte is a quote. Returns the end of the field; NULL if the quote is just a byte of the text
+ * (QUOTES_LENIENT). */
 static char *take_quoted(char *at, char *end, const struct columns_form *form, int keep, struct column_field *field) {
     char *closing = find_closing(at, end);
     char *stop = closing < end ? find_separator(closing + 1, end, form->separator) : end;
@@ -148,8 +150,8 @@ void columns_part(struct table_line *line, char *at, char *end, const struct col
     }
 }
 
-/* Parts the next line at blanks, where quotes are bytes: most files of edges are so, and finding the line's end first would take
- * a tenth longer. */
+/* A faster columns_next() for separator " " and QUOTES_BYTES, the format of most edge files: columns_part() searches the line's end
+ * first, which takes a tenth longer. */
 static void part_at_blanks(struct table_line *line, struct corpus_cursor *cursor) {
     const char *at = cursor->at, *end = cursor->end;
     line->count = 0;
@@ -224,10 +226,10 @@ unsigned columns_value(const struct table_line *line, const struct columns_form 
 
 /* ---- numbers ---- */
 
-enum { EXACT_DIGITS = 15 }; /* decimal digits of a number that a double holds, as it holds the powers of ten up to there */
+enum { EXACT_DIGITS = 15 }; /* a double stores every whole number of up to 15 decimal digits, and 10^0 to 10^15, exactly */
 
-/* Reads digits with at most one `point` among them. Both numbers are exact, so that their quotient is the nearest double, as
- * text_real() finds it. Returns 0, or -1 where the word is something else. */
+/* Reads digits with at most one `point` among them: the digits as a whole number, divided by a power of ten. Both are exact, so the
+ * quotient is the nearest double, the same as from text_real(). Returns 0; -1 if the word is anything else. */
 static int read_plain(const char *word, uint64_t length, char point, double *value) {
     static const double powers[] = {1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
     uint64_t digits = 0, number = 0, place = length;
@@ -247,7 +249,7 @@ static int read_plain(const char *word, uint64_t length, char point, double *val
     return 0;
 }
 
-/* Finds the number behind 'weight': among networkx' attributes. Returns 0 where there is none. */
+/* Moves *word and *length to the number after 'weight': in the attributes of networkx. Returns 1, or 0 if there is no weight. */
 static int find_weight(const char **word, uint64_t *length) {
     static const char *const names[] = {"'weight':", "\"weight\":"};
     const char *end = *word + *length;

@@ -1,11 +1,11 @@
-/* columns: the fields of a line, as its file's form says: what parts them, what quotes mean, which column is which.
- * A form is found by looking at a file's first lines (look.h).
+/* columns: splits a line into fields by the format of its file (struct columns_form): the separator, what quotes mean, and which
+ * column has which meaning. look.h finds the format from the file's first lines.
  *
- *   alice,dune,5                        commas, tabs, semicolons, bars, "::", or any run of blanks part the fields
- *   7,"Dune, ""revised""",4             a field between double quotes may hold what parts fields
- *   "User-ID";"ISBN";"Book-Rating"      a header may say which column is which, in any order, among other columns
+ *   alice,dune,5                        fields are separated by commas, tabs, semicolons, bars, "::", or any run of blanks
+ *   7,"Dune, ""revised""",4             a field in double quotes may contain the separator
+ *   "User-ID";"ISBN";"Book-Rating"      a header may name the columns, which may be in any order, among others
  *   1;2;1,5                             numbers may have a decimal comma
- *   1 2 {'weight': 3, 'color': 'red'}   networkx' attributes: from the brace on, a line is one field
+ *   1 2 {'weight': 3, 'color': 'red'}   edges of networkx: everything from the brace to the end of the line is one field
  */
 #ifndef SPTX_COLUMNS_H
 #define SPTX_COLUMNS_H
@@ -14,50 +14,57 @@
 
 #include <stdint.h>
 
-/* The columns that are taken of a line: a list, an item and its rating; or an edge's source, target and weight; or a
- * name and its label or title; or two words and their score. */
+/* The columns that are read from a line, by meaning:
+ *
+ *   table    COLUMN_A    COLUMN_B       COLUMN_VALUE
+ *   pairs    list        item           rating
+ *   edges    source      target         weight
+ *   labels   name        label          -
+ *   titles   id          title          -
+ *   words    word        second word    score
+ */
 enum column_meaning { COLUMN_A, COLUMN_B, COLUMN_VALUE, COLUMN_MEANINGS };
 
-/* Tables whose columns have other names and meanings. */
+/* The kinds of tables. Each has its own known column names (columns.def). */
 enum column_set { COLUMNS_OF_PAIRS, COLUMNS_OF_EDGES, COLUMNS_OF_LABELS, COLUMNS_OF_TITLES, COLUMNS_OF_WORDS, COLUMN_SETS };
 
-/* How sentences call the three columns of a table. */
+/* Names of a table's three columns in messages. */
 struct columns_words {
     const char *a, *b, *value;
 };
 extern const struct columns_words columns_words[COLUMN_SETS];
 
-/* Returns how well a name tells that a column has this meaning: 0 not at all, otherwise more for names that are listed
- * earlier in columns.def. Only letters and digits count, and capitals do not: "User-ID" is "userid". */
+/* Returns how well a column's name fits a meaning: 0 if columns.def does not list the name, otherwise more the earlier it is
+ * listed. Only letters and digits are compared, without regard to case: "User-ID" equals "userid". */
 unsigned column_rank(enum column_set set, enum column_meaning meaning, const char *name, uint64_t length);
 
-/* Returns the meaning that a name tells best, or -1. */
+/* Returns the meaning (enum column_meaning) that a column's name fits best, or -1 if it fits none. */
 int column_meaning(enum column_set set, const char *name, uint64_t length);
 
-enum { COLUMNS_READ = 64, NO_COLUMN = COLUMNS_READ }; /* columns of a line that are kept; the line may have more */
+enum { COLUMNS_READ = 64, NO_COLUMN = COLUMNS_READ }; /* most fields of a line that are stored; later ones are only counted */
 
-/* 1 for the byte that a comment among edges begins with. */
+/* Returns 1 if a line of an edge file that begins with this byte is a comment. */
 static inline int columns_comment(char byte) {
     return byte == '#' || byte == '%';
 }
 
 /* What a double quote at the beginning of a field means. */
 enum column_quotes {
-    QUOTES_BYTES,   /* a byte like any other */
-    QUOTES_LENIENT, /* the field ends at the closing quote, if a separator or the line's end follows; otherwise a byte */
-    QUOTES_STRICT   /* the field must end at a closing quote */
+    QUOTES_BYTES,   /* nothing: it is a byte of the field */
+    QUOTES_LENIENT, /* it opens a quoted field if a closing quote ends the field; otherwise it is a byte of the field */
+    QUOTES_STRICT   /* it opens a quoted field; a field without a closing quote at its end is an error */
 };
 
-/* How a file's lines are read. */
+/* The format of a file's lines. */
 struct columns_form {
-    char separator[3];               /* " ": any run of blanks */
+    char separator[3];               /* text between two fields; " ": any run of blanks */
     uint8_t quotes;                  /* enum column_quotes */
     uint8_t decimal_comma;           /* 1: numbers are written 1,5 */
-    uint8_t braces;                  /* 1: a field that begins with { takes the rest of its line */
-    uint8_t unnamed;                 /* 1: lists have no names: each line's number becomes its name (corpus.names) */
-    uint8_t named;                   /* 1: a header, or corpus.columns, says which column is which */
-    uint8_t column[COLUMN_MEANINGS]; /* the column of each meaning, or NO_COLUMN */
-    uint64_t most;                   /* a line with more fields is refused; 0: lines may have any number */
+    uint8_t braces;                  /* 1: a field that begins with { extends to the end of its line */
+    uint8_t unnamed;                 /* 1: lists have no names, so each list is named by its line number (corpus.names) */
+    uint8_t named;                   /* 1: column[] was chosen by the header or by corpus.columns, not by position */
+    uint8_t column[COLUMN_MEANINGS]; /* index of the column with each meaning, from 0, or NO_COLUMN */
+    uint64_t most;                   /* largest number of fields that a line may have; 0: no limit */
 };
 #define COLUMNS_PLAIN                                                                                                  \
     (struct columns_form) {                                                                                            \
@@ -68,19 +75,19 @@ struct columns_form {
 
 struct column_walk {
     char *at, *end;
-    int more; /* 1: another field follows, which may be empty */
+    int more; /* 1: the line has another field, which may be empty */
 };
 struct column_field {
-    char *word; /* without quotes, and without the blanks around it or within its quotes */
+    char *word; /* the field's text, without its quotes and without blanks at its ends, outside or inside the quotes */
     uint64_t length;
-    int quoted; /* 1: quotes were taken away */
-    int open;   /* 1: a quote is not closed, or bytes follow a closing quote */
+    int quoted; /* 1: the field had quotes, which were removed */
+    int open;   /* 1: an error: the field's quote is not closed, or bytes follow its closing quote */
 };
 
-/* Begins a walk over the line [at, end). A line of blanks alone has no field. */
+/* Begins a walk over the fields of the line [at, end). A line of blanks only has no fields. */
 void column_walk_start(struct column_walk *walk, char *at, char *end, const struct columns_form *form);
-/* Returns 1 with the next field, or 0 at the line's end. Doubled quotes within quotes become one in place, so that a
- * line can be walked only once; `keep`: 1 leaves the bytes, and such quotes, as they are. */
+/* Returns 1 and stores the next field, or returns 0 at the end of the line. keep = 0: doubled quotes in a quoted field are
+ * replaced by one, in the line's own bytes, so that a line can be walked only once. keep = 1: the line's bytes do not change. */
 int column_walk_next(struct column_walk *walk, const struct columns_form *form, int keep, struct column_field *field);
 
 /* ---- line by line ---- */
@@ -88,32 +95,32 @@ int column_walk_next(struct column_walk *walk, const struct columns_form *form, 
 struct table_line {
     const char *word[COLUMNS_READ];
     uint64_t length[COLUMNS_READ];
-    uint64_t count; /* may pass COLUMNS_READ */
-    int quoted;     /* 1: one of the fields was quoted */
-    int open;       /* 1: one of the fields has a quote that is not closed */
+    uint64_t count; /* number of fields of the line, which may be larger than COLUMNS_READ */
+    int quoted;     /* 1: at least one field was quoted */
+    int open;       /* 1: at least one field has a quote that is not closed */
 };
 
-/* Parts the line [at, end); `keep` as above. */
+/* Splits the line [at, end) into fields; keep: as in column_walk_next(). */
 void columns_part(struct table_line *line, char *at, char *end, const struct columns_form *form, int keep);
 
-/* Returns 1 with the next line of the block, which may have no field, or 0 at the block's end. The block must hold
- * whole lines; its bytes may change. */
+/* Reads the next line of a block. Returns 1, also for a line without fields, or 0 at the end of the block. The block must consist
+ * of whole lines; its bytes may change. */
 int columns_next(struct corpus_cursor *cursor, const struct columns_form *form, struct table_line *line);
 
-/* Refuses a line whose two first columns are missing or empty, that has more fields than the file's first lines, an
- * open quote, or a word with a tab or a line's end in it, which a vocabulary's file could not hold. Returns 0, or -1
- * after fail(). */
+/* Checks a line. It is an error if COLUMN_A or COLUMN_B is missing or empty, if the line has more fields than form->most, if a
+ * quote is not closed, or if a word has a tab or a line end in it, which a vocabulary file cannot store. Returns 0, or -1 after
+ * fail(). */
 int columns_check(const struct table_line *line, const struct columns_form *form, enum column_set set, const char *path,
                   uint64_t number);
 
-/* Returns the line's column of values, or NO_COLUMN where it has none or an empty one. */
+/* Returns the index of the line's rating, weight or score; NO_COLUMN if the line has none or it is empty. */
 unsigned columns_value(const struct table_line *line, const struct columns_form *form);
 
-/* Reads a number as the form writes it: 4.5, 1e3, 4,5, or the weight among networkx' attributes. Returns 0, or -1 where
- * the field is no finite number. */
+/* Reads a number in the file's format: 4.5, 1e3, with decimal commas 4,5, or the weight among the attributes of networkx. Returns
+ * 0, or -1 if the field is not a finite number. */
 int columns_number(const struct columns_form *form, const char *word, uint64_t length, double *value);
 
-/* Returns how sentences call a separator: "tabs". */
+/* Returns the name of a separator for messages: "tabs". */
 const char *columns_separator_name(const char *separator);
 
 #endif

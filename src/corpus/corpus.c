@@ -49,10 +49,10 @@ struct corpus {
     struct reader reader; /* the one file that is open */
     uint64_t next;        /* the file to open when this one ends */
     uint64_t skip;        /* bytes still to come at the file's front that are no data */
-    char said[240];       /* the note of how the rows of the file before are read */
-    int said_rows;        /* 1: a warning told of the first text whose lines look like rows */
-    int said_encoding;    /* 1: a note told of the first file that is not UTF-8 */
-    uint64_t numbered;    /* lines of lists without names that were read */
+    char said[240];       /* the last printed description of a file's format (look.said) */
+    int said_rows;        /* number of files whose lines look like another format; only the first is reported */
+    int said_encoding;    /* number of files that are not UTF-8; only the first is reported */
+    uint64_t numbered;    /* lists without names: number of lines read so far, which names the current list */
     char *carry;          /* bytes that are read already and belong to the next block */
     uint64_t carried, carry_capacity;
     uint64_t number, offset, line; /* of the next block */
@@ -239,7 +239,7 @@ void corpus_set_block(struct corpus *corpus, uint64_t bytes) {
     corpus->block_bytes = bytes ? bytes : 1;
 }
 
-/* The keys as they matter for this format. */
+/* Returns the user's keys, without those that do not apply to this format. */
 static struct look_keys keys_of(const struct corpus_options *options) {
     const struct corpus_format_properties *format = &corpus_formats[options->format];
     struct look_keys keys = options->look;
@@ -267,7 +267,8 @@ static const struct columns_form *form_of(const struct corpus_file *file) {
     return &file->front.look.form;
 }
 
-/* 1 where blocks end at line ends: lines are read as a whole, or blanks may be in a word, or lines get a number. */
+/* Returns 1 if blocks may end only at line ends: lines are read as a whole, or words may have blanks in them, or lines get
+ * numbers. */
 static int needs_whole_lines(const struct corpus *corpus, const struct corpus_file *file) {
     if (corpus->format->whole_lines) return 1;
     const struct columns_form *form = form_of(file);
@@ -384,7 +385,7 @@ static int fill(struct corpus *corpus, struct corpus_block *block, int *ended) {
     return check_words(corpus, block);
 }
 
-/* Says how a file's rows are read, where that is not as the file before. */
+/* Prints the format of a file, unless the previous file had the same format. */
 static void say_rows(struct corpus *corpus, const struct corpus_file *file) {
     const char *said = file->front.look.said;
     if (!*said || !strcmp(said, corpus->said)) return;
@@ -422,9 +423,10 @@ static int open_next(struct corpus *corpus) {
     return result;
 }
 
-enum { NUMBER_BYTES = 24 }; /* of a line's number and the separator behind it */
+enum { NUMBER_BYTES = 24 }; /* most bytes of a line number and the separator after it */
 
-/* Writes each line's number, and a separator, in front of it: lists without names are named so. */
+/* Writes the line number and a separator before each non-empty line of a block: lists without names are named by their line
+ * numbers. */
 static int number_lines(struct corpus *corpus, struct corpus_block *block, const struct columns_form *form) {
     uint64_t lines = count_newlines(block->bytes, block->length) + 1, capacity = block->length + lines * NUMBER_BYTES;
     char *bytes = mem_alloc(capacity, 1, "lists without names"), *out = bytes;

@@ -29,11 +29,11 @@ enum corpus_weights { WEIGHTS_AUTO, WEIGHTS_YES, WEIGHTS_NO };
 struct corpus_options {
     const char *path;  /* as the user gave it, for sentences */
     const char *vocab; /* the file of a vocabulary to read instead of counting; "" or NULL: count */
-    const struct vocab *older; /* words of an older run that stay in the vocabulary (vocab_older.h); NULL: none */
-    const char *grown; /* vocab.tsv of a run that goes on and has such words, which nobody can count; NULL: count */
+    const struct vocab *older; /* vocabulary of an older run, whose words are added (vocab_older.h); NULL: none */
+    const char *grown; /* vocab.tsv of a resumed run that has words of an older run; it is read instead of counting; NULL: count */
     enum corpus_format format;
     enum corpus_order order;
-    struct look_keys look; /* what the keys decide of how rows are read */
+    struct look_keys look; /* the user's keys about the format of lines */
     uint64_t max_sentence;     /* tokens of a sentence of running text */
     uint64_t max_word;     /* bytes; a longer word is a failure; 0: as many as CORPUS_WORD */
     uint64_t min_count;    /* rarer words are left out */
@@ -56,8 +56,8 @@ struct corpus_block {
     uint64_t offset;   /* place of bytes[0] in the whole corpus as unpacked */
     uint64_t line;     /* 1-based line of bytes[0] in its file */
     const char *path;  /* of the file; owned by the corpus */
-    const struct columns_form *form; /* of its rows; owned by the corpus; NULL: blanks, and the first columns */
-    const char *value_name;          /* the header's name of the column of values, or ""; owned by the corpus */
+    const struct columns_form *form; /* format of its lines; owned by the corpus; NULL: COLUMNS_PLAIN */
+    const char *value_name;          /* name of the rating or weight column in the header, or ""; owned by the corpus */
     int line_open;     /* 1: this block's last line goes on in the next block, and has tokens so far */
     int continues;     /* 1: the first line of this block began in an earlier one, and has tokens there */
 };
@@ -84,8 +84,8 @@ void corpus_rewind(struct corpus *corpus);
 /* Bytes that a block is filled to; a longer token makes it longer, up to max_word. Results do not depend on it. */
 enum { CORPUS_BLOCK = 2 << 20 };
 void corpus_set_block(struct corpus *corpus, uint64_t bytes);
-/* Says what the files hold, and what the keys decide of how their rows are read (look.h). The options' texts must outlive
- * the reading. Files are read as text until this is called. */
+/* Sets corpus.format and the user's keys about the format of lines (look.h). The strings in `options` must stay valid while the
+ * corpus is read. Before this call, files are read as text. */
 void corpus_read_as(struct corpus *corpus, const struct corpus_options *options);
 
 /* Bytes of a word: the default of max_word, and the most that it allows. */

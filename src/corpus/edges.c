@@ -50,7 +50,7 @@ static int read_weight(const struct table_line *columns, const struct columns_fo
     *weight = 1;
     if (weights == WEIGHTS_NO || (weights == WEIGHTS_AUTO && column == NO_COLUMN)) return 0;
     int is_number = column != NO_COLUMN && !columns_number(form, columns->word[column], columns->length[column], &value);
-    if (form->braces && column != NO_COLUMN && !is_number) return 0; /* networkx' attributes without a weight */
+    if (form->braces && column != NO_COLUMN && !is_number) return 0; /* attributes of networkx without a weight: the weight is 1 */
     if (column == NO_COLUMN)
         return fail("'%s' line %" PRIu64 ": the edge has no weight, and %s; graph.weights = no reads all edges without",
                     path, line,

@@ -1,5 +1,5 @@
-/* edges: reads the lines of corpus.format = graph, each an edge: source, target[, weight], from the columns that the file's
- * form names. A line that begins with # or % is a comment.
+/* edges: reads the lines of corpus.format = graph. Each line is an edge: source, target[, weight], in the columns that the file's
+ * format gives (columns.h). A line that begins with # or % is a comment.
  *
  * Left out, and counted for whoever says so: an edge from a node to itself, and an edge that weighs 0, which no walk
  * takes.

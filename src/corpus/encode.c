@@ -20,7 +20,7 @@
 #include <xxhash.h>
 
 enum { ENCODING = 2 }; /* version of the encoding: raise it when the same corpus would give other ids or sentences */
-enum { LOOK = 2 << 8 }; /* version of the look at rows of fields: raise it when a file would give other words */
+enum { LOOK = 2 << 8 }; /* version of look.h: raise it when the same file would give other words */
 
 uint64_t encode_fingerprint(const struct corpus *corpus, const struct vocab *vocab, const struct corpus_options *options) {
     if (corpus_stream(corpus)) return vocab_fingerprint(vocab);
@@ -35,7 +35,7 @@ uint64_t encode_fingerprint(const struct corpus *corpus, const struct vocab *voc
                         (uint64_t)options->format,
                         format->sentences ? options->max_sentence : 0,
                         (uint64_t)(options->order == ORDER_GIVEN && !has_vocab),
-                        grown ? UINT64_MAX : has_vocab ? 0 : options->min_count, /* no vocabulary is both counted and grown */
+                        grown ? UINT64_MAX : has_vocab ? 0 : options->min_count, /* UINT64_MAX: greater than any min_count */
                         has_vocab ? 0 : options->max_vocab,
                         has_vocab ? 0 : (uint64_t)options->order,
                         format->rows == LOOK_TEXT ? 0 : (uint64_t)look->header,

@@ -17,7 +17,7 @@ void corpus_fields_start(struct corpus_fields *fields, const struct corpus_block
     corpus_cursor_start(&fields->cursor, block);
 }
 
-/* Begins a walk over the next line of a list. Returns 0 at the block's end. */
+/* Begins a walk over the next line. Returns 1, or 0 at the end of the block. */
 static int begin_line(struct corpus_fields *fields, const struct columns_form *form) {
     struct corpus_cursor *cursor = &fields->cursor;
     if (cursor->at == cursor->end) return 0;
@@ -50,7 +50,7 @@ int fields_of_lists(struct corpus_fields *fields, struct corpus_field *field) {
             *field = (struct corpus_field){PART_WORD, NULL, 0, fields->line};
             return 1;
         }
-        if (!column.length) continue; /* two separators in a row, or one at the line's end */
+        if (!column.length) continue; /* an empty field: two separators in a row, or one at the end of the line */
         if (column.open || token_has_break(column.word, column.length)) return refuse_list(fields, &column);
         *field = (struct corpus_field){corpus_part(fields->format, fields->index++), column.word, column.length, fields->line};
         return 1;

@@ -23,9 +23,9 @@ struct corpus_fields {
     uint64_t index;            /* of the next token of the line */
     struct corpus_field later; /* was read together with the last field, and comes next */
     int has_later;
-    struct column_walk walk; /* over the rest of a list's line, while in_line is 1 */
-    uint64_t line;
-    int in_line;
+    struct column_walk walk; /* lists with a separator: the rest of the current line, while in_line is 1 */
+    uint64_t line;           /* number of that line */
+    int in_line;             /* 1: `walk` is within a line */
 };
 
 void corpus_fields_start(struct corpus_fields *fields, const struct corpus_block *block,
@@ -36,9 +36,13 @@ static inline int corpus_fields_next(struct corpus_fields *fields, struct corpus
     return fields->format->read(fields, field);
 }
 
-/* The readers. Lists: as tokens, or parted as the file's form says, so that an item may have blanks in it. Tokens: each token of a line is a field, and each line has an end. Pairs: a line is two fields, its
- * list's name and an item, and no line's end is given; lines with a lower rating than options->min_rating are left out.
- * Edges: a line is two fields, its nodes; self-loops and edges of weight 0 are left out. */
+/* The readers, by format:
+ *
+ *   tokens   each token of a line is a field, and a field without text ends the line
+ *   lists    like tokens, but split at the separator of the file's format, so that an item may have blanks in it
+ *   pairs    each line gives two fields, list and item, but no line end; ratings below options->min_rating are left out
+ *   edges    each line gives two fields, its nodes; self-loops and edges of weight 0 are left out
+ */
 corpus_reader fields_of_tokens, fields_of_lists, fields_of_pairs, fields_of_edges;
 
 #endif

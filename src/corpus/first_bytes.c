@@ -8,12 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The beginning of a file that is open. */
+/* An open file and its first bytes. */
 struct beginning {
     struct reader reader;
     char *bytes; /* [FIRST_BYTES] */
     uint64_t length;
-    int whole; /* 1: the file has no more bytes */
+    int whole; /* 1: `bytes` is all of the file */
 };
 
 static int fill(struct beginning *file) {
@@ -28,7 +28,7 @@ static int fill(struct beginning *file) {
     return 0;
 }
 
-/* Returns 1 where an LF is in the rest of the file, otherwise 0; -1 after fail(). */
+/* Returns 1 if the rest of the file has an LF, otherwise 0; -1 after fail(). */
 static int has_newline(struct reader *reader) {
     char bytes[4096];
     int64_t n;
@@ -37,7 +37,7 @@ static int has_newline(struct reader *reader) {
     return (int)n;
 }
 
-/* Lines end in CR alone where a file has CR and no LF at all. */
+/* Sets cr_ends if the whole file has CRs and no LF, and then replaces each CR in the first bytes by LF. */
 static int look_at_ends(struct first_bytes *front, struct beginning *file) {
     int more = 0;
     if (memchr(file->bytes, '\n', file->length) || !memchr(file->bytes, '\r', file->length)) return 0;
@@ -48,14 +48,13 @@ static int look_at_ends(struct first_bytes *front, struct beginning *file) {
     return 0;
 }
 
-/* Returns the bytes up to the end of the last whole line. At the end of a file, the last line is whole without a line
- * end, too. */
+/* Returns the number of bytes up to the end of the last whole line. The last line of a file needs no line end to be whole. */
 static uint64_t whole_lines(const struct beginning *file) {
     const char *newline = file->whole ? NULL : memrchr(file->bytes, '\n', file->length);
     return file->whole ? file->length : newline ? (uint64_t)(newline - file->bytes) + 1 : 0;
 }
 
-/* Returns the line of the first byte that is not UTF-8, or 0. Bytes cut a character in two at most at their end. */
+/* Returns the number of the line with the first byte that is not UTF-8, or 0. A character that is cut off at the end is allowed. */
 static uint64_t find_bad_line(const char *bytes, uint64_t length) {
     uint64_t line = 1;
     for (uint64_t i = 0; i < length;) {
@@ -79,7 +78,7 @@ static int look(struct first_bytes *front, struct beginning *file, const struct 
     return 0;
 }
 
-/* Reads the first bytes of a file. The caller releases in any case. */
+/* Opens a file and reads its first bytes. The caller must call beginning_close(), also after a failure. */
 static int beginning_open(struct beginning *file, const char *path, const char *name) {
     *file = (struct beginning){.reader.fd = -1, .bytes = mem_alloc(FIRST_BYTES, 1, "the front of a file")};
     if (!file->bytes || reader_open(&file->reader, path, NULL)) return -1;

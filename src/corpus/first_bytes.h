@@ -1,5 +1,5 @@
-/* first_bytes: reads a file's first bytes, unpacked, and looks at them: is it text, how do its lines end, how are its rows
- * read (look.h). */
+/* first_bytes: reads the first bytes of a file, decompressed if it is packed, and examines them: whether they are text, how lines
+ * end, and which format the lines have (look.h). */
 #ifndef SPTX_FIRST_BYTES_H
 #define SPTX_FIRST_BYTES_H
 
@@ -8,33 +8,33 @@
 
 #include <stdint.h>
 
-/* Bytes that are looked at, which hold more than any file's header and the line after it. */
+/* Number of bytes that are examined: more than the header and the first line of data of any usual file. */
 enum { FIRST_BYTES = KIND_BYTES };
 
 struct first_bytes {
-    uint64_t skip;        /* bytes before the data: a byte order mark of UTF-8, a header */
-    int cr_ends;          /* 1: CR alone ends a line, as on old Macs: the file has no LF */
-    struct look look;     /* how rows are read */
-    const char *rows;     /* of text and lists: what their lines look like instead (look_for_rows), or NULL */
-    uint64_t bad_line;    /* the first line that is not UTF-8; 0: none among these bytes */
+    uint64_t skip;        /* number of bytes before the data: byte order mark and header */
+    int cr_ends;          /* 1: lines end in CR, as on old Macs: the file has CRs and no LF */
+    struct look look;     /* the format of the lines */
+    const char *rows;     /* warning text if lines of text, lists or adjacency look like another format (look_for_rows), or NULL */
+    uint64_t bad_line;    /* number of the first line that is not UTF-8; 0: all these bytes are UTF-8 */
 };
 
-/* What a look is for. */
+/* The file to examine, and what its lines should be. */
 struct first_look {
-    const char *path; /* the file; with - it is a spool (corpus.c), so sentences call it `name` */
+    const char *path; /* the file to read; for standard input (-) a temporary copy, so messages use `name` */
     const char *name;
     enum look_rows rows;
     const struct look_keys *keys;
 };
 
-/* Sentences call the file `name`. Returns -1 after fail() where it holds no text (kind.h) or cannot be unpacked, otherwise 0. */
+/* Checks that the file is text (kind.h) and can be decompressed. Messages call it `name`. Returns 0, or -1 after fail(). */
 int first_bytes_check(const char *path, const char *name);
 
-/* Looks at the file. Returns 0, or -1 after fail(): its lines are not such rows. */
+/* Examines the file. Returns 0, or -1 after fail(), for example if its lines cannot be read as wanted->rows. */
 int first_bytes_look(struct first_bytes *front, const struct first_look *wanted);
 
-/* Looks at the file and returns the bytes it has looked at, for the caller to free: at most FIRST_BYTES, up to the end
- * of the last whole line. Where CR ends the lines, it is replaced by LF. NULL after fail(). */
+/* Examines the file and returns its first bytes, which the caller frees; NULL after fail(). *length: their number, at most
+ * FIRST_BYTES, up to the end of the last whole line. If lines end in CR, each CR is replaced by LF. */
 char *first_bytes_read(struct first_bytes *front, const struct first_look *wanted, uint64_t *length);
 
 #endif

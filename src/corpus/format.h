@@ -32,8 +32,8 @@ struct corpus_format_properties {
     int sentences;            /* 1: lines are running text, cut after corpus.max_sentence tokens */
     int targets;              /* 1: a line's first word is a target, and the others are its contexts */
     int names;                /* 1: lists have names, which can be rows of their own (corpus_options.list_rows) */
-    enum look_rows rows;      /* what a look at a file decides by (look.h) */
-    int columns;              /* 1: each line has the same columns, which corpus.columns may name */
+    enum look_rows rows;      /* what each line is, for finding its format (look.h) */
+    int columns;              /* 1: all lines have the same columns; corpus.columns may be set */
     int ratings;              /* 1: one of them holds ratings */
     int edges;                /* 1: a line is an edge of a graph; it is encoded as a graph (graph.h), and not as ids in a row */
     const char *wanted;       /* the fields of a line, for sentences; of formats with columns */

@@ -57,7 +57,7 @@ static int check_word(const struct gathered *gathered, const struct gathered_wor
 /* Returned for an empty token, which is no word. */
 enum { NO_WORD = -2 };
 
-/* Returns the number of a word, a new one where it was not met before, or NO_WORD; -1 after fail(). */
+/* Returns the number of a word, and adds the word if it is new. NO_WORD: the token is empty. -1 after fail(). */
 static int64_t number_of_word(struct gathered *gathered, struct gathered_words *words, const char *word,
                               uint64_t length) {
     uint64_t before = words->words.size;
@@ -218,7 +218,7 @@ static int name_sentences(struct gathered *gathered, uint64_t count, const struc
     return 0;
 }
 
-/* Counts the words of numbers[count], and puts them behind the others. None of them is empty. */
+/* Counts numbers[count], the words of a sentence, and appends them to gathered->ids. None may be WORDS_ABSENT. */
 static void keep_words(struct gathered *gathered, const uint32_t *numbers, uint64_t count) {
     for (uint64_t i = 0; i < count; i++) {
         meet(&gathered->items, numbers[i], gathered->tokens);
@@ -226,7 +226,8 @@ static void keep_words(struct gathered *gathered, const uint32_t *numbers, uint6
     }
 }
 
-/* Ends a sentence behind numbers[count], which are in gathered->ids already, and refuses an empty token. */
+/* Adds the sentence numbers[count] and its end; the numbers are already at their place in gathered->ids. Fails if a token is
+ * empty. */
 static int keep_sentence(struct gathered *gathered, const uint32_t *numbers, uint64_t count) {
     for (uint64_t i = 0; i < count; i++)
         if (numbers[i] == WORDS_ABSENT)
@@ -265,7 +266,7 @@ static int check_ratings(const double *ratings, uint64_t count) {
     return 0;
 }
 
-/* Meets the ratings that choose nothing, so that it can be said. */
+/* Collects ratings that leave no pair out, so that ratings_note() can report that they have no effect. */
 static int meet_ratings(struct gathered *gathered, const double *ratings, uint64_t count) {
     for (uint64_t i = 0; ratings && i < count; i++)
         if (ratings_meet(&gathered->ratings, ratings[i])) return -1;

@@ -7,7 +7,7 @@
  * into rows. A corpus of gathered data (corpus_open_gathered) gives the same vocabulary and the same id stream as a
  * file of the same tokens would.
  *
- * A token is kept byte for byte, with the blanks around it. An empty one is refused, and so is one with a tab or a line's end.
+ * A token is stored byte for byte, with any blanks around it. An empty token, or one with a tab or a line end in it, is an error.
  */
 #ifndef SPTX_GATHERED_H
 #define SPTX_GATHERED_H
@@ -59,7 +59,7 @@ struct gathered {
     float *weights; /* [tokens / 2]: of edges, whose nodes stand in ids, two by two; NULL: none has a weight */
     uint64_t weights_capacity;
     struct edges_left left; /* edges that were left out */
-    struct ratings ratings; /* of pairs, where corpus.min_rating leaves none out */
+    struct ratings ratings; /* ratings of the pairs, if corpus.min_rating is none */
 };
 
 void gathered_release(struct gathered *gathered); /* harmless on a zeroed one */

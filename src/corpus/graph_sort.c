@@ -7,7 +7,7 @@
 #include <string.h>
 
 int graph_sort_grow(struct graph_sort *sort, uint64_t arcs, int weighted) {
-    if (!sort->ends || arcs > sort->capacity) { /* the first group of rows may have no arc: it still needs its ends */
+    if (!sort->ends || arcs > sort->capacity) { /* the first group of rows may have no arcs, but needs `ends` */
         uint64_t need = arcs > SORT_ARCS ? arcs : SORT_ARCS;
         graph_sort_release(sort);
         sort->ends = mem_alloc(SORT_ROWS, sizeof *sort->ends, "sorting arcs");

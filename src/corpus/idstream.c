@@ -190,7 +190,7 @@ static void view(struct idstream *stream, const struct file_map *map, const stru
                                 .map = *map};
 }
 
-/* fingerprint: the one wanted; NULL: any. */
+/* Maps a stream, like idstream_open(). fingerprint: the stream must have this one; NULL: any. */
 static int open_as(struct idstream *stream, const char *path, const uint64_t *fingerprint, uint64_t rows, struct pool *pool) {
     struct header header;
     struct file_map map;

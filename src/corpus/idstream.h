@@ -32,7 +32,7 @@ uint64_t idstream_bytes(uint64_t tokens, uint64_t sentences);
  * fail(). */
 int idstream_open(struct idstream *stream, const char *path, uint64_t fingerprint, uint64_t rows, struct pool *pool);
 
-/* Maps a stream of any corpus of `rows` words: its checksum says which one it is. */
+/* Like idstream_open(), but does not check which corpus and vocabulary the stream was made of. `rows`: size of the vocabulary. */
 int idstream_open_any(struct idstream *stream, const char *path, uint64_t rows, struct pool *pool);
 
 /* Returns 1 with *stream open where `path` holds such a stream, otherwise 0 (no sentence is kept). */

@@ -10,20 +10,20 @@
 #include <string.h>
 #include <strings.h>
 
-/* A look at one file. */
+/* State while the format of one file is found. */
 struct looking {
     struct look *look;
     struct looked_lines lines;
-    struct looked_columns columns; /* of the lines of data */
-    struct table_line first;       /* the first line, parted */
+    struct looked_columns columns; /* statistics of the columns, without the header */
+    struct table_line first;       /* fields of the first line, which may be the header */
     enum look_rows rows;
     enum column_set set;
     const struct look_keys *keys;
     const char *path;
     uint64_t length;
     int has_header;
-    int has_times;   /* 1: the third column holds times, and is passed over */
-    uint64_t names;  /* different first fields of lists */
+    int has_times;   /* 1: the third column has times, so it is not read as ratings or weights */
+    uint64_t names;  /* lists: number of distinct first fields */
 };
 
 static enum column_set set_of(enum look_rows rows) {
@@ -44,7 +44,7 @@ static int has_values(enum look_rows rows) {
     return rows == LOOK_PAIRS || rows == LOOK_EDGES || rows == LOOK_WORDS;
 }
 
-/* ---- no such rows at all ---- */
+/* ---- files of other formats, which are refused ---- */
 
 static int is_json(const struct looked_line *line) {
     const char *at = line->at, *end = line->end;
@@ -64,7 +64,7 @@ static int are_json(const struct looked_lines *lines) {
     return lines->count > 0;
 }
 
-/* How files of other formats begin. */
+/* Formats that cannot be read as tables: how such a file begins, the format's name, and what the user can do instead. */
 static const struct {
     const char *begin, *what, *then;
 } others[] = {{"<", "XML", "write a line for each edge or pair first"},
@@ -84,7 +84,8 @@ static int refuse_other_formats(const struct looking *l) {
     return 0;
 }
 
-/* A spreadsheet may write what separates fields as its first line, "sep=;". Takes that line away. Returns 1 where it is there. */
+/* A spreadsheet may name the separator in a first line such as "sep=;". Removes that line from `lines` and stores the separator.
+ * Returns 1 if the separator is one that this program knows, otherwise 0. */
 static int take_separator_line(struct looked_lines *lines, char separator[3]) {
     const struct looked_line *line = &lines->line[0];
     if (lines->count < 2 || line->end - line->at != 5 || strncasecmp(line->at, "sep=", 4)) return 0;
@@ -94,8 +95,8 @@ static int take_separator_line(struct looked_lines *lines, char separator[3]) {
     return strchr("\t;|, ", separator[0]) != NULL;
 }
 
-/* Cuts what networkx writes behind an edge, "{'weight': 3}", off each line where all lines end so. Returns 1 where it did.
- * *weights: how many of them have a weight. */
+/* If every line ends with attributes as networkx writes them, "{'weight': 3}", cuts them off all lines and returns 1; otherwise
+ * changes nothing and returns 0. *weights: number of lines whose attributes have a weight. */
 static int cut_braces(struct looked_lines *lines, uint64_t *weights) {
     for (uint64_t i = 0; i < lines->count; i++) {
         const struct looked_line *line = &lines->line[i];
@@ -111,7 +112,7 @@ static int cut_braces(struct looked_lines *lines, uint64_t *weights) {
     return lines->count > 0;
 }
 
-/* 1 where a file begins as one of Matrix Market does, whose first line behind the comments tells only sizes. */
+/* Returns 1 if the file is in Matrix Market format: its first line after the comments gives the matrix's size and is no edge. */
 static int is_matrix_market(const char *bytes, uint64_t length) {
     static const char banner[] = "%%MatrixMarket";
     return length >= strlen(banner) && !memcmp(bytes, banner, strlen(banner));
@@ -125,7 +126,8 @@ static const char *word_of(const struct looking *l, uint64_t column, uint64_t *l
     return there ? l->first.word[column] : "";
 }
 
-/* Returns the column whose name in the first line tells best that it has this meaning, or NO_COLUMN. */
+/* Returns the index of the column whose name in the first line fits the meaning best, NO_COLUMN if none fits. `but`: a column that
+ * is already used. */
 static unsigned find_named(const struct looking *l, enum column_meaning meaning, unsigned but) {
     unsigned best = 0, column = NO_COLUMN;
     for (unsigned c = 0; c < l->first.count && c < COLUMNS_READ; c++) {
@@ -140,10 +142,10 @@ static int names_both(const struct looking *l) {
     return a != NO_COLUMN && find_named(l, COLUMN_B, a) != NO_COLUMN;
 }
 
-enum { CODED_LEAST = 4 }; /* lines below a header that tell by themselves how a column's names begin */
+enum { CODED_LEAST = 4 }; /* smallest number of lines from which a pattern such as u1, u2, u3 is inferred */
 
-/* 1 where the first line has a word in a column whose other fields are all numbers (or letters and then digits), and in no
- * column what the others have. */
+/* Returns 1 if the first line must be a header: in some column all other lines have numbers (or codes such as u17) and the first
+ * line has a word, and in no such column does the first line also have a number (or such a code). */
 static int differs_from_data(const struct looking *l) {
     int differs = 0;
     uint64_t count = is_of_lists(l->rows) ? 1 : l->first.count;
@@ -172,7 +174,7 @@ static int look_for_header(struct looking *l) {
     return (!is_of_lists(l->rows) && names_both(l)) || (lines->count > 1 && differs_from_data(l));
 }
 
-/* 1 where each line of data begins with a field of its own. */
+/* Returns 1 if all lines after the header have different first fields. */
 static int begin_differently(const struct looking *l) {
     struct words firsts = {0};
     int failed = 0;
@@ -185,7 +187,7 @@ static int begin_differently(const struct looking *l) {
     return !failed && different + 1 == l->lines.count;
 }
 
-/* R writes rows with a name in front that the header does not mention. */
+/* Returns 1 if each line has one field more than the header: R writes row names, for which the header has no name. */
 static int is_shifted(const struct looking *l) {
     return l->has_header && l->first.count + 1 == l->columns.most && l->columns.least == l->columns.most && begin_differently(l);
 }
@@ -200,7 +202,7 @@ static int refuse_columns(const struct looking *l, const char *why) {
                 l->lines.line[0].at, words->a, words->b);
 }
 
-/* Finds the column that corpus.columns names: a number from 1 on, or a name of the header. */
+/* Finds a column by an entry of corpus.columns: its number, from 1, or its name in the header. Returns 0, or -1 after fail(). */
 static int find_given(const struct looking *l, const char *name, uint64_t length, uint8_t *column) {
     uint64_t number;
     char text[64];
@@ -222,7 +224,7 @@ static int find_given(const struct looking *l, const char *name, uint64_t length
                 text_shown((uint64_t)(l->lines.line[0].end - l->lines.line[0].at)), l->lines.line[0].at);
 }
 
-/* Takes the next name of corpus.columns. Returns 0 at the end. */
+/* Reads the next entry of corpus.columns and moves *at past it. Returns 1, or 0 at the end. */
 static int next_given(const char **at, const char **name, uint64_t *length) {
     while (**at == ',' || text_is_blank(**at)) ++*at;
     *name = *at;
@@ -265,8 +267,8 @@ static void take_named(const struct looking *l) {
     form->named = 1;
 }
 
-/* 1 where at least half of the column's fields are numbers: a line with something else is then refused when it is read. A file
- * that has a header and no other line may have numbers anywhere. */
+/* Returns 1 if at least half of the column's fields are numbers; a line whose field is not a number is an error later, when it is
+ * read. Also returns 1 if the file has only a header. */
 static int has_numbers(const struct looking *l, unsigned column) {
     if (column >= COLUMNS_READ) return 0;
     const struct looked_column *looked = &l->columns.column[column];
@@ -274,9 +276,9 @@ static int has_numbers(const struct looking *l, unsigned column) {
     return !l->columns.lines || (looked->filled && 2 * numbers >= looked->filled);
 }
 
-enum { POSITIONS_MOST = 4 }; /* columns of a line in which, without names, the first three may be told by their places */
+enum { POSITIONS_MOST = 4 }; /* most columns with which, without column names, the first three are read by position */
 
-/* Refuses a third column that is no number: it may be the better half of the line, as in "aspirin treats headache". */
+/* Fails because the third column has no numbers. It is not just ignored, since it may matter, as in "aspirin treats headache". */
 static int refuse_third(const struct looking *l) {
     const struct looked_line *line = &l->lines.line[l->has_header && l->lines.count > 1];
     if (l->rows == LOOK_EDGES)
@@ -286,12 +288,13 @@ static int refuse_third(const struct looking *l) {
     return refuse_columns(l, "the third column is no rating, and nothing tells which column is what");
 }
 
-/* Returns 1 where the first column numbers the lines, as pandas and R write it: its name is empty, or it has none. */
+/* Returns 1 if the first column is an index, as pandas and R write it: its name is empty, or the header has no field for it. */
 static unsigned has_index(const struct looking *l) {
     return is_shifted(l) || (l->has_header && l->first.count > 2 && !l->first.length[0]);
 }
 
-/* Where one of the two names is known, the other is the second of two columns, or where it is expected. */
+/* Called if the header has a known name for only one of COLUMN_A (a) and COLUMN_B (b). With two columns, the other meaning is the
+ * other column. With more columns, they are read by position if the known name is at its usual position; if not, this fails. */
 static int take_half_named(const struct looking *l, unsigned a, unsigned b) {
     uint8_t *column = l->look->form.column;
     if (l->columns.most == 2 && (a != NO_COLUMN ? a : b) < 2) {
@@ -303,7 +306,7 @@ static int take_half_named(const struct looking *l, unsigned a, unsigned b) {
     return expected ? 0 : refuse_columns(l, "the header does not name all columns that are wanted");
 }
 
-/* Takes the first two columns, and the third where it is a number. */
+/* Chooses columns by position: the first two, and the third if it has numbers. Returns 0, or -1 after fail(). */
 static int take_positions(const struct looking *l) {
     struct columns_form *form = &l->look->form;
     unsigned index = has_index(l);
@@ -337,7 +340,8 @@ static int take_columns(const struct looking *l) {
     return take_positions(l);
 }
 
-/* A column of times, which no name calls a value, holds no weights and no ratings. */
+/* Leaves out the third column if all its fields are times, as in logs of events: times are no ratings or weights. Columns that were
+ * chosen by name stay. */
 static void pass_over_times(struct looking *l) {
     struct columns_form *form = &l->look->form;
     unsigned value = form->column[COLUMN_VALUE];
@@ -357,7 +361,7 @@ static int refuse_printed_lists(const struct looking *l) {
                 l->path, line->number, item + 1, text_shown((uint64_t)(line->end - line->at)), line->at);
 }
 
-/* Values have decimal commas where all of them are numbers so, and not all of them are numbers with a point. */
+/* Chooses decimal commas if all ratings or weights are numbers when read with commas, and not all are when read with points. */
 static void choose_decimals(const struct looking *l) {
     struct columns_form *form = &l->look->form;
     unsigned value = form->column[COLUMN_VALUE];
@@ -368,8 +372,9 @@ static void choose_decimals(const struct looking *l) {
 
 enum { NAMES_SHARE = 5 };
 
-/* Do lists have names? A name begins one line. Where lists have none, a fifth of the lines and more begin as an earlier line
- * does, and the words that lines begin with are among the items of half of them. */
+/* Returns 1 if lists have no names: at least a fifth of the lines begin with the same word as an earlier line, and at least half
+ * begin with a word that is also a later field of some line. corpus.names = yes or no decides instead. Returns 0 if lists have
+ * names, -1 after a failure. */
 static int have_no_names(struct looking *l) {
     struct words firsts = {0}, items = {0};
     uint64_t begin = (uint64_t)l->has_header, count = l->lines.count - begin, within = 0;
@@ -392,7 +397,7 @@ static int have_no_names(struct looking *l) {
     return failed ? -1 : NAMES_SHARE * repeated >= count && 2 * within >= count;
 }
 
-/* ---- what is said ---- */
+/* ---- the format in words ---- */
 
 static size_t say_column(const struct looking *l, size_t at, const char *meaning, unsigned column) {
     struct look *look = l->look;
@@ -440,7 +445,7 @@ static void say(const struct looking *l) {
     if (l->has_header) snprintf(look->value, sizeof look->value, "%.*s", text_shown(length), value);
 }
 
-/* ---- the look ---- */
+/* ---- finding the format ---- */
 
 static int decide(struct looking *l, uint64_t length) {
     struct look *look = l->look;

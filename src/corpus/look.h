@@ -1,15 +1,15 @@
-/* look: decides by a file's first lines how its rows of fields are read: what parts them, what quotes mean, if the first
- * line names the columns, which column is which, how numbers are written. Whoever reads such a file asks here, and
- * nothing else guesses. What the lines looked at do not agree on is refused with the line, or when the line is read.
+/* look: finds the format of a table file (lists, pairs, edges ..) from its first lines: the separator, what quotes mean, whether
+ * the first line is a header, which column has which meaning, how numbers are written. No other module guesses formats. If the
+ * first lines contradict each other, or a later line contradicts the format, an error message names the line.
  *
- *   separator   the first of tab, ::, ; | and comma that parts all lines into as many fields, otherwise blanks. Of
- *               lists, whose lines differ in length: the first that parts half of the lines
- *   header      names of columns.def, or a first line with a word in a column that has a number in all other lines
- *   columns     by corpus.columns, by the header's names, or the first two, and the third where it is a number
- *   decimals    a comma, where all values are numbers with it and not all without
+ *   separator   the first of tab, ::, ; | comma and blanks that splits all lines into the same number of fields. For lists, whose
+ *               lines differ in length: the first that splits at least half of the lines, otherwise blanks
+ *   header      the first line has known column names (columns.def), or a word in a column that has numbers in all other lines
+ *   columns     those of corpus.columns; else those that the header names; else the first two, and the third if it has numbers
+ *   decimals    commas, if with decimal commas all values are numbers, and with decimal points some are not
  *
- * Keys of [corpus] override each of these. It never reads a file (first_bytes.h does) and never prints: `said` tells what
- * was taken, for whoever reads to print.
+ * Keys of [corpus] override each of these. This module reads no file (first_bytes.h does) and prints nothing: `said` describes the
+ * format, and the caller prints it.
  */
 #ifndef SPTX_LOOK_H
 #define SPTX_LOOK_H
@@ -18,11 +18,11 @@
 
 #include <stdint.h>
 
-/* What a file's lines are rows of. */
+/* What each line of a file is. */
 enum look_rows {
-    LOOK_TEXT,      /* no fields: nothing is decided */
-    LOOK_LISTS,     /* a name and its items; as many as there are */
-    LOOK_ADJACENCY, /* a target and its contexts */
+    LOOK_TEXT,      /* running text: it has no fields, so it needs no format */
+    LOOK_LISTS,     /* a list: its name and any number of items */
+    LOOK_ADJACENCY, /* a target and any number of contexts */
     LOOK_PAIRS,     /* list, item[, rating] */
     LOOK_EDGES,     /* source, target[, weight] */
     LOOK_LABELS,    /* a name and its labels */
@@ -34,7 +34,7 @@ enum look_rows {
 enum corpus_header { HEADER_NO, HEADER_YES, HEADER_AUTO };
 /* corpus.names: does a list's line begin with its name? */
 enum corpus_names { NAMES_AUTO, NAMES_YES, NAMES_NO };
-/* corpus.separator; the order is that of its list in config.def. */
+/* corpus.separator, in the order of its choices in config.def */
 enum corpus_separator {
     SEPARATOR_AUTO,
     SEPARATOR_TAB,
@@ -45,13 +45,13 @@ enum corpus_separator {
     SEPARATOR_BLANK
 };
 
-/* What the user has decided. The caller owns the text. */
+/* The user's keys that override the format. The caller owns the text. */
 struct look_keys {
     enum corpus_header header;
     enum corpus_names names;
     enum corpus_separator separator;
-    const char *columns; /* corpus.columns: names or numbers, with commas between; "" or NULL: by look */
-    int no_values;       /* 1: a third column is not read, whatever it holds (graph.weights = no) */
+    const char *columns; /* corpus.columns: names or numbers, separated by commas; "" or NULL: auto */
+    int no_values;       /* 1: never read a third column (graph.weights = no) */
 };
 #define LOOK_AUTO                                                                                                      \
     (struct look_keys) {                                                                                               \
@@ -60,28 +60,28 @@ struct look_keys {
 
 struct look {
     struct columns_form form;
-    uint64_t skip;   /* bytes of the header, which is no data */
-    char said[240];  /* "columns    list = user, item = sku, rating = none; commas, a header"; "" of text */
-    char value[32];  /* the header's name of the column of values, or "" */
+    uint64_t skip;   /* number of bytes before the data: the header */
+    char said[240];  /* the format in words: "columns    list = user, item = sku, rating = none; commas, a header"; "" for text */
+    char value[32];  /* name of the rating or weight column in the header; "" if there is none */
 };
 
-/* Looks at the first bytes of a file, behind its byte order mark. whole: 1 where the file has no more bytes than these;
- * otherwise only whole lines count. Sentences call the file `path`. Returns 0, or -1 after fail(): the lines are no such
- * rows. */
+/* Finds the format of a file from its first bytes, which begin after a byte order mark. whole = 1: these are all bytes of the
+ * file; 0: the last line may be cut off and is ignored if it has no line end. Messages call the file `path`. Returns 0, or -1
+ * after fail() if the lines cannot be read as `rows`. */
 int look_at_lines(struct look *look, const char *bytes, uint64_t length, int whole, enum look_rows rows,
                   const struct look_keys *keys, const char *path);
 
-/* Checks the text of corpus.columns: two or three names or numbers from 1 on. Returns 0, or -1. */
+/* Checks the text of corpus.columns, which must have two or three entries (names or numbers). Returns 0 if it has, otherwise -1. */
 int look_columns_valid(const char *columns);
 
 /* ---- lists or pairs? ---- */
 
-/* What lines look like that may be lists (name, items) or pairs (list, item[, rating]). */
+/* Whether lines look like lists (name, items), pairs (list, item) or pairs with ratings (list, item, rating). */
 enum look_kind { LINES_UNCLEAR, LINES_LISTS, LINES_PAIRS, LINES_RATINGS };
 enum look_kind look_for_pairs(const char *bytes, uint64_t length);
 
-/* Returns what lines that are read as text, as lists or as adjacency look like instead, for a warning: "look like ratings ..";
- * NULL where they look like what they are. */
+/* For lines that are about to be read as text, lists or adjacency (`rows`): if they look like another format, returns the end of a
+ * warning about it ("look like ratings .."), otherwise NULL. */
 const char *look_for_rows(const char *bytes, uint64_t length, enum look_rows rows);
 
 #endif

@@ -1,4 +1,5 @@
-/* Are lines lists (name, items) or pairs (list, item[, rating])? And do lines that are read as text look like either? */
+/* look_form: tells lists (name, items) from pairs (list, item[, rating]), and warns if lines that are read as text look like
+ * either. */
 #include "look_lines.h"
 
 #include "base/report.h"
@@ -9,9 +10,9 @@
 
 enum { FEW_NUMBERS = 20, MOST_FIELDS = 4, LEAST_RATINGS = 3, MANY = 4 * FEW_NUMBERS, OWN_LEAST = 5 };
 
-/* Counts of the lines that were looked at. */
+/* Counts over the first lines of a file. */
 struct looks {
-    uint64_t lines, shared; /* shared: lines whose third field is a second field so far */
+    uint64_t lines, shared; /* shared: number of lines whose third field is also the second field of this or an earlier line */
     struct words names, seconds, thirds;
 };
 
@@ -31,8 +32,9 @@ static int count_lines(struct looks *looks, const struct looked_lines *lines, ui
     return failed ? -1 : 0;
 }
 
-/* Lines with as many fields each, of which the third is a number, are pairs where names come again, or where many lines have few
- * numbers. Of many lines with many numbers, some of which are second fields, too, each is a list of two items. */
+/* Judges lines of equal length whose third field is a number. They are ratings if a name is repeated, if the separator is not a
+ * blank or tab, or if many lines have few distinct numbers. Otherwise many lines are lists of two items if some number is also a
+ * second field. In all other cases it is unclear. */
 static enum look_kind judge_counts(const struct looks *looks, int blanks) {
     int again = looks->names.size < looks->lines, many = looks->lines > MANY;
     if (again || !blanks || (many && looks->thirds.size <= FEW_NUMBERS)) return LINES_RATINGS;
@@ -64,7 +66,7 @@ enum look_kind look_for_pairs(const char *bytes, uint64_t length) {
     struct look look;
     enum look_kind kind = LINES_UNCLEAR;
     if (look_at_lines(&look, bytes, length, 1, LOOK_PAIRS, &keys, "")) {
-        report_clear(); /* lines that cannot be pairs */
+        report_clear(); /* the lines cannot be read as pairs; judge() decides what they are */
         look.form.named = 0;
         look.skip = 0;
     }
@@ -76,7 +78,7 @@ enum look_kind look_for_pairs(const char *bytes, uint64_t length) {
 
 /* ---- text ---- */
 
-/* 1 where lines begin with numbers, each with one of its own. */
+/* Returns 1 if there are at least OWN_LEAST lines and each begins with a number that no other line begins with. */
 static int begin_with_numbers(const struct looked_lines *lines) {
     struct columns_form form = COLUMNS_PLAIN;
     struct words names = {0};
@@ -91,7 +93,7 @@ static int begin_with_numbers(const struct looked_lines *lines) {
     return all;
 }
 
-/* 1 where each line is two numbers. */
+/* Returns 1 if there are at least OWN_LEAST lines and each consists of two numbers. */
 static int are_two_numbers(const struct looked_lines *lines) {
     struct columns_form form = COLUMNS_PLAIN;
     struct looked_columns columns;

@@ -43,11 +43,11 @@ static const char *const separator_of_key[] = {[SEPARATOR_TAB] = "\t",      [SEP
                                                [SEPARATOR_SEMICOLON] = ";", [SEPARATOR_PIPE] = "|",
                                                [SEPARATOR_COLONS] = "::",   [SEPARATOR_BLANK] = " "};
 
-/* How one separator would part the lines. */
+/* What the lines would be if split at one separator. */
 struct parting {
-    uint64_t least, most; /* fields of a line, but for the first, which may be a header */
-    uint64_t parted;      /* lines with two fields or more */
-    uint64_t fields, words; /* of all parted lines: fields, and the words that blanks part in them */
+    uint64_t least, most; /* smallest and largest number of fields in a line; the first line, maybe a header, is not counted */
+    uint64_t parted;      /* number of lines with at least two fields */
+    uint64_t fields, words; /* in these lines: total number of fields, and of words separated by blanks */
 };
 
 static struct columns_form form_with(const char *separator, enum column_quotes quotes) {
@@ -85,7 +85,8 @@ static int is_comma_number(const char *word, uint64_t length) {
     return memchr(word, ',', length) && !columns_number(&form, word, length, &value);
 }
 
-/* 1 where the only comma of each line is that of a number in its last field, as in "ann bob 1,5". */
+/* Returns 1 if the lines are separated by blanks and no line has a comma except as decimal comma of its last field: "ann bob 1,5".
+ * */
 static int are_decimal_commas(const struct looked_lines *lines) {
     struct columns_form blanks = form_with(" ", QUOTES_BYTES);
     for (uint64_t i = 0; i < lines->count; i++) {
@@ -99,8 +100,8 @@ static int are_decimal_commas(const struct looked_lines *lines) {
     return 1;
 }
 
-/* Of lines with the same number of fields: the first separator by which all have as many, then the first that parts all,
- * then the one that parts most. */
+/* Returns the separator of lines that should have the same number of fields: the first that splits all lines into the same number
+ * of fields; else the first that splits all lines; else the one that splits the most lines. */
 static const char *separator_of_fixed(const struct looked_lines *lines, int blanks) {
     struct parting parting[SEPARATORS];
     int best = blanks ? BLANKS : COMMA, count = blanks ? SEPARATORS : BLANKS;
@@ -115,10 +116,10 @@ static const char *separator_of_fixed(const struct looked_lines *lines, int blan
     return separators[best];
 }
 
-enum { WORDS_OF_ITEM = 8, WORDS_OF_ITEM_IN_SOME = 3 }; /* an item's name has seldom more words */
+enum { WORDS_OF_ITEM = 8, WORDS_OF_ITEM_IN_SOME = 3 }; /* most words an item, on average, if all or only some lines are split */
 
-/* Of lists: the first separator that parts all lines, or half of them (a list may have one item), if the fields it parts have
- * few words. "name TAB item item item" is parted by blanks, as its items are. */
+/* Returns the separator of lists: the first that splits at least half of the lines (a line with one field has no separator) into
+ * fields of few words. Lines such as "name TAB item item item" are split at blanks. */
 static const char *separator_of_lists(const struct looked_lines *lines) {
     for (int s = 0; s < BLANKS; s++) {
         struct parting parting = try_separator(lines, separators[s]);
@@ -130,8 +131,8 @@ static const char *separator_of_lists(const struct looked_lines *lines) {
     return separators[BLANKS];
 }
 
-/* Quotes mean something where commas or semicolons part fields. Where blanks do, only if each field that begins with a
- * quote ends with one. */
+/* Chooses what quotes mean. With commas or semicolons, quotes enclose fields. With blanks they do so only if every field that
+ * begins with a quote also ends with one. With other separators, each field is judged by itself (QUOTES_LENIENT). */
 static enum column_quotes choose_quotes(const struct looked_lines *lines, const char *separator) {
     struct columns_form strict = form_with(separator, QUOTES_STRICT);
     int quoted = 0;

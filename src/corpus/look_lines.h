@@ -1,58 +1,59 @@
-/* look_lines: the first lines of a file, as the look at it sees them. For look*.c alone. */
+/* look_lines: the first lines of a file, and statistics of their fields. Only look*.c use it. */
 #ifndef SPTX_LOOK_LINES_H
 #define SPTX_LOOK_LINES_H
 
 #include "look.h"
 
-enum { LOOKED_AT = 2000 }; /* lines */
+enum { LOOKED_AT = 2000 }; /* largest number of first lines that are examined */
 
 struct looked_line {
-    const char *at, *end; /* without blanks around it */
-    uint64_t number;      /* from 1 */
+    const char *at, *end; /* the line's bytes, without the line end */
+    uint64_t number;      /* line number in the file, from 1 */
 };
 struct looked_lines {
-    struct looked_line *line; /* [count]; neither empty lines nor comments */
+    struct looked_line *line; /* [count]; empty lines and comments are left out */
     uint64_t count;
-    const char *bytes; /* where they begin */
+    const char *bytes; /* the first byte of the file's first line */
 };
 
-/* Collects the lines. comments: 1 passes over lines that begin with # or %. Returns 0, or -1 after fail(); the caller
- * releases in either case. */
+/* Finds the first lines in `bytes`, up to LOOKED_AT. comments = 1: leaves out lines that begin with # or %. Returns 0, or -1 after
+ * fail(); the caller must call looked_lines_release() in both cases. */
 int looked_lines_collect(struct looked_lines *lines, const char *bytes, uint64_t length, int whole, int comments);
 void looked_lines_release(struct looked_lines *lines);
 
-/* Parts a line, whose bytes stay as they are. */
+/* Splits a line into fields without changing its bytes. */
 struct table_line looked_part(const struct looked_line *line, const struct columns_form *form);
 
-/* Sets the form's separator and what quotes mean, as the lines agree on them. `fixed`: 1 where lines have the same number of
- * fields; `blanks`: 1 where runs of blanks may part them. `written`: the separator that the file itself names; "": none. */
+/* Sets form->separator and form->quotes so that they fit the lines. fixed = 1: all lines should have the same number of fields.
+ * blanks = 1: runs of blanks may be the separator. `key` is corpus.separator; `written` is the separator that the file names in a
+ * line such as "sep=;", or "". */
 void looked_separate(struct columns_form *form, const struct looked_lines *lines, int fixed, int blanks,
                      enum corpus_separator key, const char *written);
 
-/* What a column's fields have in common, over some lines. */
+/* Statistics of one column: each counter is the number of the column's fields that have a property. */
 struct looked_column {
-    uint64_t filled;        /* fields that are not empty */
-    uint64_t numbers;       /* of which are numbers */
-    uint64_t comma_numbers; /* .. numbers with a decimal comma, or without any */
-    uint64_t digits;        /* .. digits with signs between: numbers, dates, times */
-    uint64_t times;         /* .. seconds or milliseconds since 1970, of the years 1986 to 2096 */
-    uint64_t bracketed;     /* .. lists as programs print them: ['a', 'b'] */
-    uint64_t coded;         /* .. letters and then digits, which begin with the same letters: u17 */
-    const char *letters;    /* with which those begin */
+    uint64_t filled;        /* number of fields that are not empty */
+    uint64_t numbers;       /* number of fields that are numbers: 1.5 */
+    uint64_t comma_numbers; /* number of fields that are numbers if a comma is the decimal point: 1,5 or 2 */
+    uint64_t digits;        /* number of fields of digits and signs such as . : / - only: numbers, dates, times */
+    uint64_t times;         /* number of fields that are seconds or milliseconds since 1970, within the years 1986 to 2096 */
+    uint64_t bracketed;     /* number of fields that are a printed list: ['a', 'b'] */
+    uint64_t coded;         /* number of fields with the same letters as the first field, and digits after them: u17 */
+    const char *letters;    /* the letters before the first digit of the column's first field: u */
     uint64_t letters_length;
 };
 struct looked_columns {
     struct looked_column column[COLUMNS_READ];
-    uint64_t least, most; /* fields of a line */
-    uint64_t lines;
+    uint64_t least, most; /* smallest and largest number of fields in a line */
+    uint64_t lines;       /* number of lines described */
 };
-/* Describes the columns of the lines from `first` on. */
+/* Computes the statistics of all columns over the lines from index `first` on. */
 void looked_describe(struct looked_columns *columns, const struct looked_lines *lines, uint64_t first,
                      const struct columns_form *form);
 
-/* 1 where the word is made of digits with signs between. */
+/* Returns 1 if the word has a digit, and consists of digits and signs such as . : / - only. */
 int looked_is_digits(const char *word, uint64_t length);
-/* 1 where the word begins with the letters that a column's fields begin with, and has a digit behind them. */
+/* Returns 1 if the word begins with column->letters and a digit follows them. */
 int looked_is_coded(const struct looked_column *column, const char *word, uint64_t length);
 
 #endif

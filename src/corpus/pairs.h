@@ -1,4 +1,5 @@
-/* pairs: reads the lines of corpus.format = pairs: list, item[, rating], from the columns that the file's form names. */
+/* pairs: reads the lines of corpus.format = pairs: list, item[, rating], in the columns that the file's format gives (columns.h).
+ * */
 #ifndef SPTX_PAIRS_H
 #define SPTX_PAIRS_H
 

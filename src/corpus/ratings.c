@@ -58,7 +58,8 @@ static double propose(const struct ratings *ratings, double *kept) {
     return lowest;
 }
 
-/* Returns what sentences call the values: as the file's header does, where that is not another word for ratings. */
+/* Returns the name of the values for messages: the column's name in the header; "ratings" if there is none or it contains that
+ * word. */
 static const char *name_of(const struct ratings *ratings) {
     return *ratings->name && !strcasestr(ratings->name, "rating") ? ratings->name : "ratings";
 }

@@ -1,5 +1,5 @@
-/* ratings: the third values of pairs. Without corpus.min_rating all pairs count alike, so that a rating of one star trains as a
- * like: one line says so where ratings differ. Of files the first bytes are looked at; what a program gives is met pair by pair. */
+/* ratings: the ratings of pairs. Without corpus.min_rating a pair with one star trains like a pair with five, so if ratings differ,
+ * one printed line says that they have no effect. Files are sampled by their first bytes; a program's pairs are all counted. */
 #ifndef SPTX_RATINGS_H
 #define SPTX_RATINGS_H
 
@@ -8,22 +8,23 @@
 struct corpus;
 struct corpus_options;
 
-/* The ratings of a corpus: their range, and the first ones. */
+/* The first ratings of a corpus, and the range of all. */
 struct ratings {
     double *values; /* [count], at most RATINGS_KEPT */
-    double least, most; /* of all that were met; nothing where count is 0 */
+    double least, most; /* smallest and largest rating so far; not set if count is 0 */
     uint64_t count, capacity;
-    char name[32]; /* of their column, in the first file's header; "" where it has none */
+    char name[32]; /* name of the rating column in the first file's header; "" if it has none */
 };
 enum { RATINGS_KEPT = 1 << 20 };
 
-/* Counts one more rating; NaN is none. Returns 0, or -1 after fail(). */
+/* Adds a rating; NaN means no rating and is ignored. Returns 0, or -1 after fail(). */
 int ratings_meet(struct ratings *ratings, double rating);
-/* Prints one line that says that all count alike, where ratings differ. */
+/* If the ratings differ, prints one line: their range, and that all pairs count alike. */
 void ratings_say(const struct ratings *ratings);
 void ratings_release(struct ratings *ratings); /* harmless on a zeroed one */
 
-/* Looks at the pairs of files, or at what a program has given, and says what ratings_say() says where the options leave no pair out. Returns 0, or -1 after fail(). */
+/* If corpus.min_rating is none, calls ratings_say() for the ratings of the corpus: those in the first bytes of its files, or those
+ * that a program has given. Returns 0, or -1 after fail(). */
 int ratings_note(const struct corpus *corpus, const struct corpus_options *options);
 
 #endif

@@ -121,7 +121,8 @@ static int gather_words(struct subwords *s, const struct vocab *vocab) {
     return result;
 }
 
-/* A bucket that words name, and how often words of the corpus name it. */
+/* A bucket that has n-grams of words in the vocabulary. count: number of such n-grams in all tokens of the corpus; words: number of
+ * such n-grams in the words of the vocabulary. */
 struct named {
     uint64_t count;
     uint32_t bucket, words;
@@ -135,8 +136,8 @@ static int compare_named(const void *left, const void *right) {
     return a->bucket < b->bucket ? -1 : a->bucket > b->bucket;
 }
 
-/* Numbers the buckets that words name, in row_of, where the others are WORDS_ABSENT; all of them where `all`. Returns how many
- * have a number. */
+/* Numbers the buckets that have an n-gram of a word, in bucket order, in s->row_of; the other buckets get WORDS_ABSENT. all = 1:
+ * numbers every bucket. Returns the number of numbered buckets. */
 static uint64_t number_named(struct subwords *s, int all) {
     uint64_t named = 0;
     for (uint64_t bucket = 0; bucket < s->form.buckets; bucket++) s->row_of[bucket] = WORDS_ABSENT;
@@ -158,8 +159,8 @@ static void count_named(const struct subwords *s, const struct vocab *vocab, str
         }
 }
 
-/* Gives rows to the buckets: first to those that words name, in their order, then to the others in theirs, as far as these have
- * rows. */
+/* Assigns rows to buckets: first to the numbered buckets, in the order of named[], then, if all buckets have rows, to the other
+ * buckets in bucket order. Replaces the buckets in s->row by their rows. */
 static int number_rows(struct subwords *s, const struct named *named) {
     uint64_t next = s->words + s->named;
     s->counts = mem_zalloc(s->rows ? s->rows : 1, sizeof *s->counts, "the rows of n-grams");
@@ -176,7 +177,8 @@ static int number_rows(struct subwords *s, const struct named *named) {
     return 0;
 }
 
-/* Memory for the order is taken for the buckets that words name alone: of 2,000,000 a small vocabulary names few. */
+/* Sorts the buckets by how often they are used, unless form.in_order. named[] has only the numbered buckets, to save memory: a
+ * small vocabulary uses few of 2,000,000 buckets. */
 static int order_buckets(struct subwords *s, const struct vocab *vocab) {
     s->named = number_named(s, s->form.in_order);
     s->rows = s->form.used ? s->named : s->form.buckets;

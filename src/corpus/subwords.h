@@ -60,7 +60,7 @@ struct subwords {
 int subwords_make(struct subwords *subwords, const struct subword_form *form, const struct vocab *vocab);
 void subwords_release(struct subwords *subwords); /* harmless on a zeroed one */
 uint64_t subwords_bytes(const struct subwords *subwords); /* that it holds */
-uint64_t subwords_making_bytes(const struct subwords *subwords); /* that making it took at most */
+uint64_t subwords_making_bytes(const struct subwords *subwords); /* largest number of bytes in use during subwords_make() */
 
 /* Finds the rows of any word, which need not be one of the vocabulary: *rows grows to hold them and is the caller's to free, with
  * its *capacity. A bucket without a row is WORDS_ABSENT. Returns how many there are, or -1 after fail(). */

@@ -27,7 +27,7 @@ struct vocab {
     uint64_t kept;      /* tokens of the words that are kept */
     uint64_t distinct;  /* words before min_count and max_vocab */
     uint64_t lists;     /* how many rows, at the end, are lists */
-    uint64_t older;     /* how many rows an older run has and the corpus lacks (vocab_older.h); 0 where the file was read */
+    uint64_t older;     /* number of rows whose word only the older run has (vocab_older.h); 0 if read from a file */
     struct subwords subwords; /* the rows of words' n-grams, behind all these; all zeros until subwords_make(), and without them */
 };
 
@@ -39,8 +39,8 @@ static inline uint64_t vocab_targets(const struct vocab *vocab) {
 #define VOCAB_LIST "list:" /* stands before the name of a list */
 
 /* Counts the corpus and keeps what the options say (format, min_count, max_vocab, order, min_rating), or reads
- * options->vocab; words of options->older stay, too. Rewinds the corpus first. An empty result is a failure whose sentence says why: there is no token at
- * all, or none reaches min_count, and which count the most frequent word has. */
+ * options->vocab. Words of options->older are added. Rewinds the corpus first. An empty result is a failure whose message says why:
+ * there is no token at all, or no word reaches min_count (then it names the most frequent word's count). */
 int vocab_build(struct vocab *vocab, struct corpus *corpus, const struct corpus_options *options, struct pool *pool);
 int vocab_read(struct vocab *vocab, const char *path);
 /* Reads a file that the user names. A byte order mark at its front is no part of the first word. */

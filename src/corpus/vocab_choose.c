@@ -79,7 +79,7 @@ static void sort(struct candidate *words, uint64_t size, before *less) {
 
 /* ---- which words stay ---- */
 
-/* Returns 1 where a word comes `least` times, or comes at all and is one of an older run, whose words stay. */
+/* Returns 1 if the word stays in the vocabulary: it occurs at least `least` times, or at least once and an older run has it. */
 static int stays(const struct word_shard *shard, uint64_t number, uint64_t least, const struct vocab *older) {
     uint64_t count = shard->counts[number].count, length;
     if (count >= least || !count || !older) return count >= least;
@@ -132,7 +132,7 @@ static int no_word(const struct word_counts *counts, const struct vocab *vocab, 
                 options->min_count, vocab->distinct, text_shown(length), word, top->count);
 }
 
-/* Collects the words that stay. Frees, as it goes, what the shards hold beside their words. */
+/* Collects the words that stay. Frees each shard's index and counts once they are no longer needed. */
 static int gather(struct word_counts *counts, uint64_t least, const struct vocab *older, uint64_t staying,
                   struct candidates *candidates) {
     candidates->words = mem_alloc(staying, sizeof *candidates->words, "the list of words");

@@ -26,15 +26,15 @@ static int separates(char byte) {
     return byte == ' ' || byte == '\t';
 }
 
-/* Reads a line without its LF: "word TAB count" or "word blank count". Only a TAB lets the word have spaces in it or around it, as
- * names in quotes and tokens of programs have. */
+/* Parses a line, without its LF: "word TAB count" or "word blank count". Only before a TAB may the word have spaces in it or at its
+ * ends, as quoted names and tokens from programs do. */
 static int read_line(struct line *out, const char *path, uint64_t number, const char *text, uint64_t length) {
     uint64_t stop = length, digits, end; /* the word is text[0 .. end), the count text[digits .. stop) */
     while (stop && (separates(text[stop - 1]) || text[stop - 1] == '\r')) stop--;
     for (digits = stop; digits && !separates(text[digits - 1]); digits--) continue;
     for (end = digits; end && separates(text[end - 1]); end--) continue;
-    const char *tab = memchr(text + end, '\t', digits - end); /* then the word may have spaces in it */
-    int ours = tab && tab + 1 == text + digits;               /* one TAB alone: the word may also begin and end with spaces */
+    const char *tab = memchr(text + end, '\t', digits - end); /* the word may then have spaces in it */
+    int ours = tab && tab + 1 == text + digits;               /* exactly one TAB: this program wrote it */
     if (ours) end = digits - 1;
     if (!stop) return fail("vocabulary '%s' line %" PRIu64 " is empty; wanted word TAB count", path, number);
     if (*text == '\t' || (*text == ' ' && !ours))

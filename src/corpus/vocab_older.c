@@ -7,10 +7,10 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-/* A row of the joined vocabulary. */
+/* One word or list of the joined vocabulary. */
 struct kept_word {
-    uint64_t count, number; /* number: in the vocabulary that it is from */
-    int of_older;           /* 1: only the older run has it */
+    uint64_t count, number; /* number: its id in `vocab`, or in `older` if of_older is 1 */
+    int of_older;           /* 1: only the older run has this word */
 };
 
 struct joining {
@@ -28,7 +28,7 @@ static const char *word_of(const struct joining *joining, const struct kept_word
     return vocab_word(word->of_older ? joining->older : joining->vocab, word->number, length);
 }
 
-/* Returns the count of a word among the items of a vocabulary, or 0 with *found = 0. */
+/* Returns the count of a word (not of a list) in a vocabulary. *found: 1 if the vocabulary has it; if not, 0 and the count is 0. */
 static uint64_t count_in(const struct vocab *vocab, const char *word, uint64_t length, int *found) {
     int64_t row = vocab_find(vocab, word, length);
     *found = row >= 0 && (uint64_t)row < items_of(vocab);
@@ -68,7 +68,7 @@ static int by_frequency(const void *a, const void *b) {
     return x->number < y->number ? -1 : x->number > y->number;
 }
 
-/* corpus.order = given: a row's word is its number, which must hold behind the corpus' rows, too. */
+/* With corpus.order = given, the word of each row must be the row's number, also for the rows that are added. */
 static int check_given(const struct joining *joining) {
     uint64_t length, id;
     for (uint64_t row = items_of(joining->vocab); row < joining->items; row++) {

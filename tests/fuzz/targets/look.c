@@ -1,6 +1,6 @@
-/* look: takes any bytes as a file of rows of fields. byte 0: what its rows are, and the header's key; byte 1: separator and names;
- * then the file. What is decided twice is the same, bytes that are looked at stay as they are, and the form reads every line of the
- * file within its bytes. */
+/* Fuzzes look_at_lines() with any bytes as a file. Byte 0 of the input chooses the kind of rows and corpus.header, byte 1
+ * the other keys; the rest is the file. Checks that a second call finds the same format, that the file's bytes
+ * do not change, and that reading lines in this format stays within the file. */
 #include "corpus/look.h"
 #include "base/report.h"
 #include "tests/fuzz/fuzz.h"

@@ -27,7 +27,7 @@ static void set(const char *argument) {
     assert_int_equal(config_argument(&config, argument), 0);
 }
 
-/* Settles the keys for data of this size. */
+/* Resolves the config and then sets its defaults for data of this size. */
 static void settle(struct data_size size) {
     assert_int_equal(config_resolve(&config), 0);
     assert_int_equal(defaults_by_size(&config, &size, chosen), 0);
@@ -53,7 +53,7 @@ struct edge {
     const char *epochs, *subsample, *lr;
 };
 
-/* A text on each side of each threshold. */
+/* Each threshold of the table is tested by a text just below it and a text at it. */
 static void text_takes_its_values_by_tokens_and_words(void **state) {
     (void)state;
     const struct edge edges[] = {{{.tokens = 20000, .words = 40}, "40", "0", "0.025"},
@@ -145,7 +145,7 @@ static void exact_steps_with_a_bound_follow_the_size(void **state) {
     assert_value("optimizer", "lr", "0.05");
 }
 
-/* Lists with rows of their own on both sides of each bound: the values of a quick and of a thorough run. */
+/* examples.mode = user: data just below and at each threshold, with train.effort = quick and thorough. */
 static void lists_take_their_values_by_pairs_and_items(void **state) {
     (void)state;
     static const struct {
@@ -195,11 +195,11 @@ static void few_lines_take_a_lower_rate_and_more_columns(void **state) {
     set("--corpus.format=adjacency");
     set("--optimizer.rule=adagrad");
     settle((struct data_size){.tokens = 5000, .words = 3000, .lists = 3000});
-    assert_value("optimizer", "lr", "0.01"); /* PyTorch's */
+    assert_value("optimizer", "lr", "0.01"); /* PyTorch's default */
     config_release(&config);
 }
 
-/* Many items and few pairs: a batch shares its negatives, unless a key stands against it. */
+/* With many items and few pairs a batch shares its negatives, unless the user has set a key that does not fit shared negatives. */
 static void small_data_of_many_items_shares_negatives(void **state) {
     (void)state;
     static const struct {
@@ -224,7 +224,7 @@ static void small_data_of_many_items_shares_negatives(void **state) {
     }
 }
 
-/* A list's negatives are its own where a key stands against sharing them: then thorough draws 4,000 of many items. */
+/* If a key of the user rules out shared negatives, a thorough run draws 4,000 negatives a list, or as many as there are items. */
 static void thorough_lists_that_share_nothing_have_no_more_negatives_than_items(void **state) {
     (void)state;
     static const uint64_t items[] = {168, 3999, 4000, 9000};
@@ -295,7 +295,7 @@ static void a_run_that_goes_on_keeps_its_values(void **state) {
     config_release(&before);
 }
 
-/* Settles a graph of so many nodes, each with so many arcs. */
+/* Sets the defaults for a graph with this number of nodes, each of which has `arcs` arcs. */
 static void settle_graph(uint64_t nodes, double arcs) {
     settle((struct data_size){.words = nodes, .arcs = (uint64_t)((double)nodes * arcs)});
 }
@@ -335,7 +335,7 @@ static void exact_steps_of_graphs_keep_their_rate(void **state) {
     assert_value("optimizer", "lr", "0.01");
 }
 
-/* Small graphs with labels that are roles lose by more walks. */
+/* Small graphs whose labels are roles get worse with more walks, so they keep 10 a node. */
 static void thorough_walks_are_for_large_graphs(void **state) {
     (void)state;
     set("--corpus.format=graph");
@@ -350,7 +350,7 @@ static void thorough_walks_are_for_large_graphs(void **state) {
     assert_value("walks", "per_node", "20");
 }
 
-/* The help that is printed comes from the same table. */
+/* `help keys` describes the defaults from the same table that sets them. */
 static void help_names_the_values(void **state) {
     (void)state;
     char text[DEFAULTS_HELP];

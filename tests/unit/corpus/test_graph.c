@@ -135,7 +135,7 @@ static void a_row_may_be_longer_than_a_group(void **state) {
     free(ends);
 }
 
-/* The first group of rows that a worker takes has no arc at all. */
+/* The first group of rows that a worker sorts has no arcs. */
 static void the_first_rows_may_have_no_arc(void **state) {
     static const uint32_t ends[] = {SORT_ROWS + 5, 0, SORT_ROWS + 6, 9};
     static const float weights[] = {2, 3};

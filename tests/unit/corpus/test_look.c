@@ -10,7 +10,8 @@
 
 #include <cmocka.h>
 
-/* Looks at a whole file. Returns what is said without "columns    ", or the sentence of the refusal after "'f' ". */
+/* Finds the format of the file 'f' with this text. Returns the description without "columns    ", or the error message without
+ * "'f' ". */
 static const char *looked(const char *text, enum look_rows rows, const struct look_keys *keys) {
     static char out[512];
     struct look look;
@@ -178,28 +179,28 @@ static void a_few_lines_are_judged(void **state) {
                {"a,b,3\na,c,5\nb,c,1\nb,d,2\n", LINES_RATINGS},
                {"a,b,3\na,c,5\nb,c,1", LINES_RATINGS}, /* the last line has no line end */
                {"1\t2\t3\t881250949\n1\t3\t3\t881250949\n1\t4\t2\t881250949\n2\t4\t5\t881250949\n", LINES_RATINGS},
-               {"a,b,3\n", LINES_PAIRS},                                 /* too few for ratings */
+               {"a,b,3\n", LINES_PAIRS},                                 /* too few lines for ratings */
                {"a,b\na,c\na,d\na,e\n", LINES_PAIRS},                    /* no ratings */
-               {"1,\"ready soups\"\n1,rye\n2,salt\n", LINES_PAIRS},      /* names with blanks */
-               {"a,b,3\na,c,5\nb,c,1\nyes, a,b,2\n", LINES_LISTS},       /* a sentence */
-               {"a b 3\na c 5\nb c 1\nb d 2\n", LINES_PAIRS},            /* words and a number, or a rating */
-               {"a,b,c\na,b,d\na,b,e\na,b,f\n", LINES_LISTS},            /* baskets of two */
+               {"1,\"ready soups\"\n1,rye\n2,salt\n", LINES_PAIRS},      /* item names with blanks */
+               {"a,b,3\na,c,5\nb,c,1\nyes, a,b,2\n", LINES_LISTS},       /* the last line is a sentence */
+               {"a b 3\na c 5\nb c 1\nb d 2\n", LINES_PAIRS},            /* the number may be an item or a rating */
+               {"a,b,c\na,b,d\na,b,e\na,b,f\n", LINES_LISTS},            /* lists of two items */
                {"a,b,3,x,y\na,c,5,x,y\nb,c,1,x,y\n", LINES_LISTS},       /* five fields */
-               {"a b c\na b d e\n", LINES_LISTS},                        /* not as many in each */
-               {"a b c d e\nb c d e f\n", LINES_LISTS},                  /* five */
-               {"a\nb\n", LINES_LISTS},                                  /* one */
-               {"a b c\nb c d\n", LINES_LISTS},                          /* the third field is no number */
-               {"a b\nb c\na d\n", LINES_UNCLEAR},                       /* the same either way */
+               {"a b c\na b d e\n", LINES_LISTS},                        /* lines of different lengths */
+               {"a b c d e\nb c d e f\n", LINES_LISTS},                  /* five fields, no numbers */
+               {"a\nb\n", LINES_LISTS},                                  /* one field */
+               {"a b c\nb c d\n", LINES_LISTS},                          /* the third field is not a number */
+               {"a b\nb c\na d\n", LINES_UNCLEAR},                       /* lists of one item, or pairs: the same data */
                {"a 7 3\nb 8 4\n", LINES_UNCLEAR},                        /* a list of two items, or a rating */
                {"user item rating\na b 3\na c 5\nb c 1\n", LINES_RATINGS}, /* a header says so */
-               {"\n\n a,b,3\n\na,c,5\nb,c,1\n", LINES_RATINGS},          /* lines that hold nothing */
+               {"\n\n a,b,3\n\na,c,5\nb,c,1\n", LINES_RATINGS},          /* empty lines are skipped */
                {"\n", LINES_UNCLEAR},
                {"", LINES_UNCLEAR}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (look_for_pairs(all[i].text, strlen(all[i].text)) != all[i].kind) fail_msg("of \"%s\"", all[i].text);
 }
 
-/* Makes a hundred lines of a name, a number, and one of so many other numbers. */
+/* Looks at 100 lines "name, line number, number". names: how many different names; numbers: how many different third fields. */
 static enum look_kind kind_of_numbers(int names, int numbers, char between) {
     char text[4000], *at = text;
     for (int line = 0; line < 100; line++)
@@ -210,9 +211,9 @@ static enum look_kind kind_of_numbers(int names, int numbers, char between) {
 static void many_lines_tell_ratings_from_lists_of_two(void **state) {
     assert_int_equal(kind_of_numbers(100, 100, '\t'), LINES_LISTS);
     assert_int_equal(kind_of_numbers(100, 100, ' '), LINES_LISTS);
-    assert_int_equal(kind_of_numbers(100, 5, '\t'), LINES_RATINGS); /* few numbers */
+    assert_int_equal(kind_of_numbers(100, 5, '\t'), LINES_RATINGS); /* few distinct numbers */
     assert_int_equal(kind_of_numbers(100, 5, ' '), LINES_PAIRS);
-    assert_int_equal(kind_of_numbers(50, 100, '\t'), LINES_RATINGS); /* names come again */
+    assert_int_equal(kind_of_numbers(50, 100, '\t'), LINES_RATINGS); /* names are repeated */
     assert_int_equal(kind_of_numbers(100, 100, ','), LINES_RATINGS);
 }
 

@@ -113,7 +113,7 @@ static void bad_pairs_name_their_line(void **state) {
     assert_string_equal(pairs_of("a,b,1\na,b,nan\n", -INFINITY), "line 2: the rating 'nan' is not a number");
     assert_string_equal(pairs_of("a,b,c\na,b,nan\n", -INFINITY), UNTOLD("the third column is no rating, and nothing tells which "
                                                                         "column is what", "a,b,c"));
-    assert_string_equal(pairs_of("a,b,c\na,b,3\n", -INFINITY), "a:b;"); /* a header: its third is no number */
+    assert_string_equal(pairs_of("a,b,c\na,b,3\n", -INFINITY), "a:b;"); /* a header: its third field is not a number */
     assert_string_equal(pairs_of("1 2\n\nlonely\n", -INFINITY),
                         "line 3: 1 field with blanks between; wanted list, item[, rating]");
     assert_string_equal(pairs_of("1 2 3 4 5\n", -INFINITY),
@@ -122,7 +122,7 @@ static void bad_pairs_name_their_line(void **state) {
     assert_string_equal(pairs_of("1,,3\n", -INFINITY), "line 1: its item is empty (column 2)");
     assert_string_equal(pairs_of(",2,3\n", -INFINITY), "line 1: its list is empty (column 1)");
     assert_string_equal(pairs_of("1 , , 3\n", -INFINITY), "line 1: its item is empty (column 2)");
-    assert_string_equal(pairs_of("1,2,\n2,3,4\n", -INFINITY), "1:2;2:3;"); /* not rated */
+    assert_string_equal(pairs_of("1,2,\n2,3,4\n", -INFINITY), "1:2;2:3;"); /* no rating */
     assert_string_equal(pairs_of("1,2\n3,4\n5,6,7\n", -INFINITY), "1:2;3:4;5:6;");
 }
 
@@ -151,10 +151,10 @@ static void headers_are_left_out(void **state) {
         {"u1,b1\nu2,b2\n", "u1:b1;u2:b2;"},
         {"alice,dune\n1,2\nbob,3\n", NULL}, /* two columns: numbers behind names */
         {"alice,1984\n1,2\n", "alice:1984;1:2;"},
-        {"alice,dune\n1,1984\n", "1:1984;"}, /* numbers below words: a header */
+        {"alice,dune\n1,1984\n", "1:1984;"}, /* a word above numbers is a header */
         {"user,item", ""},
         {"u,i,good\nu,j,bad\n", named},
-        {",row,thing,rating\n0,1,2,3\n", "1:2;"}, /* as pandas writes a frame */
+        {",row,thing,rating\n0,1,2,3\n", "1:2;"}, /* a file of pandas, whose index column has no name */
         {"a,b,c,d,e\n1,2,3,4,5\n", UNTOLD("nothing tells which columns are wanted", "a,b,c,d,e")}};
     for (size_t i = 0; i < sizeof headers / sizeof *headers; i++)
         if (headers[i][1]) assert_pairs(headers[i][0], HEADER_AUTO, headers[i][1]);

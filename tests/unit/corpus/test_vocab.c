@@ -267,7 +267,7 @@ static void vocabularies_of_other_tools_are_read(void **state) {
     }
 }
 
-/* A program's tokens keep the blanks around them. A blank behind the TAB tells that another tool has written the file. */
+/* Tokens from a program keep the blanks around them. A blank after the TAB shows that another tool wrote the vocabulary file. */
 static void words_keep_their_blanks(void **state) {
     struct vocab vocab;
     assert_int_equal(vocab_read(&vocab, scratch_text("v", " lead\t12\nlead \t7\n  \t2\nlead\t1\n")), 0);

@@ -15,7 +15,7 @@
 
 #include "tests/unit/sentence.h"
 
-/* Makes a vocabulary of "word:count word:count .."; a word of count 0 that begins with "list:" is a list. */
+/* Makes a vocabulary from "word@count word@count ..". A word with count 0 that begins with "list:" is a list's name. */
 static struct vocab made_of(const char *text) {
     struct vocab vocab = {0};
     char word[32];
