@@ -20,8 +20,8 @@ NVCC      ?= $(shell command -v nvcc 2>/dev/null || ls /usr/local/cuda/bin/nvcc 
 CUDA      ?= $(if $(NVCC),yes,no)
 # NVCC chooses a CUDA Toolkit, 11.8 or later. CUDA_ARCH says for which GPUs: native (the one that is here; the default where there
 # is one), all (every one from Turing on: machine code for 7.5, 8.0, 9.0, 10.0 and 12.0, as far as the Toolkit knows them, which
-# later cards of the same generation run, too, and PTX, which the driver compiles for the others), oldest (the first of these alone:
-# 427 s of a processor where all take 1,654 s, for machines that compile kernels and do not run them), or nvcc's own options.
+# later cards of the same generation run, too, and PTX, which the driver compiles for the others), oldest (only the oldest of these
+# GPUs: 427 s of processor time instead of 1,654 s, for machines that compile kernels but do not run them), or nvcc's own options.
 # EXTRA_NVFLAGS=-lineinfo is for profilers.
 CUDA_ARCH ?= $(if $(wildcard /dev/nvidia[0-9]*),native,all)
 GENCODE_native = -arch=native
@@ -101,8 +101,8 @@ help:
 $(BUILD)/sptx-w2v: $(OBJ) $(BUILD)/flags.objects
 	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -o $@ $(OBJ) $(LDLIBS)
 
-# The flags of what is compiled: when they change, it is compiled again. Kernels for CUDA have a file of their own, so that C is
-# compiled once, with and without CUDA; when the list of objects changes, programs and libraries are linked again.
+# These files record the compilers' flags and the list of objects: when one changes, its targets are rebuilt. The flags of CUDA
+# kernels have a separate file, so that switching CUDA on or off does not recompile C. A changed list of objects only links again.
 $(BUILD)/flags: FLAGS = $(CC) $(CFLAGS)
 $(BUILD)/flags.cuda: FLAGS = $(NVCC) $(NVFLAGS)
 $(BUILD)/flags.objects: FLAGS = $(OBJ)
@@ -161,7 +161,7 @@ check:
 	@$(MAKE) --no-print-directory $(JOBS) all tests libsptx python PYTHON=$(BUILD)/venv/bin/python
 	@scripts/check
 
-#: make check-long   the tests that take longer; every kernel for every GPU, where nvcc is
+#: make check-long   the tests that take longer; with nvcc, also compiles every kernel for every GPU
 EVERY_CARD = $(if $(filter all,$(CUDA_ARCH)),$(BUILD),$(BUILD)/every-card)
 check-long: all tests libsptx
 	@$(if $(filter yes,$(CUDA)),$(MAKE) --no-print-directory CUDA_ARCH=all BUILD=$(EVERY_CARD) check-kernels)
@@ -208,7 +208,7 @@ $(BUILD)/sptx.pc: scripts/sptx.pc.in src/sptx.h Makefile
 	@sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|; s|@LIBS@|$(strip $(LDLIBS))|' $< >$@
 
 include src/python/python.mk
-include $(wildcard tests/tests.mk) # scripts/Containerfile copies no tests
+include $(wildcard tests/tests.mk) # optional: scripts/Containerfile does not copy tests/
 
 #: make wheel        build/wheel/sptx-*-manylinux_*.whl: the same for every machine, and for every GPU from a T4 on where nvcc is
 .PHONY: wheel

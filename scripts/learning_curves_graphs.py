@@ -1,8 +1,8 @@
-"""Graphs for scripts/learning_curves: what they are made of, candidates, and how a run of one is judged.
+"""Graphs for scripts/learning_curves: generates them, lists the keys to try, and scores a run.
 
-Each graph is EDGES beside LABELS (a node and its labels a line) or beside HELD_OUT (links that training does not see). Graphs with
-planted labels stand for those that cannot be shipped: dense ones with several labels a node (blogs, proteins, products), and small
-ones whose labels are roles, not communities (airports), where long training loses.
+Each graph is a file of edges and a file of labels (in each line a node and its labels) or of held-out links, which training does
+not see. Generated graphs replace public ones that may not be redistributed: dense graphs with several labels a node (blogs,
+proteins, products), and small graphs whose labels are roles instead of communities (airports), where long training hurts.
 """
 import collections
 import pathlib
@@ -11,7 +11,7 @@ import subprocess
 
 import numpy
 
-LABELS = {  # name: nodes, links a node, labels, labels a node, share of links within a label, nodes with labels drawn anew, seed
+LABELS = {  # name: nodes, links a node, labels, labels a node, share of links within a label, share of nodes relabelled, seed
     "blogs": (10000, 65, 39, 1.4, .36, .55, 1),
     "proteins": (3900, 39, 50, 1.7, .35, .6, 2),
     "products": (7600, 31, 8, 1, .5, .08, 3),
@@ -28,7 +28,9 @@ CANDIDATES = ("", *(f"--walks.per_node={walks} --optimizer.lr={rate}"
 
 
 def planted(nodes, degree, labels, each, within, anew, seed):
-    """Links by weights with a heavy tail; a share of a node's links goes to nodes that share a label with it."""
+    """Generates a graph with planted labels; degrees are heavy-tailed. Returns its edges and the labels of each node.
+
+    within: share of the links that join nodes with a common label. anew: share of the nodes whose labels are random."""
     rng = numpy.random.default_rng(seed)
     weight = numpy.minimum((1 - rng.random(nodes)) ** (-1 / 1.4), 4 * nodes / degree)
     weight /= weight.sum()
@@ -50,7 +52,9 @@ def planted(nodes, degree, labels, each, within, anew, seed):
 
 
 def roles(nodes, degree, seed):
-    """Busy nodes link to busy nodes, and near ones to near ones; the label is the quarter of how busy a node is."""
+    """Generates a graph like airports': links join nodes of high weight and nodes near each other. Returns edges and labels.
+
+    A node's label, 0..3, is the quartile of its weight, with noise."""
     rng = numpy.random.default_rng(seed)
     weight, place = numpy.exp(1.6 * rng.standard_normal(nodes)), rng.random((nodes, 2))
     edges = numpy.zeros((0, 2), int)
@@ -72,7 +76,7 @@ def rmat(scale, count, seed):
 
 
 def words(text, most=4800, tokens=190000):
-    """Words of a text that occur beside each other; a label is the word's ending."""
+    """Generates a graph of words: links join words at most 2 apart in a text; a word's label is its ending, such as 'ing'."""
     text = text.split()[:tokens]
     number = {word: i for i, (word, _) in enumerate(collections.Counter(text).most_common(most))}
     edges = [(number[a], number[b]) for near in (1, 2) for a, b in zip(text, text[near:]) if a in number and b in number]
@@ -93,7 +97,7 @@ def write(folder, name, edges, labels=()):
 
 
 def hold_out(folder, name, edges, share=.2, seed=0):
-    """Leaves a spanning forest in the training links, so that every node has one."""
+    """Splits edges into training links and held-out links. A spanning forest stays in training: no node loses all its links."""
     edges = numpy.random.default_rng(seed).permutation(numpy.asarray(edges))
     root = list(range(edges.max() + 1))
 
@@ -114,7 +118,7 @@ def hold_out(folder, name, edges, share=.2, seed=0):
 
 
 def make(folder):
-    """Writes all graphs that need no data."""
+    """Writes all generated graphs, which need no downloaded data."""
     folder = pathlib.Path(folder)
     for name, form in LABELS.items():
         write(folder, name, *planted(*form))
@@ -128,7 +132,7 @@ def make(folder):
 
 
 def curve(program, folder, name, keys, device="auto"):
-    """Trains one graph with these keys, and returns what judge() says of it."""
+    """Trains on one graph with these keys, and returns the scores from judge()."""
     run = pathlib.Path(folder) / "run"
     edges = pathlib.Path(folder) / f"{name}.edges.tsv"
     subprocess.run([program, "train", f"--corpus.path={edges}", "--corpus.format=graph", f"--run.dir={run}", "--overwrite",
@@ -137,8 +141,10 @@ def curve(program, folder, name, keys, device="auto"):
 
 
 def judge(program, run, edges, tables=("target", "normsum", "propagated")):
-    """Returns a line a table: micro and macro F1 at 10% and 50% of the labels, or AUC and MRR of held-out links by cosine and by both
-    tables (cross)."""
+    """Returns the scores of a run, for each table in `tables`.
+
+    With labels: micro and macro F1, trained on 10% and on 50% of the labelled nodes. With held-out links: AUC and MRR, scored by
+    cosine and by target against context (cross)."""
     edges, found = str(edges), {}
     for table in tables:
         asked = [program, "evaluate", run, f"--table={table}", "--device.backend=cpu"]

@@ -1,8 +1,8 @@
-"""Lists for scripts/learning_curves: baskets, readers, places and citations cut to some lists, and generated reading lists.
+"""Lists for scripts/learning_curves: samples of public lists (baskets, books, places, citations), and generated reading lists.
 
-A fifth of each list of five items or more is held out (a quarter of each basket of four), and `evaluate` says what of it is among a
-list's 20 best. Cuts of goodbooks, gowalla and hep-th are of their training lists: test lists choose nothing. Peers: popularity, the
-cosine of items, EASE up to 4,000 items, ALS where implicit is installed.
+A fifth of the items of each list with at least five is held out (a quarter of each basket of four). `evaluate` counts the held-out
+items among the 20 best recommendations. Samples of goodbooks, gowalla and hep-th use their training lists only, so that no default
+is chosen by test lists. Compared with: popularity, cosine of items, EASE (up to 4,000 items), ALS (if `implicit` is installed).
 """
 import csv
 import pathlib
@@ -14,7 +14,7 @@ import numpy
 
 CUTS = {"goodbooks": ("items/goodbooks.train.txt", (100, 600, 2671)), "gowalla": ("items/gowalla.train.txt", (1000, 5000, 30000)),
         "hep-th": ("papers/hep-th.train.txt", (500, 3000, 25059))}
-BOOKS = {30: 200, 300: 1000, 3000: 5000, 100_000: 20_000}  # items: lists
+BOOKS = {30: 200, 300: 1000, 3000: 5000, 100_000: 20_000}  # {number of items: number of lists}
 K, EASE_ITEMS = 20, 4000
 PROGRAM = pathlib.Path(__file__).resolve().parent.parent / "build/sptx-w2v"
 
@@ -51,7 +51,7 @@ def generated(folder, items, count):
 
 
 def named_lists(folder, data):
-    """Yields a case's name and a function that reads its lists."""
+    """Yields (name of a case, path of its file, function that reads its lists from that path)."""
     for count in (200, 1000, 9835):
         yield f"groceries-{count}", data / "items/groceries.csv", lambda path, count=count: some(read_baskets(path), count)
     for name, (file, counts) in CUTS.items():
@@ -105,10 +105,10 @@ def judge(program, run, case):
     return {key: float(value) for key, value in re.findall(r"(recall@20|ndcg@20) ([\d.]+)", said)}
 
 
-# ---- peers ----
+# ---- other recommenders, for comparison ----
 
 def score(best, held, items):
-    """Returns recall and NDCG of each list's best items, ids in order, a row a list."""
+    """Returns mean recall@20 and NDCG@20. best [lists x 20]: ids of each list's recommended items, best first."""
     gain, recall, ndcg = 1 / numpy.log2(numpy.arange(2, K + 2)), 0, 0
     for row, wanted in zip(best, held.values()):
         ids = {items[item] for item in wanted if item in items}
@@ -124,7 +124,7 @@ def best_of(scores, rows):
 
 
 def counts_of(train, held):
-    """Returns items' ids and lists times items, the lists that have held-out items first."""
+    """Returns {item: id}, and a 0/1 matrix [lists x items] whose first rows are the lists with held-out items."""
     items = {item: i for i, item in enumerate(dict.fromkeys(item for row in train.values() for item in row))}
     names = [*held, *(name for name in train if name not in held)]
     rows = numpy.zeros((len(names), len(items)), numpy.float32)
@@ -141,7 +141,7 @@ def ease(rows, together):
 
 
 def by_items(rows, asked):
-    """Yields what NumPy alone scores."""
+    """Yields (name, function) of the recommenders that need only NumPy; the function returns scores [lists asked x items]."""
     popular = rows.sum(0)
     yield "popularity", lambda: numpy.repeat(popular[None], len(asked), 0)
     if rows.shape[1] <= EASE_ITEMS:

@@ -1,9 +1,12 @@
-"""Text for scripts/learning_curves: cuts of real text and code, planted blocks, and how a run of one is judged.
+"""Text for scripts/learning_curves: samples of real text and code, generated texts of word blocks, and how a run is scored.
 
-A cut is judged by text that it does not contain: `held`, the share of a word's ten nearest that an SVD of PPMI of the held-out text
-has, too; `own`, the same by the cut itself; `related`, where the cosines of the held-out text's three nearest stand among those of
-random pairs (.5: chance). `random` is the mean cosine of random pairs: near 1 nothing is told apart. Words are the 2,000 most
-frequent that the held-out text has 20 times. Planted blocks are judged by the share of a word's nearest that are of its block.
+Samples are scored against a reference, an SVD of the PPMI matrix of held-out text, for the 2,000 most frequent words that occur at
+least 20 times there:
+  held     share of a word's ten nearest words that are also its nearest in the reference
+  own      the same, with a reference made from the training text
+  related  percentile, 0..1, of the cosines to a word's three nearest words in the reference among random pairs' cosines
+  random   mean cosine of random pairs; near 1 the vectors do not tell words apart
+In a generated text each word belongs to one block; the score is the share of a word's nearest words that are in its block.
 """
 import collections
 import lzma
@@ -16,7 +19,7 @@ import time
 import numpy
 
 SIZES = (20_000, 100_000, 300_000, 1_000_000, 3_000_000, 16_000_000)
-BLOCKS = {  # name: words, blocks, tokens, words a sentence, share of noise
+BLOCKS = {  # name: words, blocks, tokens, words a sentence, share of tokens drawn from all blocks
     "blocks-40": (40, 4, 20_000, 10, 0), "blocks-40-tiny": (40, 4, 2_000, 10, 0), "blocks-40-noise": (40, 4, 20_000, 10, .4),
     "blocks-30-long": (30, 3, 60_000, 40, .5), "blocks-400": (400, 20, 20_000, 10, .3), "blocks-2000": (2000, 40, 100_000, 15, .4),
     "blocks-5000": (5000, 50, 1_000_000, 20, .4)}
@@ -30,7 +33,7 @@ def packed(path):
 
 
 def code():
-    """Python's own library, files in a fixed random order."""
+    """Returns the source text of Python's standard library, its files in a random order that is always the same."""
     files = sorted(pathlib.Path(sysconfig.get_paths()["stdlib"]).rglob("*.py"))
     random.Random(1).shuffle(files)
     text = "\n".join(file.read_text(encoding="utf-8", errors="replace") for file in files)
@@ -38,7 +41,7 @@ def code():
 
 
 def sources(data):
-    """Returns sentences by name, of what is there."""
+    """Returns {name: sentences} of the texts that are available on this machine."""
     found = {"code": code()}
     for name, file in (("wiki16", "text/wiki16.txt.xz"), ("ukr", "text/eltec-ukr.txt.xz")):
         if not (data / file).exists():
@@ -66,10 +69,10 @@ def planted(words, blocks, tokens, length, noise):
         yield [f"w{draw.randrange(words) if draw.random() < noise else block + int(draw.random() ** 2 * size)}" for _ in range(length)]
 
 
-# ---- the reference ----
+# ---- the reference: an SVD of PPMI ----
 
 def ppmi(lines, words):
-    """Returns rows of an SVD of PPMI with word2vec's weights of distance, a row a word."""
+    """Returns word vectors [words x dim]: an SVD of PPMI, with co-occurrences weighted by distance as in word2vec."""
     at, count = {word: i for i, word in enumerate(words)}, len(words)
     ids = numpy.fromiter((at.get(word, -1) for line in lines for word in line), numpy.int64)
     line = numpy.repeat(numpy.arange(len(lines)), [len(line) for line in lines])
@@ -96,7 +99,7 @@ def nearest(rows, k):
     return numpy.argsort(-cosines, axis=1)[:, :k], cosines
 
 
-# ---- what the frame asks for ----
+# ---- functions that scripts/learning_curves calls ----
 
 def cases(folder, data, wanted):
     for name, lines in sources(data).items():
@@ -135,7 +138,7 @@ def candidates(name):
 
 
 def score(known, rows):
-    """rows: of known["words"], in their order."""
+    """Returns the scores of word vectors. rows [words x dim]: vectors of known["words"], in that order."""
     found, cosines = nearest(rows, known["size"] - 1 if "size" in known else 10)
     apart = cosines[~numpy.eye(len(cosines), dtype=bool)]
     if "size" in known:
@@ -155,7 +158,7 @@ def judge(program, run, case):
 
 
 def peers(case):
-    """gensim with its defaults, which takes minutes beyond a million tokens."""
+    """Yields gensim's scores with its defaults, for texts of up to a million tokens; longer texts would take minutes."""
     try:
         from gensim.models import Word2Vec
     except ImportError:

@@ -2,11 +2,11 @@
 # Brings what is missing to build sptx-w2v on Debian or Ubuntu, then says what is there.
 #
 #   scripts/setup.sh            compiler, make, libraries and Open MPI (for training over several processes)
-#   scripts/setup.sh --look     installs nothing: says in a sentence what is missing to compile, and then exits with 1
+#   scripts/setup.sh --look     installs nothing: prints what is missing to compile, and exits with 1 if anything is
 #   scripts/setup.sh --tests    also cmocka, python3 and its headers, hnswlib, fasttext, PyTorch for the CPU, a Chromium without
-#                               windows (Debian: 98 MB to fetch, for the page of report) and two environments under $BUILD:
-#                               venv (pins: tests/requirements.txt), and venv-torch (pins: tests/python/requirements-torch.txt),
-#                               which has PyTorch. The Python package is installed and tried in both
+#                               windows (98 MB on Debian; tests the page of `report`), and two virtual environments under $BUILD:
+#                               venv (packages: tests/requirements.txt), and venv-torch with PyTorch (packages:
+#                               tests/python/requirements-torch.txt). The Python package is installed and tested in both
 #   scripts/setup.sh --fuzz     also cmocka, and clang with libFuzzer
 #   scripts/setup.sh --wheel    also python3's headers, MPICH beside Open MPI, since the wheel serves both, debootstrap, with which
 #                               the wheel is tried on a bare system, and venv-wheel (pins: scripts/requirements-wheel.txt). On
@@ -151,7 +151,7 @@ wheel_packages() {
     has_python_headers || echo python3-dev
 }
 
-# Names the packages without which nothing can be compiled.
+# Prints the Debian packages that are missing and without which nothing compiles.
 needed_packages() {
     has_command "$compiler" || echo build-essential
     has_command make || echo make
@@ -189,7 +189,7 @@ torch_venv_ready() {
     venv_ready "$build/venv-torch" tests/python/requirements-torch.txt 'hypothesis, pytest, torch'
 }
 
-# Runs a command, and shows its output only where it fails. A line every 20 seconds tells that it still runs.
+# Runs a command, and prints its output only if it fails. Prints the elapsed seconds every 20 seconds.
 quietly() {
     local said clock code=0 began=$SECONDS
     (while sleep 20 >/dev/null 2>&1; do echo "setup:   $((SECONDS - began)) s"; done) &
@@ -277,7 +277,7 @@ print(platform.python_version(), "with gensim", gensim.__version__, "and numpy",
 if [ $look = yes ]; then
     packages=$(needed_packages)
     [ -z "$packages" ] && exit
-    # shellcheck disable=SC2086 # several words
+    # shellcheck disable=SC2086 # $packages holds several package names
     echo "what is missing to compile, by the names of Debian's packages:" $packages"; scripts/setup.sh installs it on Debian and Ubuntu"
     exit 1
 fi

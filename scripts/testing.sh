@@ -1,33 +1,33 @@
 # shellcheck shell=bash disable=SC2154
-# Sourced by scripts/check and scripts/check_gpu. Runs test programs beside one another, prints a line for each as it ends (its whole
-# output where it failed), and adds up. Whoever sources it sets `logs`, a folder.
+# Sourced by scripts/check and scripts/check_gpu. Runs test programs in parallel, prints a line for each when it ends (and its whole
+# output if it failed), and counts the results. The sourcing script sets `logs`, the folder for the programs' output.
 #
-#   begin NAME SECONDS COMMAND..   runs a test program in the background, as soon as fewer than $at_once run; SECONDS is its limit
-#   wait_for_all                   waits until all that was begun has ended
-#   left_out NAME REASON           counts and prints what cannot be tested here
-#   sum_up                         waits, prints the last line, and returns 1 where anything failed
+#   begin NAME SECONDS COMMAND..   starts a test program in the background, once fewer than $at_once run; SECONDS: its time limit
+#   wait_for_all                   waits for all started programs
+#   left_out NAME REASON           counts tests that cannot run on this machine as one skipped test, and prints the reason
+#   sum_up                         waits, prints the totals, and returns 1 if any test failed
 #
-# $slower multiplies the limits. Where no program ends for half a minute, a line says which are running and how far they are. The
-# tests' temporary files go into a folder, TMPDIR, which is removed at the end, as is what still runs then.
+# Time limits are multiplied by $slower. If no program ends for 30 seconds, a line lists the running programs and their progress.
+# Tests write temporary files to the folder TMPDIR. When the script exits, it kills programs that still run and removes TMPDIR.
 
 mkdir -p "$logs"
 TMPDIR=$(mktemp -d "${TMPDIR:-/tmp}/sptx-check.XXXXXX")
-chmod 755 "$TMPDIR" # tests of what may not be read enter it with fewer rights
+chmod 755 "$TMPDIR" # tests of unreadable files enter it as a user with fewer rights
 export TMPDIR
 trap stop EXIT
 at_once=$(($(nproc) < 8 ? $(nproc) : 8))
 slower=1
 passed=0 failed=0 skipped=0
-declare -A began=() # of each program that runs: the second of its begin
+declare -A began=() # {name of a running program: $SECONDS when it started}
 
-# A program that ends writes its exit code, its limit and its name into this pipe.
+# When a program ends, its exit code, time limit and name are written to this pipe.
 mkfifo "$TMPDIR/ended"
 exec {ended}<>"$TMPDIR/ended"
 
 stop() {
     local shell
     for shell in $(jobs -rp); do
-        # shellcheck disable=SC2046 # several processes
+        # shellcheck disable=SC2046 # the output may be several process ids
         kill $(cat "/proc/$shell/task/$shell/children") 2>/dev/null
     done
     wait
@@ -39,13 +39,13 @@ log_of() { # name
     echo "$logs/$log.log"
 }
 
-# Adds the numbers that a sed expression finds in a text.
+# Prints the sum of all numbers that a sed expression extracts from a text.
 total() { # expression text
     sed -nE "$1" <<<"$2" | awk '{ total += $1 } END { print total + 0 }'
 }
 
-# Prints how many tests passed, failed and were skipped. A cmocka program has a line for each of the three; any other program ends
-# with "N passed, N failed, N skipped", in any order.
+# Prints the numbers of passed, failed and skipped tests in a log. cmocka prints a line for each of the three; all other programs
+# end with "N passed, N failed, N skipped", in any order.
 counts_of() { # log
     local text
     if grep -q '^\[==========\]' "$1"; then
@@ -61,7 +61,7 @@ counts_of() { # log
     fi
 }
 
-# Prints how many tests of a running program have ended: cmocka's lines, or pytest's dots.
+# Prints how many tests of a running program have finished, by counting cmocka's result lines or pytest's dots in its log.
 tests_so_far() { # log
     local lines
     lines=$(grep -acE '^\[ +(OK|FAILED|SKIPPED) +\]' "$1")
@@ -77,7 +77,7 @@ say_what_runs() {
     echo "...  $line"
 }
 
-# Waits for a program to end, and prints its line. One that died, or ran no test, is one failure more.
+# Waits until any program ends, and prints its result. A crash, a timeout or a run without tests counts as one failed test.
 wait_for_one() {
     local name log code p f s extra='' limit
     until read -rt 30 -u "$ended" code limit name; do say_what_runs; done

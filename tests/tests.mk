@@ -1,7 +1,7 @@
-# The programs of tests, included by the Makefile at the top. tests/README.md says what each folder tests.
+# Builds the test programs; included by the top Makefile. tests/README.md says what each folder tests.
 
-# One archive serves all of them: the linker takes from it only the objects that a program uses. The 87 unit tests are 102 MB so,
-# linked in 3 s; with every object in each of them they were 495 MB, linked in 11 s.
+# All test programs link this archive, from which the linker takes only the objects that a program uses. The 87 unit tests have
+# 102 MB and link in 3 s; with all objects in each program they had 495 MB and linked in 11 s.
 TESTED = $(BUILD)/tested.a
 $(TESTED): $(LIB_OBJ) $(BUILD)/flags.objects
 	@rm -f $@
@@ -15,17 +15,17 @@ REFERENCE = $(BUILD)/test_reference
 RUNS      = $(BUILD)/test_runs
 TOGETHER  = $(BUILD)/test_together
 GPU       = $(BUILD)/test_gpu
-# Every fuzz target is built twice: with libFuzzer, and with a main() that runs the kept inputs.
+# Every fuzz target is built twice: with libFuzzer, and with a main() that runs the stored inputs of tests/fuzz/corpus.
 TARGETS   = $(patsubst tests/fuzz/targets/%.c,%,$(wildcard tests/fuzz/targets/*.c))
 REPLAYS   = $(TARGETS:%=$(BUILD)/replay/%)
 FUZZERS   = $(TARGETS:%=$(BUILD)/fuzzer/%)
-# Some programs once more, with records that are wider than they must be: only kernels/record.c may know how wide a record is.
+# Some programs are built again with wider records than needed: they fail if code other than kernels/record.c assumes a width.
 WIDE           = $(BUILD)/wide
 WIDE_PROPERTY  = $(addprefix $(WIDE)/test_,batch hogwild frozen)
 WIDE_TESTS     = $(WIDE)/test_reference $(WIDE_PROPERTY)
 GPU_TESTS      = $(REFERENCE) $(RUNS) $(TOGETHER) $(GPU) $(WIDE)/test_gpu $(WIDE)/test_reference
 
-# What `scripts/check --threads` runs, what --sanitized runs, and what it runs without options.
+# Programs that scripts/check runs: with --threads (thread-tests), with --sanitized (sanitized-tests), without options (tests).
 .PHONY: thread-tests sanitized-tests tests gpu-tests fuzzers
 thread-tests: $(UNIT) $(LIBRARY) $(REFERENCE)
 sanitized-tests: thread-tests $(RUNS) $(REPLAYS) $(CALLS)
@@ -33,7 +33,7 @@ tests: sanitized-tests $(TOGETHER) $(WIDE_TESTS) $(BUILD)/faults.so
 gpu-tests: $(GPU_TESTS)
 fuzzers: $(FUZZERS)
 
-# ---- the objects of each program ----
+# ---- objects that each program links, besides the archive ----
 $(UNIT): $(BUILD)/%: $(BUILD)/tests/%.o
 $(REPLAYS): $(BUILD)/replay/%: $(BUILD)/tests/fuzz/targets/%.o $(BUILD)/tests/fuzz/replay.o
 $(FUZZERS): $(BUILD)/fuzzer/%: $(BUILD)/tests/fuzz/targets/%.o
@@ -48,19 +48,19 @@ $(WIDE)/record.o: kernels/record.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call quiet,CC,"$< (wide)")$(CC) $(CFLAGS) -Itests/wide $(INCLUDES) -MMD -MP -c -o $@ $<
 
-# ---- linked in one way; an object before the archive replaces the one in it ----
+# ---- one link rule for all; an object listed before the archive replaces the one in it ----
 $(UNIT) $(WIDE_PROPERTY) $(REPLAYS) $(FUZZERS): CMOCKA = -lcmocka
 $(FUZZERS): CMOCKA += -fsanitize=fuzzer
 $(UNIT) $(REPLAYS) $(FUZZERS) $(WIDE_PROPERTY) $(sort $(GPU_TESTS)): $(TESTED)
 	@mkdir -p $(@D)
 	$(call quiet,LINK,$@)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(TESTED) $(LDLIBS) $(CMOCKA)
 
-# These are programs as other people write them: they see only the public header and the library.
+# Compiled like programs of users: with only the public header, sptx.h, and libsptx.so.
 $(LIBRARY): $(BUILD)/%: tests/%.c src/sptx.h $(BUILD)/libsptx.so
 	@mkdir -p $(@D)
 	$(call quiet,LINK,$@)$(CC) $(CFLAGS) -Isrc -Itests/library $(LDFLAGS) -o $@ $< -L$(BUILD) -Wl,-rpath,$(abspath $(BUILD)) -lsptx -lcmocka -lm
 
-# LD_PRELOAD puts this library before the program: it makes the call fail that a test names.
+# Preloaded into the program with LD_PRELOAD: makes the system call fail that a test names.
 $(BUILD)/faults.so: tests/faults/faults.c
 	@mkdir -p $(@D)
 	$(call quiet,LINK,$@)$(CC) -std=gnu11 -O1 -g -Wall -Wextra -Wno-unused-parameter -fPIC -shared -o $@ $<

@@ -1,21 +1,21 @@
 # The Python package, included by the Makefile at the top.
 
-# ---- the Python package's calls of rows, compiled (src/python/calls) ----
-# One file serves every CPython, whichever PYTHON's headers it is made by. Where they are missing it is left out: the package then
-# goes by ctypes alone.
+# ---- _calls.abi3.so (src/python/calls): a compiled module with faster calls that read and update rows ----
+# The same file works in every CPython from 3.9 on, whichever version's headers it was compiled with. Without Python.h it is not
+# built, and the package calls libsptx through ctypes alone.
 PYTHON   ?= python3
 PYTHON_H := $(wildcard $(shell $(PYTHON) -c 'import sysconfig; print(sysconfig.get_path("include"))' 2>/dev/null)/Python.h)
 CALLS     = $(if $(PYTHON_H),$(BUILD)/_calls.abi3.so)
 CALLS_OBJ = $(patsubst %.c,$(BUILD)/%.o,$(wildcard src/python/calls/*.c))
 
 #: make python       build/sptx-*.whl: the Python package of src/python, with libsptx and the program inside
-# The wheel's library contains the libraries it uses, so that it runs where they are missing. PYTHON_STATIC= links them as usual, as
-# is done where this machine has no archives of them.
-# It contains the commands, too: the program is a main() beside it, so that kernels are in the package once. The libraries for MPIs
-# are not linked with these: the program loads whichever there is.
-# OLDER_CUDA=FOLDER builds all of it once more, in FOLDER, by the CUDA Toolkit 11.8 that is unpacked there, for older drivers. That
-# build then stands in the package where the only one does otherwise, and this Toolkit's in a folder cudaMAJOR, from which
-# src/python/sptx/_build.py takes it where the driver knows that CUDA.
+# The wheel's libsptx.so links zlib, zstd and other libraries statically, so that it runs on machines without them. It links them
+# dynamically with PYTHON_STATIC= (empty), and by default if this machine lacks a static archive of any of them.
+# libsptx.so also contains the commands, and sptx-w2v only calls its main(): so the package contains the kernels once. The libraries
+# for MPI are separate files, one for each MPI: the program loads the one that fits the machine's MPI.
+# OLDER_CUDA=FOLDER builds everything a second time, in FOLDER, with the CUDA Toolkit 11.8 unpacked there, for older drivers. That
+# second build is installed in the package's top folder, and the build by this machine's Toolkit in its subfolder cudaMAJOR.
+# src/python/sptx/_build.py chooses cudaMAJOR if the driver supports that CUDA version.
 ARCHIVES      := $(shell for lib in $(LIBS:-l%=lib%.a); do $(CC) -print-file-name=$$lib; done 2>/dev/null)
 PYTHON_STATIC ?= $(if $(filter-out /%,$(ARCHIVES)),,yes)
 PYTHON_DIR = $(BUILD)/python/$(if $(PYTHON_STATIC),static,shared)

@@ -3,8 +3,9 @@
 One wheel serves every Python: its tag is py3-none-PLATFORM. _calls.abi3.so serves every CPython from 3.9 on, and the package does
 without it where it cannot be loaded.
 
-`pip install ./src/python` builds for this machine: for its GPU where it has one and nvcc is installed, for the CPU alone elsewhere.
-CUDA and CUDA_ARCH in the environment say otherwise, as they do to make. `make python` and `make wheel` decide for themselves.
+`pip install ./src/python` builds for this machine: for its GPU if it has a GPU and nvcc, otherwise for the CPU alone. The
+environment variables CUDA and CUDA_ARCH override this, with the same values as for make. `make python` and `make wheel` choose on
+their own.
 """
 
 import glob
@@ -39,7 +40,7 @@ def make(target, folder):
 
 
 def for_this_machine():
-    """Returns what make is told about CUDA, and a sentence that says so."""
+    """Returns the arguments for make that choose CUDA or not, and a message that explains the choice."""
     if "CUDA" in os.environ or "CUDA_ARCH" in os.environ:
         return [], "CUDA or CUDA_ARCH in the environment says for which GPUs"
     if not glob.glob("/dev/nvidia[0-9]*"):
@@ -52,7 +53,7 @@ def for_this_machine():
 
 
 def look():
-    """Ends with a sentence where this machine cannot compile the library; says what is built elsewhere."""
+    """Exits with an error message if this machine cannot compile the library; otherwise prints what will be built."""
     done = subprocess.run([os.path.join(TOP, "scripts", "setup.sh"), "--look"], stdout=subprocess.PIPE, universal_newlines=True)
     if done.returncode:
         sys.exit("sptx: %s" % done.stdout.strip())
@@ -86,7 +87,7 @@ with open(os.path.join(TOP, "src", "sptx.h")) as header:
 shutil.rmtree(SCRATCH, ignore_errors=True)  # otherwise a module that was deleted would stay in the wheel
 os.makedirs(SCRATCH)
 
-logging.disable(logging.INFO)  # what is compiled is the progress that a person wants to see, not each file that is copied
+logging.disable(logging.INFO)  # hides setuptools' line for each copied file; the lines of the compiler stay
 setup(
     version=version,
     packages=["sptx", "sptx.gensim", "sptx.gensim.models", "sptx.speedtorch"],

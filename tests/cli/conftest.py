@@ -32,7 +32,7 @@ KEYS = {
 
 
 def warned(done):
-    """Returns what stands on stderr beside the lines that say which columns of a file were taken."""
+    """Returns stderr without the lines that say which columns of a file are read."""
     return "".join(line for line in done.stderr.splitlines(True) if not line.startswith("columns    "))
 
 
@@ -118,7 +118,7 @@ def end(process):
 
 
 def files_of_git(*options):
-    """Returns the names of the files that git has under ROOT; None where ROOT is no clone, as of a tarball, or git is missing."""
+    """Returns the files that `git ls-files` lists under ROOT; None if ROOT is not a clone (but a tarball) or git is missing."""
     if not (ROOT / ".git").exists() or not shutil.which("git"):
         return None
     listed = subprocess.run(["git", "ls-files", "-z", *options], cwd=ROOT, capture_output=True, text=True)
@@ -126,7 +126,7 @@ def files_of_git(*options):
 
 
 def clone(directory):
-    """Copies the project's files, as they are here, and nothing that is built from them."""
+    """Copies the project's source files, with uncommitted changes, but no build outputs."""
     names = files_of_git("--cached", "--others", "--exclude-standard")
     if names is None:
         tops = [path for path in ROOT.iterdir() if path.name not in ("build", "runs", "env")]

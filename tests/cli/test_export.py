@@ -165,7 +165,7 @@ def held_out(trained, train, held, k):
     hits, gains = [], []
     for own, other in zip(train, held):
         own = [row[item] for item in own.split()[1:]]
-        wanted = {row[item] for item in other.split()[1:]} - set(own)  # answers leave out what the list has
+        wanted = {row[item] for item in other.split()[1:]} - set(own)  # recommendations leave out the list's items
         if not wanted:
             continue
         scores = rows @ rows[own].mean(0)
@@ -262,7 +262,7 @@ def test_a_second_file_of_an_export_is_none_of_a_run(trained):
 @pytest.mark.parametrize("form, name", [("word2vec-bin", "v.bin"), ("word2vec-text", "v.vec"), ("glove-text", "v.txt"),
                                         ("fasttext", "f.bin")])
 def test_files_of_vectors_answer_as_the_run_does(trained, form, name):
-    """What other programs write is asked as it is: nearest and analogy open it in a run's place."""
+    """nearest and analogy open files in the formats of word2vec, GloVe and fastText, in place of a run."""
     trained("export", "run", f"--format={form}", f"--out={name}")
     words = [line.split("\t")[0] for line in trained.path("run", "vocab.tsv").read_text().splitlines()[:3]]
     for question in (("nearest", "{}", *words[:2], "--k=4"), ("analogy", "{}", *words, "--k=2")):

@@ -105,7 +105,7 @@ def test_averages_that_count_the_steps_of_a_run_stay_behind(older):
     assert sum(bool(record["exp_avg"].any()) for record in rows(older, "run", "target").values()) < 40
 
 
-# ---- words that the corpus lacks ----
+# ---- words of the older run that are not in the new corpus ----
 
 def counts(sptx, run):
     return {word: int(count) for word, count in
@@ -114,7 +114,7 @@ def counts(sptx, run):
 
 @pytest.fixture
 def lacking(older):
-    """A corpus, new.txt, that has half the words of `old`, and two that it lacks."""
+    """Writes a corpus, new.txt, with half the words of the run `old` and with two words that `old` does not have."""
     lines = [[word for word in line.split() if hash_of(word) % 2] for line in older.path("old.txt").read_text().splitlines()[:600]]
     older.path("new.txt").write_text("".join(" ".join([*line, "new1", "new2"]) + "\n" for line in lines))
     return older
@@ -154,7 +154,7 @@ def test_words_that_the_corpus_lacks_can_be_dropped(lacking):
 
 
 def test_rare_words_of_the_older_run_train(lacking):
-    """An older word needs no corpus.min_count; a new word does."""
+    """corpus.min_count applies only to new words, not to words of the older run."""
     one, other = list(counts(lacking, "old"))[5:7]
     lacking.path("new.txt").write_text(f"{one} rare {other}\n" * 3)
     grow(lacking, "--corpus.min_count=5", "--examples.subsample=0", "--negatives.count=1", optimizer={"rule": "sgd", "lr": "0.1"}, model={"context_init": "word2vec"})
@@ -178,7 +178,7 @@ def test_a_run_with_kept_words_goes_on_without_the_older_one(lacking):
 
 
 def test_a_common_cache_does_not_mix_vocabularies(lacking):
-    """corpus.min_count = 0 is what a vocabulary that is given has."""
+    """Uses corpus.min_count = 0, which the cache's key also has for a vocabulary that is given (corpus.vocab)."""
     shared = ["--corpus.cache=cache", "--corpus.min_count=0"]
     for run, options in (("kept", []), ("dropped", [DROP]), ("again", []), ("plain", ["--train.from="])):
         grow(lacking, f"--run.dir={run}", *shared, *options)
@@ -251,7 +251,7 @@ def test_nodes_that_the_graph_lacks_stay(older):
 
 
 def test_numbers_that_are_rows_stay(older):
-    """corpus.order = given: a row's word is its number."""
+    """With corpus.order = given the words are the row numbers themselves."""
     older.path("old.txt").write_text("".join(f"l {i} {i + 1} {i + 2}\n" for i in range(40)))
     older.path("new.txt").write_text("".join(f"l {i} {i + 1} {i + 2}\n" for i in range(10)))
     keys = {"corpus": {"format": "lists", "order": "given", "min_count": 1}, "examples": {"mode": "list", "positives": 1}}

@@ -5,7 +5,7 @@ import pytest
 
 
 def numbers_in(line):
-    """Returns {name: number} of a line of results."""
+    """Returns the {name: number} pairs in a line of results."""
     parts = line.split()
     return {name: float(value) for name, value in zip(parts, parts[1:]) if value.replace(".", "").isdigit()}
 
@@ -13,7 +13,7 @@ def numbers_in(line):
 # ---- lists ----
 
 def baskets(count=120, seed=3):
-    """Returns {list: items}: each list keeps to one topic of twenty items."""
+    """Returns {list: items}: each list has ten items of one topic; a topic has twenty items."""
     rng = random.Random(seed)
     return {f"l{i}": [f"i{20 * (i % 4) + item}" for item in rng.sample(range(20), 10)] for i in range(count)}
 
@@ -32,7 +32,7 @@ def as_pairs(lists):
 
 @pytest.fixture(scope="module", params=["user", "list", "pairs", "adjacency"])
 def judged(request, tmp_path_factory):
-    """A run of lists, and how a file of them is written for it."""
+    """A run trained on lists; its `write` formats lists as its training file does."""
     from conftest import Program
     sptx = Program(tmp_path_factory.mktemp(request.param))
     sptx.write = as_pairs if request.param == "pairs" else as_lists
@@ -80,7 +80,7 @@ def test_a_held_out_file_of_trained_items_is_refused(judged):
 
 
 def test_lists_without_a_row_of_theirs_are_counted(judged):
-    """They are answered by their items; where no list has a row, none lacks one."""
+    """A new list is scored by its items. without-row counts it only if the run keeps rows for the other lists."""
     judged.path("more.txt").write_text(judged.write({**TRAIN, "new": ["i1", "i2"]}))
     judged.path("held.txt").write_text(judged.write({**HELD, "new": ["i3"]}))
     line = judged("evaluate", "run", "--train=more.txt", "--held-out=held.txt").stdout
@@ -93,7 +93,7 @@ def test_lists_without_a_row_of_theirs_are_counted(judged):
 
 @pytest.fixture(scope="module")
 def linked(tmp_path_factory):
-    """A run of a small graph whose rows are all ones, so that all scores of links are equal; its links and those held out."""
+    """A run of a small graph whose vectors are all ones: all links score equally. `known`: trained links; `held`: others."""
     from conftest import Program
     sptx = Program(tmp_path_factory.mktemp("graph"))
     rng = random.Random(5)
@@ -114,7 +114,7 @@ def links(sptx, lines, *options):
 
 @pytest.mark.parametrize("options", [[], ["--known=train.tsv"]])
 def test_ends_in_a_small_graph_are_ranked_among_all_that_are_no_links(linked, options):
-    """All scores are equal, and ties count half."""
+    """All candidates score equally, and a tied candidate counts as half a rank."""
     others = [{b for a, b in [*linked.held, *linked.known] if a == n} | {a for a, b in [*linked.held, *linked.known] if b == n}
               for n in range(40)]
     ranks = [1 + (39 - len(others[end])) / 2 for pair in linked.held for end in pair]
@@ -125,7 +125,8 @@ def test_ends_in_a_small_graph_are_ranked_among_all_that_are_no_links(linked, op
 
 
 def test_more_nodes_than_are_drawn_are_drawn(linked):
-    """Ends of a hub that is linked with nearly all nodes are ranked among all others, other ends among 1,000 drawn ones."""
+    """The hub links to nearly all nodes, so its held-out neighbour is ranked among all nodes that are left; other ends are ranked
+    among 1,000 random nodes."""
     linked.path("hub.tsv").write_text("".join(f"hub\tn{i}\nn{i}\tn{i + 1}\n" for i in range(1199)) + "n5\tfar\nfar\tn9\n")
     linked("train", "--corpus.path=hub.tsv", "--corpus.format=graph", "--run.dir=hub", "--model.dim=4", "--train.epochs=1",
            "--walks.per_node=1", "--device.backend=cpu")
@@ -154,7 +155,7 @@ def test_held_out_links_that_are_trained_or_unknown_are_refused(linked):
 
 
 def test_lists_that_are_nodes_leave_out_their_links_and_not_those_of_their_items(linked):
-    """A node's line in the training file has its neighbours; most held-out nodes are neighbours of these."""
+    """Only a node's neighbours are not recommended. Most held-out nodes are neighbours of its neighbours, and must be judged."""
     near = {f"n{node}": {f"n{b if a == node else a}" for a, b in linked.known if node in (a, b)} for node in range(40)}
     held = {f"n{a}": [f"n{b}"] for a, b in linked.held}
     two_away = sum(bool(near[node] & near[items[0]]) for node, items in held.items())
@@ -166,4 +167,4 @@ def test_lists_that_are_nodes_leave_out_their_links_and_not_those_of_their_items
     linked.path("names.txt").write_text("".join(f"{node}\n" for node in near))
     linked.path("known.txt").write_text(as_lists({node: [*items, *sorted(near[node])[:1]] for node, items in held.items()}))
     found = numbers_in(linked("evaluate", "learned", "--train=names.txt", "--held-out=known.txt", "--format=lists").stdout)
-    assert found["trained"] == len(held) and found["held-out"] == 2 * len(held)  # the graph has them
+    assert found["trained"] == len(held) and found["held-out"] == 2 * len(held)  # the added items are links of the trained graph

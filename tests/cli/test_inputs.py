@@ -162,7 +162,7 @@ def test_a_header_is_left_out_and_said(sptx):
         shown = header.strip("\ufeff\n")
         who, what, rating = shown.split(",")
         said = f"columns    list = {who}, item = {what.strip()}, rating = {rating.strip()}; commas, a header\n"
-        assert done.stderr.count("columns    ") == done.stderr.count(said) == 1  # said once, though the file is read twice
+        assert done.stderr.count("columns    ") == done.stderr.count(said) == 1  # one line, though the file is read twice
         assert sptx.tables() == wanted
     without = [line.rsplit(",", 1)[0] for line in PAIRS]
     train_pairs(sptx, ["user_id,item_id", *without])

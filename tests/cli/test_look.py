@@ -1,4 +1,4 @@
-"""Files of rows of fields, as people have them: what a look at their first lines takes is right and is said, or the file is refused."""
+"""Tables as people have them (CSV, TSV): the program chooses columns by the first lines and prints its choice, or refuses."""
 import re
 
 import pytest
@@ -158,7 +158,7 @@ def test_few_words_say_what_min_count_left_out(sptx):
 
 
 def test_held_out_files_are_read_in_the_runs_own_format(sptx):
-    """The very file that a run of pairs was trained on is read as pairs, though its names have blanks."""
+    """evaluate reads a run's training file as pairs again, although blanks in its names could make it look like lists."""
     lines = [f'{user},"ready {kind} soup"' for user in range(40) for kind in ("a", "b", "c", "d", "e") if (user + ord(kind)) % 3]
     train(sptx, "".join(f"{line}\n" for line in lines), "pairs")
     sptx.path("held").write_text("".join(f'{user},"ready {kind} soup"\n' for user in range(40) for kind in "abcde"

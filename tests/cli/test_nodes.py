@@ -131,7 +131,7 @@ def auc(links, others):
 
 @pytest.mark.parametrize("directed", [False, True])
 def test_links_are_ranked_as_numpy_ranks_them(graph, directed):
-    """AUC against other draws than ours, and ranks among all nodes that are no neighbours, which are fewer than 1,000."""
+    """Compares with NumPy: AUC, whose random draws differ from the program's, and ranks among all (< 1,000) non-neighbours."""
     links = {name: linked_in(graph.path(name)) for name in ("held.tsv", "train.tsv")}
     held, every = links["held.tsv"], set(links["held.tsv"]) | set(links["train.tsv"])
     every = every if directed else every | {(b, a) for a, b in every}
@@ -355,7 +355,7 @@ def test_what_is_wrong_is_said_in_one_sentence(graph, text, arguments, code, sen
 @pytest.mark.parametrize("text, arguments", [
     ("".join(f"{node} l{node % 20}\n" for node in range(40)), ["--labels=file"]),
     ("".join(f"{node} l{node % 19}\n" for node in range(30)), ["--labels=file"]),
-    ("".join(f"{node} {100 + node % GROUPS}\n" for node in range(100)), ["--edges=file"]),  # links of two kinds of nodes
+    ("".join(f"{node} {100 + node % GROUPS}\n" for node in range(100)), ["--edges=file"]),  # links that look like labels
 ])
 def test_files_that_might_be_the_other_kind_are_believed(graph, text, arguments):
     graph.path("file").write_text(text)
@@ -380,7 +380,7 @@ def cora(tmp_path_factory):
     links = sorted({tuple(sorted(map(int, line.split()[:2]))) for line in path.read_text().splitlines()})
     random.Random(5).shuffle(links)
     kept, known = links[500:], {node for link in links[500:] for node in link}
-    held = [link for link in links[:500] if set(link) <= known]  # the judge ranks other links last, the program leaves them out
+    held = [link for link in links[:500] if set(link) <= known]  # other links: skipped by the program, ranked last by the script
     program.path("corpus.txt").write_text("\n".join(walks(kept, count=10, length=40)) + "\n")
     for name, part in (("held.tsv", held), ("train.tsv", kept)):
         program.path(name).write_text("".join(f"{a}\t{b}\n" for a, b in part))

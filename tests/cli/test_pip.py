@@ -1,4 +1,4 @@
-"""README's `pip install ./src/python`, typed in a fresh clone and a fresh environment."""
+"""Runs README's `pip install ./src/python` in a fresh clone with a fresh virtual environment."""
 import os
 import pathlib
 import re
@@ -11,13 +11,13 @@ from conftest import ROOT, SLOWER, clone
 
 README = (ROOT / "README.md").read_text()
 BUILD = ROOT / os.environ.get("BUILD", "build")
-# pip, setuptools and NumPy are those of the environment in which the package is tried, so that nothing is fetched.
+# The fresh environment borrows pip, setuptools and NumPy from the test environment, so that nothing is downloaded.
 LENT = sorted((BUILD / "venv").glob("lib/python3*/site-packages"))
 
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
-    """A clone with a fresh environment, env."""
+    """A clone of the project that contains a fresh virtual environment, env."""
     if not LENT:
         pytest.skip(f"{BUILD} has no venv; scripts/setup.sh --tests brings it")
     directory = clone(tmp_path_factory.mktemp("pip"))
@@ -29,8 +29,8 @@ def place(tmp_path_factory):
 
 
 def typed(line, directory, **environment):
-    """Types a line in the clone, its environment active. -v is pip's own, and shows what it would hide."""
-    of_make = ("MAKELEVEL", "MAKEFLAGS", "MFLAGS", "BUILD", "CUDA", "CUDA_ARCH")  # as `make check` sets them
+    """Runs a shell line in the clone with env active. pip gets -v, so that it shows the build's output."""
+    of_make = ("MAKELEVEL", "MAKEFLAGS", "MFLAGS", "BUILD", "CUDA", "CUDA_ARCH")  # removed: `make check` sets them
     inherited = {name: value for name, value in os.environ.items() if name not in of_make}
     path = f"{directory}/env/bin:{os.environ['PATH']}"
     return subprocess.run(["bash", "-c", line.replace("pip install", "python -m pip install -v --no-build-isolation")],
@@ -39,7 +39,7 @@ def typed(line, directory, **environment):
 
 
 def lend_objects(directory):
-    """Copies what is compiled here, but nothing that is linked. Where it has other flags, it is compiled again."""
+    """Copies the compiled objects to the clone, to save time, but no linked files. Objects with other flags are compiled again."""
     compiled = [path for folder in ("src", "kernels", "python") for path in (BUILD / folder).rglob("*.[do]")]
     for path in (*BUILD.glob("flags*"), BUILD / "about", *compiled):
         into = directory / "build" / path.relative_to(BUILD)

@@ -42,7 +42,7 @@ def test_the_map_of_a_folder_names_all_that_is_in_it(folder, named):
 
 
 def test_the_kernels_map_names_each_file():
-    """A file is named once, in the table of its folder."""
+    """kernels/README.md names each file once, in the table of its folder."""
     text = (ROOT / "kernels" / "README.md").read_text()
     named = re.findall(r"`([\w.]+\.(?:c|h|cu|cuh|def))`", "\n".join(line for line in text.splitlines() if line.startswith("|")))
     there = [path.name for path in (ROOT / "kernels").rglob("*") if path.suffix in (".c", ".h", ".cu", ".cuh", ".def")]

@@ -272,11 +272,11 @@ def test_a_run_by_cosines_is_scored_by_them(sptx):
     assert " score context-cosine lists 100 " in said
 
 
-# ---- lists of the run, and candidates ----
+# ---- lists given by name (--list), and candidate items ----
 
 @pytest.fixture(scope="module", params=["user", "pairs", "adjacency", "graph"])
 def named(request, tmp_path_factory):
-    """A run that keeps the names of lists, and a file of the lists that it was trained on. Some are on two lines."""
+    """A run that keeps its lists' names, and the file it was trained on, in which some lists have two lines."""
     sptx = Program(tmp_path_factory.mktemp(request.param))
     lists = {f"u{n}" if request.param in ("user", "pairs") else f"i{n}": items
              for n, items in enumerate(lists_of(numpy.random.default_rng(8), 60, 9).values())}
@@ -292,7 +292,7 @@ def named(request, tmp_path_factory):
 
 
 def test_a_trained_list_is_asked_by_its_name(named):
-    """The answer is that to the same list of a file. In a graph a node answers by its own row, its neighbours left out."""
+    """--list=NAME answers as --lists=FILE does for that list. In a graph a node answers by its own row, without its neighbours."""
     names = [list(named.lists)[at] for at in (2, 40, 7)]
     found = answers(named("recommend", "run", *(f"--list={name}" for name in names), "--k=6"))
     assert list(found) == names and all(len(items) == 6 for items in found.values())
@@ -309,7 +309,7 @@ def test_a_trained_list_is_asked_by_its_name(named):
 def test_a_trained_list_without_its_corpus_says_so(named):
     name = list(named.lists)[3]
     if not named.path("run", "corpus.ids").exists():
-        return  # a graph's neighbours are in the graph
+        return  # graphs find a node's neighbours without corpus.ids
     named.path("run", "corpus.ids").rename(named.path("kept"))
     done = named("recommend", "run", f"--list={name}", "--k=500")
     named.path("kept").rename(named.path("run", "corpus.ids"))

@@ -356,7 +356,7 @@ def test_damaged_files_are_refused(shared):
 
 
 def test_numbers_that_are_none_in_rows_of_ngrams_are_told(shared):
-    """The words' own rows are fine, and one bucket of 500 holds NaN."""
+    """Writes NaN into one column of all 500 n-gram buckets; the rows of the words stay finite."""
     shared("export", "run", "--format=fasttext", "--out=model.bin")
     data = bytearray(shared.path("model.bin").read_bytes())
     first = len(data) - 17 - (len(words_of(shared)) + 500) * 16 * 4
@@ -372,7 +372,7 @@ def test_numbers_that_are_none_in_rows_of_ngrams_are_told(shared):
 
 
 def test_what_a_plan_says_is_enough_for_many_buckets(sptx):
-    """Rows of one column are smaller than what the order of their buckets takes."""
+    """With one column, the rows need less memory than the array that orders their buckets."""
     sptx.path("few.txt").write_text("alpha beta gamma delta epsilon\n" * 8)
     said = sptx("train", "--corpus.path=few.txt", "--corpus.min_count=1", "--model.dim=1", "--examples.subwords=3-6",
                 "--model.buckets=8000000", "--train.epochs=1", "--run.dir=run", "--device.backend=cpu").stderr

@@ -148,7 +148,7 @@ def test_held_out_items_are_scored_by_the_lists_own_rows(sptx):
     assert {line.split("\t")[1] for line in by_hand} <= topic
 
 
-# ---- lists that were never trained ----
+# ---- lists that were not in training ----
 
 def recall_of(sptx, train, *options):
     said = sptx("evaluate", "run", f"--train={train}", "--held-out=held.txt", "--k=10", *options).stdout
@@ -232,7 +232,7 @@ def vectors_of_lists(sptx, lists, own):
 def test_lists_that_are_means_are_scored_as_they_were_trained(sptx, own, loss):
     lists = baskets()
     known = {name: items[:-2] for name, items in lists.items()}
-    trained = 300 if own else 290  # ten are new where no list has a row; otherwise new lists are folded in
+    trained = 300 if own else 290  # without rows of lists, the last ten lists are new; with rows they would be folded in
     write(sptx, {name: items for name, items in known.items() if int(name) < trained}, "corpus.txt")
     write(sptx, known, "known.txt")
     write(sptx, {name: items[-2:] for name, items in lists.items()}, "held.txt")

@@ -55,7 +55,7 @@ def test_threads_and_batches_of_another_depth_change_no_byte(graph):
 
 @pytest.mark.parametrize("keys", [["--train.update=batch", "--train.batch=100000000"], ["--train.update=hogwild"]])
 def test_steps_that_are_refused_again_and_again_have_an_end_and_hear_ctrl_c(sptx, keys):
-    """Arcs weigh 1 and 10^6 by turns, and biases nearly forbid the way back over the heavy ones."""
+    """Arc weights alternate between 1 and 10^6; p and q make steps back over heavy arcs unlikely, so most draws are rejected."""
     sptx.path("edges.tsv").write_text("".join(f"{i} {(i + 1) % 100} {1000000 if i % 2 else 1}\n" for i in range(100)))
     config = walking(sptx, model={"dim": "4"}, train={"epochs": "1", "update": None, "batch": None},
                      walks={"p": "1000", "q": "0.001", "per_node": "1"})
@@ -128,7 +128,7 @@ def test_what_cannot_be_walked_is_said(graph, sections, said):
 
 
 def test_a_dense_graph_is_walked_more(graph):
-    """Each of 40 nodes is joined to all others: 39 arcs a node, where a ring of them has two."""
+    """Compares a complete graph of 40 nodes (39 arcs a node) with a ring of 40 nodes (two arcs a node)."""
     for name, links in (("dense", [(a, b) for a in range(40) for b in range(a)]), ("ring", [(a, (a + 1) % 40) for a in range(40)])):
         graph.path(f"{name}.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in links))
     keys = ["--corpus.format=graph", "--device.backend=cpu", "--train.effort=quick", "--model.dim=4"]

@@ -173,7 +173,7 @@ def test_measures_are_what_the_program_prints(run, trained, program, tmp_path):
 
 
 def recommended(program, run, *options):
-    """Returns the program's answers: {list: [(item, score)]}."""
+    """Returns the answers of `sptx-w2v recommend`: {list: [(item, score), ..]}."""
     found = {}
     for line in said(program, "recommend", run, *options).splitlines():
         name, item, score = line.split("\t")
@@ -211,7 +211,7 @@ def test_a_thousand_lists_are_one_call_of_the_library(of_lists, monkeypatch):
 
 
 def test_a_thousand_new_lists_are_folded_in_by_one_call(of_lists, program):
-    """Each has the answer that it has alone, and that the program prints; an item named twice counts twice."""
+    """Each list gets the same answer as when asked alone, and as from the program; an item given twice counts twice."""
     new = [["i%d" % ((i + step) % 40) for step in range(1 + i % 5)] for i in range(1000)]
     with sptx.Run(of_lists / "run") as run:
         found = run.recommend(lists=new, k=5)

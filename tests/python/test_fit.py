@@ -161,7 +161,7 @@ def test_tokens_may_have_spaces(as_file, tmp_path):
 
 
 def test_tokens_keep_the_blanks_around_them(tmp_path):
-    """Tokens of byte-level encodings differ in their first byte alone, a blank."""
+    """Tokens of byte-level encodings may differ only in a leading blank."""
     sentences = [[" lead", "x", "  ", "tr "]] * 30 + [["lead", "z", "lead", "tr"]] * 20
     run = sptx.fit(sentences, tmp_path / "run", dim=4, keys={**KEYS, "corpus.min_count": 1}, device="cpu")
     assert set(run.words) == {" lead", "lead", "x", "z", "  ", "tr ", "tr"}
@@ -216,7 +216,7 @@ def test_what_is_no_data(tmp_path, data, options, error, sentence):
 
 
 def damaged(matrix, **arrays):
-    """Changes one number of each named array: SciPy does not look at it."""
+    """Sets one index of each named array to a bad value; SciPy does not check it."""
     for name, (place, value) in arrays.items():
         getattr(matrix, name)[place] = value
     return matrix
@@ -237,7 +237,7 @@ def test_a_sparse_matrix_that_does_not_fit_its_shape(tmp_path, matrix, format, s
 
 
 class Rows:
-    """A stream of a struct array, which may lack whole rows."""
+    """An Arrow stream of a struct array in which whole rows can be null."""
 
     def __init__(self, *missing):
         rows = [pyarrow.array(["u1", "u1", "u2", "u2"]), pyarrow.array(["a", "b", "a", "c"])]
@@ -249,7 +249,7 @@ class Rows:
 
 
 def test_rows_that_a_stream_marks_as_null_are_refused(tmp_path):
-    said_of(Rows(), tmp_path / "all")  # four tokens are too few
+    said_of(Rows(), tmp_path / "all")  # warns only that four tokens are too few
     with pytest.raises(ValueError, match="row 2 has no value in any column"):
         fit(Rows(2, 3), tmp_path / "run", keys={"corpus.min_count": 1})
 
@@ -308,7 +308,7 @@ def test_a_grown_run_keeps_the_older_ones_words(tmp_path):
         assert numpy.array_equal(after.vectors(["c", "a"]), before.vectors(["c", "a"]))
 
 
-# ---- what is said of the data ----
+# ---- warnings about unused data ----
 
 PAIRS = {"user": [i % 9 for i in range(90)], "item": [i * 7 % 11 for i in range(90)]}
 SAID = {"corpus.min_count": 1, "negatives.count": 2}
@@ -322,13 +322,13 @@ def said_of(data, path, **more):
 
 
 def test_ratings_are_said_as_the_program_says_them(tmp_path):
-    """The values of interactions are not used, whatever they are called; a file's, too."""
+    """A warning says that ratings are unused, whatever the column is called, in tables and in files."""
     table = pyarrow.table({**PAIRS, "rating": [1 + i % 5 for i in range(90)]})
     sentence = ["ratings 1 to 5 found: all count alike; corpus.min_rating = 4 keeps the higher ones, about 40 in 100"]
     assert said_of(table, tmp_path / "run")[1] == sentence
     (tmp_path / "pairs.csv").write_text("".join("%d,%d,%d\n" % row for row in zip(*table.to_pydict().values())))
     assert said_of(tmp_path / "pairs.csv", tmp_path / "run", format="pairs")[1] == sentence
-    fit(table, tmp_path / "run", keys={**SAID, "corpus.min_rating": 4}, overwrite=True)  # nothing is said where they are used
+    fit(table, tmp_path / "run", keys={**SAID, "corpus.min_rating": 4}, overwrite=True)  # no warning if ratings are used
     plays = table.rename_columns(["user", "item", "plays of a week"])
     assert said_of(plays, tmp_path / "run")[1] == ["columns of the table: user = user, item = item; not used: plays of a week, so that "
                                                    "all pairs count alike (columns=(user, item, rating) names others)"]
@@ -347,7 +347,7 @@ def test_entries_of_a_matrix_that_are_left_out_are_counted(tmp_path):
 
 @pytest.mark.parametrize("kind", [None, str, "category"])
 def test_whole_floats_are_integers_and_their_gaps_are_left_out(tmp_path, kind):
-    """pandas makes float64 of whole numbers where one is missing."""
+    """pandas converts integers to float64 if one is missing."""
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(PAIRS).astype({"item": float})
     whole = fit(pandas.DataFrame(PAIRS), tmp_path / "run", keys=SAID)
@@ -409,7 +409,7 @@ def test_ids_are_asked_for_as_they_went_in(tmp_path):
         run.nearest(11)
 
 
-# ---- columns of files ----
+# ---- columns= with files ----
 
 def test_columns_of_a_file(tmp_path, capsys):
     path = tmp_path / "shop.csv"

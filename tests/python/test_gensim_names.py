@@ -1,4 +1,4 @@
-"""gensim's names: each public one of gensim 4.4's classes of words is there, or is refused by a sentence that says what to do."""
+"""Every public name of gensim 4.4's word-vector classes either works here or raises an error that says what to do instead."""
 
 import bz2
 import math
@@ -14,7 +14,7 @@ draw = random.Random(3)
 SENTENCES = [[draw.choice("abcdefgh") + draw.choice("xyz") for _ in range(12)] for _ in range(400)]
 CLASSES = {"Word2Vec": sptx.Word2Vec, "FastText": sptx.FastText, "KeyedVectors": sptx.KeyedVectors,
            "FastTextKeyedVectors": sptx.FastTextKeyedVectors}
-# Of an object: how each name is used, with what raises (a sentence) or an example of what comes.
+# {class: {method that raises NotImplementedError: arguments to call it with}}
 REFUSED = {
     "Word2Vec": {"add_null_word": (), "create_binary_tree": (), "init_weights": (), "make_cum_table": (), "prepare_vocab": (),
                  "prepare_weights": (), "reset_from": (None,), "scan_vocab": ([],), "score": ([],), "update_weights": ()},
@@ -97,7 +97,7 @@ def test_answers_are_gensims(wv):
 
 
 def test_words_are_moved(wv):
-    """Documents of one word each are as far as their words; a document is moved onto itself for nothing."""
+    """The distance of one-word documents is that of their words; the distance of a document to itself is 0."""
     pytest.importorskip("scipy")
     a, b, c = wv.index_to_key[:3]
     unit = {word: wv.get_vector(word, norm=True).astype(float) for word in (a, b, c)}

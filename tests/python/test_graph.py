@@ -123,7 +123,7 @@ def test_networkx(as_file, tmp_path, kind):
     graph.add_weighted_edges_from(zip(*ENDS.tolist(), (WEIGHTS + 1).tolist()))
     keys = {"graph.directed": "yes" if graph.is_directed() else "no"}
     weights = {}
-    for a, b, weight in graph.edges(data="weight"):  # parallel edges weigh what they weigh together
+    for a, b, weight in graph.edges(data="weight"):  # weights of parallel edges are added
         weights[a, b] = weights.get((a, b), 0) + weight
     file = as_file(((a, b, weight) for (a, b), weight in weights.items()), keys=keys)
     assert fit(graph, tmp_path / "graph", format="graph") == file

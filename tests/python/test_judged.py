@@ -1,4 +1,4 @@
-"""evaluate() of data that fit() takes: each answer is that to a file of the same."""
+"""evaluate() gives the same scores for data in memory (of any kind that fit() accepts) as for a file of that data."""
 
 import random
 
@@ -146,7 +146,7 @@ def test_links_are_judged_in_every_form(graph, form):
     found = graph.evaluate(edges=held, known=known)["edges"]
     assert found["links"] == 15 and {name: found[name] for name in ("unknown", "left_out", "trained", "asked", "nodes")} == \
         {name: wanted[name] for name in ("unknown", "left_out", "trained", "asked", "nodes")}
-    if form != "networkx":  # whose edges come in the order of nodes, by which draws go
+    if form != "networkx":  # networkx sorts edges by node, and the random draws depend on their order
         assert found == wanted
     assert graph.evaluate(edges=EDGES[form](graph.links[0])).keys() == {"edges"}
 

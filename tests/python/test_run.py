@@ -284,14 +284,14 @@ def test_a_closed_run_says_so(trained):
 def test_a_run_is_pickled_as_its_path(run, trained, tmp_path, monkeypatch):
     monkeypatch.chdir(trained.parent)
     packed = pickle.dumps(sptx.Run(trained.name, device="cpu"))
-    monkeypatch.chdir(tmp_path)  # the path was relative to another folder
+    monkeypatch.chdir(tmp_path)  # the relative path of the run is no longer valid
     assert len(packed) < 1000
     with pickle.loads(packed) as again, copy.copy(run) as copied:
         assert again.nearest(run.words[0]) == copied.nearest(run.words[0]) == run.nearest(run.words[0])
 
 
 def test_a_run_survives_a_fork(run):
-    """A worker by fork asks the run that its parent has opened; the parent's goes on."""
+    """Forked workers query a run that their parent opened; the parent's run still works afterwards."""
     words = run.words[:3]
     wanted = run.nearest(words, k=3)
     asking = _Asking(run)
@@ -305,7 +305,7 @@ def test_a_run_survives_a_fork(run):
 
 
 class _Asking:
-    run = None  # of the class: a child by fork has it, and it is not pickled
+    run = None  # a class attribute: forked children inherit it, and it is not pickled
 
     def __init__(self, run):
         type(self).run = run

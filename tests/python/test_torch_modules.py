@@ -305,16 +305,16 @@ def test_what_cannot_reach_the_rows_is_said_once(table, monkeypatch, kind, use):
     monkeypatch.setattr(sptx.torch._Lookups, "_told", False)
     emb = getattr(sptx.torch, kind)(table)
     model = torch.nn.Sequential(emb, torch.nn.Linear(3, 1))
-    torch.optim.SGD(model.parameters(), lr=0.1)  # of the rest of a model: nothing to say
+    torch.optim.SGD(model.parameters(), lr=0.1)  # a model's parameters() give no warning
     emb.requires_grad_(False).requires_grad_(True).zero_grad()
     with pytest.warns(sptx.SptxWarning, match="cannot reach the table's rows") as said:
         use(emb)
     assert said[0].filename == __file__
-    use(emb)  # a second time would fail the test
+    use(emb)  # a second warning would fail the test
 
 
 class Asked(Dataset):
-    """What a run answers, asked in the workers."""
+    """A data set whose workers query a run for vectors."""
 
     def __init__(self, run):
         self.run = run

@@ -4,7 +4,7 @@
     torch       sptx.torch.Embedding: a table as a module of PyTorch
     speedtorch  the names of the SpeedTorch package: `import sptx.speedtorch as SpeedTorch`
     gensim      gensim's names: `import sptx.gensim as gensim`
-    fit         trains a run on data as it is: paths, iterables, dicts, sparse matrices, Arrow tables, edges
+    fit         trains a run on paths, iterables, dicts, sparse matrices, Arrow tables or edges, without conversion
     tune        finds keys for data: trains on most of it, judges by the rest
     Run, train  what the sptx-w2v program trains: a finished run's words and vectors, and training itself
     Word2Vec    gensim's class: `from sptx import Word2Vec`; its vectors are KeyedVectors
@@ -37,7 +37,7 @@ __all__ = ["Context", "Error", "FastText", "FastTextKeyedVectors", "HalfRows", "
 
 
 def __getattr__(name: str) -> Any:
-    """sptx.torch and sptx.speedtorch import PyTorch, so these are imported when they are asked for."""
+    """Imports a submodule at its first use: sptx.torch and sptx.speedtorch import PyTorch, which is slow and may be missing."""
     if name in ("gensim", "speedtorch", "torch"):
         return importlib.import_module("." + name, __name__)
     raise AttributeError("module 'sptx' has no attribute %r" % name)

@@ -58,7 +58,7 @@ FAMILIES = {"ts": "datetime64[%s]", "tD": "timedelta64[%s]", "tt": "times of day
 
 
 def type_name(schema: Any) -> str:
-    """What pandas, or a person, calls the type of a column."""
+    """Returns the readable name of a column's type, as pandas writes it, for error messages."""
     format = schema.format.decode()
     if schema.dictionary:
         return "categories of " + type_name(schema.dictionary.contents)
@@ -103,7 +103,9 @@ class Column(NamedTuple):
             raise ValueError("row %d has no %s; in pandas .dropna() leaves such rows out" % (before + int(numpy.argmax(nulls)), what))
 
     def missing(self) -> Any:
-        """True where a column of floats has no value, or NaN, as pandas has it of whole numbers with gaps; None for another column."""
+        """Returns a mask of the rows that are null or NaN in a column of floats; None for a column of any other type.
+
+        pandas stores a column of integers as floats if a value is missing: the missing one is NaN."""
         if self.format not in FLOATS or self.schema.dictionary:
             return None
         values, nulls = self.buffer(1, FLOATS[self.format], self.array.length), self.nulls()
@@ -145,7 +147,7 @@ class Reader:
         self._learned = 0  # words that dictionaries of earlier batches had
 
     def tokens(self, column: Column, before: int, left: Any = None) -> Tokens:
-        """The tokens of a column but for the rows that are `left` out, True or False for each; None: none is."""
+        """Returns a column's tokens without the rows that the mask `left` marks True; left=None keeps all rows."""
         if column.missing() is None:
             column.refuse_nulls(self._what, before)
         if column.schema.dictionary:
@@ -155,19 +157,19 @@ class Reader:
         return tokens if left is None or not left.any() else self._kept(tokens, ~left)
 
     def _kept(self, tokens: Tokens, kept: Any) -> Tokens:
-        """Those of tokens that are kept, as words of the dictionary."""
+        """Returns the tokens that the mask `kept` marks True, as numbers of words in the dictionary."""
         if tokens.struct.kind == _library.TOKENS_KNOWN:
             return known(tokens.values[kept], self._what)
         return known(numpy.flatnonzero(kept) + self._learn(tokens), self._what)
 
     def _learn(self, words: Tokens) -> int:
-        """Puts words behind those of the dictionary, and returns the number of the first one."""
+        """Appends words to the dictionary. Returns the number of the first appended word."""
         first, self._learned = self._learned, self._learned + words.count
         self._corpus.words(words, self._lists)
         return first
 
     def _whole(self, column: Column, left: Any) -> Tokens:
-        """Floats that are whole numbers; what is left out stands as 0."""
+        """Converts a column of floats to integers; TypeError if one is not whole. Rows that the mask `left` marks become 0."""
         values = column.buffer(1, FLOATS[column.format], column.array.length)
         values = values if left is None else numpy.where(left, 0, values)
         odd = numpy.flatnonzero(~(numpy.abs(values) < 2.0 ** 53) | (values != numpy.floor(values)))
@@ -232,7 +234,7 @@ class Table(Source):
     def __init__(self, data: Any, columns: Optional[Sequence[str]], edges: bool) -> None:
         super().__init__()
         self._edges = edges
-        self._missing: Dict[int, int] = {}  # rows without a value, by column
+        self._missing: Dict[int, int] = {}  # {column: number of rows without a value}
         self._parts = ("source", "target", "weight") if edges else ("user", "item", "rating")
         self._capsule = data.__arrow_c_stream__()
         get = ctypes.pythonapi.PyCapsule_GetPointer
@@ -240,7 +242,7 @@ class Table(Source):
         self._stream = Stream.from_address(get(self._capsule, b"arrow_array_stream"))
         self._schema = Schema()
         self._check(self._stream.get_schema(ctypes.byref(self._stream), ctypes.byref(self._schema)))
-        self._alone = self._schema.format != b"+s"  # a series: the stream is of one column
+        self._alone = self._schema.format != b"+s"  # True: the stream is a single column (a series), not a table
         self._names = [""] if self._alone else [self._schema.children[i].contents.name.decode()
                                                 for i in range(self._schema.n_children)]
         self._columns = self._choose(columns)
@@ -269,7 +271,7 @@ class Table(Source):
                 raise ValueError("columns = %r: wanted (%s, %s), (%s, %s, %s) or one column of lists"
                                  % (columns, *self._parts[:2], *self._parts))
             return [self._names.index(name) for name in wanted]
-        own = [i for i, name in enumerate(self._names) if not name.startswith("__index_level_")]  # pandas' rows have numbers, too
+        own = [i for i, name in enumerate(self._names) if not name.startswith("__index_level_")]  # no row numbers of pandas
         if len(own) == 1:
             return own
         found: List[Optional[int]] = [None, None, None]  # the columns of user, item and rating, or of the parts of an edge
@@ -289,7 +291,7 @@ class Table(Source):
         return chosen
 
     def _tell_unused(self, chosen: List[int], own: List[int]) -> None:
-        """Says which columns were taken where nobody has named them and none of the others is known for values."""
+        """Warns of unused columns, if the columns were chosen by their usual names and none of them has ratings or weights."""
         unused = [self._names[i] for i in own if i not in chosen]
         taken = ", ".join("%s = %s" % (part, self._names[i]) for part, i in zip(self._parts, chosen))
         if unused:
@@ -342,7 +344,7 @@ class Table(Source):
         give(firsts, seconds, values if values is None or left is None else values[~left])
 
     def _left(self, columns: List[Column]) -> Any:
-        """True for the rows that lack a value in a column of floats; None where none does."""
+        """Returns a mask of the rows that are null or NaN in any of the columns of floats; None if no row is."""
         left = None
         for index, column in zip(self._columns, columns):
             missing = column.missing()

@@ -117,26 +117,29 @@ class Asked:
             # {"held_out.tsv": {"dot": {"auc": .., "mrr": .., "hits": ..}, "cosine": {..}, .., "links": .., "asked": ..}}
 
         pairs, analogies    a file or several: lines of two words and a score; lines of four words
-        train, held_out     the lists that are known and what they are to find: files as the corpus's, or folders of them; or what
-                            fit() takes: a frame, a dict, a sparse matrix, lists of items. Held-out items that their lists have in
-                            train are left out and counted ("trained"), and so are lists that train lacks ("cold")
-        columns             of frames: as fit() takes them; users, items: names of a matrix's rows and columns
+        train, held_out     the known items of each list, and the items that recommendations should find: files in the corpus's
+                            format, or folders of them; or data as for fit(): a frame, a dict, a sparse matrix, lists of items. A
+                            held-out item is skipped if train has it in the same list ("trained" counts these items), and a list
+                            is skipped if train does not have it ("cold" counts these lists)
+        columns             names of the columns of frames, as for fit()
+        users, items        names of the rows and of the columns of a sparse matrix
         groups              a file of a word and its groups: {"NAME": [{"share": .., "chance": .., "asked": .., "rows": ..}, ..]}, a
                             dict for each column of groups
-        labels, share       a file of a node and its labels, a dict or a Series of them by node, pairs, or a frame of two columns; and
-                            the share or shares of its nodes that regressions are trained on
-        edges, known        links held out of a graph, and those that the run was trained on: files of two nodes a line, or what
-                            fit(format="graph") takes: two arrays, a frame, a networkx graph, pairs. Links of unknown nodes
-                            ("left_out") and training links ("trained") are not judged
-        directed            edges: a link has a head, which alone is asked for
+        labels              labels of nodes: a file with a node and its labels in each line, a dict or a Series {node: label or
+                            labels}, pairs (node, label), or a frame of two columns
+        share               labels: share of the labelled nodes that the regressions are trained on, 0..1; or several shares
+        edges, known        held-out links of a graph, and the links that the run was trained on: files with two nodes in each line,
+                            or data as for fit(format="graph"): two arrays, a frame, a networkx graph, pairs. Links with an unknown
+                            node ("left_out" counts them) and links that were trained ("trained") are skipped
+        directed            edges: links have a direction, and only their heads are ranked
         k                   places of an answer that count, of lists and groups
         restrict            analogies: only so many most frequent words take part; 0: all
         met, sample         groups: rows that the corpus has at least `met` times, and at most `sample` of them are asked
         format, score       of lists: how the files are read and how items are scored; None: as they look, as suits the run
         table               None: what suits the run
 
-        Raises sptx.Error for a file that cannot be read or judges no row, and where most of what is held out was trained;
-        ValueError where nothing is asked.
+        Raises sptx.Error if a file cannot be read, if nothing in it can be judged, or if most held-out items or links were trained;
+        ValueError if no test data is given.
         """
         if (train is None) != (held_out is None):
             raise ValueError("evaluate wants train= and held_out= together, or neither")
@@ -176,7 +179,7 @@ class Asked:
         or "fasttext" (its .bin); None: by the path's ending (.bin, .txt, .npy, .fvecs, .fbin, .safetensors, .tsv). table, lists: as
         of vectors(). type: "f32" (None), or "bf16" or "f16", half the bytes, for npy, fbin and safetensors.
 
-        Raises ValueError for a format or a type that is none, sptx.Error where writing fails or the format cannot hold a word.
+        Raises ValueError for an unknown format or type, sptx.Error if writing fails or the format cannot store one of the words.
         """
         if format is None:
             format = _format_of(path)
@@ -269,7 +272,7 @@ def _name_for(path: Path, others: Dict[str, Any]) -> str:
 
 
 def _name_of(data: Any, name: str, others: Dict[str, Any]) -> str:
-    """Returns the name of a file, or of data."""
+    """Returns the key of a result of evaluate(): the file's name, or `name` if the data is not a file."""
     return _name_for(data, others) if _judged.is_path(data) else name
 
 

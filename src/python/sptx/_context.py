@@ -33,7 +33,7 @@ from ._library import library
 
 _call = operator.methodcaller("__call__")  # map(_call, steps) runs steps in C, with no Python between them
 
-_TAKEN = "columns    "  # begins the lines that say which columns of a file were taken: what was decided, and nothing to warn of
+_TAKEN = "columns    "  # first characters of lines that say which columns of a file are read; printed, not warned of
 
 _process = os.getpid()  # kept because every call compares it; changed below after a fork
 
@@ -58,8 +58,8 @@ class Context:
         self._lock = threading.RLock()  # reentrant: objects that are collected during a call may make a call
         self._leaving: "collections.deque[Callable[[], None]]" = collections.deque()
         self._said = said = []  # type: list
-        self.is_quiet = False  # True: which columns of a file were taken is not printed
-        self.waits_to_tell = False  # True: another thread than that of the calls gives what the library warns of (tell_all)
+        self.is_quiet = False  # True: lines that say which columns of a file are read are not printed
+        self.waits_to_tell = False  # True: calls give no warnings; another thread gives them later, by tell_all()
         self._hear = _library.WarningFunction(lambda _, text: said.append(text.decode("utf-8", "replace")))
         options = _library.ContextOptions(ctypes.sizeof(_library.ContextOptions), text_of(str(device), "device"),
                                           count_of(threads, "threads", 32), 0, count_of(gpu_budget, "gpu_budget", 64),
@@ -80,7 +80,7 @@ class Context:
 
     @property
     def is_parents(self) -> bool:
-        """True in a child by fork of the process that has opened it."""
+        """True if the context was opened by the parent process, before a fork."""
         return self._pid != _process
 
     def check_process(self) -> None:
@@ -112,12 +112,12 @@ class Context:
             warnings.warn(text, SptxWarning, stacklevel=stacklevel)
 
     def tell_all(self) -> None:
-        """Warns the caller of what the library has said so far."""
+        """Gives all pending messages of the library as warnings at the caller's line."""
         for text in self._warnings():
             tell(text)
 
     def _warnings(self) -> Iterator[str]:
-        """Takes what the library has said so far, and prints what is no warning."""
+        """Empties the list of the library's messages: yields the warnings, and prints the lines about columns."""
         while self._said:
             text = self._said.pop(0)
             if not text.startswith(_TAKEN):

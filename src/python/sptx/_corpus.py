@@ -60,11 +60,11 @@ def starts_of(block: Sequence[Any]) -> Any:
     return starts
 
 
-WHOLE = (int, numpy.integer, float, numpy.floating)  # pandas makes floats of whole numbers where some are missing
+WHOLE = (int, numpy.integer, float, numpy.floating)  # with floats: pandas stores integers as floats if some are missing
 
 
 def as_word(token: Any) -> bytes:
-    """Returns a token's bytes: 7 and 7.0 are the word "7"."""
+    """Returns a token as the bytes of its word; 7 and 7.0 both become "7"."""
     if isinstance(token, str):
         return token.encode("utf-8", "surrogateescape")
     if isinstance(token, bytes):
@@ -77,12 +77,12 @@ def as_word(token: Any) -> bytes:
 
 
 def name_of(word: Any) -> str:
-    """Returns the name of a word of a run: a token's text, as a run's words have it."""
+    """Returns a token as the str that a run's `words` contain for it; bytes that are not UTF-8 become surrogate escapes."""
     return word if isinstance(word, str) else as_word(word).decode("utf-8", "surrogateescape")
 
 
 def is_token(token: Any) -> bool:
-    """True for what as_word() takes."""
+    """True if as_word() accepts the value as a token: str, bytes, an integer, or a float that is whole."""
     return isinstance(token, (str, bytes)) or (isinstance(token, WHOLE) and not isinstance(token, bool) and token == token // 1)
 
 

@@ -36,7 +36,7 @@ class Paths(Source):
 
 
 def _refuse_text(path: str) -> None:
-    """Refuses a text where a file's path is wanted: what is no file, and looks like words."""
+    """Raises ValueError if a path is probably a text that was passed by mistake: no such file, and it looks like words."""
     is_text = bool(path.split()) and (len(path.split()) > 1 or path.isalnum())
     if is_text and not os.path.exists(path):
         raise ValueError("%.60r is no file. A text is given as a list of sentences, each a list of its words: "
@@ -145,7 +145,7 @@ class Sparse(Source):
 
 
     def _kept(self, values: Any) -> Any:
-        """Returns which entries count, True or False for each, and says what is not used."""
+        """Returns a mask of the entries of the matrix that are used; warns of entries, or of their values, that are not used."""
         zeros = values == 0
         if self.min_rating is None:
             kept = values > 0
@@ -165,7 +165,7 @@ class Sparse(Source):
 
 
 def _check_places(matrix: Any) -> None:
-    """Refuses a sparse matrix whose arrays do not fit its shape: SciPy itself would read and write behind their ends."""
+    """Raises for a sparse matrix whose indices do not fit its shape: SciPy would access memory out of bounds."""
     ends = {"csr": [("indices", 1)], "csc": [("indices", 0)], "coo": [("row", 0), ("col", 1)]}.get(getattr(matrix, "format", ""), [])
     for name, side in ends:
         places, what = getattr(matrix, name), ("row", "column")[side]
@@ -298,8 +298,8 @@ def _has_parallels(graph: Any) -> bool:
 
 
 def _summed(edges: List[Any]) -> List[Any]:
-    """Makes one edge of parallel ones, which weighs what they weigh together, as in networkx' adjacency matrix; an edge without a
-    weight weighs 1. Where no edge has a weight and none is parallel, edges stay without."""
+    """Merges parallel edges into one edge with the sum of their weights, as networkx' adjacency matrix does; an edge without a
+    weight counts as 1. If no edges are parallel and none has a weight, the edges are returned without weights."""
     weights: Dict[Any, Any] = {}
     for source, target, weight in edges:
         weights[source, target] = weights.get((source, target), 0) + (1 if weight is None else weight)
@@ -308,7 +308,7 @@ def _summed(edges: List[Any]) -> List[Any]:
 
 
 def _tell_alone(graph: Any, edges: List[Any]) -> None:
-    """Says which nodes are left out because no edge leads from them to another node."""
+    """Warns of nodes that are left out because they have no edge to another node."""
     met = {end for edge in edges if edge[0] != edge[1] for end in edge[:2]}
     nodes = getattr(graph, "nodes", ())
     alone = [node for node in nodes if node not in met]
@@ -421,7 +421,7 @@ def source_of(data: Any, columns: Optional[Sequence[str]], users: Any, items: An
 
 
 def _columns_of_files(source: Paths, columns: Any) -> Paths:
-    """The columns of the files' lines, by their names in the header or their numbers from 1 on (corpus.columns)."""
+    """Sets the key corpus.columns of files: names from their header line, or numbers of columns, counted from 1."""
     if isinstance(columns, str) or not 2 <= len(columns) <= 3:
         raise ValueError("columns=%r: wanted two or three names, or numbers from 1 on, such as (\"user\", \"item\")" % (columns,))
     source.settings["corpus.columns"] = ",".join(str(column) for column in columns)
@@ -430,12 +430,13 @@ def _columns_of_files(source: Paths, columns: Any) -> Paths:
 
 
 def _is_series(data: Any) -> bool:
-    """True for a series of pandas': a list of its own in each row, as groupby().apply(list) makes them, or a sentence."""
+    """True for a pandas Series, whose values are lists of items (as from groupby().apply(list)) or sentences."""
     return all(hasattr(data, name) for name in ("index", "items", "to_frame"))
 
 
 def _of_series(data: Any, format: Optional[str]) -> Source:
-    """The index names lists where it has a name itself, as that of groups has, or where the caller says that there are lists."""
+    """Reads a Series as named lists if format is "lists", or if it is None and the index has a name (as from groupby());
+    otherwise as sentences."""
     named = format == "lists" or (format is None and data.index.name is not None)
     return NamedLists(data.items()) if named else _of_iterable(data)
 

@@ -22,7 +22,7 @@ class SptxWarning(UserWarning):
 
 
 def tell(text: str) -> None:
-    """Warns of the line outside of the package that has called it."""
+    """Gives a warning that points to the user's line, the nearest caller outside of this package."""
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and os.path.abspath(frame.f_code.co_filename).startswith(_HERE):
         frame, level = frame.f_back, level + 1

@@ -1,4 +1,4 @@
-"""fastText's own files (.bin) as gensim's classes."""
+"""Loads model files of fastText (.bin) as FastText and FastTextKeyedVectors, under gensim's function names."""
 
 import os
 import struct
@@ -14,16 +14,16 @@ _ARGUMENTS = struct.Struct("<14i d")  # magic, version, dim, window, epochs, min
 
 
 def load_facebook_vectors(path: Path, encoding: str = "utf-8") -> FastTextKeyedVectors:
-    """The words' and n-grams' vectors of a file of fastText (.bin), which answer for words never seen, too.
+    """Loads the vectors of words and n-grams from a file of fastText (.bin). Unseen words get vectors from their n-grams.
 
-    Raises sptx.Error for a file that is none, that is quantized, or that was trained for labels.
+    Raises sptx.Error if the file is not fastText's, if it is quantized, or if it was trained to predict labels.
     """
     with Run(path, device="cpu") as run:
         return _vectors_of(run, path, _arguments(path), encoding)
 
 
 def load_facebook_model(path: Path, encoding: str = "utf-8") -> FastText:
-    """A file of fastText (.bin) as a model, to ask and to save; it is not trained further."""
+    """Loads a file of fastText (.bin) as a model, which can be queried and saved, but not trained further."""
     said = _arguments(path)
     model = FastText(vector_size=said[2], window=said[3], epochs=said[4], min_count=said[5], negative=said[6], sg=int(said[9] == 2),
                      bucket=said[10], min_n=said[11], max_n=said[12], device="cpu")
@@ -51,6 +51,7 @@ def _vectors_of(run: Run, path: Path, said: List[Any], encoding: str) -> FastTex
 
 
 def _buckets_of(path: Path, words: int, dim: int, buckets: int) -> Any:
-    """The rows of all buckets of a model's file: they are in front of the output's 17 bytes and rows, which end the file."""
+    """Reads the vectors of all n-gram buckets, float32 [buckets x dim]. The file ends with them, then a 17-byte header, then the
+    output matrix [words x dim]."""
     first = os.path.getsize(path) - 17 - 4 * words * dim - 4 * buckets * dim
     return numpy.fromfile(path, "<f4", buckets * dim, offset=first).reshape(buckets, dim)

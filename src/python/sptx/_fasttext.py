@@ -68,7 +68,7 @@ class FastTextKeyedVectors(KeyedVectors):
         return vector / (numpy.linalg.norm(vector) or 1) if norm else vector
 
     def word_vec(self, *given: Any, **named: Any) -> Any:
-        """get_vector() under its former name."""
+        """The old name of get_vector()."""
         return self.get_vector(*given, **named)
 
     vectors_vocab_lockf, vectors_ngrams_lockf = ones("vectors_vocab_lockf"), ones("vectors_ngrams_lockf")
@@ -76,7 +76,7 @@ class FastTextKeyedVectors(KeyedVectors):
 
     @property
     def buckets_word(self) -> List[Any]:
-        """The buckets of each word's n-grams, by its row."""
+        """The bucket numbers of each word's n-grams: one array a word, in the order of index_to_key."""
         return [numpy.array(self._buckets(word), numpy.uint32) for word in self.index_to_key]
 
     recalc_char_ngram_buckets = refused("recalc_char_ngram_buckets() is not there: the buckets of a word's n-grams are found when they "

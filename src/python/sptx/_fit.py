@@ -23,16 +23,16 @@ def fit(data: Any, path: Union[str, "os.PathLike[str]"], *, dim: Optional[int] =
         run = sptx.fit(data, "runs/my", dim=128, epochs=10, keys={"train.loss": "softmax"})
 
     data                                               what it is
-    a path, or a list of paths                         files, as corpus.path takes them; columns=("user", "item") names columns of
-                                                       their header, or numbers them from 1 on
-    an iterable of iterables of str, bytes or int      sentences, or lists (format="lists"); a generator is read once. A Series of lists
-                                                       of pandas' whose index has a name: lists with names
+    a path, or a list of paths                         files, as for corpus.path; columns=("user", "item") chooses columns by names
+                                                       in the header line, columns=(1, 2) by numbers
+    an iterable of iterables of str, bytes or int      sentences, or lists (format="lists"); a generator is read once. A pandas
+                                                       Series of lists is read as named lists if its index has a name
     a dict, or pairs of (name, items)                  lists with names
     a sparse matrix of SciPy's, users x items          lists; users= and items= name its rows and columns
     anything with __arrow_c_stream__                   pairs: columns=("user", "item"), or with a third, the rating; a table of
                                                        pyarrow's, a frame of pandas' or polars'. One column of lists: sentences
     a pair of integer arrays, or an array [2, edges]   edges of a graph, which is walked (format="adjacency": lines of them)
-    a graph of networkx'                               its edges, likewise; parallel ones weigh what they weigh together
+    a graph of networkx'                               its edges, likewise; parallel edges are merged, their weights added
     an iterable of (node, node) or with a weight       edges, with format="graph"; so are an array [edges, 2], a table with columns=
                                                        ("source", "target") or with a third, the weight, and a sparse matrix
 
@@ -48,8 +48,8 @@ def fit(data: Any, path: Union[str, "os.PathLike[str]"], *, dim: Optional[int] =
     progress   None, True, False, or what is called with a Progress now and then: as train() takes it
     device     "auto", "cpu", "cuda", "cuda:1"; threads: of the host, 0: all
 
-    Tokens are kept as they are, with the blanks around them; an empty one is refused. Whole floats are integers. What of the data is not
-    used is said by an SptxWarning: values that all count alike, rows without a value, nodes without an edge.
+    Tokens are not stripped: blanks at their ends stay. An empty token raises ValueError. Floats such as 7.0 are read as integers.
+    An SptxWarning reports data that is not used: ratings that all count alike, rows without a value, nodes without an edge.
 
     The same data gives the same bytes of vectors as a file of it. Data is read before anything is written: an exception
     of the iterable's, or Ctrl-C meanwhile, leaves no trace.
@@ -73,7 +73,7 @@ def fit(data: Any, path: Union[str, "os.PathLike[str]"], *, dim: Optional[int] =
     return run
 
 
-_FEW = 6  # tokens below which the vectors of all of them say nothing
+_FEW = 6  # a run with fewer words, and fewer tokens, than this gets a warning that its vectors mean nothing
 
 
 def _tell_few(run: Run) -> None:

@@ -1,5 +1,5 @@
-"""What Run.evaluate() judges by: files, which the library reads itself, and data of the kinds that fit() takes, given to it as a
-corpus of the run's context."""
+"""Test data for Run.evaluate(): the path of a file, which the library reads itself, or data in memory of any kind that fit() takes,
+which is converted to a corpus for the library."""
 
 import ctypes
 import itertools
@@ -20,7 +20,7 @@ def is_path(data: Any) -> bool:
 
 
 class Judged:
-    """A file or a corpus, as the library takes them; it lives as long as the call."""
+    """Test data as a struct for the library: the path of a file, or a corpus. Keep the object alive until the call returns."""
 
     def __init__(self, path: Optional[bytes] = None, corpus: Optional[Corpus] = None) -> None:
         self._kept = (path, corpus)
@@ -36,7 +36,7 @@ def _as_corpus(run: Any, source: Source, settings: Dict[str, Any]) -> Judged:
 
 
 def _keys_of(run: Any) -> Dict[str, str]:
-    """Reads the keys of [corpus] that the run was trained with from its config.ini; nothing where that is lost."""
+    """Returns the run's [corpus] keys from its config.ini, {key: value}; an empty dict if the file is missing."""
     found: Dict[str, str] = {}
     for folder in (run._path, os.path.dirname(os.path.abspath(run._path))):
         try:
@@ -57,7 +57,7 @@ def _refuse_paths(source: Source, what: str) -> None:
 
 
 def lists(run: Any, data: Any, what: str, columns: Optional[Sequence[str]], users: Any, items: Any, format: Optional[str]) -> Judged:
-    """Returns lists and their items: a file, or what fit() takes for lists, pairs and lines of a target and its contexts."""
+    """Converts lists and their items to test data: from a file, or from data that fit() accepts as lists, pairs or adjacency."""
     if is_path(data):
         return Judged(path_of(data))
     keys = _keys_of(run)
@@ -76,7 +76,7 @@ def lists(run: Any, data: Any, what: str, columns: Optional[Sequence[str]], user
 
 
 def edges(run: Any, data: Any, what: str, columns: Optional[Sequence[str]]) -> Judged:
-    """Returns the edges of a graph: a file, or what fit(format="graph") takes."""
+    """Converts the edges of a graph to test data: from a file, or from data that fit(format="graph") accepts."""
     if is_path(data):
         return Judged(path_of(data))
     source = source_of(data, columns if hasattr(data, "__arrow_c_stream__") else None, None, None, "graph").read_as("graph")
@@ -85,7 +85,7 @@ def edges(run: Any, data: Any, what: str, columns: Optional[Sequence[str]]) -> J
 
 
 class _Labels(Source):
-    """Pairs of a node and a label."""
+    """A source that gives a corpus pairs (node, label)."""
 
     format = "pairs"
     formats = ("pairs",)
@@ -108,7 +108,7 @@ class _Labels(Source):
 
 
 def _each_label(pairs: Iterable) -> Iterator[Tuple[Any, Any]]:
-    """Yields a pair for each label of a node, which has one or several."""
+    """Yields (node, label) for each label. Each of `pairs` is (node, label) or (node, several labels)."""
     for number, pair in enumerate(pairs):
         if isinstance(pair, (str, bytes)) or not isinstance(pair, Sequence) and not isinstance(pair, numpy.ndarray) or len(pair) != 2:
             raise TypeError("label %d is %.80r, wanted a pair of a node and its label, or its labels" % (number, pair))
@@ -119,8 +119,8 @@ def _each_label(pairs: Iterable) -> Iterator[Tuple[Any, Any]]:
 
 
 def labels(run: Any, data: Any, columns: Optional[Sequence[str]]) -> Judged:
-    """Returns the labels of nodes: a file; a dict or a Series of a label, or labels, by node; pairs of both; or a table's two
-    columns."""
+    """Converts labels of nodes to test data: from a file, a dict or Series {node: label or labels}, pairs (node, label or labels),
+    or a table of two columns."""
     if is_path(data):
         return Judged(path_of(data))
     series = hasattr(data, "index") and hasattr(data, "items") and not hasattr(data, "columns")

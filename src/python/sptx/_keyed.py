@@ -92,8 +92,8 @@ class KeyedVectors(MoreOfKeyedVectors):
 
     def add_vectors(self, keys: Union[str, Sequence[str]], weights: Any, extras: Optional[Dict[str, Any]] = None,
                     replace: bool = False) -> None:
-        """Adds words with vectors [n x vector_size]; those of words that are there already change with replace=True alone. extras:
-        attributes of these words, {name: [n]}."""
+        """Adds words with vectors [n x vector_size]. The vector of a word that exists already changes only with replace=True.
+        extras: attributes of the n words, {name: array [n]}."""
         if isinstance(keys, str):
             keys, weights = [keys], numpy.asarray(weights)[None]
         weights = numpy.asarray(weights, numpy.float32).reshape(len(keys), self.vector_size)
@@ -172,7 +172,7 @@ class KeyedVectors(MoreOfKeyedVectors):
                      clip_end: Optional[int] = None, restrict_vocab: Optional[int] = None, indexer: Any = None) -> Any:
         """The topn words nearest by cosine to the mean of the positive and the negative words, best first: [(word, cosine), ..];
         with topn=None all cosines, [words]. Words, vectors, rows, and (one of these, weight) are taken. The asked words are
-        not in the answer. indexer: an index of gensim's form answers, by its most_similar(vector, topn)."""
+        not in the answer. indexer: an index as gensim's, whose most_similar(vector, topn) searches instead."""
         parts = _weighted(positive, 1.0) + _weighted(negative, -1.0)
         if not parts:
             raise ValueError("cannot compute mean with no input")

@@ -1,4 +1,4 @@
-"""What gensim's KeyedVectors have beside the questions of _keyed.py: rarer questions, rows in another order, former names."""
+"""Less used methods of gensim's KeyedVectors: rare queries, reordered rows, logging, old names. _keyed.py has the usual methods."""
 
 import logging
 from typing import Any, Dict, Iterable, List, Sequence, Tuple
@@ -11,20 +11,20 @@ _log = logging.getLogger("sptx")
 
 
 class MoreOfKeyedVectors:
-    """The base of KeyedVectors, which has the vectors."""
+    """Base class of KeyedVectors. KeyedVectors itself stores the vectors."""
 
     mapfile_path = None
     lifecycle_events: Sequence[Dict[str, Any]] = ()
     vectors_lockf = ones("vectors_lockf")
 
-    # ---- rarer questions ----
+    # ---- rare queries ----
 
     def relative_cosine_similarity(self: Any, wa: Any, wb: Any, topn: int = 10) -> float:
-        """The cosine of two words as a share of the sum of wa's topn highest ones."""
+        """Returns cosine(wa, wb) divided by the sum of the cosines of wa's topn nearest words."""
         return float(self.similarity(wa, wb)) / sum(cosine for _, cosine in self.similar_by_word(wa, topn))
 
     def rank_by_centrality(self: Any, words: Iterable[Any], use_norm: bool = True) -> List[Tuple[Any, Any]]:
-        """Words by their similarity to the mean of all of them, best first: [(similarity, word), ..]. Unknown ones are passed over."""
+        """Sorts words by similarity to their mean vector, best first: [(similarity, word), ..]. Unknown words are skipped."""
         known = [word for word in words if word in self]
         if not known:
             raise ValueError("cannot select a word from an empty list")
@@ -33,8 +33,8 @@ class MoreOfKeyedVectors:
         return sorted(zip(vectors @ mean, known), reverse=True)
 
     def wmdistance(self: Any, document1: Sequence[Any], document2: Sequence[Any], norm: bool = True) -> float:
-        """The word mover's distance of two documents, lists of words: what it costs to move the words of one onto those of the other.
-        Unknown words are passed over; infinity where a document has no other. Needs SciPy, whose linear programming solves it.
+        """Returns the word mover's distance of two documents, which are lists of words: the least cost of moving one's words to the
+        other's. Unknown words are skipped; infinity if a document has no known word. Needs SciPy, for its linear programming.
         """
         if isinstance(document1, str) or isinstance(document2, str):
             raise TypeError("a document is a list of words: split texts first")
@@ -48,11 +48,11 @@ class MoreOfKeyedVectors:
     similarity_unseen_docs = refused("similarity_unseen_docs() is not there, nor in gensim: take n_similarity() of two lists of words, or "
                                      "wmdistance()")
 
-    # ---- others' rows, other orders ----
+    # ---- selected rows, another order of rows ----
 
     def vectors_for_all(self: Any, keys: Iterable[Any], allow_inference: bool = True, copy_vecattrs: bool = False) -> Any:
-        """The vectors of these keys as KeyedVectors of their own, in their order; keys without a vector are left out.
-        allow_inference=False: also those that only n-grams have one for (FastText)."""
+        """Returns new KeyedVectors with the vectors of these keys, in the order given; keys without a vector are skipped.
+        allow_inference=False also skips unseen words, whose vectors FastText would compute from n-grams."""
         from ._keyed import KeyedVectors
 
         there = [key for key in dict.fromkeys(keys) if key in (self if allow_inference else self.key_to_index)]
@@ -65,7 +65,7 @@ class MoreOfKeyedVectors:
         return found
 
     def sort_by_descending_frequency(self: Any) -> None:
-        """Puts rows in the order of their words' counts, most frequent first."""
+        """Sorts the rows by their words' counts, most frequent first."""
         if "count" not in self.expandos:
             raise KeyError("the words have no counts to be sorted by: set_vecattr(word, 'count', n) sets one")
         order = numpy.argsort(-self.expandos["count"], kind="stable")
@@ -76,47 +76,47 @@ class MoreOfKeyedVectors:
         self.fill_norms(force=True)
 
     def allocate_vecattrs(self: Any, attrs: Sequence[str] = (), types: Sequence[Any] = ()) -> None:
-        """Makes attributes of words, each all zeros, where they are not there yet."""
+        """Creates attributes of words, filled with zeros. Existing attributes are not changed."""
         for name, kind in zip(attrs, types):
             self.expandos.setdefault(name, numpy.zeros(len(self), kind))
 
     resize_vectors = refused("resize_vectors() is not there: add_vectors() makes a row for each new word")
 
-    # ---- logs ----
+    # ---- logging ----
 
     def add_lifecycle_event(self: Any, event_name: str, log_level: int = logging.INFO, **event: Any) -> None:
-        """Notes an event in lifecycle_events and in the log."""
+        """Appends an event to lifecycle_events and logs it."""
         self.lifecycle_events = [*self.lifecycle_events, {**event, "event": event_name}]
         _log.log(log_level, "%s: %s", event_name, event)
 
     @staticmethod
     def log_accuracy(section: Dict[str, Any]) -> float:
-        """Writes to the log how many questions of a section of evaluate_word_analogies() were right, and returns their share."""
+        """Logs how many analogies of a section of evaluate_word_analogies() were right. Returns their share, 0..1."""
         right, asked = len(section["correct"]), len(section["correct"]) + len(section["incorrect"])
         _log.info("%s: %d of %d right", section["section"], right, asked)
         return right / asked if asked else 0.0
 
     @staticmethod
     def log_evaluate_word_pairs(pearson: Any, spearman: Any, oov: float, pairs: Any) -> None:
-        """Writes to the log what evaluate_word_pairs() answered."""
+        """Logs a result of evaluate_word_pairs()."""
         _log.info("%s: Pearson %.4f, Spearman %.4f, %.1f%% unknown", pairs, pearson[0], spearman[0], oov)
 
-    # ---- former names ----
+    # ---- old names ----
 
     def init_sims(self: Any, replace: bool = False) -> None:
-        """Computes lengths; with replace=True, unit_normalize_all()."""
+        """Old name: with replace=True calls unit_normalize_all(), otherwise fill_norms()."""
         if replace:
             self.unit_normalize_all()
         else:
             self.fill_norms()
 
     def words_closer_than(self: Any, word1: Any, word2: Any) -> List[str]:
-        """closer_than() under its former name."""
+        """The old name of closer_than()."""
         return self.closer_than(word1, word2)
 
     @property
     def next_index(self: Any) -> int:
-        """The row of the next word that is added."""
+        """Row that the next added word will get."""
         return len(self)
 
     index2word = renamed("index2word", "take index_to_key")
@@ -126,7 +126,7 @@ class MoreOfKeyedVectors:
 
 
 def _shares(words: Sequence[Any]) -> Dict[Any, float]:
-    """The share of each word of a document."""
+    """Returns {word: its share of the document's words}; the shares sum to 1."""
     shares: Dict[Any, float] = {}
     for word in words:
         shares[word] = shares.get(word, 0.0) + 1 / len(words)
@@ -134,7 +134,9 @@ def _shares(words: Sequence[Any]) -> Dict[Any, float]:
 
 
 def _moved(costs: Any, ours: Sequence[float], theirs: Sequence[float]) -> float:
-    """The least cost of moving shares `ours` to shares `theirs`, by a transport problem over the costs [ours x theirs]."""
+    """Solves the transport problem: returns the least total cost of turning the shares `ours` into the shares `theirs`.
+
+    costs [len(ours) x len(theirs)]: the cost of moving a share of 1."""
     try:
         from scipy import sparse
         from scipy.optimize import linprog

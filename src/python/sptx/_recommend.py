@@ -1,4 +1,4 @@
-"""What Run.recommend() asks: lists of items, and lists that the run was trained on by name, as one call of the library."""
+"""The work of Run.recommend(): passes lists, given by their items or by a trained list's name, to the library in one call."""
 
 import ctypes
 from typing import Any, Dict, Iterable, List, Optional, Tuple
@@ -12,12 +12,12 @@ from ._library import library
 
 
 class _Items:
-    """Finds the rows of items, each of which is looked for once."""
+    """Finds the rows of items. A dict caches them, so that each item is looked up once."""
 
     def __init__(self, run: Any) -> None:
         self._run = run
         self._rows: Dict[Any, Optional[int]] = {}
-        self.unknown: Optional[str] = None  # what is said of the first item that is none
+        self.unknown: Optional[str] = None  # error message about the first item that the run does not know
 
     def row(self, item: Any) -> Optional[int]:
         if item not in self._rows:
@@ -32,7 +32,7 @@ class _Items:
 
 
 def _check_name(run: Any, name: Any) -> bytes:
-    """Returns the name of a list that the run was trained on. KeyError where the run has no such list."""
+    """Returns a list's name as bytes. KeyError if the run keeps a row for each list and has no such list."""
     text = name_of(name)
     if run.lists:
         said = run._find("list:" + text)
@@ -42,14 +42,15 @@ def _check_name(run: Any, name: Any) -> bytes:
 
 
 def _question(run: Any, asked: List[Any], items: _Items) -> Tuple[List[List[int]], Optional[List[Optional[bytes]]]]:
-    """Returns the rows of each list's items, and their names; None where no list is asked by name."""
+    """Returns (rows, names) with an entry for each list: the rows of its items ([] if it is given by name), and its name (None if
+    it is given by items). `names` itself is None if all lists are given by items."""
     names = [_check_name(run, one) if is_token(one) else None for one in asked]
     rows = [[] if is_token(one) else items.rows(one) for one in asked]
     return rows, names if any(name is not None for name in names) else None
 
 
 def _options(score: Optional[str], among: Any, seen: bool, names: Any, items: _Items) -> Tuple[Any, Any]:
-    """Returns the library's options, and what must live as long as they do."""
+    """Returns the options struct for the library, and the arrays it points to, which the caller must keep alive."""
     options = _library.RecommendOptions(ctypes.sizeof(_library.RecommendOptions), None if score is None else
                                         score.encode("utf-8", "replace"), seen=bool(seen))
     kept = None if names is None else (ctypes.c_char_p * len(names))(*names)
@@ -66,7 +67,9 @@ def _options(score: Optional[str], among: Any, seen: bool, names: Any, items: _I
 
 
 def recommend(run: Any, asked: List[Any], k: int, score: Optional[str], seen: bool, among: Any) -> Tuple[Any, _Items]:
-    """Answers each of the lists asked: a name, or an iterable of items. Returns the answers and the items that were looked for."""
+    """Recommends items for each list of `asked`, which is a name or an iterable of items.
+
+    Returns the answers, one for each list (None if no item of any list is known), and the _Items that were looked up."""
     if score is not None and not isinstance(score, str):
         raise TypeError("a score is a str or None, not a %s" % type(score).__name__)
     handle, items = run._open(), _Items(run)

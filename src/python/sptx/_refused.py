@@ -1,4 +1,4 @@
-"""Names of gensim's that are not there: each is a method or a property that raises a sentence with what to do instead."""
+"""Names of gensim that this package does not support: using one raises an error that says what to do instead."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import numpy
 
 
 def refused(sentence: str) -> Any:
-    """A method that raises NotImplementedError."""
+    """Returns a method that raises NotImplementedError with this message."""
     def method(*_: Any, **__: Any) -> Any:
         raise NotImplementedError(sentence)
     method.__doc__ = "Is not there: " + sentence
@@ -14,14 +14,14 @@ def refused(sentence: str) -> Any:
 
 
 def renamed(old: str, new: str) -> property:
-    """A property that raises AttributeError, as gensim's own old names do."""
+    """Returns a property that raises AttributeError and names its replacement, as gensim does for its old names."""
     def get(_: Any) -> Any:
         raise AttributeError("%s is a name of gensim before 4.0: %s" % (old, new))
     return property(get, doc="Is not there: " + new)
 
 
 def ones(name: str) -> property:
-    """A property for gensim's factors of single vectors: all are 1, and others are refused."""
+    """Returns a property for gensim's learning-rate factor of each vector: it is always 1, and setting another value raises."""
     def get(_: Any) -> Any:
         held = numpy.ones(1, numpy.float32)
         held.flags.writeable = False

@@ -72,8 +72,8 @@ class Run(Asked):
         run.evaluate(pairs="ws353.txt")      # {"ws353": {"rho": 0.68, "covered": 320, "total": 353}}
         run.export("my.bin", "word2vec-bin")
 
-    path    a run directory (its newest checkpoint is read), or one checkpoint in it; or a file: a model of fastText (.bin), or
-            words with their vectors in word2vec's binary or text form or GloVe's text, whose one table is both target and context
+    path    a run directory (its newest checkpoint is read), or one checkpoint in it; or a file of fastText (.bin), word2vec (binary
+            or text) or GloVe (text). Files of word2vec and GloVe have one table, which is used as both target and context
     device  where nearest() and recommend() search: "auto", "cpu", "cuda", "cuda:1", or an sptx.Context
 
     Where lists have rows of their own (examples.mode = user), those lie behind all others. `words`, len() and what is asked of a
@@ -91,8 +91,8 @@ class Run(Asked):
     run["unseen"], nearest(), most_similar(), analogy(). The n-grams' rows stand behind the words' in `target`, where a word's own
     row is a part of its vector; vectors() has the whole.
 
-    A run is pickled as its path, and opened again where it is unpickled. A child by fork opens its own on the CPU, when it first asks
-    (workers of a DataLoader do); of a run on the GPU it raises RuntimeError.
+    Pickling a run stores its path; unpickling opens the run again. After a fork (workers of a DataLoader) the child opens the run
+    again at its first query if the run is on the CPU; a run on the GPU raises RuntimeError in the child.
 
     Raises sptx.Error where there is no such run or its files are not whole; KeyError for a word that is none.
     """
@@ -100,7 +100,7 @@ class Run(Asked):
     def __init__(self, path: Union[str, "os.PathLike[str]"], device: Any = "auto") -> None:
         self._handle: Optional[Handle] = None
         self._path = os.fspath(path)
-        self._where = os.path.abspath(path_of(path)) if os.fspath(path) else b""  # where it is, whatever folder is the current one
+        self._where = os.path.abspath(path_of(path)) if os.fspath(path) else b""  # absolute: os.chdir() does not change it
         self._device = "auto" if isinstance(device, Context) else str(device)
         self._begin(context_for(device))
 
@@ -174,7 +174,7 @@ class Run(Asked):
         """Copies of words' vectors, float32 [words x dim]: what `sptx-w2v export` writes. KeyError for a word that is none.
 
             run.vectors(["sin", "cos"]) @ run.vectors(["tan"])[0]
-            run.vectors([3, 4])              # words that were integers are asked for as they were given
+            run.vectors([3, 4])              # 3 is the word "3"
 
         words: None: all, by row, and with lists=True those of lists behind them. table: "target", "context", "sum",
         "normsum" or "propagated"; None: what suits the run. Where lists have rows of their own (examples.mode = user), a list is
@@ -192,10 +192,10 @@ class Run(Asked):
     def nearest(self, query: Any, k: int = 10, table: Optional[str] = None, lists: bool = False, metric: str = "cosine") -> Any:
         """The k words whose vectors are most similar, best first, with the similarities: [("cos", 0.88), ..].
 
-        query: a word (3 is the word "3"), which is not among the results (KeyError where it is none, sptx.Error where its vector in the table was
-        never trained); a vector [dim]; or a list of words or an array [n x dim], which give a list of n such answers. table:
-        "target", "context", "sum", "normsum" or "propagated"; None: what suits the run. lists: rows of lists are among the results,
-        too. metric: "cosine", or "dot" (the dot product).
+        query: a word (3 is the word "3"), which is left out of the results; a vector [dim]; or a list of n words or an array
+        [n x dim], which return a list of n answers. An unknown word raises KeyError, a word without a trained vector in the table
+        sptx.Error. table: "target", "context", "sum", "normsum" or "propagated"; None: what suits the run. lists=True: rows of
+        lists may be results, too. metric: "cosine", or "dot" (the dot product).
         """
         if is_token(query):
             return self.nearest([name_of(query)], k, table, lists, metric)[0]
@@ -239,21 +239,23 @@ class Run(Asked):
         """The k items that suit a list of items best, best first, with their scores: what `sptx-w2v recommend` answers.
 
             run.recommend(["milk", "bread"], k=5)                       # [("butter", 0.71), ..]
-            run.recommend(list="13")                                    # for a list that the run was trained on
-            run.recommend(lists=["13", "40", ["milk", "bread"]])        # for many lists by one call: a list of answers
+            run.recommend(list="13")                                    # for a list that the run was trained on, by its name
+            run.recommend(lists=["13", "40", ["milk", "bread"]])        # for several lists in one call: a list of answers
 
-        items: words of the run, in a str, bytes or an int as they went in; others are left out (KeyError where none is one). An
-        item that comes again counts again. list: the name of a list, or of a paper or a node, that the run was trained on: its own
-        row answers, and the items that it had then are left out (KeyError where there is no such list). lists: several of these;
-        a list of items of which the run knows none gets an empty answer. One of the three is given.
+        Give exactly one of items, list and lists:
+        items   items of one list, each a str, bytes or int as in the training data. Unknown items are skipped; KeyError if all are
+                unknown. An item that is given twice counts twice.
+        list    the name of a list (or paper, or node) that the run was trained on. Its trained row answers, and the items that it
+                had in training are not recommended. KeyError if the run has no such list.
+        lists   several lists, each a name or an iterable of items. A list without any known item gets an empty answer.
 
-        In a run whose lists have rows (examples.mode = user) items are folded in: they get the row that training would have given a
-        list of them, by the run's loss, while the rows of items stay as they are. One call with a thousand lists uses all threads.
+        If the run keeps a row for each list (examples.mode = user), a new list is folded in: the library computes the row that
+        training with the run's loss would give it; rows of items do not change. Pass many lists in one call: it uses all threads.
 
-        score: how they choose others: "target", "context", "context-cosine", "normsum", "sum", "context-context", "user",
-        "user-cosine" (`sptx-w2v help recommend` tells what each is), or None: what suits what the run was trained for. seen: a
-        list's own items may be in its answer. among: only these items are recommended; a number: only so many most frequent ones;
-        0: all.
+        score: how items are scored: "target", "context", "context-cosine", "normsum", "sum", "context-context", "user" or
+        "user-cosine" (`sptx-w2v help recommend` explains each); None: the one that suits the run's training.
+        seen: True: items of a list may be recommended for it. among: items that may be recommended; or a number n: the n most
+        frequent items; 0: all items.
         """
         if (items is None) + (list is None) + (lists is None) != 2:
             raise TypeError("recommend wants an iterable of items, list= or lists=, and only one of the three")
@@ -315,7 +317,7 @@ class Run(Asked):
         return "sptx.Run(%r: %d words x %d)" % ((self._path,) + self._shape)
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the most frequent words, with their counts."""
+        """HTML that a notebook shows for the run: its most frequent words, with their counts."""
         rows = ["<tr><td>%s</td><td>%d</td></tr>" % (html.escape(_printable(word)), count)
                 for word, count in zip(self.words[:_SHOWN], self._counts(min(_SHOWN, len(self))))]
         return ("<p>sptx.Run <b>%s</b>: %d words x %d</p><table><thead><tr><th>word</th><th>count</th></tr></thead><tbody>%s</tbody></table>"
@@ -341,7 +343,7 @@ class Run(Asked):
         return handle
 
     def _open_again(self) -> Handle:
-        """Opens the run in a child, whose parent's threads are not there; its mapped rows are."""
+        """Opens the run again in a forked child: the library's threads exist only in the parent. The mapped tables stay valid."""
         before = self._shape, self._rows
         self._begin(context_for("cpu"))
         if (self._shape, self._rows) != before:
@@ -407,7 +409,9 @@ class Run(Asked):
         return ctypes.string_at(word, length.value).decode("utf-8", "surrogateescape")
 
     def _find(self, word: Any, found: Any = None) -> Optional[str]:
-        """Returns None for a known word, otherwise the sentence that says it is unknown. TypeError for what is no token."""
+        """Looks a word up and stores its row in `found`. Returns None, or the error message if the run does not know the word.
+
+        TypeError if `word` is not a token."""
         handle = self._open()
         if not is_token(word):
             raise TypeError("a word is a str, or what it was given as (bytes, an int), not a %s" % type(word).__name__)
@@ -426,7 +430,7 @@ class Run(Asked):
         return None
 
 
-_SHOWN = 10  # words in a notebook
+_SHOWN = 10  # number of words that a notebook shows
 
 
 def _printable(text: str) -> str:
@@ -434,7 +438,7 @@ def _printable(text: str) -> str:
 
 
 def _are_words(query: Any) -> bool:
-    """Tells a list of words, which may be integers, from a vector or a matrix."""
+    """True if a query is a list of words (str, bytes or integers), False if it is a vector or a matrix."""
     if not len(query):
         return False
     return query.ndim == 1 and query.dtype.kind in "iuSUO" if isinstance(query, numpy.ndarray) else \
@@ -505,7 +509,7 @@ def _of_files(context: Context, config: Optional[bytes], settings: List[bytes], 
     return lambda tell: context.call(library.sptx_train, context._handle, config, texts, len(texts), beginning, tell, None)
 
 
-_TICK = 0.02  # seconds that a file system's clock may be behind
+_TICK = 0.02  # seconds that a file's time may lag behind time.time()
 
 
 class _Training:
@@ -523,7 +527,7 @@ class _Training:
     def __init__(self, context: Context, progress: Optional[Callable[[Progress], Any]], work: Callable[[Any], int],
                  resumable: bool = True) -> None:
         self._context = context
-        self._resumable = resumable  # False: the run is in a folder of the package's own, which goes with the exception
+        self._resumable = resumable  # False: the run is in a temporary folder, which is removed if training raises
         self._began = time.time()
         self._progress = progress
         self._work = work
@@ -568,7 +572,7 @@ class _Training:
             del raised, failed  # their tracebacks refer to this frame
 
     def _say_kept(self, error: BaseException) -> None:
-        """Gives a KeyboardInterrupt the sentence that says what there is now."""
+        """Sets the message of a KeyboardInterrupt: whether a checkpoint was written, and how to continue."""
         if type(error) is not KeyboardInterrupt or error.args:
             return
         if not self._resumable:

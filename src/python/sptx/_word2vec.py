@@ -49,10 +49,10 @@ class Word2Vec(MoreOfWord2Vec):
     wv              the words' vectors: sptx.KeyedVectors, with the names of gensim's
     syn1neg         the context vectors, float32 [words x vector_size]
 
-    compute_loss    True: get_latest_training_loss() tells the loss of the last training
+    compute_loss    True: get_latest_training_loss() returns the loss of the last train()
 
-    What is not there raises NotImplementedError with a sentence that says what to do: hs=1, cbow_mean=0, negative=0, callbacks,
-    trim_rule, null_word, max_vocab_size. hashfxn, batch_words and sorted_vocab change nothing here.
+    hs=1, cbow_mean=0, negative=0, callbacks, trim_rule, null_word and max_vocab_size are not supported: they raise
+    NotImplementedError, which says what to do instead. hashfxn, batch_words and sorted_vocab have no effect.
     """
 
     def __init__(self, sentences: Optional[Sentences] = None, corpus_file: Optional[Path] = None, vector_size: int = 100,
@@ -74,7 +74,7 @@ class Word2Vec(MoreOfWord2Vec):
         self.compute_loss, self.running_training_loss = bool(compute_loss), 0.0
         self.max_vocab_size, self.null_word, self.sorted_vocab = max_vocab_size, null_word, sorted_vocab
         self.hashfxn, self.batch_words = hashfxn, batch_words
-        self._loaded: Optional[str] = None  # the file of fastText's that the model is of, which is not trained further
+        self._loaded: Optional[str] = None  # path of the fastText file that the model was loaded from; train() then refuses
         self.corpus_count = self.corpus_total_words = self.train_count = 0
         self.total_train_time = 0.0
         self.raw_vocab: Dict[str, int] = {}
@@ -146,7 +146,7 @@ class Word2Vec(MoreOfWord2Vec):
         self._choose(counts, update, given.words)
 
     def _choose(self, counts: Mapping[str, int], update: bool, words: int) -> None:
-        """Chooses words by their counts, and makes their first vectors."""
+        """Chooses the vocabulary by counts, and initializes the words' vectors."""
         self.raw_vocab = dict(counts)
         kept = set(self.wv.key_to_index) if update else set()
         least = _least_count(counts, self.min_count, self.max_final_vocab)

@@ -1,4 +1,4 @@
-"""What gensim's Word2Vec has beside training and the questions of _word2vec.py: counts that are known, sizes, names of its inside."""
+"""Less used members of gensim's Word2Vec: vocabularies from known counts, memory estimates, internals. The rest: _word2vec.py."""
 
 import json
 import logging
@@ -12,16 +12,16 @@ _INSIDE = "%s() is a step of gensim's own training and is not there: %s"
 
 
 class MoreOfWord2Vec:
-    """The base of Word2Vec, which has the model."""
+    """Base class of Word2Vec. Word2Vec itself stores the model."""
 
     lifecycle_events: Sequence[Dict[str, Any]] = ()
     min_alpha_yet_reached = 0.0
-    cum_table = None  # noise words are drawn in the library
+    cum_table = None  # None: the library draws the noise words, without gensim's table
 
     def build_vocab_from_freq(self: Any, word_freq: Mapping[str, int], keep_raw_vocab: bool = False, corpus_count: Optional[int] = None,
                               trim_rule: Any = None, update: bool = False) -> None:
-        """Chooses the words that have vectors by counts that are known, {word: count}; train() comes later. update=True: beside those
-        that are there."""
+        """Builds the vocabulary from known counts, {word: count}, instead of from sentences; call train() afterwards. update=True
+        adds words to the existing vocabulary."""
         from ._word2vec import _Learning, _refuse
 
         _refuse(trim_rule=trim_rule)
@@ -33,7 +33,7 @@ class MoreOfWord2Vec:
         self.corpus_count, self.corpus_total_words = corpus_count or 0, sum(word_freq.values())
 
     def estimate_memory(self: Any, vocab_size: Optional[int] = None, report: Optional[Dict[str, int]] = None) -> Dict[str, int]:
-        """Bytes that a model of so many words takes, of the vocabulary that is there by itself: by their kind, and "total"."""
+        """Estimates the bytes of a model with vocab_size words (default: those it has now), as {kind: bytes} with a "total"."""
         words, found = vocab_size or len(self.wv), dict(report or {})
         found["vocab"] = words * 500
         found["vectors"] = found["syn1neg"] = words * self.vector_size * 4
@@ -41,32 +41,32 @@ class MoreOfWord2Vec:
         return found
 
     def get_latest_training_loss(self: Any) -> float:
-        """The loss of the last train() with compute_loss=True, summed over all pairs of a word and a context; 0.0 before. gensim's is
-        such a sum, too."""
+        """Returns the loss of the last train() with compute_loss=True, summed over all (word, context) pairs as gensim does; 0.0 if
+        there was none."""
         return self.running_training_loss
 
     def init_sims(self: Any, replace: bool = False) -> None:
-        """wv.init_sims() under its former name."""
+        """The old name of wv.init_sims()."""
         self.wv.init_sims(replace)
 
     def add_lifecycle_event(self: Any, event_name: str, log_level: int = logging.INFO, **event: Any) -> None:
-        """Notes an event in lifecycle_events and in the log."""
+        """Appends an event to lifecycle_events and logs it."""
         self.lifecycle_events = [*self.lifecycle_events, {**event, "event": event_name}]
         logging.getLogger("sptx").log(log_level, "%s: %s", event_name, event)
 
     def seeded_vector(self: Any, seed_string: str, vector_size: int) -> Any:
-        """A random vector that this text stands for, of numbers within 0.5 / vector_size of 0."""
+        """Returns a random vector whose seed is this text and the model's seed; values lie within +-0.5 / vector_size."""
         words = [self.seed, *seed_string.encode("utf-8", "surrogatepass")]
         return ((numpy.random.default_rng(words).random(vector_size) - 0.5) / vector_size).astype(numpy.float32)
 
     @property
     def random(self: Any) -> Any:
-        """A generator of this seed; training draws by its own."""
+        """A new NumPy generator with the model's seed. Training does not use it."""
         return numpy.random.RandomState(seed=self.seed)
 
     @property
     def effective_min_count(self: Any) -> int:
-        """The least count that a word needs, where max_final_vocab has raised it, too."""
+        """The least count that a word needs to get a vector: min_count, or more if max_final_vocab requires it."""
         from ._word2vec import _least_count
 
         return _least_count(self.raw_vocab, self.min_count, self.max_final_vocab)
@@ -86,7 +86,8 @@ class MoreOfWord2Vec:
 
 
 def summed_loss(metrics: str) -> float:
-    """The loss of all pairs of a run, by its metrics.jsonl: each line has the mean of a pair since the line before."""
+    """Returns the loss summed over all pairs of a run, from its metrics.jsonl: each line has the mean loss of the pairs since the
+    previous line."""
     total, before = 0.0, 0
     with open(metrics, encoding="utf-8") as lines:
         for line in map(json.loads, lines):

@@ -33,7 +33,7 @@ _ROWS_AT_ONCE = 1 << 16  # stored by from_pretrained()
 class _Lookups(torch.nn.Module):
     """What Embedding and EmbeddingBag have in common: a table, how its gradients become updates, and how it is saved."""
 
-    _told = False  # what parameters() says
+    _told = False  # True once parameters() has given its warning
 
     def __init__(self, table: Table, padding_idx: Optional[int] = None, *, accumulate: bool = False, scaler: Any = None) -> None:
         super().__init__()
@@ -73,8 +73,8 @@ class _Lookups(torch.nn.Module):
         return module.requires_grad_(not freeze)
 
     def parameters(self, recurse: bool = True) -> Iterator[torch.nn.Parameter]:
-        """The module's one parameter, `anchor`, which has no elements. Who asks this module alone for parameters is told once that the
-        rows are not among them; a model's parameters(), and what torch itself asks for, say nothing."""
+        """Yields the module's only parameter, `anchor`, which has no elements. The first direct call warns that the table's rows
+        are not among the parameters; calls by torch itself, such as those of a model's parameters(), do not warn."""
         if not sys._getframe(1).f_globals.get("__name__", "").startswith("torch.nn.modules") and not _Lookups._told:
             _Lookups._told = True
             tell("parameters() of an %s holds no row: an optimizer, or clip_grad_norm_, over it cannot reach the table's rows. "

@@ -1,5 +1,5 @@
-"""gensim's names: `import sptx.gensim as gensim` runs a script that trains words with gensim.models.Word2Vec or FastText, or asks
-KeyedVectors, without another change."""
+"""Drop-in module for gensim: with `import sptx.gensim as gensim`, scripts that use gensim.models.Word2Vec, FastText or KeyedVectors
+run without other changes."""
 
 from typing import Any
 

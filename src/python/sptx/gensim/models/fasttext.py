@@ -1,4 +1,4 @@
-"""gensim.models.fasttext: the class, and fastText's own files."""
+"""gensim.models.fasttext: the class FastText, and functions that load and save model files of fastText (.bin)."""
 
 from typing import Any
 
@@ -9,5 +9,5 @@ __all__ = ["FastText", "FastTextKeyedVectors", "load_facebook_model", "load_face
 
 
 def save_facebook_model(model: FastText, path: Any, *_: Any, **__: Any) -> None:
-    """Writes fastText's own file (.bin) of a trained model."""
+    """Saves a trained model as a file of fastText (.bin)."""
     model.save_facebook_model(path)

@@ -1,4 +1,4 @@
-"""gensim.models.word2vec: the class, and sentences from files."""
+"""gensim.models.word2vec: the class Word2Vec, and classes that read sentences from files."""
 
 import itertools
 import os
@@ -10,12 +10,12 @@ from ..._word2vec import Word2Vec
 
 __all__ = ["KeyedVectors", "LineSentence", "PathLineSentences", "Text8Corpus", "Word2Vec"]
 
-_READ = 1 << 20  # characters that are read at a time
+_READ = 1 << 20  # bytes of a text file that are read at a time
 
 
 class LineSentence:
-    """A file's lines as sentences, words parted by blanks; a longer line is several of at most max_sentence_length words. `source` is a
-    path (.gz and .bz2 are unpacked) or an open file. It can be gone through again and again."""
+    """Iterable of the sentences in a file: one a line, words separated by blanks. Longer lines are split after max_sentence_length
+    words. `source` is a path (.gz and .bz2 are unpacked) or an open file. Each iteration starts at the file's beginning."""
 
     def __init__(self, source: Any, max_sentence_length: int = 10000, limit: Optional[int] = None) -> None:
         self.source, self.max_sentence_length, self.limit = source, max_sentence_length, limit
@@ -34,7 +34,7 @@ class LineSentence:
 
 
 class PathLineSentences:
-    """The sentences of all files of a folder, in the order of their names, or of one file."""
+    """Iterable of the sentences in all files of a folder, sorted by file name, or in one file."""
 
     def __init__(self, source: Any, max_sentence_length: int = 10000, limit: Optional[int] = None) -> None:
         self.source, self.max_sentence_length, self.limit = source, max_sentence_length, limit
@@ -49,7 +49,7 @@ class PathLineSentences:
 
 
 class Text8Corpus:
-    """A file without lines, such as text8, as sentences of max_sentence_length words."""
+    """Iterable that cuts a file without lines, such as text8, into sentences of max_sentence_length words."""
 
     def __init__(self, fname: Any, max_sentence_length: int = 10000) -> None:
         self.fname, self.max_sentence_length = fname, max_sentence_length
