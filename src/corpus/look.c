@@ -22,6 +22,7 @@ struct looking {
     const char *path;
     uint64_t length;
     int has_header;
+    int has_hash;    /* 1: a # was in front of the first line, which is a header therefore */
     int has_times;   /* 1: the third column has times, so it is not read as ratings or weights */
     uint64_t names;  /* lists: number of distinct first fields */
 };
@@ -50,7 +51,7 @@ static int is_json(const struct looked_line *line) {
     const char *at = line->at, *end = line->end;
     while (at < end && text_is_blank(*at)) at++;
     while (end > at && (text_is_blank(end[-1]) || end[-1] == ',')) end--;
-    return end - at > 1 && ((*at == '{' && end[-1] == '}') || (*at == '[' && end[-1] == ']'));
+    return end - at > 1 && (memchr(at, '"', (size_t)(end - at)) || memchr(at, ':', (size_t)(end - at))) && ((*at == '{' && end[-1] == '}') || (*at == '[' && end[-1] == ']'));
 }
 
 static int is_json_begun(const struct looked_line *line) {
@@ -82,6 +83,63 @@ static int refuse_other_formats(const struct looking *l) {
         if ((size_t)(line->end - line->at) >= strlen(others[i].begin) && !strncasecmp(line->at, others[i].begin, strlen(others[i].begin)))
             return fail("'%s' holds %s, and no rows of fields: %s", l->path, others[i].what, others[i].then);
     return 0;
+}
+
+static int begins_with(const struct looked_line *line, const char *text) {
+    return (size_t)(line->end - line->at) >= strlen(text) && !memcmp(line->at, text, strlen(text));
+}
+static int ends_with(const struct looked_line *line, const char *text) {
+    return (size_t)(line->end - line->at) >= strlen(text) && !memcmp(line->end - strlen(text), text, strlen(text));
+}
+static int holds(const struct looked_line *line, const char *text) {
+    return memmem(line->at, (size_t)(line->end - line->at), text, strlen(text)) != NULL;
+}
+/* Returns 1 if the line's first word ends with a colon, as in "1: 2 3". */
+static int names_with_colon(const struct looked_line *line, const char *unused) {
+    const char *at = line->at;
+    while (at < line->end && !token_is_white(*at)) at++;
+    return at > line->at && at < line->end && at[-1] == ':';
+}
+
+/* Marks by which all lines of a file show that they are not rows of fields. */
+static const struct {
+    int (*is)(const struct looked_line *line, const char *text);
+    const char *text;
+    int lists, tables; /* 1: checked for lists and adjacency; for all other rows */
+    const char *sentence;
+} marks[] = {
+    {holds, "['", 1, 0, "holds lists as a program prints them; write the items with tabs or commas between (in Python: '\\t'.join(items))"},
+    {ends_with, " -2", 1, 0, "ends each line with -2, as sequences of SPMF do; remove -1 and -2, which are no items"},
+    {names_with_colon, "", 1, 0, "has a colon behind each line's first word, which would be a part of the name; remove it (sed 's/:/ /')"},
+    {begins_with, "(", 0, 1, "begins each line with a bracket, as tuples are printed; write the fields with tabs or commas between"}};
+
+static int refuse_marks(const struct looking *l) {
+    int lists = is_of_lists(l->rows);
+    for (size_t m = 0; m < sizeof marks / sizeof *marks; m++) {
+        uint64_t count = 0;
+        if (!(lists ? marks[m].lists : marks[m].tables)) continue;
+        while (count < l->lines.count && marks[m].is(&l->lines.line[count], marks[m].text)) count++;
+        if (count == l->lines.count) return fail("'%s' line %" PRIu64 " %s", l->path, l->lines.line[0].number, marks[m].sentence);
+    }
+    for (uint64_t i = 0; i < l->lines.count && l->rows == LOOK_EDGES; i++)
+        if (begins_with(&l->lines.line[i], "p edge ") || begins_with(&l->lines.line[i], "p sp ") || begins_with(&l->lines.line[i], "p col "))
+            return fail("'%s' line %" PRIu64 ": a graph of DIMACS, and no rows of fields; keep its lines of edges without their first "
+                        "letter (awk '/^[ea] /{print $2, $3}')",
+                        l->path, l->lines.line[i].number);
+    if (l->rows == LOOK_PAIRS && begins_with(&l->lines.line[0], "%"))
+        return fail("'%s' line %" PRIu64 " is a comment of KONECT or Matrix Market; corpus.format = graph passes over such lines, pairs "
+                    "does not: remove them",
+                    l->path, l->lines.line[0].number);
+    return 0;
+}
+
+/* Passes over the # in front of a header, "# user item". */
+static void pass_hash(struct looking *l) {
+    struct looked_line *line = l->lines.line;
+    if (l->rows == LOOK_EDGES || l->lines.count < 2 || *line->at != '#' || *line[1].at == '#') return;
+    do line->at++;
+    while (line->at < line->end && token_is_white(*line->at));
+    l->has_hash = 1;
 }
 
 /* A spreadsheet may name the separator in a first line such as "sep=;". Removes that line from `lines` and stores the separator.
@@ -146,6 +204,30 @@ enum { CODED_LEAST = 4 }; /* smallest number of lines from which a pattern such 
 
 /* Returns 1 if the first line must be a header: in some column all other lines have numbers (or codes such as u17) and the first
  * line has a word, and in no such column does the first line also have a number (or such a code). */
+/* Returns 1 for what programs write where a value is missing. */
+static int is_missing(const char *word, uint64_t length) {
+    static const char *const names[] = {"NA", "N/A", "NULL", "\\N", "nan", "None", "-", "?"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strlen(names[i]) == length && !strncasecmp(names[i], word, length)) return 1;
+    return 0;
+}
+
+/* Returns 1 if no other line has the first line's field in this column. */
+static int is_alone(const struct looking *l, unsigned c) {
+    for (uint64_t i = 1; i < l->lines.count; i++) {
+        struct table_line parts = looked_part(&l->lines.line[i], &l->look->form);
+        if (c < parts.count && parts.length[c] == l->first.length[c] && !memcmp(parts.word[c], l->first.word[c], parts.length[c])) return 0;
+    }
+    return 1;
+}
+
+/* Returns 1 if one of a line's two fields is a known name of a column that does not come again: "user,film". */
+static int names_one_of_two(const struct looking *l) {
+    if (l->first.count != 2 || l->columns.most != 2 || l->lines.count < 3) return 0;
+    unsigned a = find_named(l, COLUMN_A, NO_COLUMN), b = find_named(l, COLUMN_B, NO_COLUMN);
+    return (a != NO_COLUMN || b != NO_COLUMN) && is_alone(l, 0) && is_alone(l, 1);
+}
+
 static int differs_from_data(const struct looking *l) {
     int differs = 0;
     uint64_t count = is_of_lists(l->rows) ? 1 : l->first.count;
@@ -153,7 +235,7 @@ static int differs_from_data(const struct looking *l) {
         const struct looked_column *column = &l->columns.column[c];
         uint64_t length = l->first.length[c];
         const char *word = l->first.word[c];
-        if (!column->filled || !length) continue;
+        if (!column->filled || !length || is_missing(word, length)) continue;
         if (column->digits == column->filled) {
             if (looked_is_digits(word, length)) return 0;
             differs = 1;
@@ -171,6 +253,8 @@ static int look_for_header(struct looking *l) {
     if (!lines->count || key == HEADER_NO) return 0;
     if (key == HEADER_YES) return 1;
     if (l->rows == LOOK_EDGES && is_matrix_market(lines->bytes, l->length)) return 1;
+    if (l->has_hash) return 1;
+    if (!is_of_lists(l->rows) && has_values(l->rows) && names_one_of_two(l)) return 1;
     return (!is_of_lists(l->rows) && names_both(l)) || (lines->count > 1 && differs_from_data(l));
 }
 
@@ -189,7 +273,10 @@ static int begin_differently(const struct looking *l) {
 
 /* Returns 1 if each line has one field more than the header: R writes row names, for which the header has no name. */
 static int is_shifted(const struct looking *l) {
-    return l->has_header && l->first.count + 1 == l->columns.most && l->columns.least == l->columns.most && begin_differently(l);
+    if (!l->has_header || l->lines.count < 2 || l->first.count + 1 != l->columns.most || l->columns.least != l->columns.most) return 0;
+    struct table_line second = looked_part(&l->lines.line[1], &l->look->form);
+    int numbered = second.length[0] == 1 && *second.word[0] == '1';
+    return (numbered || *l->lines.line[1].at == '"') && begin_differently(l);
 }
 
 /* ---- which column is which ---- */
@@ -293,16 +380,24 @@ static unsigned has_index(const struct looking *l) {
     return is_shifted(l) || (l->has_header && l->first.count > 2 && !l->first.length[0]);
 }
 
+/* Returns 1 if the header calls the column a value, or a time. */
+static int is_value(const struct looking *l, unsigned column) {
+    uint64_t length;
+    const char *name = word_of(l, column, &length), *text = strndupa(name, length);
+    return l->has_header && (column_rank(l->set, COLUMN_VALUE, name, length) || strcasestr(text, "time") || strcasestr(text, "date"));
+}
+
+
 /* Called if the header has a known name for only one of COLUMN_A (a) and COLUMN_B (b). With two columns, the other meaning is the
  * other column. With more columns, they are read by position if the known name is at its usual position; if not, this fails. */
 static int take_half_named(const struct looking *l, unsigned a, unsigned b) {
     uint8_t *column = l->look->form.column;
-    if (l->columns.most == 2 && (a != NO_COLUMN ? a : b) < 2) {
+    if (l->columns.most == 2 && (a != NO_COLUMN ? a : b) < 2 && !is_value(l, a != NO_COLUMN ? 1 - a : 1 - b)) {
         column[COLUMN_A] = (uint8_t)(a != NO_COLUMN ? a : 1 - b);
         column[COLUMN_B] = (uint8_t)(1 - column[COLUMN_A]);
         return 0;
     }
-    int expected = (a == 0 || b == 1) && l->columns.most <= POSITIONS_MOST && has_numbers(l, 2);
+    int expected = (a == 0 || b == 1) && !is_value(l, 0) && !is_value(l, 1) && l->columns.most <= POSITIONS_MOST && has_numbers(l, 2);
     return expected ? 0 : refuse_columns(l, "the header does not name all columns that are wanted");
 }
 
@@ -321,7 +416,15 @@ static int take_positions(const struct looking *l) {
         while (form->column[COLUMN_VALUE] < l->columns.most && !has_numbers(l, form->column[COLUMN_VALUE]))
             form->column[COLUMN_VALUE]++;
     if (l->rows == LOOK_WORDS && form->column[COLUMN_VALUE] >= l->columns.most) form->column[COLUMN_VALUE] = (uint8_t)(2 + index);
+    while (most > 2 && !l->columns.column[most - 1 + index].filled) most--; /* separators at the lines' ends */
+    if (most < 3 && l->rows != LOOK_WORDS) form->column[COLUMN_VALUE] = NO_COLUMN;
+    if (l->rows == LOOK_EDGES && most == 3 && l->columns.column[1].filled && l->columns.column[1].arrows == l->columns.column[1].filled) {
+        form->column[COLUMN_B] = 2, form->column[COLUMN_VALUE] = NO_COLUMN; /* "a -> b" */
+        return 0;
+    }
     if (most < 3 || l->rows == LOOK_WORDS || form->braces || l->keys->no_values) return 0;
+    unsigned value = l->has_header ? find_named(l, COLUMN_VALUE, NO_COLUMN) : NO_COLUMN;
+    if (value != NO_COLUMN && value != 2 + index) return refuse_columns(l, "the header names a value, but not the columns that are wanted");
     if (!has_numbers(l, 2 + index)) return refuse_third(l);
     return most <= POSITIONS_MOST ? 0 : refuse_columns(l, "nothing tells which columns are wanted");
 }
@@ -329,7 +432,8 @@ static int take_positions(const struct looking *l) {
 static int take_columns(const struct looking *l) {
     struct columns_form *form = &l->look->form;
     form->most = is_of_lists(l->rows) || l->rows == LOOK_LABELS || l->rows == LOOK_TITLES ? 0 : l->columns.most;
-    if (l->has_header && form->most && form->most < l->first.count) form->most = l->first.count;
+    if (l->has_header && form->most && !is_shifted(l) && (*form->separator != ' ' || form->most < l->first.count))
+        form->most = l->first.count;
     if (form->braces) form->most = 3;
     if (is_of_lists(l->rows)) return 0;
     if (l->keys->columns && *l->keys->columns) return take_given(l);
@@ -362,12 +466,17 @@ static int refuse_printed_lists(const struct looking *l) {
 }
 
 /* Chooses decimal commas if all ratings or weights are numbers when read with commas, and not all are when read with points. */
-static void choose_decimals(const struct looking *l) {
+static int choose_decimals(const struct looking *l) {
     struct columns_form *form = &l->look->form;
     unsigned value = form->column[COLUMN_VALUE];
-    if (!has_values(l->rows) || value >= COLUMNS_READ) return;
+    if (!has_values(l->rows) || value >= COLUMNS_READ) return 0;
     const struct looked_column *column = &l->columns.column[value];
+    if (column->thousands && column->thousands == column->filled - column->numbers)
+        return fail("'%s': column %u has numbers such as 1,234, whose comma may be a decimal sign or separate thousands; write them "
+                    "without, or with a point",
+                    l->path, value + 1);
     form->decimal_comma = column->filled && column->comma_numbers == column->filled && column->numbers < column->filled;
+    return 0;
 }
 
 enum { NAMES_SHARE = 5 };
@@ -459,7 +568,8 @@ static int decide(struct looking *l, uint64_t length) {
     if (!form->braces && are_json(&l->lines))
         return fail("'%s' holds JSON; wanted %s on each line: write it so first (in Python: pandas.read_json, then to_csv)",
                     l->path, lists ? "a list" : "fields with commas or tabs between");
-    if (refuse_other_formats(l)) return -1;
+    if (refuse_other_formats(l) || refuse_marks(l)) return -1;
+    pass_hash(l);
     looked_separate(form, &l->lines, !lists, l->rows != LOOK_TITLES, l->keys->separator, separator);
     if (l->lines.count) l->first = looked_part(&l->lines.line[0], form);
     looked_describe(&l->columns, &l->lines, l->lines.count > 1, form);
@@ -469,7 +579,7 @@ static int decide(struct looking *l, uint64_t length) {
     pass_over_times(l);
     if (refuse_printed_lists(l)) return -1;
     if (form->braces) form->column[COLUMN_VALUE] = l->keys->no_values || !weights ? NO_COLUMN : 2;
-    choose_decimals(l);
+    if (choose_decimals(l)) return -1;
     int unnamed = lists ? have_no_names(l) : 0;
     if (unnamed < 0) return -1;
     form->unnamed = (uint8_t)unnamed;
@@ -491,6 +601,8 @@ int look_at_lines(struct look *look, const char *bytes, uint64_t length, int who
     if (!result && keys->header == HEADER_YES && !l.lines.count && !whole)
         result = fail("the first line of '%s' is longer than %" PRIu64 " bytes: corpus.header = yes has no header to leave out",
                       path, length);
+    int cut = !result && !l.lines.count && !whole && length && is_of_lists(rows); /* a list's line may be longer than the look */
+    if (cut) l.lines.line[l.lines.count++] = (struct looked_line){bytes, bytes + length, 1};
     if (!result && l.lines.count) result = decide(&l, length);
     looked_lines_release(&l.lines);
     return result;

@@ -187,12 +187,33 @@ static int is_time(double value) {
     return value == floor(value) && seconds >= 5e8 && seconds < 4e9;
 }
 
+/* Returns 1 for 1,234 or 1,234,567: the commas may separate thousands, or the first may be a decimal sign. */
+static int has_thousands(const char *word, uint64_t length) {
+    uint64_t digits = 0, commas = 0;
+    for (uint64_t i = 0; i < length; i++) {
+        if (word[i] == ',') {
+            if (!digits || digits > 3 || (commas && digits != 3)) return 0;
+            commas++;
+            digits = 0;
+        } else if (word[i] < '0' || word[i] > '9') {
+            return 0;
+        } else {
+            digits++;
+        }
+    }
+    return commas && digits == 3;
+}
+
 static void describe_field(struct looked_column *column, const struct columns_form *form, const char *word, uint64_t length) {
     struct columns_form point = *form, comma = *form;
     double value;
     point.decimal_comma = 0;
     comma.decimal_comma = 1;
     if (!length) return;
+    static const char *const arrows[] = {"->", "--", "=>", "→", "<->"};
+    for (size_t i = 0; i < sizeof arrows / sizeof *arrows; i++)
+        column->arrows += strlen(arrows[i]) == length && !memcmp(arrows[i], word, length);
+    column->thousands += has_thousands(word, length);
     if (!column->filled++) {
         column->letters = word;
         column->letters_length = count_letters(word, length);

@@ -36,6 +36,8 @@ struct looked_column {
     uint64_t numbers;       /* number of fields that are numbers: 1.5 */
     uint64_t comma_numbers; /* number of fields that are numbers if a comma is the decimal point: 1,5 or 2 */
     uint64_t digits;        /* number of fields of digits and signs such as . : / - only: numbers, dates, times */
+    uint64_t arrows;        /* number of fields such as -> or -- */
+    uint64_t thousands;     /* number of fields such as 1,234 */
     uint64_t times;         /* number of fields that are seconds or milliseconds since 1970, within the years 1986 to 2096 */
     uint64_t bracketed;     /* number of fields that are a printed list: ['a', 'b'] */
     uint64_t coded;         /* number of fields with the same letters as the first field, and digits after them: u17 */

@@ -105,6 +105,27 @@ static void files_of_other_formats_are_refused_by_name(void **state) {
                        "(in Python: frame.explode)"});
 }
 
+/* Files of people, each of which was once read in silence as something else. */
+static void what_people_have_is_read_rightly_or_refused(void **state) {
+    LOOKS(LOOK_EDGES, {"1 -> 2\n2 -> 3\n", "source = column 1, target = column 3, weight = none of 3; blanks, no header"},
+          {"1,2,\n2,3,\n", "source = column 1, target = column 2, weight = none of 3; commas, no header"},
+          {"a b NA\nb c 1\nc d 2\n", "source = column 1, target = column 2, weight = column 3; blanks, no header"},
+          {"c by hand\np edge 4 2\ne 1 2\ne 2 3\n", "line 2: a graph of DIMACS, and no rows of fields; keep its lines of edges without "
+           "their first letter (awk '/^[ea] /{print $2, $3}')"},
+          {"(0, 1)\n(0, 2)\n", "line 1 begins each line with a bracket, as tuples are printed; write the fields with tabs or commas between"});
+    LOOKS(LOOK_PAIRS, {"# user item\n1\t5\n2\t5\n", "list = user, item = item, rating = none; blanks, a header"},
+          {"user,film\nann,dune\nbob,emma\n", "list = user, item = film, rating = none; commas, a header"},
+          {"user,film\nann,dune\nuser,emma\n", "list = column 1, item = column 2, rating = none; commas, no header"},
+          {"% bip weighted\n1 1 5\n", "line 1 is a comment of KONECT or Matrix Market; corpus.format = graph passes over such lines, pairs "
+           "does not: remove them"},
+          {"user,rating,film\nann,5,10\nbob,4,11\n", "line 1: the header does not name all columns that are wanted: user,rating,film" ASK("list and item")},
+          {"review_id,author,film,stars\n1,10,20,5\n", "line 1: the header names a value, but not the columns that are wanted: review_id,author,film,stars" ASK("list and item")},
+          {"user,item,count\na,x,\"1,234\"\nb,y,12\n", " column 3 has numbers such as 1,234, whose comma may be a decimal sign or separate thousands; write them without, or with a point"});
+    LOOKS(LOOK_LISTS, {"1,['rye', 'salt']\n2,['ale', 'rye']\n", "line 1 holds lists as a program prints them; write the items with tabs or commas between (in Python: '\\t'.join(items))"},
+          {"1 -1 2 3 -1 -2\n4 -1 -2\n", "line 1 ends each line with -2, as sequences of SPMF do; remove -1 and -2, which are no items"});
+    LOOKS(LOOK_ADJACENCY, {"1: 2 3\n2: 1\n", "line 1 has a colon behind each line's first word, which would be a part of the name; remove it (sed 's/:/ /')"});
+}
+
 static void a_spreadsheet_may_name_its_separator(void **state) {
     LOOKS(LOOK_PAIRS, {"sep=;\nuser;item;rating\n1;2;3,5\n", "list = user, item = item, rating = rating; semicolons, a header, decimal commas"},
           {"SEP=,\na,b c\n", "list = column 1, item = column 2, rating = none; commas, no header"});
@@ -238,6 +259,7 @@ int main(void) {
         cmocka_unit_test(known_names_choose_columns_in_any_order),
         cmocka_unit_test(what_is_no_such_row_is_refused),
         cmocka_unit_test(files_of_other_formats_are_refused_by_name),
+        cmocka_unit_test(what_people_have_is_read_rightly_or_refused),
         cmocka_unit_test(a_spreadsheet_may_name_its_separator),
         cmocka_unit_test(times_are_no_weights),
         cmocka_unit_test(networkx_attributes_are_one_field),
