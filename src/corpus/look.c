@@ -200,6 +200,7 @@ static int names_both(const struct looking *l) {
     return a != NO_COLUMN && find_named(l, COLUMN_B, a) != NO_COLUMN;
 }
 
+enum { NAME_MOST = 64 }; /* bytes of a field that may be a name of a column */
 enum { CODED_LEAST = 4 }; /* smallest number of lines from which a pattern such as u1, u2, u3 is inferred */
 
 /* Returns 1 if the first line must be a header: in some column all other lines have numbers (or codes such as u17) and the first
@@ -241,7 +242,7 @@ static int differs_from_data(const struct looking *l) {
             differs = 1;
         } else if (column->coded == column->filled && column->filled >= CODED_LEAST && column->letters_length) {
             if (looked_is_coded(column, word, length)) return 0;
-            differs |= !strpbrk(strndupa(word, length), "0123456789");
+            differs |= !strpbrk(strndupa(word, length < NAME_MOST ? length : NAME_MOST), "0123456789");
         }
     }
     return differs;
@@ -383,7 +384,7 @@ static unsigned has_index(const struct looking *l) {
 /* Returns 1 if the header calls the column a value, or a time. */
 static int is_value(const struct looking *l, unsigned column) {
     uint64_t length;
-    const char *name = word_of(l, column, &length), *text = strndupa(name, length);
+    const char *name = word_of(l, column, &length), *text = strndupa(name, length < NAME_MOST ? length : NAME_MOST);
     return l->has_header && (column_rank(l->set, COLUMN_VALUE, name, length) || strcasestr(text, "time") || strcasestr(text, "date"));
 }
 
@@ -413,10 +414,10 @@ static int take_positions(const struct looking *l) {
     if (!has_values(l->rows)) return 0;
     if (l->has_header && (a != NO_COLUMN || b != NO_COLUMN) && l->rows != LOOK_WORDS) return take_half_named(l, a, b);
     if (l->rows == LOOK_WORDS)
-        while (form->column[COLUMN_VALUE] < l->columns.most && !has_numbers(l, form->column[COLUMN_VALUE]))
+        while (form->column[COLUMN_VALUE] < l->columns.most && form->column[COLUMN_VALUE] < NO_COLUMN && !has_numbers(l, form->column[COLUMN_VALUE]))
             form->column[COLUMN_VALUE]++;
-    if (l->rows == LOOK_WORDS && form->column[COLUMN_VALUE] >= l->columns.most) form->column[COLUMN_VALUE] = (uint8_t)(2 + index);
-    while (most > 2 && !l->columns.column[most - 1 + index].filled) most--; /* separators at the lines' ends */
+    if (l->rows == LOOK_WORDS && (form->column[COLUMN_VALUE] >= l->columns.most || form->column[COLUMN_VALUE] == NO_COLUMN)) form->column[COLUMN_VALUE] = (uint8_t)(2 + index);
+    while (most > 2 && most + index <= COLUMNS_READ && !l->columns.column[most - 1 + index].filled) most--; /* separators at the lines' ends */
     if (most < 3 && l->rows != LOOK_WORDS) form->column[COLUMN_VALUE] = NO_COLUMN;
     if (l->rows == LOOK_EDGES && most == 3 && l->columns.column[1].filled && l->columns.column[1].arrows == l->columns.column[1].filled) {
         form->column[COLUMN_B] = 2, form->column[COLUMN_VALUE] = NO_COLUMN; /* "a -> b" */

@@ -105,6 +105,20 @@ static void files_of_other_formats_are_refused_by_name(void **state) {
                        "(in Python: frame.explode)"});
 }
 
+/* Lines of text may have thousands of words, far more than the columns that a look keeps. */
+static void long_lines_are_looked_at_within_bounds(void **state) {
+    static char text[40000];
+    const struct look_keys keys = LOOK_AUTO;
+    size_t used = 0;
+    for (int line = 0; line < 3; line++) {
+        for (int word = 0; word < 3000; word++) used += (size_t)sprintf(text + used, "a%d ", word % 10);
+        text[used++] = '\n';
+    }
+    for (int rows = LOOK_LISTS; rows <= LOOK_WORDS; rows++) assert_true(strlen(looked(text, (enum look_rows)rows, &keys)) > 0);
+    assert_int_equal(look_for_pairs(text, used), LINES_LISTS);
+    assert_null(look_for_rows(text, used, LOOK_TEXT));
+}
+
 /* Files of people, each of which was once read in silence as something else. */
 static void what_people_have_is_read_rightly_or_refused(void **state) {
     LOOKS(LOOK_EDGES, {"1 -> 2\n2 -> 3\n", "source = column 1, target = column 3, weight = none of 3; blanks, no header"},
@@ -259,6 +273,7 @@ int main(void) {
         cmocka_unit_test(known_names_choose_columns_in_any_order),
         cmocka_unit_test(what_is_no_such_row_is_refused),
         cmocka_unit_test(files_of_other_formats_are_refused_by_name),
+        cmocka_unit_test(long_lines_are_looked_at_within_bounds),
         cmocka_unit_test(what_people_have_is_read_rightly_or_refused),
         cmocka_unit_test(a_spreadsheet_may_name_its_separator),
         cmocka_unit_test(times_are_no_weights),
