@@ -433,7 +433,7 @@ static int take_positions(const struct looking *l) {
 static int take_columns(const struct looking *l) {
     struct columns_form *form = &l->look->form;
     form->most = is_of_lists(l->rows) || l->rows == LOOK_LABELS || l->rows == LOOK_TITLES ? 0 : l->columns.most;
-    if (l->has_header && form->most && !is_shifted(l) && (*form->separator != ' ' || form->most < l->first.count))
+    if (l->has_header && l->keys->header != HEADER_YES && form->most && !is_shifted(l) && (*form->separator != ' ' || form->most < l->first.count))
         form->most = l->first.count;
     if (form->braces) form->most = 3;
     if (is_of_lists(l->rows)) return 0;

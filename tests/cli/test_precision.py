@@ -73,7 +73,8 @@ def test_it_learns_as_float32_does(small, rule, lr):
 
 @pytest.mark.parametrize("rule", ["sgd", "adagrad"])
 def test_lock_free(small, rule):
-    config = small.config(model=HALVES, optimizer={"rule": rule, "lr": 0.05}, train={"update": "hogwild", "epochs": 3})
+    config = small.config(model=HALVES, optimizer={"rule": rule, "lr": 0.05}, train={"update": "hogwild", "epochs": 3},
+                          examples={"subsample": "1e-4"})
     losses = [loss_of(small, config, run, "--device.threads=1") for run in ("one", "again")]
     assert small.tables("one") == small.tables("again")
     losses += [loss_of(small, config, "floats", "--model.precision=float32"), loss_of(small, config, "many", "--device.threads=3")]

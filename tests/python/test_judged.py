@@ -2,7 +2,6 @@
 
 import random
 
-import networkx
 import numpy
 import pandas
 import pyarrow
@@ -10,6 +9,8 @@ import pytest
 import scipy.sparse
 
 import sptx
+
+networkx = pytest.importorskip("networkx")
 
 TRAIN = {user: [str((user * 7 + i * i) % 30) for i in range(6)] for user in range(50)}
 HELD = {user: [str((user * 7 + i * i) % 30) for i in range(6, 9)] for user in [*range(40), 99]}

@@ -141,6 +141,7 @@ def test_training_goes_on(model, tmp_path):
         loaded.train(SENTENCES, total_examples=1, epochs=1)
 
 
+@pytest.mark.filterwarnings("ignore:the loss has stayed")
 def test_training_begins_from_vectors_that_are_set(model, tmp_path):
     model.wv.save_word2vec_format(tmp_path / "old.bin", binary=True)
     fresh = sptx.Word2Vec(vector_size=20, window=3, min_count=1, workers=1, sample=0, device="cpu")
@@ -190,6 +191,7 @@ def test_sentences_that_are_none_are_named(given, kind, said):
         sptx.Word2Vec(device="cpu").train(SENTENCES, total_examples=1, epochs=1)
 
 
+@pytest.mark.filterwarnings("ignore:the loss has stayed")
 def test_no_file_is_left(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     model = sptx.Word2Vec(SENTENCES[:100], vector_size=4, min_count=1, device="cpu")
@@ -326,6 +328,7 @@ def test_the_first_of_two_lines_of_a_word_counts(tmp_path):
     assert [word for word, _ in wv.most_similar("a")] == ["b"]
 
 
+@pytest.mark.filterwarnings("ignore:the loss has stayed")
 def test_a_rate_of_0_trains_nothing():
     model = sptx.Word2Vec(SENTENCES, vector_size=4, min_count=1, workers=1, device="cpu", alpha=0, min_alpha=0)
     assert len(model.wv) and not model.syn1neg.any()
