@@ -140,7 +140,8 @@ FN uint32_t walk_try(const struct walks *w, uint32_t seed, uint64_t number, uint
 
 /* ---- a step with too many refused candidates ---- */
 
-/* Returns how many candidates of a step may be refused before it is drawn exactly, which costs as much as one try for each arc. */
+/* Rejection sampling draws a step's next node. Returns after how many refused candidates the node is drawn exactly instead, which
+ * costs as much as one candidate for each arc. */
 FN uint32_t walk_most_tries(const struct walk_node *at) {
     return at->degree < DRAW_NONE - WALK_TRIES ? WALK_TRIES + at->degree : DRAW_NONE;
 }

@@ -571,7 +571,7 @@ enum sptx_status sptx_run_evaluate_links(struct sptx_run *run, const char *table
                                          uint32_t directed, struct sptx_links_score *scores,
                                          struct sptx_links_counts *counts);
 
-/* Does the same with files or with corpora of edges (corpus.format = graph). */
+/* As sptx_run_evaluate_links(), but both arguments may be files or corpora of edges (corpus.format = graph). */
 enum sptx_status sptx_run_evaluate_links_of(struct sptx_run *run, const char *table, const struct sptx_data *held_out,
                                             const struct sptx_data *known, uint32_t directed, struct sptx_links_score *scores,
                                             struct sptx_links_counts *counts);

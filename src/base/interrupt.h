@@ -31,8 +31,9 @@ typedef const _Atomic int interrupt_flag; /* 1: stop; set by another thread or i
 interrupt_flag *interrupt_use(interrupt_flag *flag);
 interrupt_flag *interrupt_used(void);
 
-/* Long work that needs no cleanup calls this regularly. Returns 0 to go on, or -1 after fail_stopped(). A thread that uses a flag
- * stops if the flag is set; any other thread stops if a signal arrived and the last call of interrupt_ends_work() passed 1. */
+/* Long work that needs no cleanup calls this regularly. Returns 0 to go on, or -1 after fail_stopped(). A thread that has
+ * called interrupt_use() stops when its flag is set; any other thread stops when a signal has arrived, if interrupt_ends_work(1) was
+ * called. */
 int interrupt_check(void);
 
 /* Sets whether a signal makes interrupt_check() fail. 1: before training begins. 0, the default: during training, which writes a

@@ -38,7 +38,7 @@ static inline int corpus_fields_next(struct corpus_fields *fields, struct corpus
 
 /* The readers, by format:
  *
- *   tokens   each token of a line is a field, and a field without text ends the line
+ *   tokens   each token of a line is a field; after the last one comes a field whose text is NULL, which marks the line's end
  *   lists    like tokens, but split at the separator of the file's format, so that an item may have blanks in it
  *   pairs    each line gives two fields, list and item, but no line end; ratings below options->min_rating are left out
  *   edges    each line gives two fields, its nodes; self-loops and edges of weight 0 are left out

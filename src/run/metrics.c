@@ -126,8 +126,8 @@ static void warn_plateau(const struct metrics *metrics, const char *when) {
          100 * near_untrained(metrics), untrained_loss(metrics, &metrics->last), when, way);
 }
 
-/* Returns 1 if the loss of the last report is near that of an untrained model: ln 2 a term, or the first batch's loss a pair.
- * Returns 0 for a resumed run if the latter is needed, since its first batch is not known. */
+/* Returns 1 if the loss of the last report is near that of an untrained model. That is ln 2 a term for losses that begin there, and
+ * the loss of the first batch for all others; a resumed run does not know its first batch, so that it gets 0. */
 static int is_untrained(const struct metrics *metrics) {
     double now = metrics->last.term, untrained = ln2;
     if (!begins_at_ln2(metrics->config)) now = metrics->last.pair, untrained = metrics->first.pair;

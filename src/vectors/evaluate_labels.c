@@ -284,7 +284,8 @@ static int take_pairs(struct labels_job *job, const struct gathered *data) {
 
 enum { LABELS_FEW = 20 }; /* a file with fewer distinct labels than this is never refused as an edge list */
 
-/* Refuses a file with more than half as many distinct labels as nodes: that is an edge list, whose second column holds nodes. */
+/* Refuses a file in which the number of distinct labels is more than half the number of nodes: it is an edge list, whose second
+ * column holds nodes. */
 static int check_labels(const struct labels_job *job, const char *path) {
     if (labels_of(job) < LABELS_FEW || labels_of(job) * 2 <= nodes_of(job)) return 0;
     return fail("'%s' has %" PRIu64 " different labels of %" PRIu64 " nodes: it looks like edges (evaluate --edges=FILE); wanted lines "

@@ -69,7 +69,7 @@ struct links_job {
     struct links none, none_known; /* pairs that are no links, as many as held_out and as known */
     struct links asked;            /* from: given; to: asked for */
     uint32_t *order;               /* [known] an order of the training links */
-    uint32_t *wrong;               /* [asked x LINKS_AMONG]: the nodes that each end is ranked among */
+    uint32_t *wrong;               /* [asked x LINKS_AMONG]: for each asked link, the nodes that its end is compared with */
     uint32_t *among;               /* [asked] number of nodes that this end is ranked among, at most LINKS_AMONG */
     uint64_t ranked_among_all;     /* number of ends ranked among all nodes that are no neighbours */
     double *ranks;                 /* [asked] */

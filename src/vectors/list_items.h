@@ -28,7 +28,7 @@ int list_items_read(struct list_items *items, const char *path, const struct cor
 int list_items_read_named(struct list_items *items, const char *path, const struct corpus_options *reading,
                           const struct model *model, struct names *lists);
 
-/* Does what the two functions above do, with data in memory: pairs, lists with names, or lines of a target and its contexts.
+/* Reads lists as list_items_read() and list_items_read_named() do, from data in memory: pairs, lists with names, or lines of a target and its contexts.
  * `unknown` NULL: reads only lists whose names are in `lists` already, as list_items_read_named() does. */
 int list_items_take(struct list_items *items, const struct gathered *data, const struct model *model, struct names *lists,
                     struct names *unknown);

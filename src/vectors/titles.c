@@ -18,7 +18,7 @@ static const char *take_title(const struct field_file *file) {
     if (!title) return NULL;
     if (loose) length = (uint64_t)(file->end - title);
     while (length && token_is_white(title[length - 1])) length--;
-    title[length] = 0; /* overwrites a separator, a quote, a line's end or the NUL after the file */
+    title[length] = 0; /* always in bounds: the byte behind a title is a separator, a quote, a line end or the NUL after the file */
     return title;
 }
 
