@@ -3,14 +3,15 @@
 import random
 
 import numpy
-import pandas
-import pyarrow
 import pytest
-import scipy.sparse
 
 import sptx
 
 networkx = pytest.importorskip("networkx")
+pandas = pytest.importorskip("pandas")
+pyarrow = pytest.importorskip("pyarrow")
+scipy = pytest.importorskip("scipy")
+pytest.importorskip("scipy.sparse")
 
 TRAIN = {user: [str((user * 7 + i * i) % 30) for i in range(6)] for user in range(50)}
 HELD = {user: [str((user * 7 + i * i) % 30) for i in range(6, 9)] for user in [*range(40), 99]}
