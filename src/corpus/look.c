@@ -22,6 +22,7 @@ struct looking {
     const char *path;
     uint64_t length;
     int has_header;
+    int is_shifted;  /* 1: each line of data has one field more than the header, in front, as R writes row names */
     int has_hash;    /* 1: a # was in front of the first line, which is a header therefore */
     int has_times;   /* 1: the third column has times, so it is not read as ratings or weights */
     uint64_t names;  /* lists: number of distinct first fields */
@@ -273,7 +274,7 @@ static int begin_differently(const struct looking *l) {
 }
 
 /* Returns 1 if each line has one field more than the header: R writes row names, for which the header has no name. */
-static int is_shifted(const struct looking *l) {
+static int find_shift(const struct looking *l) {
     if (!l->has_header || l->lines.count < 2 || l->first.count + 1 != l->columns.most || l->columns.least != l->columns.most) return 0;
     struct table_line second = looked_part(&l->lines.line[1], &l->look->form);
     int numbered = second.length[0] == 1 && *second.word[0] == '1';
@@ -301,7 +302,7 @@ static int find_given(const struct looking *l, const char *name, uint64_t length
     }
     for (uint64_t c = 0; l->has_header && c < l->first.count && c < COLUMNS_READ; c++) {
         if (l->first.length[c] != length || strncasecmp(l->first.word[c], name, length)) continue;
-        *column = (uint8_t)(c + (uint64_t)is_shifted(l));
+        *column = (uint8_t)(c + (uint64_t)l->is_shifted);
         return 0;
     }
     if (!l->has_header)
@@ -347,7 +348,7 @@ static int take_given(const struct looking *l) {
 
 static void take_named(const struct looking *l) {
     struct columns_form *form = &l->look->form;
-    unsigned shift = (unsigned)is_shifted(l), a = find_named(l, COLUMN_A, NO_COLUMN), b = find_named(l, COLUMN_B, a);
+    unsigned shift = (unsigned)l->is_shifted, a = find_named(l, COLUMN_A, NO_COLUMN), b = find_named(l, COLUMN_B, a);
     unsigned value = find_named(l, COLUMN_VALUE, b);
     form->column[COLUMN_A] = (uint8_t)(a + shift);
     form->column[COLUMN_B] = (uint8_t)(b + shift);
@@ -378,7 +379,7 @@ static int refuse_third(const struct looking *l) {
 
 /* Returns 1 if the first column is an index, as pandas and R write it: its name is empty, or the header has no field for it. */
 static unsigned has_index(const struct looking *l) {
-    return is_shifted(l) || (l->has_header && l->first.count > 2 && !l->first.length[0]);
+    return l->is_shifted || (l->has_header && l->first.count > 2 && !l->first.length[0]);
 }
 
 /* Returns 1 if the header calls the column a value, or a time. */
@@ -433,7 +434,7 @@ static int take_positions(const struct looking *l) {
 static int take_columns(const struct looking *l) {
     struct columns_form *form = &l->look->form;
     form->most = is_of_lists(l->rows) || l->rows == LOOK_LABELS || l->rows == LOOK_TITLES ? 0 : l->columns.most;
-    if (l->has_header && l->keys->header != HEADER_YES && form->most && !is_shifted(l) && (*form->separator != ' ' || form->most < l->first.count))
+    if (l->has_header && l->keys->header != HEADER_YES && form->most && !l->is_shifted && (*form->separator != ' ' || form->most < l->first.count))
         form->most = l->first.count;
     if (form->braces) form->most = 3;
     if (is_of_lists(l->rows)) return 0;
@@ -511,7 +512,7 @@ static int have_no_names(struct looking *l) {
 
 static size_t say_column(const struct looking *l, size_t at, const char *meaning, unsigned column) {
     struct look *look = l->look;
-    uint64_t length, shift = (uint64_t)is_shifted(l);
+    uint64_t length, shift = (uint64_t)l->is_shifted;
     const char *name = word_of(l, column - (l->has_header ? shift : 0), &length);
     if (column >= COLUMNS_READ) {
         at = text_add(look->said, sizeof look->said, at, "%s = none", meaning);
@@ -576,6 +577,7 @@ static int decide(struct looking *l, uint64_t length) {
     looked_describe(&l->columns, &l->lines, l->lines.count > 1, form);
     l->has_header = look_for_header(l);
     looked_describe(&l->columns, &l->lines, (uint64_t)l->has_header, form);
+    l->is_shifted = find_shift(l);
     if (take_columns(l)) return -1;
     pass_over_times(l);
     if (refuse_printed_lists(l)) return -1;
