@@ -115,8 +115,6 @@ struct batch_request {
     uint32_t epoch;
     uint64_t first, count; /* examples [first, first + count) of the epoch's order; a batch never crosses its end */
     int held_out;          /* 1: only held-out examples; 0: only the others */
-    const struct backend_table *context; /* Context table of the coming step; lets the backend skip an index that it does
-                                          * not need. NULL: not known */
 };
 
 /* The negatives that all examples of a batch share (example_source.per_batch). */

@@ -55,7 +55,6 @@ struct need {
 struct counted_sizes {
     struct need total;
     uint32_t too_long;
-    uint32_t repeats; /* contexts whose rows come more than once in the batch */
 };
 
 /* ---- bytes of each array ---- */
@@ -218,25 +217,6 @@ static inline uint64_t sorted_bytes(uint64_t n) {
 }
 static inline uint64_t sort_bytes(uint64_t n) {
     return 2 * n * sizeof(uint32_t) + n / 4 + (64 << 10);
-}
-
-/* The arrays for finding the rows that come more than once among n ids of `rows`: two bits a row, and for each id its
- * place, its row, and a bound for what selecting works in. */
-struct repeats_bytes {
-    uint64_t bits, places, ids, temporary;
-};
-static inline struct repeats_bytes repeats_bytes(uint64_t n, uint64_t rows) {
-    struct repeats_bytes bytes;
-    bytes.bits = 2 * ((rows + 31) / 32) * sizeof(uint32_t);
-    bytes.places = bytes.ids = n * sizeof(uint32_t);
-    bytes.temporary = n / 64 + 8192;
-    return bytes;
-}
-/* Returns 1 where a batch has many contexts, and most of their rows come once. Sorting only the other contexts is then
- * less work, although the host must wait until it knows how many they are. Windows with a bound are padded instead, so
- * that it need not wait. */
-static inline int repeats_are_few(const struct example_source *s, uint64_t contexts, uint64_t rows) {
-    return s->mode != EXAMPLE_WINDOW && contexts >= (uint64_t)1 << 18 && contexts <= rows / 2;
 }
 
 /* ---- lock-free training ---- */

@@ -184,7 +184,6 @@ static void drop_scratch(struct backend *b, struct scratch *s) {
     for (struct gpu_array *array : {&s->sizes, &s->offsets, &s->words, &s->scanning, &s->iota.numbers}) gpu_drop(b, array);
     s->iota.count = 0;
     for (struct sorting &sorting : s->sorting) cuda_drop_sorting(b, &sorting);
-    cuda_drop_repeats(b, &s->repeats);
 }
 
 /* Nothing is being made. */

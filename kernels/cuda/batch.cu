@@ -1,10 +1,9 @@
 /* batch: builds a batch where it is used: its examples (batch_examples.cu), then both sides sorted by row (batch_index.cu).
  *
- * Where the host knows bounds for the sizes, it enqueues everything for the bounds and waits for nothing (except for
- * one number in make_repeats()). Otherwise it waits until the sizes are counted, and enqueues what follows for the
+ * Where the host knows bounds for the sizes, it enqueues everything for the bounds and waits for nothing. Otherwise it waits until the sizes are counted, and enqueues what follows for the
  * capacity that all batches have. Capacity that a batch does not fill holds DRAW_NONE.
  *
- * The second such batch of a stage (not in make_repeats()) is captured as a graph. From then on making a batch, or what
+ * The second such batch of a stage is captured as a graph. From then on making a batch, or what
  * follows counting, is one launch: a small step takes less time than the host needs to launch its kernels one by one.
  */
 #include "cuda.cuh"
@@ -115,21 +114,8 @@ static int reserve_alike(struct backend *b, struct stage *stage, const struct ba
                : 0;
 }
 
-/* Makes a batch most of whose contexts come once and have their rows on the GPU: only the others are sorted. It is not
- * captured: the host learns how many they are in the middle of it, and such batches are large. */
-static int make_repeats(struct backend *b, struct stage *stage, const struct batch_sizes *most) {
-    uint64_t rows = stage->request_host->source.rows;
-    stage->repeats_alone = 1;
-    return reserve_alike(b, stage, most) || cuda_grow_repeats(b, &stage->builder->scratch.repeats, most->contexts, rows) ||
-                   cuda_examples_count(stage, 1) || cuda_examples_fill(stage) || cuda_index_repeats(b, stage, rows)
-               ? -1
-               : 0;
-}
-
-static int make_bounded(struct backend *b, struct stage *stage, const struct batch_request *request, struct batch_sizes most) {
-    if (stage->one_target && request->context && !cuda_has_cold(request->context) &&
-        repeats_are_few(&b->source.view, most.contexts, b->source.view.rows))
-        return make_repeats(b, stage, &most);
+/* Makes a batch for the bounds that the host knows, and waits for nothing. */
+static int make_bounded(struct backend *b, struct stage *stage, struct batch_sizes most) {
     return reserve_alike(b, stage, &most) || make_alike(b, stage, 0) ? -1 : 0;
 }
 
@@ -227,10 +213,9 @@ int cuda_make_batch(struct backend *b, unsigned number, const struct batch_reque
     use_pool(stage, &s->pool);
     stage->shared = {request->count ? example_batch_negatives(s) : 0, s->exclude};
     stage->words = s->mode == EXAMPLE_WINDOW ? request->count : 0;
-    stage->repeats_alone = 0;
     int failed = !request->count                           ? make_nothing(b, stage)
                  : request->held_out                       ? make_held_out(b, stage)
-                 : example_bound(s, request->count, &most) ? make_bounded(b, stage, request, cuda_sizes(&most))
+                 : example_bound(s, request->count, &most) ? make_bounded(b, stage, cuda_sizes(&most))
                                                            : make_counted(b, stage);
     return failed ? -1 : cuda_stage_built(stage);
 }
@@ -319,7 +304,6 @@ int cuda_set_batch(struct backend *b, unsigned number, const struct batch_view *
     stage->shared = view->shared;
     stage->sizes = {counts.blocks, counts.targets, counts.contexts, counts.terms};
     stage->words = 0;
-    stage->repeats_alone = 0;
     if (reserve(b, stage, &stage->sizes, rows) || upload_view(stage, view, packed, &counts) ||
         cuda_index_sides(stage, rows))
         goto out;

@@ -211,12 +211,11 @@ int cuda_index_reserve(struct backend *b, struct batch_builder *builder, const s
                : 0;
 }
 
-static int index_side(struct stage *stage, int side, const uint32_t *ids, const uint32_t *places, uint32_t count, uint64_t rows,
-                      cudaStream_t stream) {
+static int index_side(struct stage *stage, int side, uint32_t count, uint64_t rows, cudaStream_t stream) {
     struct indexing by;
     by.sorting = &stage->builder->scratch.sorting[side];
-    by.ids = ids;
-    by.places = places;
+    by.ids = (const uint32_t *)stage->side[side].ids.data;
+    by.places = (const uint32_t *)stage->builder->scratch.iota.numbers.data;
     by.count = count;
     by.rows = rows;
     /* contexts of blocks with one vector that come once are updated where the block's gradient is summed */
@@ -225,17 +224,12 @@ static int index_side(struct stage *stage, int side, const uint32_t *ids, const 
     return cuda_index(&stage->side[side], &by);
 }
 
-static int index_all(struct stage *stage, int side, uint32_t count, uint64_t rows, cudaStream_t stream) {
-    const uint32_t *iota = (const uint32_t *)stage->builder->scratch.iota.numbers.data;
-    return index_side(stage, side, (const uint32_t *)stage->side[side].ids.data, iota, count, rows, stream);
-}
-
 /* Indexes the targets on a stream of their own, beside the builder's stream, until the two are joined. */
 static int fork_targets(struct stage *stage, uint64_t rows) {
     struct batch_builder *builder = stage->builder;
     CK(cudaEventRecord(builder->forked, builder->stream));
     CK(cudaStreamWaitEvent(builder->beside, builder->forked, 0));
-    return index_all(stage, SIDE_TARGET, stage->sizes.targets, rows, builder->beside);
+    return index_side(stage, SIDE_TARGET, stage->sizes.targets, rows, builder->beside);
 }
 static int join_targets(struct stage *stage) {
     struct batch_builder *builder = stage->builder;
@@ -245,22 +239,7 @@ static int join_targets(struct stage *stage) {
 }
 
 int cuda_index_sides(struct stage *stage, uint64_t rows) {
-    if (fork_targets(stage, rows) || index_all(stage, SIDE_CONTEXT, stage->sizes.contexts, rows, stage->builder->stream))
-        return -1;
-    return join_targets(stage);
-}
-
-int cuda_index_repeats(struct backend *b, struct stage *stage, uint64_t rows) {
-    struct batch_builder *builder = stage->builder;
-    struct repeats *repeats = &builder->scratch.repeats;
-    const struct row_set *contexts = &stage->side[SIDE_CONTEXT];
-    if (cuda_find_repeats(repeats, contexts, stage->sizes.contexts, rows, &b->counted->repeats, builder->stream)) return -1;
-    CK(cudaEventRecord(b->sized, builder->stream));
-    if (fork_targets(stage, rows)) return -1;
-    CK(cudaEventSynchronize(b->sized));
-    uint32_t found = b->counted->repeats;
-    if (index_side(stage, SIDE_CONTEXT, (const uint32_t *)repeats->ids.data, (const uint32_t *)repeats->places.data, found, rows,
-                   builder->stream))
+    if (fork_targets(stage, rows) || index_side(stage, SIDE_CONTEXT, stage->sizes.contexts, rows, stage->builder->stream))
         return -1;
     return join_targets(stage);
 }

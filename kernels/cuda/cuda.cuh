@@ -2,7 +2,7 @@
  *
  *   a batch's life   stage has the story; backend opens what it needs; ops: the table of all that backend.h asks for
  *   batch_*     batch makes a batch: batch_source, the corpus as the GPU reads it; batch_walks, a corpus that is drawn;
- *               batch_examples, its blocks; batch_index and batch_repeats, its ids by row
+ *               batch_examples, its blocks; batch_index, its ids by row
  *   rows_*      rows_memory, tables and where they lie; rows_set, which rows a batch has and where their records are meanwhile;
  *               rows_move, to a stage's slots and home
  *   step_*      step gives the order of its kernels: first step_dots (_windows, _held) for word2vec's loss, or step_learn (_pool,
@@ -166,12 +166,6 @@ struct iota {
     uint64_t count;
 };
 
-/* The arrays in which the rows that a batch repeats are found (batch_repeats.cu). */
-struct repeats {
-    struct gpu_array bits, temporary;
-    struct gpu_array places, ids; /* uint32: the ids that come more than once, in their order, with their places */
-};
-
 /* Walks that are drawn for a batch, or for a part of lock-free training. */
 struct drawn_walks {
     struct gpu_array ids;    /* uint32 [walks x length] */
@@ -184,7 +178,6 @@ struct scratch {
     struct gpu_array sizes, offsets, words, scanning;
     struct iota iota;
     struct sorting sorting[2]; /* by side */
-    struct repeats repeats;    /* for the contexts */
     struct drawn_walks walks;
 };
 
@@ -216,7 +209,6 @@ struct stage {
     int copy;                /* which of the two copies of distinct ids and counts is the batch's */
     struct making making[2]; /* by copy: a graph writes to one of them, with one builder's scratch */
     int one_target;          /* 1: every block has one target */
-    int repeats_alone;       /* 1: the context row set holds only rows named more than once; all contexts lie on the GPU */
     int one_vector;          /* 1: one target, or pooled ones: a context's gradient is coefficients x vectors of blocks */
     struct example_pool pool;
     struct shared_negatives shared; /* count: slots; those that were left out hold DRAW_NONE */
@@ -360,8 +352,6 @@ int cuda_index(struct row_set *set, const struct indexing *by);
 int cuda_index_reserve(struct backend *backend, struct batch_builder *builder, const struct batch_sizes *capacity,
                        uint64_t rows);
 int cuda_index_sides(struct stage *stage, uint64_t rows);
-/* Does the same where contexts that stand once need no numbers. The host waits until it knows how many others there are. */
-int cuda_index_repeats(struct backend *backend, struct stage *stage, uint64_t rows);
 
 /* batch_walks.cu: walks over a graph. */
 int cuda_walks_grow(struct backend *backend, struct drawn_walks *drawn, uint64_t positions);
@@ -372,12 +362,6 @@ struct example_source cuda_walks_source(const struct backend *backend, const str
 /* Enqueues the drawing of such a source's walks. */
 int cuda_walks_draw_batch(const struct example_request *request, const struct example_request *on_host, cudaStream_t stream);
 int cuda_walks_draw_part(const struct example_source *source, uint32_t epoch, uint64_t count, cudaStream_t stream);
-
-/* batch_repeats.cu. Enqueues; `found` is mapped host memory that gets how many there are. */
-int cuda_grow_repeats(struct backend *backend, struct repeats *repeats, uint32_t count, uint64_t rows);
-void cuda_drop_repeats(struct backend *backend, struct repeats *repeats);
-int cuda_find_repeats(struct repeats *repeats, const struct row_set *set, uint32_t count, uint64_t rows, uint32_t *found,
-                      cudaStream_t stream);
 
 /* stage.cu: the beginning and the end of making a batch. */
 int cuda_stage_begin(struct backend *backend, unsigned number, struct stage **stage); /* waits until its last batch is home */

@@ -33,7 +33,7 @@ struct run {
     uint64_t rows;
     struct example_sizes sizes; /* of the largest batch */
     uint64_t stages, builders;
-    int one_target, one_vector; /* as in struct stage */
+    int one_vector;             /* as in struct stage */
     int learned;                /* 1: steps take the passes of step_learn.cuh */
 };
 
@@ -68,8 +68,7 @@ static struct run run_of(const struct estimate_request *request) {
     /* Lock-free training has one stage. A second builder makes batches for it only if there are exactly two, and the
      * depth is odd. */
     if (request->hogwild && (run.builders == request->depth || request->depth % 2 == 0)) run.builders = 1;
-    run.one_target = example_one_target(s);
-    run.one_vector = run.one_target || s->pool.on;
+    run.one_vector = example_one_target(s) || s->pool.on;
     run.learned = !loss_is_plain(&request->loss) || s->pool.on ||
                   (!request->hogwild && (request->frozen_targets || request->frozen_contexts));
     return run;
@@ -134,24 +133,6 @@ static uint64_t stage_arrays(const struct example_sizes *n) {
 
 static int is_cold(const struct store_shape *store) {
     return store->place != PLACE_GPU && store->on_host;
-}
-
-/* Returns the contexts of the largest batch in which those that come once are left out of sorting (batch.cu); 0: there
- * is no such batch. An epoch's last batch may be one where all others have too many contexts. */
-static uint64_t contexts_alone(const struct run *run) {
-    const struct table_shape *table = &run->shape[SIDE_CONTEXT];
-    struct example_sizes bound;
-    for (unsigned i = 0; i < table->stores; i++)
-        if (is_cold(&table->store[i])) return 0;
-    if (run->request->hogwild || !run->one_target || !example_bound(run->source, run->source->batch, &bound)) return 0;
-    uint64_t contexts = smaller(bound.contexts, run->rows / 2);
-    return repeats_are_few(run->source, contexts, run->rows) ? contexts : 0;
-}
-
-static uint64_t repeats_arrays(const struct run *run) {
-    uint64_t contexts = contexts_alone(run);
-    struct repeats_bytes b = repeats_bytes(contexts, run->rows);
-    return contexts ? array(b.bits) + array(b.places) + array(b.ids) + array(b.temporary) : 0;
 }
 
 static uint64_t walk_arrays(const struct example_source *s, uint64_t positions) {
@@ -222,7 +203,7 @@ static void add_batches(const struct run *run, struct estimate *e) {
     struct memory_bytes stage = {.gpu = stage_arrays(&run->sizes)};
     add_cold(run, SIDE_TARGET, run->sizes.targets, &stage);
     add_cold(run, SIDE_CONTEXT, run->sizes.contexts, &stage);
-    uint64_t builder = builder_arrays(run->source, &run->sizes) + repeats_arrays(run);
+    uint64_t builder = builder_arrays(run->source, &run->sizes);
     e->work.gpu += run->stages * stage.gpu + run->builders * builder + sum_arrays(run) + learn_arrays(run) +
                    exchange_arrays(run);
     e->work.pinned += run->stages * stage.pinned;

@@ -19,8 +19,6 @@
  *
  * What differs by owner:
  *
- *   - A batch whose contexts all lie on the GPU may sort only those that come more than once. The others are in ids and in
- *     distinct alone, where they have SINGLE_BIT and no number (batch_repeats.cu).
  *   - A batch works in the slots, since several batches are in flight at once and take rows from one another's slots
  *     (rows_move.cu: forward). Its records go home on a stream of their own.
  *   - A call by id works on rows in place: those on the host over the link, those of a file in staging. They are home when

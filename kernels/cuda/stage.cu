@@ -148,8 +148,6 @@ int cuda_step(struct backend *b, unsigned number, const struct step_request *req
     if (number >= b->depth || stage->state != STAGE_BUILT) return fail("stage %u has no batch that can be stepped", number);
     CK(cudaSetDevice(b->device));
     if (wait_turn(b, stage, request)) return -1;
-    if (stage->repeats_alone && cuda_has_cold(request->context))
-        return fail("stage %u was made for a context table that lies on the GPU", number);
     begin(b, stage, request);
     if (gather(b, stage) || train(b, stage, request) || scatter(b, stage)) return -1;
     stage->state = STAGE_GOING_HOME;

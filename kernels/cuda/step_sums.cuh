@@ -147,8 +147,7 @@ static __device__ __forceinline__ void add_own(float4 (&sum)[VEC], const struct 
     add_row<VEC>(sum, own, row);
 }
 
-/* Returns the slot by which ranks exchange a row's squares, that of the row's first place. Row numbers would not do: a rank whose
- * contexts all lie on the GPU does not number those that stand once (batch_repeats.cu). */
+/* Returns the slot by which ranks exchange a row's squares, that of the row's first place. */
 static __device__ __forceinline__ uint64_t squares_of(const struct live_side &side, const struct work &work, uint32_t row) {
     return work.squares_slot + side.rows.order[side.rows.distinct_starts[row]];
 }

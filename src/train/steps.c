@@ -28,8 +28,7 @@ struct batch_request steps_batch(const struct steps *s, uint64_t most) {
     if (of_epoch < left) left = of_epoch;
     return (struct batch_request){.epoch = (uint32_t)s->state.epoch,
                                   .first = s->state.position,
-                                  .count = most < left ? most : left,
-                                  .context = s->context->store};
+                                  .count = most < left ? most : left};
 }
 
 struct step_request steps_request(const struct steps *s) {

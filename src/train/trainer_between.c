@@ -182,7 +182,7 @@ int trainer_measure_held_out(struct trainer *t) {
     struct step_result sum = {0}, got;
     if (!t->session.examples.source.held_out) return 0;
     for (uint64_t first = 0; first < most; first += t->steps.batch) {
-        struct batch_request batch = {0, first, most - first < t->steps.batch ? most - first : t->steps.batch, 1, NULL};
+        struct batch_request batch = {0, first, most - first < t->steps.batch ? most - first : t->steps.batch, 1};
         if (t->steps.ops->make_batch(t->steps.backend, 0, &batch) || t->steps.ops->step(t->steps.backend, 0, &request) ||
             t->steps.ops->result(t->steps.backend, 0, &got))
             return -1;

@@ -44,7 +44,7 @@ static void compare_batches_of(uint64_t size, struct backend *cpu, struct backen
     for (uint32_t epoch = 0; epoch < 2; epoch++)
         for (uint64_t first = 0; first < examples; first += size * 3, stage = !stage) {
             struct batch_request request = {epoch, first, examples - first < size ? examples - first : size,
-                                            s->held_out && first % 2, NULL};
+                                            s->held_out && first % 2};
             struct batch_view a, b;
             int ok = !backend_cpu.make_batch(cpu, 0, &request) && !backend_cpu.batch_view(cpu, 0, &a) &&
                      !backend_cuda.make_batch(gpu, stage, &request) && !backend_cuda.batch_view(gpu, stage, &b) &&
@@ -250,7 +250,7 @@ static void compare_sparse(struct backend *cpu, struct backend *gpu) {
 static void compare_most_negatives(struct backend *cpu, struct backend *gpu) {
     static uint32_t ids[] = {5, 6, 7, 8};
     static uint64_t starts[] = {0, 4};
-    struct batch_request request = {0, 0, 1, 0, NULL};
+    struct batch_request request = {0, 0, 1, 0};
     struct example_source s = {.ids = ids, .starts = starts, .tokens = 4, .sentences = 1, .rows = 100000, .seed = 3};
     s.mode = EXAMPLE_LIST, s.positives = 2, s.per_pair = 1, s.noise = NOISE_UNIFORM;
     s.negatives = EXAMPLE_MOST_NEGATIVES / 2;

@@ -26,7 +26,7 @@ static int train(struct trained *out, const struct example_source *s, const stru
             out->loss += done.loss;
         }
         if (i >= steps) continue;
-        struct batch_request request = {0, (uint64_t)i * batch, batch, 0, NULL};
+        struct batch_request request = {0, (uint64_t)i * batch, batch, 0};
         struct step_request step = {
             .rule = rule, .lr = 0.05 / (1 + i), .global_step = (uint64_t)i, .loss_only = i % 5 == 3};
         if (backend_cuda.make_batch(gpu, stage, &request) || one_step(&t, stage, &step)) goto out;

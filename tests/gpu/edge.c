@@ -48,7 +48,7 @@ int is_batch_of_windows(const struct example_source *s, const struct batch_reque
 static void check_windows(const struct backend_ops *ops, struct backend *backend, const struct example_source *s,
                           const char *name) {
     for (int i = 0; i < EDGE_PLACES; i++) {
-        struct batch_request request = {3, EDGE_BATCHES[i], EDGE_BATCH, 0, NULL};
+        struct batch_request request = {3, EDGE_BATCHES[i], EDGE_BATCH, 0};
         struct batch_view view;
         int ok = !ops->make_batch(backend, 0, &request) && !ops->batch_view(backend, 0, &view);
         CHECK(ok && is_batch_of_windows(s, &request, &view), "%s: %s, from %llu", ops->name, name,
@@ -63,7 +63,7 @@ static void compare_lists(struct backend *cpu, struct backend *gpu, const struct
         struct batch_view a, b;
         s.mode = EXAMPLE_LIST, s.positives = 3, s.targets_all = all, s.exclude = s.distinct = 1;
         s.noise = NOISE_LOG_UNIFORM, s.log2_rows = log2((double)s.rows);
-        struct batch_request request = {1, all ? EDGE_TOKENS - EDGE_BATCH : 0, all ? EDGE_BATCH : EDGE_SENTENCES, 0, NULL};
+        struct batch_request request = {1, all ? EDGE_TOKENS - EDGE_BATCH : 0, all ? EDGE_BATCH : EDGE_SENTENCES, 0};
         int ok = !backend_cpu.source(cpu, &s) && !backend_cpu.make_batch(cpu, 0, &request) &&
                  !backend_cpu.batch_view(cpu, 0, &a);
         CHECK(ok && a.blocks == request.count, "lists of 2^31 tokens on the CPU");
@@ -136,7 +136,7 @@ static int train_rows(const struct backend_ops *ops, const struct example_source
     int wrong = backend_cpu.source(maker, s) || tables_open(&t, ops, backend, &rule, 4, rows, placing) ||
                 copy_records(&t, rows, records[0], 0, 1) || copy_records(&t, rows, records[1], 1, 1);
     for (unsigned i = 0; i < STEPS && !wrong; i++) {
-        struct batch_request request = {0, i * 50, 50, 0, NULL};
+        struct batch_request request = {0, i * 50, 50, 0};
         struct step_request step = {.rule = &rule, .lr = rule.lr, .global_step = i};
         struct batch_view view;
         wrong = backend_cpu.make_batch(maker, 0, &request) || backend_cpu.batch_view(maker, 0, &view);

@@ -130,7 +130,7 @@ static void check_steps(struct session *s) {
     int came;
     pipeline_init(&pipeline, s->ops, s->backend, 3);
     for (int i = 0; i < EDGE_PLACES; i++) {
-        struct batch_request batch = {0, EDGE_BATCHES[i], EDGE_BATCH, 0, NULL};
+        struct batch_request batch = {0, EDGE_BATCHES[i], EDGE_BATCH, 0};
         struct step_request step = {.target = s->target.store,
                                     .context = s->context.store,
                                     .rule = &s->target.rule,

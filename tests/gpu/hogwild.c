@@ -81,7 +81,7 @@ static void compare_pass(const struct side *exactly, struct backend *gpu, const 
     char *loose_records[2] = {packed_of(&loose_layout, (float *)records[0], s->rows),
                               packed_of(&loose_layout, (float *)records[1], s->rows)};
     struct tables exact = {0}, loose = {0};
-    struct batch_request all = {0, 0, example_count(s), 0, NULL};
+    struct batch_request all = {0, 0, example_count(s), 0};
     struct step_request step = {.rule = &rule, .lr = 1e-3};
     struct hogwild_result result = {0};
     struct step_result done = {0};

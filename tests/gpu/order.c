@@ -21,7 +21,7 @@ static int train_epochs(struct tables *t, const struct example_source *s, const 
     pipeline_init(&pipeline, t->ops, t->backend, depth);
     for (uint32_t epoch = 0; epoch < EPOCHS && !more; epoch++) {
         for (uint64_t first = 0; first < examples; first += batch) {
-            struct batch_request request = {epoch, first, examples - first < batch ? examples - first : batch, 0, NULL};
+            struct batch_request request = {epoch, first, examples - first < batch ? examples - first : batch, 0};
             struct step_request go = {
                 .target = t->side[0], .context = t->side[1], .rule = rule, .lr = rule->lr, .global_step = step++};
             if (pipeline_submit(&pipeline, &request, &go, &result, &came)) return -1;

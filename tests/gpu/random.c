@@ -131,7 +131,7 @@ static int step_held_out(struct training *t, uint64_t examples) {
     struct step_result result;
     for (uint64_t first = 0; first < examples; first += t->choice->batch) {
         uint64_t left = examples - first;
-        struct batch_request batch = {0, first, left < t->choice->batch ? left : t->choice->batch, 1, NULL};
+        struct batch_request batch = {0, first, left < t->choice->batch ? left : t->choice->batch, 1};
         if (ops->make_batch(t->tables.backend, 0, &batch) || one_step(&t->tables, 0, &step) ||
             ops->result(t->tables.backend, 0, &result))
             return -1;
@@ -147,7 +147,7 @@ static int train_epochs(struct training *t, const struct example_source *s) {
     for (uint32_t epoch = 0; epoch < c->epochs; epoch++) {
         for (uint64_t first = 0; first < examples; first += c->batch) {
             uint64_t left = examples - first;
-            struct batch_request batch = {epoch, first, left < c->batch ? left : c->batch, 0, NULL};
+            struct batch_request batch = {epoch, first, left < c->batch ? left : c->batch, 0};
             if (train_step(t, &batch)) return -1;
         }
         if (c->flowing && epoch + 1 < c->epochs) continue;

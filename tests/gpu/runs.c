@@ -92,7 +92,7 @@ static int open_tables(struct run *run, struct backend *cpu, struct backend *gpu
 static int run_step(struct run *run, uint64_t i, uint64_t examples) {
     struct backend *cpu = run->cpu.backend, *gpu = run->gpu[0].backend;
     uint64_t each = examples / BATCH; /* batches of an epoch */
-    struct batch_request request = {(uint32_t)(i / each), i % each * BATCH, BATCH, 0, NULL};
+    struct batch_request request = {(uint32_t)(i / each), i % each * BATCH, BATCH, 0};
     struct step_request step = {
         .rule = &run->rule, .lr = run->rule.lr * (1 - (double)i / (2 * STEPS)), .global_step = i, .mean = run->mean};
     struct step_result x, y;

@@ -62,7 +62,7 @@ static void measure_speed(const struct shape *shape, const struct placing placin
             loss = done.loss;
         }
         if (i >= steps) continue;
-        struct batch_request request = {0, (uint64_t)i * batch, batch, 0, NULL};
+        struct batch_request request = {0, (uint64_t)i * batch, batch, 0};
         struct step_request step = {.rule = &rule, .lr = 0.002, .global_step = (uint64_t)i};
         if (backend_cuda.make_batch(gpu, stage, &request) || one_step(&t, stage, &step)) break;
     }

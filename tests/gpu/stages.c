@@ -15,7 +15,7 @@ static const struct placing PLACING[2] = {{"pinned", PLACE_PINNED, PLACE_PINNED,
 static void check_order(struct tables *t, const struct step_request *step) {
     const struct backend_ops *ops = t->ops;
     struct backend *gpu = t->backend;
-    struct batch_request batch = {0, 0, BATCH, 0, NULL};
+    struct batch_request batch = {0, 0, BATCH, 0};
     struct step_request other = *step;
     struct step_result result;
     REFUSED(ops->step(gpu, 0, step), "a step without a batch");
@@ -42,7 +42,7 @@ static char *train_crossed(const struct example_source *s, const struct rule_opt
     int ok = !tables_open(&t, &backend_cuda, gpu, rule, DIM, ROWS, PLACING) &&
              !tables_fill(&t, (const char *const *)first) && !backend_cuda.source(gpu, s);
     for (int i = 0; i < STEPS && ok; i++) {
-        struct batch_request batch = {0, (uint64_t)i * BATCH, BATCH, 0, NULL};
+        struct batch_request batch = {0, (uint64_t)i * BATCH, BATCH, 0};
         struct tables turned = t;
         int side = i / turn % 2;
         turned.side[0] = t.side[side], turned.side[1] = t.side[!side];

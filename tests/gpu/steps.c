@@ -145,7 +145,7 @@ static void compare_steps(struct backend *cpu, struct backend *gpu, const struct
         goto out;
     }
     for (int i = 0; i < steps; i++) {
-        struct batch_request request = {0, (uint64_t)i * batch, batch, 0, NULL};
+        struct batch_request request = {0, (uint64_t)i * batch, batch, 0};
         struct step_request step = {
             .rule = &rule->options, .loss = loss_of_steps, .lr = 0.05, .global_step = (uint64_t)i, .mean = mean,
             .loss_only = i == 2};

@@ -66,7 +66,7 @@ static void check_large_batches(struct backend *gpu) {
     struct corpus c;
     corpus_make(&c, 100, 4096, 9);
     struct example_source s = source_of(&c, EXAMPLE_LIST);
-    struct batch_request request = {0, 0, UINT64_C(1) << 31, 0, NULL};
+    struct batch_request request = {0, 0, UINT64_C(1) << 31, 0};
     s.positives = 1, s.negatives = (1 << 20) - 1, s.short_repeat = 1;
     for (uint64_t i = 0; i <= c.sentences; i++)
         c.starts[i] = i * (c.tokens / c.sentences); /* at least two ids in each */
@@ -87,7 +87,7 @@ void test_refusals(void) {
     struct rule_options rule = options_of(RULE_SGD);
     struct table_spec spec = {
         .name = "target", .rows = 1 << 20, .layout = layout_of(&rule, 128), .weights = PLACE_GPU, .state = PLACE_GPU};
-    struct batch_request request = {0, 0, 10, 0, NULL};
+    struct batch_request request = {0, 0, 10, 0};
     struct step_result result;
     CHECK(!backend_cuda.open(&gpu, &options), "open");
     if (!gpu) return;

@@ -13,7 +13,7 @@ static inline struct backend *open_cpu(unsigned threads) {
 
 /* The view is valid until the backend's next batch. */
 static inline struct batch_view make(struct backend *backend, uint32_t epoch, uint64_t first, uint64_t count, int held_out) {
-    struct batch_request request = {epoch, first, count, held_out, NULL};
+    struct batch_request request = {epoch, first, count, held_out};
     struct batch_view view;
     assert_int_equal(backend_cpu.make_batch(backend, 0, &request), 0);
     assert_int_equal(backend_cpu.batch_view(backend, 0, &view), 0);

@@ -321,7 +321,7 @@ static struct model open_model(unsigned threads, struct rule_options rule, enum 
 static void train_model(struct model *m, const struct example_source *source, uint64_t batch, uint64_t end) {
     backend_cpu.source(m->backend, source);
     for (uint64_t first = 0, step = 0; first < end; first += batch, step++) {
-        struct batch_request request = {0, first, end - first < batch ? end - first : batch, 0, NULL};
+        struct batch_request request = {0, first, end - first < batch ? end - first : batch, 0};
         struct step_request go = {.target = m->table[0],
                                   .context = m->table[1],
                                   .rule = &m->rule,
@@ -447,7 +447,7 @@ static double loss_after(uint64_t batch, double clip, int epochs) {
     backend_cpu.source(m.backend, &source);
     for (int epoch = 0; epoch < epochs; epoch++)
         for (uint64_t first = loss = terms = 0; first < TOKENS; first += batch) {
-            struct batch_request request = {(uint32_t)epoch, first, TOKENS - first < batch ? TOKENS - first : batch, 0, NULL};
+            struct batch_request request = {(uint32_t)epoch, first, TOKENS - first < batch ? TOKENS - first : batch, 0};
             struct step_request go = {.target = m.table[0], .context = m.table[1], .rule = &m.rule, .lr = 0.05};
             assert_int_equal(backend_cpu.make_batch(m.backend, 0, &request), 0);
             assert_int_equal(backend_cpu.step(m.backend, 0, &go), 0);

@@ -254,7 +254,7 @@ static uint64_t train_all64(struct trial *t, struct rows64 *r) {
     struct backend *maker = open_with_source(t, 1);
     uint64_t pairs = 0;
     for (uint64_t i = 0; i < t->request.count; i++) {
-        struct batch_request one = {t->request.epoch, t->request.first + i, 1, 0, NULL};
+        struct batch_request one = {t->request.epoch, t->request.first + i, 1, 0};
         struct batch_view view;
         assert_int_equal(backend_cpu.make_batch(maker, 0, &one), 0);
         assert_int_equal(backend_cpu.batch_view(maker, 0, &view), 0);
@@ -341,7 +341,7 @@ static void no_negative_is_lost(void **state) {
     t.request = (struct hogwild_request){.rule = &t.rule, .count = 1, .lr_first = 0.1, .lr_last = 0.1};
     for (uint32_t seed = 0; seed < 20; seed++) {
         struct hogwild_result result;
-        struct batch_request one = {0, 0, 1, 0, NULL};
+        struct batch_request one = {0, 0, 1, 0};
         struct batch_view view;
         int drawn[3] = {0, 0, 0};
         t.source.seed = seed;

@@ -277,7 +277,7 @@ static char *train(unsigned threads, struct rule_options rule, uint32_t dim, con
     struct model m = open_model(threads, rule, dim, frozen);
     backend_cpu.source(m.backend, source);
     for (uint64_t first = 0, number = 0; first < TOKENS; first += 400, number++) {
-        struct batch_request request = {0, first, TOKENS - first < 400 ? TOKENS - first : 400, 0, NULL};
+        struct batch_request request = {0, first, TOKENS - first < 400 ? TOKENS - first : 400, 0};
         assert_int_equal(backend_cpu.make_batch(m.backend, number % 3, &request), 0);
         step_model(&m, loss, 0.01, number, 0);
     }

@@ -114,7 +114,7 @@ static void train_run(struct run *run) {
     int hogwild = run->config.train_update == UPDATE_HOGWILD;
     for (uint64_t at = 0; at < count || number < run->config.memory_depth; at += batch) {
         if (at >= count) epoch++, at = 0;
-        struct batch_request request = {(uint32_t)epoch, at, count - at < batch ? count - at : batch, 0, NULL};
+        struct batch_request request = {(uint32_t)epoch, at, count - at < batch ? count - at : batch, 0};
         struct hogwild_request piece = {.target = run->table[0],
                                         .context = run->table[1],
                                         .rule = &run->rule,
