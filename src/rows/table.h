@@ -57,7 +57,6 @@ struct table {
     uint32_t seed;
     enum table_side side;
     uint64_t idle; /* as in table_options */
-    uint64_t older_rows; /* a file may have so many rows, too, from row 0 on, of which the table takes its own. 0: it may not */
     char *file_path; /* owned, or NULL */
 };
 

@@ -218,7 +218,7 @@ int table_has_fields(const struct table *table, const struct npy *npy) {
 static int check_file(const struct table *table, const struct npy *seen, const char *path) {
     struct npy wanted = describe(table);
     char has[512], wants[512];
-    if (seen->rows != wanted.rows && seen->rows != table->older_rows)
+    if (seen->rows != wanted.rows)
         return fail("'%s' has %" PRIu64 " rows, the %s table has %" PRIu64, path, seen->rows, table->spec.name, wanted.rows);
     if (!table_has_fields(table, seen)) {
         name_fields(seen, has, sizeof has);
@@ -228,8 +228,9 @@ static int check_file(const struct table *table, const struct npy *seen, const c
     return 0;
 }
 
-/* Returns 1 where the records of a round are what the table begins with: then they stay without memory. */
-static int is_there(const struct table *table, const struct whole_rows *rounds, const char *records) {
+/* Returns 1 if the file's chunk is all zeros and the table's rows are still untouched zeros. The caller then skips the write, so
+ * those pages are never allocated. */
+static int is_untouched_zero(const struct table *table, const struct whole_rows *rounds, const char *records) {
     uint64_t bytes = rounds->own_count * table->whole.packed;
     return ranks_count(table->ranks) == 1 && table_is_blank(table, rounds->first) && !records[0] &&
            !memcmp(records, records + 1, bytes - 1);
@@ -237,13 +238,12 @@ static int is_there(const struct table *table, const struct whole_rows *rounds, 
 
 static int load_rows(struct table *table, const struct npy *npy, unsigned readers) {
     struct whole_rows rounds;
-    uint64_t first = npy->rows == table_row_count(&table->spec) ? table->spec.first_row : 0; /* row that the file begins with */
     int result = ranks_meet(table->ranks, NULL, whole_rows_init(&rounds, table, readers));
     while (!result && whole_rows_next(&rounds)) {
-        const char *own = rounds.own_count ? npy_row(npy, &npy->field[0], rounds.own_first - first) : NULL;
+        const char *own = rounds.own_count ? npy_row(npy, &npy->field[0], rounds.own_first - table->spec.first_row) : NULL;
         result = interrupt_check()                 ? -1
-                 : is_there(table, &rounds, own) ? 0
-                                                 : whole_rows_scatter(&rounds, own);
+                 : is_untouched_zero(table, &rounds, own) ? 0
+                                                          : whole_rows_scatter(&rounds, own);
     }
     whole_rows_release(&rounds);
     return result;

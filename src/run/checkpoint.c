@@ -301,8 +301,7 @@ static void remove_begun(const struct writing *w) {
 int checkpoint_write(const char *run, const struct checkpoint *what, uint64_t keep) {
     struct run_state state = {.progress = what->progress,
                               .corpus = what->corpus,
-                              .target_first = what->target->spec.first_row,
-                              .rate_law = SCHEDULE_LAW};
+                              .target_first = what->target->spec.first_row};
     struct writing w = {.run = run, .what = what, .keep = keep, .state = state};
     struct ranks *ranks = what->target->ranks;
     int first = ranks_first(ranks), begun = 0;

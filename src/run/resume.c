@@ -35,7 +35,7 @@ int resume_keys(struct config *config, const char *run, struct ranks *ranks, uin
     int chosen = config->train_update;
     if (!result && config->update_auto) config->train_update = before.train_update;
     if (!result && config->update_auto && config->clip_auto) config->optimizer_clip = before.optimizer_clip;
-    if (!result && config->per_auto) config->negatives_per = before.negatives_per; /* version 1.0 began runs of text with `pair` */
+    if (!result && config->per_auto) config->negatives_per = before.negatives_per;
     const char *key = result || !ranks_first(ranks) ? NULL : config_difference(&before, config);
     if (key) result = fail("'%s' was begun with another %s: --resume needs the same keys ('%s' has them)", run, key, path);
     /* train.update = auto has come to what the run began with, which these ranks may be too many for. */
@@ -45,31 +45,15 @@ int resume_keys(struct config *config, const char *run, struct ranks *ranks, uin
     return result;
 }
 
-void resume_rates(const struct config *config, const char *checkpoint, const struct run_state *older) {
-    if (older->rate_law || !schedule_differs_from_earlier(config)) return;
-    warn("'%s' was written by an earlier version, whose learning rates were others (optimizer.min_lr_ratio was a floor, "
-         "optimizer.warmup multiplied a rate that was falling already): from here on they are those that 'sptx-w2v help keys' "
-         "describes",
-         checkpoint);
-}
-
 int resume_corpus(const struct config *config, const char *checkpoint, const struct run_state *older,
                   const struct corpus_identity *corpus, uint64_t examples_per_epoch) {
     uint64_t position = older->progress.position;
     if (older->corpus.vocab != corpus->vocab)
         return fail("'%s' was trained on another vocabulary: the corpus has changed since; --overwrite starts over",
                     checkpoint);
-    if (older->corpus.stream && older->corpus.stream != corpus->stream)
+    if (older->corpus.stream != corpus->stream || position >= examples_per_epoch || older->progress.epoch > UINT32_MAX)
         return fail("'%s' was trained on the same words in another order or other %s: the corpus has changed since; "
                     "--overwrite starts over",
                     checkpoint, config_lines(config));
-    if (position >= examples_per_epoch || older->progress.epoch > UINT32_MAX)
-        return fail("'%s' stands at example %" PRIu64 " of epoch %" PRIu64 ", and an epoch of this corpus has %" PRIu64
-                    " examples: the corpus has changed since; --overwrite starts over",
-                    checkpoint, position, older->progress.epoch, examples_per_epoch);
-    if (!older->corpus.stream)
-        warn("'%s' was written by an earlier version, which did not note the corpus' order: the run goes on as it was only "
-             "if the corpus has not changed since",
-             checkpoint);
     return 0;
 }

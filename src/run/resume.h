@@ -17,10 +17,6 @@
  */
 int resume_keys(struct config *config, const char *run, struct ranks *ranks, uint64_t *kept);
 
-/* Warns where the checkpoint's version computed other learning rates than this one does: the run goes on with this
- * version's. */
-void resume_rates(const struct config *config, const char *checkpoint, const struct run_state *older);
-
 /* Compares the corpus with the one that the checkpoint's position belongs to. Returns 0, or -1 after fail(). */
 int resume_corpus(const struct config *config, const char *checkpoint, const struct run_state *older,
                   const struct corpus_identity *corpus, uint64_t examples_per_epoch);

@@ -20,12 +20,6 @@ double schedule_rate(const struct config *config, double done) {
     return lr - lr * (1 - config->optimizer_min_lr_ratio) * fallen(config->optimizer_schedule, after);
 }
 
-int schedule_differs_from_earlier(const struct config *config) {
-    int falls = config->optimizer_schedule != SCHEDULE_CONSTANT;
-    int has_floor = config->optimizer_schedule == SCHEDULE_LINEAR && config->optimizer_min_lr_ratio > 1e-3;
-    return has_floor || (falls && config->optimizer_warmup > 0);
-}
-
 int schedule_examples(const struct config *config, uint64_t per_epoch, uint64_t batch, uint64_t *total) {
     uint64_t steps_per_epoch = (per_epoch + batch - 1) / batch, by_epochs = UINT64_MAX, by_steps = UINT64_MAX;
     if (config->train_epochs && __builtin_mul_overflow(config->train_epochs, per_epoch, &by_epochs))

@@ -9,12 +9,6 @@
  * along half a cosine for `cosine`. */
 double schedule_rate(const struct config *config, double done);
 
-/* The number of this way to compute the rate, which state.ini holds. Checkpoints without one are of earlier versions:
- * there the ratio was a floor under lr (1 - done), and the warm-up multiplied a rate that was falling already. */
-enum { SCHEDULE_LAW = 2 };
-/* Returns 1 where the rates of those versions differ from these by more than a thousandth of lr. */
-int schedule_differs_from_earlier(const struct config *config);
-
 /* Computes how many examples a run has: epochs and steps, whichever ends first. An epoch's last batch may be short.
  * Returns -1 after fail(). */
 int schedule_examples(const struct config *config, uint64_t per_epoch, uint64_t batch, uint64_t *total);

@@ -20,7 +20,7 @@ static const struct key {
     const char *name;
     size_t offset;
     enum { DECIMAL, HEXADECIMAL, TRUTH, SECONDS, REAL } kind;
-    enum { NEEDED, MAY_LACK, NOT_ZERO } written; /* MAY_LACK: earlier versions did not write it; NOT_ZERO: only where it is not 0 */
+    enum { NEEDED, NOT_ZERO } written; /* NOT_ZERO: the line is left out where the number is 0 */
 } keys[] = {
     {"step", offsetof(struct run_state, progress.step), DECIMAL, NEEDED},
     {"epoch", offsetof(struct run_state, progress.epoch), DECIMAL, NEEDED},
@@ -39,8 +39,7 @@ static const struct key {
     {"context_bytes", offsetof(struct run_state, context.bytes), DECIMAL, NEEDED},
     {"context_xxh64", offsetof(struct run_state, context.xxh64), HEXADECIMAL, NEEDED},
     {"vocab_xxh64", offsetof(struct run_state, corpus.vocab), HEXADECIMAL, NEEDED},
-    {"stream_xxh3", offsetof(struct run_state, corpus.stream), HEXADECIMAL, MAY_LACK},
-    {"rate_law", offsetof(struct run_state, rate_law), DECIMAL, MAY_LACK},
+    {"stream_xxh3", offsetof(struct run_state, corpus.stream), HEXADECIMAL, NEEDED},
     {"target_first_row", offsetof(struct run_state, target_first), DECIMAL, NOT_ZERO},
     {"known_bytes", offsetof(struct run_state, known.bytes), DECIMAL, NOT_ZERO},
     {"known_xxh64", offsetof(struct run_state, known.xxh64), HEXADECIMAL, NOT_ZERO},

@@ -1,8 +1,7 @@
 /* state: state.ini of a checkpoint: how far the run is, what it trains on, and what the checkpoint's files must be.
  *
- * Every draw is a function of the position, so the file is small. It ends with its own checksum. Keys that a later
- * version adds are passed over, and `stream_xxh3` and `rate_law`, which earlier versions did not write, may be missing.
- * Numbers that few runs have are written only where they are not 0.
+ * Every draw is a function of the position, so the file is small. It ends with its own checksum. Keys that this
+ * version does not know are skipped. Numbers that few runs have are written only where they are not 0.
  */
 #ifndef SPTX_STATE_H
 #define SPTX_STATE_H
@@ -29,7 +28,7 @@ struct progress_state {
  * corpus. */
 struct corpus_identity {
     uint64_t vocab;  /* XXH3 of vocab.tsv's bytes: words, counts and their order */
-    uint64_t stream; /* checksum of the id stream: ids, and where sentences begin; 0: an earlier version, not known */
+    uint64_t stream; /* checksum of the id stream: ids, and where sentences begin */
 };
 
 /* A file of the checkpoint: its size, and XXH64 of all its bytes. */
@@ -43,7 +42,6 @@ struct run_state {
     struct table_file target, context;
     uint64_t target_first;   /* the row that target.npy begins with (table_spec.first_row) */
     struct table_file known; /* known.npy (frozen.h); 0 bytes: there is none */
-    uint64_t rate_law;       /* SCHEDULE_LAW of the version that computed the learning rates; 0: an earlier version */
 };
 
 /* Writes DIRECTORY/state.ini atomically. */

@@ -339,7 +339,6 @@ static int open_tables(void *session) {
     if (tables_init(&s->target, TABLE_TARGET, c, &target, s->ops, s->backend) ||
         tables_init(&s->context, TABLE_CONTEXT, c, &context, s->ops, s->backend))
         return -1;
-    s->target.older_rows = s->context.older_rows = s->plan.rows; /* earlier versions kept a row for each word in both */
     return 0;
 }
 

@@ -121,7 +121,6 @@ static int go_on(struct trainer *t, const char *checkpoint, const struct run_sta
         return 1;
     }
     if (load_tables(t, checkpoint) || (trainer_writes(t) && metrics_cut(&t->metrics, &t->steps.state))) return -1;
-    resume_rates(t->config, checkpoint, older);
     note("resumed    from '%s', %.1f%% done", checkpoint, 100 * steps_share(&t->steps));
     return 0;
 }

@@ -357,33 +357,6 @@ def write_state(checkpoint, text):
     (checkpoint / "state.ini").write_bytes(text + b"state_xxh64 = %016x\n" % xxhash.XXH64(text, len(text), 0))
 
 
-def forget(checkpoint, key):
-    """Returns a state.ini as versions wrote it that had no such key."""
-    kept = re.sub(key.encode() + rb" = .*\n|state_xxh64 = .*\n", b"", (checkpoint / "state.ini").read_bytes())
-    write_state(checkpoint, kept)
-
-
-def test_a_checkpoint_of_an_earlier_version_is_resumed_with_a_warning(killed):
-    sptx = killed
-    for name in checkpoints(sptx):
-        forget(sptx.path("run", name), "stream_xxh3")
-    done = sptx("train", "run.ini", "--resume")
-    assert "was written by an earlier version, which did not note the corpus' order" in done.stderr
-    assert sptx.tables() == sptx.tables("whole")
-    again = sptx("train", "run.ini", "--resume", "--train.epochs=9")
-    assert "warning" not in again.stderr
-
-
-def test_a_run_of_an_earlier_version_is_told_of_other_learning_rates(sptx):
-    config = sptx.config(optimizer={"min_lr_ratio": "0.2"})
-    sptx("train", config, "--train.steps=20")
-    assert "rate_law = 2\n" in (sptx.checkpoint() / "state.ini").read_text()
-    assert "learning rates" not in sptx("train", config, "--resume", "--train.steps=40").stderr
-    forget(sptx.checkpoint(), "rate_law")
-    said = sptx("train", config, "--resume", "--train.steps=60").stderr
-    assert "was written by an earlier version, whose learning rates were others" in said
-
-
 def test_a_run_of_text_goes_on_with_the_negatives_that_it_began_with(sptx):
     """Version 1.0 drew negatives for each pair where a config did not say otherwise."""
     config = sptx.config(negatives={"per": None}, optimizer={"schedule": "constant"})
@@ -393,21 +366,6 @@ def test_a_run_of_text_goes_on_with_the_negatives_that_it_began_with(sptx):
     assert sptx.tables() == sptx.tables("whole")
     said = sptx.refuses("train", config, "--resume", "--negatives.per=example", "--train.epochs=9")
     assert said.startswith("'run' was begun with another negatives.per: ")
-
-
-def test_a_place_behind_the_epoch_is_refused(sptx):
-    """The lists are regrouped into fewer than the epoch had done: the shuffled order has no such place."""
-    words = [sentence.split() for sentence in sentences(800)]
-    sptx.path("corpus.txt").write_text("".join(f"u{i} {' '.join(line)}\n" for i, line in enumerate(words)))
-    config = sptx.config(corpus={"format": "lists"}, examples={"targets": "one"},
-                         train={"batch": "50", "epochs": "2", "steps": "31"})  # 15 x 50 examples into the second epoch
-    sptx("train", config)
-    forget(sptx.checkpoint(), "stream_xxh3")
-    sptx.path("corpus.txt").write_text("".join(
-        f"u{i} {' '.join(words[2 * i] + words[2 * i + 1])}\n" for i in range(400)))
-    said = sptx.refuses("train", config, "--resume", "--train.steps=32", timeout=60)
-    assert said == (f"'run/{sptx.checkpoint().name}' stands at example 750 of epoch 1, and an epoch of this corpus has 400 "
-                    "examples: the corpus has changed since; --overwrite starts over")
 
 
 def test_resume_takes_other_threads(killed):

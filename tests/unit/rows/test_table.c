@@ -363,35 +363,12 @@ static void test_save_and_load(void **state) {
     free(path);
 }
 
-/* A file of an older version may have rows behind the table's last one; any other number of rows is refused. */
-static void test_load_of_an_older_file(void **state) {
-    enum { OWN = 300, OLDER = 420 };
-    struct config config = plain_config();
-    struct table older, table;
-    uint64_t checksum;
-    config.model_context_init = "normal 0 1";
-    make_filled(&older, TABLE_CONTEXT, &config, OLDER, 1);
-    char *path = file_join(directory, "context.npy");
-    assert_int_equal(0, table_save(&older, path, &checksum));
-    assert_int_equal(0, tables_init(&table, TABLE_CONTEXT, &config, &(struct table_options){.rows = OWN}, &fake_ops, &device));
-    assert_int_equal(-1, table_load(&table, path));
-    table.older_rows = OLDER + 1;
-    assert_int_equal(-1, table_load(&table, path));
-    table.older_rows = OLDER;
-    assert_int_equal(0, table_load(&table, path));
-    assert_memory_equal(table.store->packed, older.store->packed, OWN * table.spec.layout.packed);
-    table_release(&older);
-    table_release(&table);
-    free(path);
-}
-
 static void assert_rows_from(const struct table *table, const struct table *whole) {
     uint64_t packed = whole->spec.layout.packed, before = table->spec.first_row * packed;
     assert_memory_equal(table->store->packed + before, whole->store->packed + before, table_row_count(&table->spec) * packed);
 }
 
-/* A table that begins behind row 0 has the same rows from there on, when it is filled, saved and loaded, also from a whole file of
- * an earlier version. Rows of one chunk and of several. */
+/* A table that begins behind row 0 has the same rows from there on, when it is filled, saved and loaded; a file of the whole table is refused. Rows of one chunk and of several. */
 static void test_a_table_that_begins_later(void **state) {
     static const uint64_t sizes[][2] = {{400, 150}, {280000, 130001}, {3, 2}}; /* rows, the first of them */
     struct config config = plain_config();
@@ -419,9 +396,6 @@ static void test_a_table_that_begins_later(void **state) {
         table_release(&again);
         assert_int_equal(0, tables_init(&again, TABLE_TARGET, &config, &own, &fake_ops, &device));
         assert_int_equal(-1, table_load(&again, whole_path));
-        again.older_rows = own.rows;
-        assert_int_equal(0, table_load(&again, whole_path));
-        assert_rows_from(&again, &whole);
         table_release(&again);
         table_release(&table);
         table_release(&whole);
@@ -610,7 +584,6 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_moments, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_first_state, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_save_and_load, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_load_of_an_older_file, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_table_that_begins_later, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_ranks_have_columns_of_the_same_table, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_rows_that_begin_elsewhere, set_up, tear_down),

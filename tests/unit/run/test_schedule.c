@@ -80,17 +80,6 @@ static void a_warmup_reaches_lr_before_the_fall(void **state) {
     }
 }
 
-static void rates_of_earlier_versions(void **state) {
-    struct config usual = with(SCHEDULE_LINEAR, 0.025, 1e-4, 0), floor = with(SCHEDULE_LINEAR, 0.025, 0.2, 0),
-                  cosine = with(SCHEDULE_COSINE, 0.025, 0.2, 0), warm = with(SCHEDULE_COSINE, 0.025, 0.2, 0.1),
-                  level = with(SCHEDULE_CONSTANT, 0.025, 0.2, 0.1);
-    assert_false(schedule_differs_from_earlier(&usual));
-    assert_true(schedule_differs_from_earlier(&floor));
-    assert_false(schedule_differs_from_earlier(&cosine));
-    assert_true(schedule_differs_from_earlier(&warm));
-    assert_false(schedule_differs_from_earlier(&level));
-}
-
 static void outside_the_run_its_ends_count(void **state) {
     struct config c = with(SCHEDULE_LINEAR, 1, 0.5, 0);
     assert_near(schedule_rate(&c, -0.1), 1);
@@ -106,7 +95,6 @@ int main(void) {
                                        cmocka_unit_test(cosine),
                                        cmocka_unit_test(warmup),
                                        cmocka_unit_test(a_warmup_reaches_lr_before_the_fall),
-                                       cmocka_unit_test(rates_of_earlier_versions),
                                        cmocka_unit_test(outside_the_run_its_ends_count)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
