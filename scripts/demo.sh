@@ -16,8 +16,8 @@ wc -lw "$corpus" | awk '{ print $1 " lines, " $2 " words" }'
 
 echo "== $program train configs/quickstart.ini --run.dir=$run"
 "$program" train configs/quickstart.ini --run.dir="$run" --overwrite
-echo "   The loss is of the headers being read, and rises and falls with them; held out are windows that are never trained: theirs tells"
-echo "   how good the model is, and falls with every epoch."
+echo "   Judge by the held-out loss: its windows are never trained, and it falls with every epoch. The other loss rises and falls with"
+echo "   the headers that are read at the moment."
 
 for word in $words; do
     echo "== $program nearest $run $word"

@@ -162,12 +162,10 @@ void metrics_judge(struct metrics *metrics, uint64_t step) {
 void metrics_note_loss(const struct metrics *metrics) {
     char from[64] = "";
     if (!metrics->reports) return;
-    if (metrics->first.term != 0) snprintf(from, sizeof from, "; untrained %.4f", metrics->first.example);
-    note("loss       %.4f (%.4f a pair, %.4f a dot product)%s%s", metrics->last.example, metrics->last.pair,
-         metrics->last.term, from, zero_of(metrics->config));
+    if (metrics->first.term != 0) snprintf(from, sizeof from, "; untrained %.4f", metrics->first.pair);
+    note("loss       %.4f a pair%s%s", metrics->last.pair, from, zero_of(metrics->config));
     if (metrics->held_out_times > 1)
-        note("held out   %.4f (%.4f a pair); %.4f (%.4f) when first measured", metrics->held_out.example,
-             metrics->held_out.pair, metrics->held_out_first.example, metrics->held_out_first.pair);
+        note("held out   %.4f a pair; %.4f when first measured", metrics->held_out.pair, metrics->held_out_first.pair);
 }
 
 /* ---- a loss that leaves all bounds ---- */
@@ -242,10 +240,9 @@ static void show_line(struct metrics *metrics, const struct standing *at, double
     text_of_rate(words, words_rate);
     text_of_rate(pairs, pairs_rate);
     text_of_time(eta, at->done > 0 ? at->seconds * (1 - at->done) / at->done : -1);
-    n = text_add(line, most, n, "%5.1f%%  loss %.4f (%.4f a pair", 100 * at->done, metrics->last.example,
-                 metrics->last.pair);
+    n = text_add(line, most, n, "%5.1f%%  loss %.4f a pair", 100 * at->done, metrics->last.pair);
     if (metrics->held_out_times) n = text_add(line, most, n, ", held out %.4f", metrics->held_out.pair);
-    n = text_add(line, most, n, ")  lr %.3g", at->lr);
+    n = text_add(line, most, n, "  lr %.3g", at->lr);
     if (words_rate > 0) n = text_add(line, most, n, "  %s words/s", words);
     n = text_add(line, most, n, "  %s pairs/s", pairs);
     if (metrics->tally.link_bytes)
@@ -257,11 +254,7 @@ static void show_line(struct metrics *metrics, const struct standing *at, double
 void metrics_untrained(struct metrics *metrics, const struct step_result *r, const struct standing *at) {
     struct loss *first = &metrics->first;
     *first = mean_losses(r->loss, r->examples, r->pairs, r->terms);
-    char terms[64] = "";
-    double untrained = untrained_loss(metrics, first);
-    if (begins_at_ln2(metrics->config))
-        snprintf(terms, sizeof terms, "; %.1f dot products of ln 2 each are %.4f", untrained / ln2, untrained);
-    note("untrained  loss %.4f (%.4f a pair, %.4f a dot product)%s", first->example, first->pair, first->term, terms);
+    note("untrained  loss %.4f a pair", first->pair);
     write_line(metrics, at, first, &(struct json){.used = 0});
 }
 
@@ -299,8 +292,8 @@ void metrics_held_out(struct metrics *metrics, const struct step_result *sum, co
     add_number(&line, "held_out_loss_pair", loss.pair);
     add_count(&line, "held_out_examples", sum->examples);
     json_print(&line, "}\n");
-    note("held out  loss %.4f (%.4f a pair) over %" PRIu64 " examples after %" PRIu64 " epochs", loss.example,
-         loss.pair, sum->examples, at->state->epoch);
+    note("held out  loss %.4f a pair over %" PRIu64 " examples after %" PRIu64 " epochs", loss.pair, sum->examples,
+         at->state->epoch);
     append(metrics, &line);
     json_release(&line);
     metrics->held_out = loss;

@@ -22,7 +22,6 @@ LEFT_OUT = {
     "make install": "builds everything: typed by the long test",
     "make wheel": "sets up and builds everything: typed by the long test of the wheel",
     "make uninstall": "tests/cli/test_install.py types it",
-    "make V=1": "builds everything",
     "pip install": "installs into the Python that runs this: tests/cli/test_pip.py types it in a fresh environment",
     "build/sptx-w2v train my.ini --overwrite --device.gpus=2": "needs two GPUs",
 }
@@ -107,6 +106,16 @@ def test_a_copy_of_the_quickstart_is_a_run_of_its_own_name(fresh):
     shorten(fresh / "build/demo/headers.txt", ["sin"])
     typed("build/sptx-w2v train my.ini", fresh)
     assert (fresh / "runs/my/latest").exists()
+
+
+def test_the_ratios_of_the_ten_figures_are_those_of_their_numbers():
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in README.split("## Ten figures")[1].split("\n## ")[0].splitlines()
+            if line.startswith("|")][2:]
+    with_ratio = [row for row in rows if row[3]]
+    assert len(rows) == 10 and len(with_ratio) == 9
+    for what, this, beside, ratio in with_ratio:
+        measured, peer = float(this), float(re.search(r"[\d.]+$", beside).group())
+        assert float(ratio) == pytest.approx(peer / measured if what.endswith("seconds") else measured / peer, rel=0.04), what
 
 
 def test_the_readme_is_short():

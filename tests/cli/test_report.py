@@ -262,11 +262,11 @@ def test_keys(page, reported):
 def test_tabs_reach_everything_in_order(page, reported):
     page.open(reported.path("page.html"))
     stops = []
-    for _ in range(8):
+    for _ in range(9):
         page.key("Tab")
         stops.append(page.run("document.activeElement.id || document.activeElement.dataset.do || document.activeElement.tagName"))
         assert page.run("document.activeElement.matches(':focus-visible')")
-    assert stops == ["A", "theme", "search", "map", "in", "out", "all", "SUMMARY"]
+    assert stops == ["A", "theme", "search", "BUTTON", "map", "in", "out", "all", "SUMMARY"]  # BUTTON: the first group
 
 
 @needs_browser
@@ -368,7 +368,8 @@ def test_the_map_says_what_its_colours_are(page, reported):
     assert data["groups"]["by"] == "clusters" and len(said) == data["groups"]["count"] and "clusters" in text_of(page, "map-help")
     for group, (name, count, _) in enumerate(said):
         rows = [row for row in range(120) if of[row] == group]
-        assert name == ", ".join(data["names"][row] for row in rows[:3]) and count == str(len(rows))
+        named = [data["names"].index(word) for word in name.split(", ")]
+        assert len(named) == 3 and set(named) <= set(rows[:len(rows) - len(rows) // 2]) and count == str(len(rows))
     assert len({colour for _, _, colour in said}) == len(said) > 5
     labels = "".join(f"{word} <b>{word[1]}</b> other\n" for word in data["names"][:100])
     reported.path("labels").write_text(labels)

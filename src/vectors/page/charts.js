@@ -50,8 +50,9 @@ function drawGrid(svg, chart, width, x, y, low, high) {
 function drawLines(svg, chart, x, y) {
   for (const line of chart.lines) {
     svg.append(element('svg:path', {class: `${line.look}${line.dots ? '' : ' faint'}`, d: pathOf(line, x, y)}));
+    const dots = line.dots || line.values.filter((value) => value !== null).length === 1;
     line.values.forEach((value, i) => {
-      if (line.dots && value !== null) {
+      if (dots && value !== null) {
         svg.append(element('svg:circle', {class: line.look, cx: x(line.at[i]), cy: y(value), r: 3.5}));
       }
     });
@@ -106,7 +107,9 @@ function drawChart(figure, chart) {
     cursor.setAttribute('visibility', 'hidden');
     legend.replaceChildren(...legendOf(chart, null));
   });
-  figure.replaceChildren(element('h3', {}, chart.name), legend, svg);
+  const points = Math.max(...chart.lines.map((line) => line.values.filter((value) => value !== null).length));
+  const only = points > 1 ? [] : [element('p', {class: 'quiet'}, 'The run was so short that it has one point.')];
+  figure.replaceChildren(element('h3', {}, chart.name), legend, ...only, svg);
 }
 
 // What there is to draw: loss, speed and learning rate, each where the run told it.

@@ -9,8 +9,26 @@ function decode(base64, Type) {
 const none = 0xFFFFFFFF;                        // no row
 const near = decode(data.near, Uint32Array);    // [listed x k] numbers of names
 const scores = decode(data.scores, Int32Array); // [listed x k] millionths
-const places = decode(data.map, Uint16Array);   // [top x 2]
-const groups = decode(data.groups.of, Uint8Array); // [top] numbers of groups; from data.groups.count on: none
+const places = new Float64Array(2 * data.listed).fill(NaN); // [listed x 2] 0 to 65535 each way; NaN: the row has no place
+const groups = new Uint8Array(data.listed).fill(data.groups.count); // [listed] numbers of groups; data.groups.count: none
+
+// The program places the `top` most frequent rows. A rarer row goes to the mean of the first three of its nearest rows that have
+// places, moved a little so that two such rows do not cover each other, and into the group of the first one.
+function placeRows() {
+  places.set(decode(data.map, Uint16Array));
+  groups.set(decode(data.groups.of, Uint8Array).map((group) => Math.min(group, data.groups.count)));
+  for (let row = data.top; row < data.listed; row++) {
+    const beside = Array.from(near.subarray(row * data.k, (row + 1) * data.k))
+      .filter((other) => other < data.listed && !Number.isNaN(places[2 * other])).slice(0, 3);
+    if (!beside.length) continue;
+    groups[row] = groups[beside[0]];
+    for (const axis of [0, 1]) {
+      const mean = beside.reduce((sum, other) => sum + places[2 * other + axis], 0) / beside.length;
+      places[2 * row + axis] = mean + ((row * (axis ? 7919 : 104729)) % 1009) - 504;
+    }
+  }
+}
+placeRows();
 
 function byId(id) {
   return document.getElementById(id);

@@ -7,12 +7,13 @@ const namesMost = 220, namesTried = 2500, nameLetters = 28, reach = 14;
 
 // Where the map is looked at: a place p (0..1 each way) is drawn at (p - middle) * scale + half of the canvas.
 const look = {x: 0.5, y: 0.5, scale: 1, whole: 1};
+let mapGroup = -1; // the only group that is shown; -1: all are
 let mapColours = {}, mapWidth = 0, mapHeight = 0, mapDue = false, mapChosen = -1, mapOver = -1, mapNear = new Set();
 const nameWidths = new Map();
 
 // The rows of each group, rarest first, so that frequent ones are drawn over them; behind the groups those that have none.
 const groupRows = Array.from({length: data.groups.count + 1}, () => []);
-for (let row = data.top - 1; row >= 0; row--) groupRows[Math.min(groups[row], data.groups.count)].push(row);
+for (let row = data.listed - 1; row >= 0; row--) groupRows[groups[row]].push(row);
 
 function placeX(row) {
   return (places[2 * row] / 65535 - look.x) * look.scale + mapWidth / 2;
@@ -23,7 +24,7 @@ function placeY(row) {
 }
 
 function dotSize(row) {
-  const size = (1.7 + 2.3 * (1 - row / data.top) ** 3) * Math.min(1, look.whole / 550);
+  const size = (row < data.top ? 1.7 + 2.3 * (1 - row / data.top) ** 3 : 0.9) * Math.min(1, look.whole / 550);
   return size * Math.min(2, Math.sqrt(look.scale / look.whole) * 0.5 + 0.5);
 }
 
@@ -69,6 +70,11 @@ function widthOf(name) {
   return nameWidths.get(name);
 }
 
+// Returns whether another group than the row's is the only one that is shown.
+function isHidden(row) {
+  return mapGroup >= 0 && groups[row] !== mapGroup;
+}
+
 // Writes a row's name right of its dot, or left where that is taken; not at all where both are, unless it must.
 function writeName(row, taken, colour, must) {
   const name = mapName(row), x = placeX(row), y = placeY(row), width = widthOf(name), gap = dotSize(row) + 3;
@@ -97,8 +103,8 @@ function writeNames() {
   brush.lineJoin = 'round';
   if (mapChosen >= 0) writeName(mapChosen, taken, mapColours.orange, true);
   for (const row of mapNear) writeName(row, taken, mapColours.orange, false);
-  for (let row = 0; row < data.top && written < namesMost && tried < namesTried; row++) {
-    if (row === mapChosen || mapNear.has(row) || !isSeen(placeX(row), placeY(row))) continue;
+  for (let row = 0; row < data.listed && written < namesMost && tried < namesTried; row++) {
+    if (row === mapChosen || mapNear.has(row) || isHidden(row) || !isSeen(placeX(row), placeY(row))) continue;
     tried++;
     if (writeName(row, taken, mapChosen < 0 ? mapColours.text : mapColours.quiet, false)) written++;
   }
@@ -110,7 +116,8 @@ function drawMap() {
   brush.setTransform(ratio, 0, 0, ratio, 0, 0);
   brush.clearRect(0, 0, mapWidth, mapHeight);
   for (let group = data.groups.count; group >= 0; group--) {
-    drawDots(groupRows[group], mapColours[`group-${group}`] || mapColours.dot, mapChosen < 0 ? 0.75 : 0.4, 0);
+    const alpha = mapGroup >= 0 && group !== mapGroup ? 0.07 : mapChosen < 0 ? 0.75 : 0.4;
+    drawDots(groupRows[group], mapColours[`group-${group}`] || mapColours.dot, alpha, 0);
   }
   drawDots(mapNear, mapColours.orange, 1, 1);
   if (mapChosen >= 0) {
@@ -127,27 +134,47 @@ function redraw() {
 
 // ---- groups ----
 
-// A label, or a cluster's most frequent rows.
+// How much more a row's nearest rows are in its own group than in others: a sum of cosines.
+function typicality(row) {
+  return listOf(row).reduce((sum, [other, score]) => sum + (groups[other] === groups[row] ? score : -score), 0);
+}
+
+// A label, or three rows that are typical of a cluster, chosen among the more frequent half of its rows.
 function groupName(group) {
-  const rows = groupRows[group];
-  return data.groups.names.length ? visible(data.groups.names[group]) : rows.slice(-3).reverse().map(mapName).join(', ');
+  if (data.groups.names.length) return visible(data.groups.names[group]);
+  const rows = groupRows[group].filter((row) => row < data.top), frequent = rows.slice(Math.floor(rows.length / 2)).reverse();
+  const scored = frequent.map((row) => [typicality(row), row]);
+  return scored.sort((a, b) => b[0] - a[0] || a[1] - b[1]).slice(0, 3).map(([, row]) => mapName(row)).join(', ');
+}
+
+// Shows one group alone, or all of them if it is the one that is shown already.
+function filterGroup(group) {
+  mapGroup = mapGroup === group ? -1 : group;
+  for (const button of byId('groups').querySelectorAll('button')) {
+    button.setAttribute('aria-pressed', Number(button.dataset.group) === mapGroup);
+  }
+  redraw();
 }
 
 function showGroups() {
   const lines = Array.from({length: data.groups.count}, (_, group) => {
     const mark = element('span', {});
     mark.style.background = `var(--group-${group})`;
-    const size = element('small', {class: 'quiet'}, whole(groupRows[group].length));
-    return element('li', {}, mark, element('bdi', {}, groupName(group)), size);
+    const size = element('small', {class: 'quiet'}, whole(groupRows[group].filter((row) => row < data.top).length));
+    const button = element('button', {type: 'button', 'aria-pressed': false, 'data-group': group, tabindex: group ? -1 : 0}, mark,
+      element('bdi', {}, groupName(group)), size);
+    button.addEventListener('click', () => filterGroup(group));
+    return element('li', {}, button);
   });
   byId('groups').replaceChildren(...lines);
+  byId('groups').addEventListener('keydown', (event) => walkButtons(byId('groups'), event));
 }
 
 // ---- looking around ----
 
 function fitMap() {
   let highX = 0, highY = 0;
-  for (let i = 0; i < places.length; i += 2) {
+  for (let i = 0; i < 2 * data.top; i += 2) {
     highX = Math.max(highX, places[i]);
     highY = Math.max(highY, places[i + 1]);
   }
@@ -182,8 +209,8 @@ function moveMap(byX, byY) {
 
 // Shows a row and those near to it; moves there where it is out of sight.
 function pointOut(row, others) {
-  mapChosen = row < data.top ? row : -1;
-  mapNear = new Set(others.filter((other) => other < data.top && other !== row));
+  mapChosen = row < data.listed && !Number.isNaN(places[2 * row]) ? row : -1;
+  mapNear = new Set(others.filter((other) => other < data.listed && other !== row));
   const edge = 20, x = placeX(row), y = placeY(row);
   if (mapChosen >= 0 && mapWidth && !(x > edge && y > edge && x < mapWidth - edge && y < mapHeight - edge)) {
     look.x = places[2 * row] / 65535;
@@ -194,7 +221,8 @@ function pointOut(row, others) {
 
 function rowAt(x, y) {
   let best = -1, least = reach * reach;
-  for (let row = 0; row < data.top; row++) {
+  for (let row = 0; row < data.listed; row++) {
+    if (isHidden(row)) continue;
     const distance = (placeX(row) - x) ** 2 + (placeY(row) - y) ** 2;
     if (distance < least) [best, least] = [row, distance];
   }
@@ -300,9 +328,11 @@ function showMap(choose) {
     : 'Click a dot for its nearest rows; drag to move; click the map, then turn the wheel to zoom (Ctrl and wheel at once), or ' +
       'use arrows, + and -, 0 for the whole.';
   const coloured = data.groups.by === 'labels' ? 'Colours are labels.'
-    : 'Colours are clusters of near rows, called by their most frequent ones.';
-  byId('map-help').textContent = `The ${whole(data.top)} most frequent of ${whole(data.rows)} rows${table}. Near by cosine is ` +
-    `near on the map (t-SNE from two principal directions, perplexity 30); far apart says little. ${coloured} ${how}`;
+    : 'Colours are clusters of near rows, named by three typical ones.';
+  const rarer = data.listed - data.top;
+  byId('map-help').textContent = `The ${whole(data.top)} most frequent of ${whole(data.rows)} rows${table}` +
+    `${rarer ? ` and, as smaller dots beside their nearest rows, ${whole(rarer)} rarer ones` : ''}. Rows with a high cosine are ` +
+    `near each other on the map (t-SNE from two principal directions, perplexity 30); far apart says little. ${coloured} ${how}`;
   showGroups();
   listenToPointers(choose);
   listenToKeys();

@@ -64,7 +64,7 @@ function neighbour([row, score], number) {
 
 function showNeighbours(row) {
   const list = listOf(row), title = titleOf(row);
-  const more = ` ${whole(data.counts[row])} times${row < data.top ? '' : ', not on the map'}; nearest by cosine:`;
+  const more = ` ${whole(data.counts[row])} times; nearest by cosine:`;
   byId('asked').replaceChildren(element('b', {}, element('bdi', {}, calledOf(row))),
     element('span', {class: 'quiet'}, ...(title ? [' id ', element('bdi', {}, nameOf(row)), ','] : []), more));
   nearest.replaceChildren(...list.map(neighbour));
@@ -170,9 +170,9 @@ function inInput(event) {
   event.preventDefault();
 }
 
-// One of the neighbours is in the order of tabs; arrows move on from it.
-function inNeighbours(event) {
-  const buttons = [...nearest.querySelectorAll('button')], at = buttons.indexOf(document.activeElement);
+// The tab key reaches one button of a list; the arrow keys move on from it.
+function walkButtons(list, event) {
+  const buttons = [...list.querySelectorAll('button')], at = buttons.indexOf(document.activeElement);
   const to = {ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: buttons.length - 1}[event.key];
   if (event.key === 'Escape' || to === -1) input.focus();
   else if (to === undefined) return;
@@ -187,7 +187,7 @@ function inNeighbours(event) {
 function showSearch() {
   input.addEventListener('input', typed);
   input.addEventListener('keydown', inInput);
-  nearest.addEventListener('keydown', inNeighbours);
+  nearest.addEventListener('keydown', (event) => walkButtons(nearest, event));
   // Enter on a neighbour goes on from there: its own list begins where the eye is.
   nearest.addEventListener('click', () => nearest.querySelector('button')?.focus());
   document.addEventListener('keydown', (event) => {
