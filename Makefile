@@ -4,11 +4,13 @@ BUILD  ?= build
 PREFIX ?= /usr/local
 CC     ?= cc
 OPT    ?= -O3
+# DEBUG=yes compiles the conditions of INVARIANT() (src/base/debug.h).
+DEBUG  ?= no
 # gnu11 is C11 with POSIX names. There is no -march: kernels/cpu/rows.c is compiled once for each level of processors, one of which
 # is picked at run time.
 # The same objects make the program and the library, which exports what src/sptx.h declares and nothing else.
 CFLAGS   = -std=gnu11 $(OPT) -g -fno-math-errno -fno-trapping-math -Wall -Wextra -Wshadow -Wno-unused-parameter -Wno-psabi -pthread \
-           -fPIC -fvisibility=hidden $(EXTRA_CFLAGS)
+           -fPIC -fvisibility=hidden $(if $(filter yes,$(DEBUG)),-DSPTX_DEBUG) $(EXTRA_CFLAGS)
 LDFLAGS += -pthread $(EXTRA_CFLAGS)
 # STATIC=yes puts the libraries into the program (all but the C library and CUDA's), for machines that lack them.
 LIBS     = -linih -lz -lzstd -llzma -lxxhash
@@ -174,10 +176,10 @@ check-gpu: all gpu-tests libsptx $(CALLS)
 
 #: make sanitize     the C tests under address and undefined-behaviour sanitizers; thread-sanitize: batch mode
 sanitize:
-	@$(MAKE) --no-print-directory $(JOBS) BUILD=$(BUILD)/asan CUDA=no OPT=-O1 EXTRA_CFLAGS="-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -g1" all sanitized-tests
+	@$(MAKE) --no-print-directory $(JOBS) BUILD=$(BUILD)/asan CUDA=no DEBUG=yes OPT=-O1 EXTRA_CFLAGS="-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -g1" all sanitized-tests
 	@scripts/check --sanitized $(BUILD)/asan
 thread-sanitize:
-	@$(MAKE) --no-print-directory $(JOBS) BUILD=$(BUILD)/tsan CUDA=no OPT=-O1 EXTRA_CFLAGS="-fsanitize=thread -g1" all thread-tests
+	@$(MAKE) --no-print-directory $(JOBS) BUILD=$(BUILD)/tsan CUDA=no DEBUG=yes OPT=-O1 EXTRA_CFLAGS="-fsanitize=thread -g1" all thread-tests
 	@scripts/check --threads $(BUILD)/tsan
 
 #: make check-kernels  compile every kernel, whatever is installed to run it
@@ -187,7 +189,7 @@ check-kernels: $(patsubst %.cu,$(BUILD)/%.cu.o,$(wildcard kernels/cuda/*.cu))
 SECONDS ?= 120
 fuzz:
 	@scripts/setup.sh --fuzz
-	@$(MAKE) --no-print-directory $(JOBS) BUILD=$(BUILD)/fuzz CC=clang CUDA=no OPT=-O1 EXTRA_CFLAGS="-fsanitize=address,undefined,fuzzer-no-link -fno-sanitize-recover=undefined -fno-omit-frame-pointer" fuzzers
+	@$(MAKE) --no-print-directory $(JOBS) BUILD=$(BUILD)/fuzz CC=clang CUDA=no DEBUG=yes OPT=-O1 EXTRA_CFLAGS="-fsanitize=address,undefined,fuzzer-no-link -fno-sanitize-recover=undefined -fno-omit-frame-pointer" fuzzers
 	@scripts/fuzz $(BUILD)/fuzz $(SECONDS)
 
 #: make layers       no folder includes what is above it

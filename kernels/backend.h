@@ -90,7 +90,7 @@ struct table_spec {
     struct rounding rounding; /* where layout.halves */
     enum place weights, state;
     const char *file_path; /* PLACE_FILE: the working file, which has no name, goes into this file's directory */
-    uint64_t hot_rows;     /* rows first_row..hot_rows-1 of a pinned or file store lie on the GPU instead; the CPU ignores this */
+    uint64_t hot_rows;     /* rows first_row..hot_rows-1 of a pinned or file store are on the GPU instead; the CPU ignores this */
     const uint32_t *frozen; /* [table_frozen_words] a bit a row that no step changes, in weights or state; NULL: none. The
                              * caller's, and outlives the table. On a GPU of exact steps alone */
 };
@@ -121,7 +121,7 @@ struct batch_request {
 struct shared_negatives {
     uint32_t count; /* so many contexts has the first block, which has no target and no positive; 0: none are shared. All other
                      * blocks have one target and one context, their positive, and there is one at least */
-    int masked;     /* 1: an example's sum leaves out those that are its own positive */
+    int masked;     /* 1: an example's sum leaves out negatives that are its own positive */
 };
 
 /* A batch as plain arrays, in example order: as make_batch() built it, or as a caller gives it to set_batch(). */
@@ -196,10 +196,10 @@ struct rows_request {
     uint64_t global_step; /* updates of the table before this one; for a store, updates and stores (DRAW_ROUND_STORE) */
 };
 
-/* One field of a table's records, for the rows that lie on the host. */
+/* One field of a table's records, for the rows that are on the host. */
 struct rows_view {
-    void *data;     /* of row `first`; NULL where none lies there */
-    uint64_t first; /* rows below lie on the GPU, or are none of the table's */
+    void *data;     /* address of row `first`; NULL if no row is on the host */
+    uint64_t first; /* rows below this number are on the GPU, or are not of this table */
     uint64_t stride; /* bytes */
     int gpu_reads;   /* a GPU reads and writes the same memory at the same addresses */
 };

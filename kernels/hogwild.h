@@ -32,7 +32,7 @@
 #include "backend.h"
 
 enum {
-    HOGWILD_LOSS_EVERY = 64,     /* one example in so many has its loss taken; a power of two */
+    HOGWILD_LOSS_EVERY = 64,     /* the loss of one example in this number is computed; a power of two */
     HOGWILD_LOSS_OF_ALL = 16384, /* in a request of fewer examples, all have their loss taken */
 };
 
@@ -56,7 +56,7 @@ FN int hogwild_is_linear(const struct rule_options *rule) {
     return rule->rule == RULE_SGD && rule->weight_decay == 0;
 }
 
-/* Adds the result of one share of a request to that of others. */
+/* Adds the result of one share of a request to the results of other shares. */
 void hogwild_add(struct hogwild_result *sum, const struct hogwild_result *one);
 
 /* ---- what it refuses ---- */
@@ -74,7 +74,7 @@ struct hogwild_asked {
     unsigned ranks;     /* ranks that train together; 0 or 1: only this process */
     int gpu;            /* 1: it is to run on a GPU */
     int frozen;         /* 1: the tables have frozen rows */
-    unsigned in_file;   /* bit 1 << part: rows of that part lie in a file */
+    unsigned in_file;   /* bit 1 << part: rows of that part are in a file */
 };
 
 enum { HOGWILD_WHY = 512 }; /* bytes of the longest sentence */

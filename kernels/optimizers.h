@@ -37,7 +37,7 @@ struct rule_options {
     int rule;
     int precision, state_precision; /* enum precision, of the weights and of all slots */
     double lr;   /* the configured one: rprop's first step size */
-    double clip; /* longest gradient of a row that stands in a batch more than once; 0: no bound (rule_share) */
+    double clip; /* longest gradient of a row that occurs in a batch more than once; 0: no bound (rule_share) */
 #define NUMBER(name, fallback, lowest, highest, rules, help)  double name;
 #define BY_RULE(name, fallback, lowest, highest, rules, help) double name;
 #define FLAG(name, rules, help)

@@ -72,7 +72,7 @@ FN float portable_sqrt(float x) {
     return sqrtf(x);
 #endif
 }
-/* Loads memory that nobody writes while it is read. */
+/* Loads memory that no thread writes while it is read. */
 FN uint32_t portable_load32(const uint32_t *from) {
 #ifdef __CUDA_ARCH__
     return __ldg(from);

@@ -22,12 +22,12 @@ struct ranks {
     unsigned patience;      /* seconds that another rank is waited for; 0: for ever */
     int steps;              /* 1: the run's steps have begun */
     unsigned cores;         /* this rank's share of the cores that all may use; 0 for a single rank: all of them */
-    int over;               /* 1: all have agreed that they fail, and nobody is waited for any more */
+    int over;               /* 1: all have agreed that they fail, and no rank waits any more */
     int *codes;             /* [count] where ranks_agree() collects exit codes */
     float *parts;           /* [part_capacity] where ranks_sum() collects parts */
     uint64_t part_capacity;
     struct group *group;    /* the processes (ranks/group.h); NULL for a single rank */
-    const struct group_ops *calls; /* what is called for messages between them; NULL for a single rank */
+    const struct group_ops *calls; /* the calls for messages between ranks; NULL for a single rank */
 };
 
 /* Returns 1 where a launcher such as mpirun began this process. */
@@ -92,7 +92,7 @@ void ranks_begin(struct ranks_work *work, int (*what)(void *user), void *user);
  * within `patience` is named and ends all; its work may take longer. A result above 0 is no failure: all get the
  * largest. */
 int ranks_meet(struct ranks *ranks, struct ranks_work *work, int result);
-/* Begins the work (NULL: there is none), and meets. */
+/* Runs the work, unless it is NULL, and meets. */
 int ranks_do(struct ranks *ranks, int (*what)(void *user), void *user);
 
 /* Sums values[count] over all ranks; each gets the same bits. */

@@ -63,7 +63,7 @@ struct record_layout {
     uint64_t packed;  /* bytes of a packed record */
 };
 
-/* Returns the columns of a group: those that are read and written together, and that one rank has. */
+/* Returns the columns of a group: columns that are read and written together, and that one rank has. */
 FN uint32_t record_grain(const struct record_layout *layout) {
     return layout->halves ? 8 : 4;
 }

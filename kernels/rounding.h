@@ -112,7 +112,7 @@ FN struct draw4 round_words(uint32_t row_key, uint32_t index) {
     return words;
 }
 
-/* Returns the 16 bits of column `column` % 8 of such words. */
+/* Returns the 16 random bits of column `column` % 8 of these words. */
 FN uint32_t round_bits(struct draw4 words, uint32_t column) {
     uint32_t pair = column % ROUND_GROUP / 2, low = pair & 1 ? words.word[1] : words.word[0],
              high = pair & 1 ? words.word[3] : words.word[2], word = pair & 2 ? high : low;

@@ -18,14 +18,14 @@ FN uint64_t store_stride(uint64_t record) {
 struct store_shape {
     enum place place;
     uint64_t stride;   /* bytes of a record, padded */
-    uint64_t gpu_rows; /* rows first_row..gpu_rows-1 lie on the GPU: all rows of the gpu place, the hot ones of the other places */
+    uint64_t gpu_rows; /* rows first_row..gpu_rows-1 are on the GPU: all rows of the gpu place, the hot rows of the other places */
     uint64_t on_gpu, on_host; /* how many rows lie there */
 };
 
 struct table_shape {
     unsigned stores;  /* 1, or 2: the second is the state's */
     uint64_t weights; /* bytes of the weights: in a shared record the state begins there */
-    uint64_t state;   /* bytes of the state; 0: there is none */
+    uint64_t state;   /* bytes of the state; 0: records have no state */
     struct store_shape store[2];
 };
 

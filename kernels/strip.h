@@ -41,7 +41,7 @@ FN uint32_t strip_id(const struct example_source *s, const struct strip *strip, 
     return portable_load32(strip->ids + strip->start + shuffle_at(&strip->items, position - strip->start));
 }
 
-/* Random words for positions. One Philox call makes those of four neighbours, so the last call is kept. */
+/* Random words for positions. One Philox call makes the words of four neighbours, so the last call is kept. */
 struct strip_draws {
     struct draw4 drawn;
     uint64_t group; /* position / 4; UINT64_MAX: none yet */

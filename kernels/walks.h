@@ -50,7 +50,7 @@ struct walks {
     int biased;                 /* 0: first order */
     int mutual;                 /* 1: undirected, every arc has one back */
     uint32_t back, near_, away; /* thresholds of 2^32 by which a candidate is taken: the way back, one beside `before`, any other */
-    float aside;                /* what the way back weighs beyond the largest other bias, in units of that */
+    float aside;                /* the weight of the way back beyond the largest other bias, in units of that bias */
 };
 
 /* Fills the biases. Only an undirected graph without weights has a way back at every step, and one that weighs as the others do. */
@@ -225,7 +225,7 @@ FN int walk_go(const struct walks *w, uint32_t seed, uint32_t epoch, struct walk
     return 1;
 }
 
-/* Writes what a walk that ended at its node number `last` leaves empty of its places, [length]. */
+/* Writes the empty places, [length], of a walk that ended at its node number `last`. */
 FN void walk_end(const struct walks *w, uint32_t last, uint32_t *ids) {
     for (uint32_t step = last + 1; step < w->length; step++) ids[step] = DRAW_NONE;
 }

@@ -128,10 +128,10 @@ enum sptx_place {
     SPTX_FILE = 2,   /* a mapped working file, removed when the table is closed */
 };
 
-/* Rules, their options' names and defaults are PyTorch's (torch.optim). Options that a rule does not have are ignored;
- * NaN stands for the rule's default. The two rules without weight_decay (sparse_adam, rprop) refuse it. Where lr
- * changes, two rules differ from PyTorch's: asgd uses the new rate at once, and PyTorch's an update later; rprop's step
- * sizes begin with the lr that the table is opened with. */
+/* Rules, their options' names and defaults are PyTorch's (torch.optim). Options that a rule does not read are ignored; NaN means
+ * the rule's default. The two rules without weight_decay (sparse_adam, rprop) refuse it. After a change of lr two rules differ
+ * from PyTorch's: asgd uses the new rate at once, PyTorch's one update later; rprop's step sizes begin with the lr that the
+ * table is opened with. */
 /* How a table keeps numbers. Arithmetic is float32. A bfloat16 is the upper half of a float32; what an update or a store writes
  * is rounded up or down at random, with the chances that make the mean right. The draws are of the seed, the row and the calls
  * before, so that the same calls give the same bytes. */
@@ -144,7 +144,7 @@ struct sptx_table_options {
     uint32_t weights;       /* enum sptx_place, of the values */
     uint32_t state;         /* enum sptx_place, of the optimizer's state */
     uint32_t seed;          /* of the first values */
-    uint64_t hot_rows;      /* rows below this number lie on the GPU where the others are pinned or in a file */
+    uint64_t hot_rows;      /* number of first rows that are kept on the GPU if the others are pinned or in a file */
     const char *optimizer;  /* sgd adagrad adadelta rmsprop adam adamw sparse_adam adamax asgd rprop; "none": no update */
     const char *init;       /* first values: "zeros", "uniform LO HI", "normal MEAN SD", "word2vec" (uniform +-0.5/dim) */
     const char *directory;  /* the directory for working files; NULL: the current one */
@@ -153,7 +153,7 @@ struct sptx_table_options {
     double clip;            /* longest gradient of a row that comes more than once in an update; 0: no bound */
     uint32_t nesterov, centered, amsgrad; /* 0 or 1 */
     uint32_t count_rows;    /* 1: bias corrections count a row's own updates; 0: the table's, as PyTorch does */
-    uint32_t dtype;         /* enum sptx_dtype, of the weights as they are kept; values that go in and out are float32 */
+    uint32_t dtype;         /* enum sptx_dtype of the stored weights; values that calls read and write are float32 */
     uint32_t state_dtype;   /* the same of the optimizer's state; SPTX_AS_WEIGHTS by default */
 };
 /* Sets every field to its default (rows and dim to 0: these are yours to set). size: sizeof *options. */
@@ -205,9 +205,9 @@ struct sptx_ids {
 enum sptx_status sptx_fetch(struct sptx_table *table, const struct sptx_ids *ids, float *out, enum sptx_memory memory,
                             void *stream);
 
-/* Announces a fetch of the same ids in the same order: their rows begin to move now. Rows that are updated or stored
- * before that fetch come as they are then. Two announced lists are kept; a third takes the place of the oldest. A list
- * that is announced and never fetched costs time and changes nothing. */
+/* Announces a fetch of the same ids in the same order: their rows begin to move now. If a row is updated or stored before that
+ * fetch, the fetch gives its new value. Two announced lists are kept; a third replaces the oldest. A list that is announced and
+ * never fetched costs time and changes nothing. */
 enum sptx_status sptx_prefetch(struct sptx_table *table, const struct sptx_ids *ids, void *stream);
 
 /* Updates rows by gradients [count x dim]. The gradients of one row are summed in the order of the ids; then each
@@ -216,8 +216,8 @@ enum sptx_status sptx_prefetch(struct sptx_table *table, const struct sptx_ids *
 enum sptx_status sptx_update(struct sptx_table *table, const struct sptx_ids *ids, const float *gradients,
                              enum sptx_memory memory, void *stream);
 
-/* Stores row ids[i] = values[i], [count x dim]. Of ids that repeat, the last one stays. Values that a bfloat16 table has already
- * stay what they are. */
+/* Stores row ids[i] = values[i], [count x dim]. If an id repeats, its last values are stored. A bfloat16 table keeps values that
+ * bfloat16 can hold unchanged. */
 enum sptx_status sptx_store(struct sptx_table *table, const struct sptx_ids *ids, const float *values,
                             enum sptx_memory memory, void *stream);
 
@@ -228,8 +228,8 @@ enum sptx_status sptx_store(struct sptx_table *table, const struct sptx_ids *ids
  * the calls were waited for (sptx_wait). */
 struct sptx_view {
     uint64_t size;   /* sizeof (struct sptx_view), set by the caller */
-    float *data;     /* NULL where no row lies on the host; points to bfloat16 where dtype says so */
-    uint64_t first;  /* rows below this one are hot: they lie on the GPU. A run's table does not have them */
+    float *data;     /* NULL if no row is on the host; points to bfloat16 if dtype says so */
+    uint64_t first;  /* rows below this number are hot: they are on the GPU. A run's table has no hot rows */
     uint64_t rows;   /* rows of the view */
     uint64_t stride; /* bytes between two rows */
     uint32_t dim;
@@ -307,15 +307,15 @@ struct sptx_tokens {
     uint64_t count;
 };
 
-/* Opens a corpus for a run of these settings (as for sptx_train; corpus.path stays empty): they are checked before data
- * is read. corpus.format says what the data is: text, lists and adjacency are given as sentences, pairs as pairs, a graph as edges.
+/* Opens a corpus for a run of these settings (as for sptx_train; corpus.path stays empty). The settings are checked before data
+ * is read. corpus.format selects the calls: text, lists and adjacency are given as sentences, pairs as pairs, a graph as edges.
  * Nothing is written before sptx_corpus_train(). */
 enum sptx_status sptx_corpus_open(struct sptx_context *context, const char *config, const char *const *settings,
                                   uint64_t count, struct sptx_corpus **corpus);
 void sptx_corpus_close(struct sptx_corpus *corpus); /* harmless on NULL; before its context is closed */
 
-/* Puts words behind those of the dictionary: of items (lists = 0), or of the names of lists (1). Only words that
- * sentences, pairs or edges then have are counted. */
+/* Appends words to the dictionary: words of items (lists = 0), or names of lists (1). Only words that sentences, pairs or edges
+ * then use are counted. */
 enum sptx_status sptx_corpus_words(struct sptx_corpus *corpus, uint32_t lists, const struct sptx_tokens *words);
 
 /* Takes `count` sentences, or lists, or targets with their contexts behind them: number i is the tokens from starts[i]
@@ -323,7 +323,7 @@ enum sptx_status sptx_corpus_words(struct sptx_corpus *corpus, uint32_t lists, c
 enum sptx_status sptx_corpus_sentences(struct sptx_corpus *corpus, const struct sptx_tokens *tokens,
                                        const uint64_t *starts, uint64_t count, const struct sptx_tokens *names);
 
-/* Returns what a column of this name is taken for in a table of pairs: 0 the list ("user_id"), 1 the item ("movieId"), 2 the
+/* Returns the meaning of a column of this name in a table of pairs: 0 the list ("user_id"), 1 the item ("movieId"), 2 the
  * rating; -1: none of these. Any thread may call. */
 int sptx_column(const char *name);
 /* Returns the same in a table of a graph's edges: 0 the node that an edge leaves ("source"), 1 the one that it leads to ("dst"), 2
@@ -335,8 +335,8 @@ int sptx_edge_column(const char *name);
 enum sptx_status sptx_corpus_pairs(struct sptx_corpus *corpus, const struct sptx_tokens *lists,
                                    const struct sptx_tokens *items, const double *ratings);
 
-/* Takes edges of a graph: from[i] to to[i], which weighs weights[i]; weights [count], or NULL in every call: edges have none.
- * Edges from a node to itself and those of weight 0 are left out; graph.directed and graph.weights are as for a file. */
+/* Takes edges of a graph: from[i] to to[i], with the weight weights[i]; weights [count], or NULL in every call: edges have no
+ * weights. Edges from a node to itself and edges of weight 0 are left out; graph.directed and graph.weights work as for a file. */
 enum sptx_status sptx_corpus_edges(struct sptx_corpus *corpus, const struct sptx_tokens *from, const struct sptx_tokens *to,
                                    const double *weights);
 
@@ -352,7 +352,7 @@ struct sptx_tune_options {
     double minutes;    /* how long it may take; 0: until the trials are done */
     uint64_t trials;   /* how many begin; 0: as many as there is time for */
     const char *out;   /* a file that gets the best keys as an INI; NULL: none */
-    const char *const *pairs, *const *analogies; /* files that words are judged by; NULL: the loss of what is held out */
+    const char *const *pairs, *const *analogies; /* files that words are judged by; NULL: the held-out loss judges */
     uint64_t pair_count, analogy_count;
 };
 #define SPTX_TUNE_OPTIONS {sizeof(struct sptx_tune_options), 5, 0, 0, 0, 0, 0, 0}
@@ -364,14 +364,14 @@ struct sptx_tuned {
     const char *keys;        /* the best trial's, but for its epochs: "model.dim=256 optimizer.lr=0.001", or none of this form */
 };
 
-/* Finds keys, as `sptx-w2v tune` does: trains on most of the data and judges by the rest. config, settings: as for
- * sptx_train(); the keys that they set stay. It writes to run.dir with ".tune" behind, and leaves there what was tried.
- * progress (or NULL) is told of each training: step is the trial, epoch its epochs, loss its score (NaN: it failed), line
- * a line of the program's table. Where it, or sptx_stop(), ends the search, the best so far is the answer. */
+/* Finds keys, as `sptx-w2v tune` does: trains on most of the data and judges by the rest. config, settings: as for sptx_train();
+ * keys that they set are kept. It writes its results to a directory named run.dir with ".tune" appended. progress (or NULL) is
+ * called after each training: step is the trial, epoch its epochs, loss its score (NaN: it failed), line a line of the program's
+ * table. If it, or sptx_stop(), ends the search, the best trial so far is the answer. */
 enum sptx_status sptx_tune(struct sptx_context *context, const char *config, const char *const *settings, uint64_t count,
                            const struct sptx_tune_options *options, sptx_progress_fn *progress, void *user,
                            struct sptx_tuned *tuned);
-/* Does the same on what a corpus was given, which can still be trained on. */
+/* Does the same on the data of a corpus, which can still be trained on. */
 enum sptx_status sptx_corpus_tune(struct sptx_corpus *corpus, const struct sptx_tune_options *options, sptx_progress_fn *progress,
                                   void *user, struct sptx_tuned *tuned);
 
@@ -403,7 +403,7 @@ uint32_t sptx_run_dim(const struct sptx_run *run);
  * may be NULL. */
 const char *sptx_run_word(const struct sptx_run *run, uint64_t row, uint64_t *length);
 uint64_t sptx_run_count(const struct sptx_run *run, uint64_t row); /* returns how often the corpus has it; 0 past the rows */
-/* Finds the row of a word; SPTX_USAGE where there is none, with the nearest word in the sentence. */
+/* Finds the row of a word. SPTX_USAGE for an unknown word, with the nearest word in the sentence. */
 enum sptx_status sptx_run_find(struct sptx_run *run, const char *word, uint64_t *row);
 /* A table is "target", "context", "sum", "normsum" (each of unit length first) or "propagated" (of a graph: normsum, spread over
  * it), or NULL: the default, which depends on what the run was trained on. It is target for words and items of lists; context for
@@ -423,62 +423,54 @@ enum sptx_status sptx_run_vectors(struct sptx_run *run, const char *table, const
  * of fastText), the mean of its n-grams' rows of the target table. SPTX_USAGE where it, or the table, has none. */
 enum sptx_status sptx_run_unseen(struct sptx_run *run, const char *table, const char *word, float *out);
 uint64_t sptx_run_vector_rows(const struct sptx_run *run);
-/* Counts the rows that are words or items: all but those of lists, which come last. */
+/* Returns the number of rows that are words or items. The rows of lists follow them. */
 uint64_t sptx_run_items(const struct sptx_run *run);
-/* Tells of a row that was never trained in a table, and so is what it began as. In a run of citations or links that is
- * SPTX_FAILED, since another table answers; otherwise it is a warning. */
+/* Warns of a row that was never trained in a table, and so still has its first values. In a run of citations or links this is
+ * SPTX_FAILED instead, since another table can answer. */
 enum sptx_status sptx_run_check_trained(struct sptx_run *run, const char *table, uint64_t row);
-/* Maps the weights of a table, "target" or "context", as they are: also for rows that were trained only in the other table. Where
- * lists have rows of their own and items are no targets, the target table begins with the first list (view->first), and the context
+/* Maps the stored weights of a table, "target" or "context", including rows that were trained only in the other table. If lists
+ * have rows of their own and items are not targets, the target table begins with the first list (view->first), and the context
  * table ends before it. */
 enum sptx_status sptx_run_view(struct sptx_run *run, const char *table, struct sptx_view *view);
-/* Finds the k rows of a table most similar by cosine to each of `count` queries [count x dim], best first: rows [count
- * x k] (UINT32_MAX where fewer are left), scores [count x k]. excluded: [count] a row that its query must not find, or
- * NULL. lists: 1 searches the rows of lists, too. */
-enum sptx_status sptx_run_search(struct sptx_run *run, const char *table, uint32_t lists, const float *queries, uint64_t count,
-                                 const uint32_t *excluded, uint32_t k, uint32_t *rows, float *scores);
-/* Searches like sptx_run_search(), in the table that suits the run, among words or items only. */
-enum sptx_status sptx_run_nearest(struct sptx_run *run, const float *queries, uint64_t count, const uint32_t *excluded,
-                                  uint32_t k, uint32_t *rows, float *scores);
-/* Searches like sptx_run_search() by another metric: "cosine", or "dot" (the dot product). */
-enum sptx_status sptx_run_search_by(struct sptx_run *run, const char *table, const char *metric, uint32_t lists,
-                                    const float *queries, uint64_t count, const uint32_t *excluded, uint32_t k,
-                                    uint32_t *rows, float *scores);
+struct sptx_nearest_options {
+    uint64_t size;            /* sizeof (struct sptx_nearest_options) */
+    const char *table;        /* the table that is searched; NULL: the default */
+    const char *metric;       /* "cosine" or "dot" (the dot product); NULL: cosine */
+    const uint32_t *excluded; /* [count] for each query a row that its answer leaves out; NULL: none */
+    uint64_t lists;           /* 1: the rows of lists are searched, too; 0: only words or items */
+};
+#define SPTX_NEAREST_OPTIONS {sizeof(struct sptx_nearest_options), 0, 0, 0, 0}
+/* Finds the k rows most similar to each of `count` queries [count x dim], best first: rows [count x k] (UINT32_MAX where fewer are
+ * left), scores [count x k]. options: NULL for the defaults. */
+enum sptx_status sptx_run_nearest(struct sptx_run *run, const float *queries, uint64_t count,
+                                  const struct sptx_nearest_options *options, uint32_t k, uint32_t *rows, float *scores);
 /* Answers "asked[0] is to asked[1] as asked[2] is to ?", as `sptx-w2v analogy` does: the k words or items nearest by
  * cosine to asked[1] - asked[0] + asked[2] of unit rows. The three are not among them. rows, scores: [k], as in
- * sptx_run_search(). */
+ * sptx_run_nearest(). */
 enum sptx_status sptx_run_analogy(struct sptx_run *run, const char *table, const uint64_t asked[3], uint32_t k,
                                   uint32_t *rows, float *scores);
-/* Finds the items that suit lists best. List i of `count` has the rows items[starts[i]] up to items[starts[i + 1]]
- * (starts: [count + 1], not falling; numbers past the run's rows are passed over). With seen = 0 they are not in its
- * answer. score: how they choose others: "target", "context", "context-cosine", "normsum", "sum", "context-context" or
- * another score of `sptx-w2v help recommend`; NULL: the run's default. In a run whose lists have rows (examples.mode = user) the
- * default, "user" and "user-cosine" fold each list in: they compute the row that minimizes the run's loss against the fixed rows of
- * the items. That row is the same to the bit whatever other lists are asked with it. rows, scores: as in sptx_run_nearest();
- * a list without a row of the run gets no answer. */
-enum sptx_status sptx_run_recommend(struct sptx_run *run, const uint64_t *starts, const uint64_t *items, uint64_t count,
-                                    const char *score, uint32_t seen, uint32_t k, uint32_t *rows, float *scores);
-/* Recommends like sptx_run_recommend(), only from the first `among` rows, the most frequent ones; 0: from all. */
-enum sptx_status sptx_run_recommend_among(struct sptx_run *run, const uint64_t *starts, const uint64_t *items,
-                                          uint64_t count, const char *score, uint64_t among, uint32_t seen, uint32_t k,
-                                          uint32_t *rows, float *scores);
-
 struct sptx_recommend_options {
     uint64_t size;                  /* sizeof (struct sptx_recommend_options) */
-    const char *score;              /* as in sptx_run_recommend() */
+    const char *score;              /* how a list chooses items: "target", "context", "context-cosine", "normsum", "sum",
+                                       "context-context" or another score of `sptx-w2v help recommend`; NULL: the run's default */
     const char *const *names;       /* [count] names[i]: list i is this list that the run was trained on: its row answers, and the
                                        items that it was trained with are added to those given; NULL: list i is only the items
                                        given. names = NULL: no list is named */
     const uint64_t *candidates;     /* [candidate_count] only these rows are recommended; NULL: see `among` */
     uint64_t candidate_count;
-    uint64_t among;                 /* only the first `among` rows are recommended; 0: all */
+    uint64_t among;                 /* only the first `among` rows, the most frequent ones, are recommended; 0: all */
     uint64_t seen;                  /* 1: a list's own items may be in its answer */
 };
 #define SPTX_RECOMMEND_OPTIONS {sizeof(struct sptx_recommend_options), 0, 0, 0, 0, 0, 0}
-/* Recommends like sptx_run_recommend(), and also for lists that the run was trained on, by name: lists with rows of their own,
- * papers of citations, nodes of graphs. Returns SPTX_USAGE for an unknown name. options: NULL for the defaults. */
-enum sptx_status sptx_run_recommend_by(struct sptx_run *run, const uint64_t *starts, const uint64_t *items, uint64_t count,
-                                       const struct sptx_recommend_options *options, uint32_t k, uint32_t *rows, float *scores);
+/* Finds the k items that suit each of `count` lists best. List i has the rows items[starts[i]] up to items[starts[i + 1]] (starts:
+ * [count + 1], not falling; numbers past the run's rows are skipped). rows, scores: as in sptx_run_nearest(); a list without a row
+ * of the run gets no answer. options: NULL for the defaults. Returns SPTX_USAGE for an unknown name.
+ *
+ * In a run whose lists have rows (examples.mode = user) the default score, "user" and "user-cosine" fold each list in that is not
+ * named: they compute the row that minimizes the run's loss against the fixed rows of the items. That row is the same to the bit
+ * whatever other lists are asked with it. */
+enum sptx_status sptx_run_recommend(struct sptx_run *run, const uint64_t *starts, const uint64_t *items, uint64_t count,
+                                    const struct sptx_recommend_options *options, uint32_t k, uint32_t *rows, float *scores);
 
 /* ---- judging a run: what `sptx-w2v evaluate` prints; its help describes the files ---- */
 
@@ -554,7 +546,7 @@ enum sptx_status sptx_run_evaluate_labels_of(struct sptx_run *run, const char *t
                                              const double *shares, uint32_t count, struct sptx_labels_score *scores);
 
 struct sptx_links_score {
-    double auc, mrr, hits; /* hits: of 10. NaN where the score needs training links and there are none */
+    double auc, mrr, hits; /* hits: of 10. NaN if the score needs training links and the call has none */
 };
 struct sptx_links_counts {
     uint64_t links, asked;   /* number of held-out links judged; number of link ends ranked */
@@ -571,7 +563,7 @@ enum sptx_status sptx_run_evaluate_links(struct sptx_run *run, const char *table
                                          uint32_t directed, struct sptx_links_score *scores,
                                          struct sptx_links_counts *counts);
 
-/* As sptx_run_evaluate_links(), but both arguments may be files or corpora of edges (corpus.format = graph). */
+/* Does what sptx_run_evaluate_links() does, but both arguments may be files or corpora of edges (corpus.format = graph). */
 enum sptx_status sptx_run_evaluate_links_of(struct sptx_run *run, const char *table, const struct sptx_data *held_out,
                                             const struct sptx_data *known, uint32_t directed, struct sptx_links_score *scores,
                                             struct sptx_links_counts *counts);

@@ -89,7 +89,7 @@ struct cpu_piece {
     uint32_t *id;     /* [count] kept ids */
     uint64_t *at;     /* [count] their corpus positions */
     uint64_t count, capacity, at_capacity;
-    uint64_t first, end; /* the kept ones that lie in the asked positions */
+    uint64_t first, end; /* the kept words at the asked positions */
     uint32_t *walk;      /* [walks x length] where sentences are walks: those that hold the asked positions, */
     uint64_t *start;     /* [walks + 1] and their first positions */
     uint64_t walk_capacity, start_capacity;

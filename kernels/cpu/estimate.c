@@ -10,8 +10,7 @@
 
 enum {
     ARRAYS = 13, /* of a list, at most */
-    /* How mem_grow() makes an array whose size is not known: with so many items at least, and so many times the
-     * need. */
+    /* How mem_grow() makes an array whose size is not known: with at least this number of items, and this multiple of the need. */
     GROWN_LEAST = 64,
     GROWN_TIMES = 2
 };
@@ -215,7 +214,7 @@ static void add_table(const struct table_spec *spec, struct memory_bytes *to) {
         *(shape.store[i].place == PLACE_FILE ? &to->file : &to->host) += shape.store[i].on_host * shape.store[i].stride;
 }
 
-/* A batch's chunks. Where examples are not alike they grow as they fill, to twice what is in them at most. */
+/* A batch's chunks. If examples differ in size the arrays grow as they fill, to at most twice their content. */
 static uint64_t chunk_bytes(const struct cpu_sizes *sizes) {
     struct cpu_chunk chunk = {.first_block = 0};
     struct list list = {.count = 0};

@@ -4,6 +4,7 @@
 
 #include "kernels/strip.h"
 
+#include "base/debug.h"
 #include "base/memory.h"
 #include "base/report.h"
 
@@ -56,6 +57,7 @@ static struct cpu_block *begin_block(const struct build *build, uint64_t example
 
 static void end_block(const struct build *build, struct cpu_block *block) {
     struct cpu_blocks *b = build->blocks;
+    INVARIANT(block->contexts == b->contexts && block->targets == b->targets); /* blocks follow each other without a gap */
     b->targets += block->t;
     b->contexts += block->c;
     b->logits += (uint64_t)example_vectors(&build->source->pool, block->t) * block->c;
@@ -212,7 +214,7 @@ static int add_window(const struct build *build, uint64_t middle, uint32_t width
     return 0;
 }
 
-/* Windows at positions [first, end), which lie in one sentence. */
+/* Builds windows at positions [first, end), which are in one sentence. */
 static int add_windows(const struct build *build, uint64_t number, uint64_t first, uint64_t end) {
     const struct example_source *s = build->source;
     const struct cpu_piece *p = build->piece;

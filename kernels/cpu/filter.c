@@ -32,8 +32,8 @@ static float weight_of(const struct filter *f, uint64_t arc) {
     return f->graph->weights ? f->graph->weights[arc] : 1;
 }
 
-/* Computes a node's row of A times `in`. Returns the sum of A's row. Rows lie anywhere in memory, so those of the arcs
- * to come, the next nodes' too, are asked for ahead. */
+/* Computes a node's row of A times `in`. Returns the sum of A's row. The rows of neighbours are anywhere in memory, so rows of
+ * the arcs to come, also of the next nodes, are prefetched. */
 static float gather(const struct filter *f, const lanes *in, uint64_t node, lanes out) {
     const struct filter_request *graph = f->graph;
     float all = graph->loop;
@@ -53,7 +53,7 @@ static void multiply(const struct filter *f, const lanes *in, uint64_t node, lan
     for (int i = 0; i < COLUMNS; i++) out[i] = filter_product(in[node][i], out[i], all);
 }
 
-/* Returns where the columns that pass lie in a row. */
+/* Returns the place in a row of the columns that pass. */
 static float *row_of(const struct filter *f, uint64_t node) {
     return f->graph->x + node * f->graph->dim + f->first;
 }

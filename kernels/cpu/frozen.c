@@ -22,8 +22,7 @@ static uint32_t count_changing(const struct table_spec *spec, const uint32_t *id
     return changing;
 }
 
-/* Moves ids to the front of the array: all of them, or with `changing` only those that change. Returns how many were
- * moved. */
+/* Moves ids to the front of the array: all ids, or with `changing` only ids of rows that change. Returns how many were moved. */
 static uint32_t move_ids(const struct table_spec *spec, uint32_t *to, const uint32_t *ids, uint32_t count, int changing) {
     uint32_t moved = 0;
     for (uint32_t i = 0; i < count; i++)

@@ -122,7 +122,7 @@ static void coefficients(float *logits, uint32_t t_count, uint32_t c_count, uint
     for (uint64_t i = 0; i < n; i++) logits[i] = sgns_coefficient(logits[i], 0.0f) * scale;
     for (uint32_t t = 0; t < t_count; t++)
         for (uint32_t c = 0; c < positives; c++) {
-            /* sigmoid(s) - 1 by subtraction: the digits that float32 loses are below those of the sum that it joins. */
+            /* sigmoid(s) - 1 by subtraction: the digits that float32 loses are below the digits of the sum that it is added to. */
             logits[(uint64_t)t * c_count + c] -= scale;
         }
 }

@@ -105,8 +105,8 @@ struct desk {
     const float *slice_rows[SLICE_ROWS];
 };
 
-/* Lays rows side by side, with zeros where there are fewer. It takes a few columns of every row at a time: rows are
- * read in pieces, and what is written stays in the cache. */
+/* Copies rows side by side, and adds rows of zeros if there are fewer. It copies a few columns of every row at a time, so that
+ * the written part stays in the cache. */
 static void fill_panel(float *panel, const float *rows, uint64_t count, uint32_t dim) {
     enum { PIECE = 8 };
     for (uint32_t first = 0; first < dim; first += PIECE) {

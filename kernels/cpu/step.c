@@ -70,7 +70,7 @@ static const float *context_gradient(struct step *step, const struct cpu_named_r
     return scratch->gradient;
 }
 
-/* Sums the gradients of a row's places, which stand in an array. */
+/* Sums the gradients of a row's places, which are in an array. */
 static const float *sum_gradients(const struct step *step, const float *gradients, const struct cpu_named_row *row,
                                   struct cpu_scratch *scratch) {
     if (row->places == 1) return gradients + (uint32_t)row->key[0] * step->span;
@@ -112,8 +112,8 @@ static int update_rows(void *context, unsigned worker) {
     return 0;
 }
 
-/* Computes the squares of this rank's columns, at each row's first place; -1 stands at its other places, and at rows
- * that do not change. */
+/* Computes the squares of this rank's columns at each row's first place, and sets -1 at its other places and at rows that do not
+ * change. */
 static int square_rows(void *context, unsigned worker) {
     struct step *step = context;
     struct cpu_scratch *scratch = &step->backend->scratch[worker];
@@ -128,8 +128,8 @@ static int square_rows(void *context, unsigned worker) {
     return 0;
 }
 
-/* Sums the squares over all ranks. On every rank they are those of the same rows, whatever the numbers of threads; the
- * places without a row are not sent. */
+/* Sums the squares over all ranks. Every rank sends the same rows, whatever its number of threads; places without a row are not
+ * sent. */
 static int sum_squares(struct step *step) {
     struct cpu_shared *shared = &step->backend->shared;
     uint64_t places = step->side->places, sent = 0, back = 0;

@@ -63,7 +63,7 @@ FN uint64_t cpu_batch_logits(const struct step *step) {
     return all->logits + (step->request->loss.score == SCORE_COSINE ? all->targets + all->contexts : 0);
 }
 
-/* Lists the vectors that a block sets against its contexts: its targets' rows as they lie in the table, or the pooled one. */
+/* Lists the vectors that a block multiplies with its contexts: the rows of its targets in the table, or the pooled vector. */
 FN void cpu_block_vectors(const struct step *step, uint64_t number, const void **out) {
     const struct cpu_block *block = &step->stage->all.block[number];
     const uint32_t *targets = step->stage->all.target + block->targets;

@@ -132,8 +132,7 @@ static void vector_gradient(const struct step *step, uint64_t number, const stru
         rows->combine(gradient, cpu_target_lengths(step) + block->targets + vector, 1, of_block->vector + vector, 1, step->dim);
 }
 
-/* Shares the pooled vector's gradient, which lies at its block's first target, out to the rows that the vector was made
- * of. */
+/* Divides the pooled vector's gradient, which is at its block's first target, among the rows that the vector was made of. */
 static void share_gradient(const struct step *step, const struct cpu_block *block, float *gradient) {
     const struct example_pool *pool = &step->stage->pool;
     for (uint32_t t = block->t; t-- > 0 && !pool->whole;) {

@@ -79,7 +79,7 @@ static int grow(struct product *p, int loss_only) {
     return 0;
 }
 
-/* Copies a row into column panels of so many rows each. */
+/* Copies a row into column panels of this number of rows each. */
 static void put_columns(const struct product *p, const float *row, float *panels, uint64_t rows, uint64_t at) {
     for (uint64_t column = 0; column < p->width; column += CPU_PANEL)
         memcpy(panels + (column * rows + at * CPU_PANEL), row + column, CPU_PANEL * sizeof(float));
@@ -164,7 +164,7 @@ static void score_tile(const struct product *p, uint64_t first, uint64_t count) 
                                          p->scores + first * p->stride + at, p->stride, 0);
 }
 
-/* Writes what the negatives add to the gradients of a tile's targets: gains[count x width]. */
+/* Writes the part of the gradients of a tile's targets that the negatives cause: gains[count x width]. */
 static void gain_of_tile(const struct product *p, uint64_t first, uint64_t count, float *gains) {
     const float *factors[TILE];
     for (uint64_t k = 0; k < p->negatives; k += DEPTH) {

@@ -11,7 +11,7 @@
 enum {
     GPU_ARRAY_ALIGN = 256, /* bytes: arrays that grow are rounded up to it */
     UPDATE_PIECE = 32,     /* occurrences that one piece of an update sums, at most */
-    CORRECTIONS = 4096     /* so many counts of updates have their bias corrections kept */
+    CORRECTIONS = 4096     /* bias corrections are stored for this number of update counts */
 };
 
 static inline uint64_t round_up(uint64_t bytes, uint64_t to) {
@@ -104,7 +104,7 @@ static inline uint64_t host_ids_bytes(uint64_t occurrences) {
 struct sum_bytes {
     uint64_t gradients, partials, context_gradients;
 };
-/* Returns a bound for the pieces of rows that have several: at most twice what they fill. */
+/* Returns a bound for the number of pieces of rows that have several pieces: at most twice the number that fills them. */
 static inline uint64_t most_partials(uint64_t occurrences) {
     return 2 * occurrences / UPDATE_PIECE + 2;
 }
@@ -131,8 +131,8 @@ static inline struct learn_bytes learn_bytes(uint64_t blocks, uint64_t places, u
     return bytes;
 }
 
-/* The arrays of step_shared.cu: unit rows of so many targets and negatives; a score of each pair of them; 1 / length of each row,
- * and a score of each target's positive. */
+/* The arrays of step_shared.cu for these numbers of targets and negatives: unit rows; a score of each pair; 1 / length of each
+ * row, and a score of each target's positive. */
 struct shared_bytes {
     uint64_t rows, scores, lengths;
 };
@@ -186,7 +186,7 @@ static inline uint64_t kept_bytes(const struct example_source *s, uint64_t examp
     return s->mode == EXAMPLE_WINDOW && !s->shuffle ? (examples + 2 * KEPT_BESIDE) * sizeof(struct kept_word) : 0;
 }
 
-/* Walks that have been drawn for so many positions. */
+/* Walks that have been drawn for this number of positions. */
 struct walks_bytes {
     uint64_t ids, starts;
 };

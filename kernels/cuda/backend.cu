@@ -78,7 +78,7 @@ static void read_of_device(const char *bus, const char *name, char *out, size_t 
     read_line(path, out, capacity);
 }
 
-/* "PCIe 5.0 x16" from what the system says of the slot, or "". */
+/* Returns the slot as the system describes it ("PCIe 5.0 x16"), or "". */
 static void describe_link(int device, char *out, size_t capacity) {
     static const struct {
         const char *speed, *name;
@@ -119,7 +119,7 @@ int cuda_devices(struct backend_info *info, int capacity) {
     CK(cudaGetDevice(&before));
     for (int i = 0; i < count && i < capacity; i++) {
         CK(cudaSetDevice(i));
-        int managed = cuda_manages_rows(i); /* what the driver takes of the GPU for it counts as taken */
+        int managed = cuda_manages_rows(i); /* memory that the driver needs for it counts as used */
         if (describe(i, &info[i])) return -1;
         info[i].managed = managed;
     }
@@ -153,7 +153,7 @@ static int open_device(struct backend *b, const struct backend_options *options)
         say_no_kernels(&properties, why, sizeof why);
         return fail("%s, or device.backend = cpu", why);
     }
-    b->manages_rows = cuda_manages_rows(b->device); /* what the driver takes of the GPU for it counts as taken */
+    b->manages_rows = cuda_manages_rows(b->device); /* memory that the driver needs for it counts as used */
     CK(cudaMemGetInfo(&available, &total));
     snprintf(b->name, sizeof b->name, "%.*s", (int)sizeof b->name - 1, properties.name);
     b->processors = properties.multiProcessorCount;
@@ -163,7 +163,7 @@ static int open_device(struct backend *b, const struct backend_options *options)
     return 0;
 }
 
-/* Batches are prepared and their rows moved while a step runs: what a step waits for goes `first`. */
+/* Batches are prepared, and their rows moved, while a step runs. Work that a step waits for runs `first`. */
 static int open_stream(cudaStream_t *stream, int first) {
     int least = 0, greatest = 0;
     CK(cudaDeviceGetStreamPriorityRange(&least, &greatest));

@@ -83,8 +83,8 @@ static __global__ void look_up_words(const struct example_request *request, stru
     if (i < words.count) to[i] = {strip_word(&b.source, &strip, position, b.epoch, &draws), (uint32_t)number};
 }
 
-/* A position needs this to look up its neighbours by itself. It has an address, so it lies in memory: what walks ask for at each
- * step is kept apart from it, in registers. */
+/* The values with which a position looks up its neighbours by itself. Its address is taken, so it is in memory; values that a
+ * walk reads at each step are in registers instead. */
 struct looked_up {
     int begun;
     struct strip strip;
@@ -92,8 +92,8 @@ struct looked_up {
     struct strip_draws draws;
 };
 
-/* Goes on with the walk and returns the id of the next kept word, DRAW_NONE where there is none. `position` is one of the strip; a
- * walk that does not move (by 0) returns the word there. */
+/* Continues the walk and returns the id of the next kept word, DRAW_NONE if none follows. `position` is in the strip; a walk
+ * that does not move (by 0) returns the word there. */
 static __device__ __noinline__ uint32_t look_up(const struct example_request *request, struct looked_up *own, uint64_t position) {
     const struct example_source &s = request->source;
     if (!own->begun) {
@@ -310,7 +310,7 @@ static __device__ uint32_t fill_rows_of(const struct example_source &s, const st
     return count;
 }
 
-/* The block of the negatives that all others share. Their ids are drawn as those of any block are. */
+/* The block of the negatives that all other blocks share. Their ids are drawn like the ids of any block. */
 static __device__ void fill_shared_block(const struct example_request &b, const struct built &to) {
     to.target_starts[0] = to.context_starts[0] = to.term_starts[0] = 0;
     to.positives[0] = to.block_slot[0] = 0;
@@ -486,8 +486,8 @@ static __device__ uint32_t place_of(struct claims &c, uint32_t row, uint32_t mas
     }
 }
 
-/* Slots before `base` are settled and stand in `out`. Draws for `slot` of those from there on, and then for whichever
- * slot loses its row to it. */
+/* Slots before `base` are settled, and their ids are in `out`. Draws for `slot`, which is not settled, and then for the slot
+ * that loses its row to it, and so on. */
 static __device__ void claim(struct claims &c, const struct example_request &b, const struct example_own &own,
                              uint64_t example, uint32_t first, const uint32_t *out, uint32_t base, uint32_t slot,
                              uint32_t mask) {

@@ -53,8 +53,8 @@ static __global__ void place_runs(const uint32_t *keys, const uint32_t *order, c
     to.distinct[order[i]] = row | (head && tail ? SINGLE_BIT : 0);
 }
 
-/* Gives each thread of the thread block that wants one a place in a list. So many warps would wait for one counter one
- * after the other, so a thread block asks it once. */
+/* Gives each thread that wants one a place in a list. A thread block asks the counter once for all its threads, since many warps
+ * would wait for the counter one after the other. */
 static __device__ uint32_t take_place(uint32_t *counter, bool wants) {
     __shared__ uint32_t first, taken;
     uint32_t lane = threadIdx.x & 31, wanting = __ballot_sync(0xFFFFFFFFu, wants), of_warp = 0;

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Copies an array of the caller's; *seen is where, or NULL where there is none. */
+/* Copies a caller's array to the GPU; *seen becomes the copy, or NULL if the array is NULL. */
 static int copy_to_gpu(struct backend *b, enum source_array which, const void *from, uint64_t bytes, const char *what,
                        const void **seen) {
     struct cuda_source *source = &b->source;

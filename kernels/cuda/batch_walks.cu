@@ -1,7 +1,6 @@
-/* batch_walks: where the corpus is a graph, draws the walks that hold a batch's positions, or those of a part of
- * lock-free training, just before they are used. Kernels then read them as they read sentences. kernels/walks.h says
- * what is drawn; here each thread draws a walk.
- */
+/* batch_walks: if the corpus is a graph, draws the walks of a batch's positions, or of a part of lock-free training, just before
+ * they are used. Kernels then read the walks as they read sentences. kernels/walks.h defines the draws; here each thread draws a
+ * walk. */
 #include "cuda.cuh"
 
 namespace {
@@ -72,7 +71,8 @@ __global__ void __launch_bounds__(THREADS, 9) draw_for_part(const struct example
     draw_walks(source, epoch);
 }
 
-/* Thread blocks for the walks that hold so many positions, wherever these begin, and for where the last one ends. */
+/* Returns the number of thread blocks for the walks of this number of positions, wherever these begin, and for the end of the
+ * last walk. */
 unsigned blocks_of(const struct example_source *s, uint64_t positions) {
     return blocks_for(walks_at_most(&s->walks, positions) + 1, THREADS);
 }

@@ -1,5 +1,5 @@
-/* bench: times rows that move between a table and a dense variable; see bench.h. The kernel does what a gather or
- * scatter consists of: a warp takes ROWS_AT_ONCE rows, a lane 16 bytes of each at a time. */
+/* bench: times rows that move between a table and a dense variable; see bench.h. The kernel does only the reads and writes of a
+ * gather or scatter: a warp moves ROWS_AT_ONCE rows, a lane 16 bytes of each at a time. */
 #include <algorithm>
 #include <chrono>
 #include <cub/device/device_radix_sort.cuh>

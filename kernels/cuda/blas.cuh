@@ -24,8 +24,8 @@ struct cuda_blas {
 #undef CUDA_BLAS_POINTER
 };
 
-/* Enqueues a product on the compute stream, of matrices as cublasSgemm() takes them, one below the other by columns: to [rows x
- * columns] = a b, where a is [rows x depth] and b [depth x columns], or the transposed ones stand in memory. */
+/* Enqueues a product on the compute stream: to [rows x columns] = a b, where a is [rows x depth] and b [depth x columns].
+ * Matrices are stored by columns, as cublasSgemm() expects, and a flag tells if the transposed matrix is stored. */
 struct blas_matrix {
     const float *data;
     int stride;

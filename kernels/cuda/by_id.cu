@@ -125,7 +125,7 @@ static int take_sorted(struct backend *b, struct by_id *own, const struct rows_r
                : 0;
 }
 
-/* Brings rows of the first `parts` stores that lie in a file into staging. */
+/* Copies rows of the first `parts` stores that are in a file into staging. */
 static int take_indexed(struct backend *b, struct by_id *own, const struct rows_request *r, int parts,
                         cudaStream_t stream) {
     return by_id_take(b, own, &own->set, r, stream) ||

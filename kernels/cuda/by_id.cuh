@@ -24,7 +24,7 @@ struct given {
     cudaEvent_t sent; /* recorded when they have been read */
 };
 
-/* The arrays in which lists of so many ids are claimed; by_id_claims.cu says how. */
+/* The arrays with which lists of this number of ids are claimed; by_id_claims.cu explains claims. */
 struct claims {
     struct gpu_array ids, owners; /* uint32 [count] */
     struct gpu_array slots;       /* uint64 [a power of two of them] */
@@ -59,8 +59,8 @@ struct by_id {
 
 /* ---- lists of ids in kernels ---- */
 
-/* Ids as a kernel reads them: either as they were given on the GPU, where ids that are no rows are noted in `bad`, or as
- * the host or a kernel has taken them: 32-bit numbers, DRAW_NONE for those that are no rows. */
+/* Ids as a kernel reads them: either the caller's own on the GPU, and the kernel notes ids that are not rows in `bad`; or 32-bit
+ * numbers that the host or a kernel has made, with DRAW_NONE for ids that are not rows. */
 struct id_view {
     const void *ids;
     struct bad_ids *bad;
@@ -213,8 +213,8 @@ static inline struct rounding_keys rounding_of_store(const struct by_id *own) {
 
 int by_id_open_set(struct backend *backend, struct row_set *set);
 void by_id_close_set(struct backend *backend, struct row_set *set);
-/* Says where ids of the host are to be written, as rows_ids() does. The ids of a request are then read from there, or from
- * where they lie on the GPU; call by_id_have_read() once the kernel that reads them is enqueued. */
+/* Returns the place where the host's ids are to be written, as rows_ids() does. The kernels then read a request's ids from
+ * there, or from the caller's array on the GPU; call by_id_have_read() once the kernel that reads them is enqueued. */
 int by_id_room(struct backend *backend, struct by_id *own, uint64_t count, uint32_t **ids);
 struct id_view by_id_given(const struct by_id *own, const struct rows_request *request);
 int by_id_have_read(struct by_id *own, const struct rows_request *request, cudaStream_t stream);

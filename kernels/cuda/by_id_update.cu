@@ -24,7 +24,7 @@ struct update {
     const struct item *items;
     const uint32_t *item_count;
     const float *summands;  /* gradients in the order of the ids, or partial sums: rows of span floats */
-    const uint32_t *places; /* OF_PLACES: the order of the gradients; partial sums lie as they are */
+    const uint32_t *places; /* OF_PLACES: gradients are read in the order of the list; partial sums in their own order */
     float *partials;
     uint32_t chunks[2];  /* of a record's parts: weights, with their state where that lies beside them, and state */
     uint64_t state_here; /* bytes from a record's beginning in shared memory */
@@ -53,7 +53,7 @@ static __device__ __forceinline__ void send_part(const char *here, char *home, u
 /* An update's pieces are places of a row's gradients, in the order of the ids, or the partial sums of a row of several pieces. */
 enum update_of { OF_PLACES, OF_PARTIALS };
 
-/* B quads of a thread of a piece: the same sums in the same order as those of a step (step_sums.cuh). */
+/* Adds B quads of a piece for a thread, in the order in which a step adds them (step_sums.cuh). */
 template <class F, int B, enum update_of OF>
 static __device__ __forceinline__ void sum_of_piece(float4 (&sum)[B], const struct step_view &v, const struct update &u,
                                                     const struct item &item, uint32_t chunk) {

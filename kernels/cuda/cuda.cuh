@@ -59,7 +59,7 @@ int cuda_failed(cudaError_t error, const char *call); /* always -1 */
         if (ck_error != cudaSuccess) return cuda_failed(ck_error, "kernel " name);                                     \
     } while (0)
 
-/* Returns how many thread blocks of `size` have so many threads. */
+/* Returns how many thread blocks of `size` threads have this number of threads. */
 static inline unsigned blocks_for(uint64_t threads, unsigned size) {
     return (unsigned)((threads + size - 1) / size);
 }
@@ -103,8 +103,9 @@ struct store {
     char *host_device;      /* pinned: the GPU's address of `host` */
     char *gpu_memory;       /* gpu: all rows; pinned and file: the hot ones; or NULL */
     uint64_t gpu_bytes;     /* of it */
-    char *gpu;              /* row r of the GPU's is at gpu + r x stride; NULL where there is none */
-    uint64_t gpu_rows;      /* rows of the table below this number lie there, the others on the host; its first row at least */
+    char *gpu;              /* row r on the GPU is at gpu + r x stride; NULL if no row is there */
+    uint64_t gpu_rows;      /* rows of the table below this number are on the GPU, the others on the host; at least the table's
+                             * first row */
     int fd;                 /* file: open; else -1 */
 };
 
@@ -131,8 +132,8 @@ struct backend_table {
 
 enum { SIDE_TARGET, SIDE_CONTEXT };
 
-/* Upper bounds known to the host; launch grids and array capacities use them. Where examples have a fixed shape, or a batch is
- * small, they are known before anything is drawn, so that the host waits for nothing; otherwise they are what was counted. */
+/* Upper bounds known to the host; launch grids and array capacities use them. If examples have a fixed shape, or a batch is
+ * small, they are known before anything is drawn, so that the host waits for nothing; otherwise they are the counted sizes. */
 struct batch_sizes {
     uint32_t blocks, targets, contexts, terms; /* terms: T x C summed, slots left out counted */
 };
@@ -211,14 +212,14 @@ struct stage {
     int one_target;          /* 1: every block has one target */
     int one_vector;          /* 1: one target, or pooled ones: a context's gradient is coefficients x vectors of blocks */
     struct example_pool pool;
-    struct shared_negatives shared; /* count: slots; those that were left out hold DRAW_NONE */
+    struct shared_negatives shared; /* count: slots; a slot that was left out holds DRAW_NONE */
     struct gpu_array target_starts, context_starts, term_starts, positives; /* uint32 [blocks + 1], positives [blocks] */
     struct gpu_array block_example, block_slot; /* uint64, uint32 [blocks]: the negatives' counter */
     struct row_set side[2];
     struct gpu_array block_of[2]; /* uint32 [ids of the side]: the block of each */
     struct gpu_array coefficients; /* float [terms] */
     struct gpu_array losses;       /* double [targets], or blocks where they are more */
-    struct batch_counts *both_counts, *counts; /* on the GPU; counts: those of the batch */
+    struct batch_counts *both_counts, *counts; /* on the GPU; counts: the batch's own of both_counts */
     struct step_result *result;    /* pinned, mapped */
     cudaEvent_t prepared, stepped, done; /* done: all that the GPU does. Rows are in their slots when side[].ticket is recorded */
     void *view_memory[6]; /* for batch_view(): its arrays on the host, and the starts that they are made from */
@@ -268,7 +269,7 @@ struct backend {
     uint64_t layout; /* changes with `capacity`, and when an array moves whose address captured graphs hold */
     cudaStream_t in, compute, out;
     struct batch_builder builders[BACKEND_STAGES];
-    unsigned builders_in_use; /* so many first builders make the source's batches */
+    unsigned builders_in_use; /* number of first builders that make the source's batches */
     struct cuda_source source;
     struct stage stages[BACKEND_STAGES];
     struct gpu_array gradients, context_gradients, partials; /* floats; only the compute stream uses them */
@@ -277,7 +278,7 @@ struct backend {
     struct gpu_array shared_rows, shared_scores, shared_lengths; /* floats; only for step_shared.cu */
     void *blas;                    /* blas.cu's own; NULL: nothing has been multiplied */
     enum matmul_type matmul;       /* of products in a step */
-    struct exchange *exchange;     /* with other ranks (ranks_exchange.cuh); NULL: there are none */
+    struct exchange *exchange;     /* the exchange with other ranks (ranks_exchange.cuh); NULL: this is the only rank */
     struct gpu_array corrections; /* float4 [CORRECTIONS]: a rule's constants by a row's updates */
     struct rule_options corrections_rule; /* the rule that they are for */
     double corrections_lr;
@@ -323,7 +324,7 @@ void cuda_source_drop(struct backend *backend);
 
 /* batch_examples.cu. Both only enqueue work on the builder's stream, which reads stage->request. */
 int cuda_examples_reserve(struct backend *backend, struct batch_builder *builder, uint64_t count);
-/* padded: 1 where stage->sizes are a bound, and what a batch leaves of them must hold DRAW_NONE. */
+/* padded: 1 if stage->sizes are a bound; entries that a batch does not fill must then hold DRAW_NONE. */
 int cuda_examples_count(struct stage *stage, int padded);
 int cuda_examples_fill(struct stage *stage);
 /* Waits for the counted sizes. Returns -1 after fail() where an example is too long. */
@@ -359,7 +360,7 @@ void cuda_walks_drop(struct backend *backend, struct drawn_walks *drawn);
 /* Returns the source whose sentences are the walks that hold positions [first, first + count), once these are drawn there. */
 struct example_source cuda_walks_source(const struct backend *backend, const struct drawn_walks *drawn, uint64_t first,
                                         uint64_t count);
-/* Enqueues the drawing of such a source's walks. */
+/* Enqueues the drawing of that source's walks. */
 int cuda_walks_draw_batch(const struct example_request *request, const struct example_request *on_host, cudaStream_t stream);
 int cuda_walks_draw_part(const struct example_source *source, uint32_t epoch, uint64_t count, cudaStream_t stream);
 

@@ -181,7 +181,7 @@ static uint64_t learn_arrays(const struct run *run) {
 
 /* ---- rows that are not on the GPU ---- */
 
-/* Adds to one stage: slots for the cold rows that a batch may name, and what the host's threads need to move them. */
+/* Adds to one stage: slots for the cold rows that a batch may name, and the memory with which the host's threads move them. */
 static void add_cold(const struct run *run, int side, uint64_t named, struct memory_bytes *stage) {
     const struct table_shape *shape = &run->shape[side];
     uint64_t most = 0;

@@ -22,7 +22,7 @@ enum {
 };
 constexpr uint64_t LEFT_FREE = 256 << 20; /* bytes for the driver */
 
-/* A step of the filter says what a node's row becomes, once it has been multiplied with the arcs. */
+/* A step of the filter: computes a node's new row from the row's product with the arcs. */
 enum step { HALVE_FIRST, FIND_FIRST, HALVE_NEXT, FIND_NEXT, GIVE };
 
 struct filter {

@@ -63,7 +63,7 @@ static int map_peers(struct exchange *x) {
     failed = failed || !map_boxes(x, handles);
     if (!ranks_any(x->ranks, failed ? 1 : 0)) return 1;
     unmap_peers(x);
-    ranks_any(x->ranks, 0); /* nobody may free a box that another rank still maps */
+    ranks_any(x->ranks, 0); /* a box that another rank still maps must not be freed */
     return 0;
 }
 

@@ -30,7 +30,7 @@ struct exchange_view {
     const unsigned *beats;        /* pinned, mapped: the clock of this process (ranks_heartbeat.cu) */
     uint32_t patience;            /* beats that a collect waits */
     unsigned *missing;            /* pinned, mapped: 1 + the rank that did not come, or 0 */
-    unsigned *gave_up;            /* the same number on the GPU; not 0: nobody is waited for any more */
+    unsigned *gave_up;            /* the same number on the GPU; not 0: no rank waits any more */
     uint32_t ranks, number, sequence;
 };
 
@@ -157,15 +157,14 @@ static __device__ __forceinline__ void exchange_collect_all(const struct exchang
 
 /* ---- the host's side (ranks_exchange.cu) ---- */
 
-/* Joins this backend to those of the other ranks; all of them call it. backend->exchange stays NULL for a single
- * rank. */
+/* Joins this backend to the other ranks' backends; all of them call it. backend->exchange stays NULL for a single rank. */
 int exchange_open(struct backend *backend, const struct backend_options *options);
 void exchange_close(struct backend *backend);
 int exchange_is_near(const struct exchange *exchange);
-/* Begins a step of so many slots, the same number on every rank. The next kernels of the compute stream may use the
- * view. */
+/* Begins a step of this number of slots, the same number on every rank. The next kernels of the compute stream may use the view. */
 int exchange_begin(struct backend *backend, uint64_t slots, struct exchange_view *view);
-/* Far: turns parts [first, first + count) of the step into sums, behind what the compute stream has so far. */
+/* Ranks of several machines: turns partial sums [first, first + count) of the step into sums, after the work that the compute
+ * stream has so far. */
 int exchange_sum(struct backend *backend, uint64_t first, uint64_t count);
 /* Waits for an event behind a step. Returns -1 after fail() where another rank did not bring its part. */
 int exchange_await(const struct backend *backend, cudaEvent_t event);
@@ -175,7 +174,7 @@ enum { HEARTBEATS = 20 };
 struct heartbeat;
 /* Begins it on a thread of its own. Even after -1, with fail(), heartbeat_end() must be called. */
 int heartbeat_begin(struct heartbeat **heartbeat);
-const unsigned *heartbeat_beats(const struct heartbeat *heartbeat); /* the address for kernels; NULL: there is none */
+const unsigned *heartbeat_beats(const struct heartbeat *heartbeat); /* the address for kernels; NULL: the GPU cannot reach it */
 void heartbeat_end(struct heartbeat *heartbeat);
 
 /* ranks_nccl.cu: sums over ranks by NCCL's library, where this machine has it. Parts are added in rank order. */

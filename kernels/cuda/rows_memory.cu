@@ -172,8 +172,7 @@ void pinned_give(struct backend *b, char *host, uint64_t bytes) {
     b->host_used -= capacity;
 }
 
-/* The kinds of place that cudaMemAdvise() takes, by CUDA's numbers. Toolkits before 12.2 have no names for those of the
- * host. */
+/* The kinds of place that cudaMemAdvise() takes, by CUDA's numbers. Toolkits before 12.2 have no names for places on the host. */
 enum { PLACE_DEVICE = 1, PLACE_HOST = 2, PLACE_HOST_NODE = 3 };
 
 /* A place as cudaMemAdvise() takes it: a number of a device before CUDA 13. `node`, or NUMA_NONE, is of the host's
@@ -422,8 +421,8 @@ void cuda_table_close(struct backend *b, struct backend_table *table) {
 
 /* ---- whole rows to and from the host ---- */
 
-/* A few rows of a store as host memory: its own, or a copy in `transfer` where they lie on the GPU. None is below the table's first
- * row: host_check_rows() has refused those. */
+/* A few rows of a store as host memory: the store's own memory, or a copy in `transfer` if the rows are on the GPU. No row is
+ * below the table's first row: host_check_rows() has refused such rows. */
 static int rows_on_host(const struct store *store, uint64_t first, uint64_t count, char *transfer, int read, char **at) {
     if (first >= store->gpu_rows) {
         *at = store->host + (first - store->gpu_rows) * store->stride;

@@ -19,7 +19,7 @@ enum {
     ROW_THREADS = 256,
     MOVE_THREADS = 128, /* small thread blocks find space beside a step's sooner */
     MOVED_ROWS = 8,     /* rows that a warp moves at a time, */
-    MOVED_CHUNKS = 8,   /* with so many chunks of each lane in flight at once */
+    MOVED_CHUNKS = 8,   /* with this number of chunks of each lane in flight at once */
     GATHER_BLOCKS = 16,
     SCATTER_BLOCKS = 8,
     STAGING_BLOCKS = 8,
@@ -145,7 +145,7 @@ static __global__ void forward_records(char *slots, struct all_slots from, uint6
 
 /* ---- plan, the host's side ---- */
 
-/* Returns a bound for the cold rows among so many ids. */
+/* Returns a bound for the cold rows among this number of ids. */
 static uint64_t most_cold(const struct row_set *set, uint64_t ids) {
     uint64_t cold = set->table->spec.rows - cuda_hot_rows(set->table);
     return ids < cold ? ids : cold;

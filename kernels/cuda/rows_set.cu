@@ -1,4 +1,4 @@
-/* rows_set: see rows_set.cuh. This file has what the host does for every set, whoever owns it. */
+/* rows_set: see rows_set.cuh. This file has the host's part for every set, whether a batch or a call owns it. */
 #include "cuda.cuh"
 
 /* ---- which stores are cold ---- */

@@ -48,7 +48,7 @@ struct gpu_array {
 };
 
 struct row_set {
-    struct backend_table *table; /* the table of the rows; NULL: it was closed, or there is none yet */
+    struct backend_table *table; /* the table of the rows; NULL: it was closed, or no table is set yet */
     uint64_t count;              /* number of ids, or the bound that the host knows */
     uint64_t capacity;           /* the number of ids that memory is grown for, so that the owner's later sets fit */
     struct gpu_array ids, distinct, distinct_starts, order;
@@ -85,19 +85,20 @@ static __device__ __forceinline__ uint32_t lower_bound(const uint32_t *ids, uint
     return low;
 }
 
-/* ---- cold stores: some of their rows lie on the host ---- */
+/* ---- cold stores: some of their rows are on the host ---- */
 
 int cuda_is_cold(const struct store *store);
 int cuda_in_file(const struct store *store); /* cold, and out of the GPU's reach: the host's threads move its rows */
 int cuda_has_cold(const struct backend_table *table);
-uint64_t cuda_hot_rows(const struct backend_table *table); /* rows below lie on the GPU in every store */
-char *cuda_home_of(const struct store *store);             /* for a cold store: where row 0 would lie on the host */
+uint64_t cuda_hot_rows(const struct backend_table *table); /* rows below this number are on the GPU in every store */
+char *cuda_home_of(const struct store *store);             /* for a cold store: the address of row 0 on the host, if it were
+                                                            * stored there */
 
 /* ---- the set ---- */
 
 int row_set_open(struct row_set *set, int side, int copies);
 void row_set_close(struct backend *backend, struct row_set *set);
-/* Makes the arrays for so many ids, all but slots and staging, which their users grow. `what` is for gpu_grow(). */
+/* Makes the arrays for this number of ids, except slots and staging, which their users grow. `what` is for gpu_grow(). */
 int row_set_grow(struct backend *backend, struct row_set *set, uint64_t count, const char *what);
 struct row_set_view row_set_view(const struct row_set *set);
 

@@ -118,7 +118,7 @@ static int forward(struct backend *b, struct stage *stage) {
     return 0;
 }
 
-/* The rows' new values, and what the batch came to. */
+/* Computes the rows' new values, and the batch's result. */
 static int train(struct backend *b, struct stage *stage, const struct step_request *request) {
     if (forward(b, stage) || cuda_launch_step(b, stage, request)) return -1;
     CK(cudaEventRecord(stage->stepped, b->compute));

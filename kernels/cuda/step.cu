@@ -116,8 +116,9 @@ template <class F, bool LEARNED> static struct sums sums_of_any(uint32_t chunks)
     return {sum_kernels_any<F, 32, Q, LEARNED>(), 32};
 }
 
-/* Records without state have kernels of their own: in those of any record the sums of text were 20% slower, and those with LEARNED
- * cost records with state 6 to 9%. Of bfloat16 there are few: those with LEARNED do all the other work. */
+/* Records without state have kernels of their own: with kernels for any record the sums of text were 20% slower, and kernels
+ * with LEARNED made records with state 6 to 9% slower. For bfloat16 few kernels are compiled: the ones with LEARNED do all the
+ * other work. */
 static struct sums sums_for(const struct record_layout *layout, bool learned) {
     uint32_t quads = record_quads(layout), chunks = quads / bfloat16_rows::QUADS;
     if (has_halves(layout)) {

@@ -15,7 +15,7 @@ enum {
 
 /* ---- what the kernels are given ---- */
 
-/* One part of a batch's rows: rows below hot_rows are resident, the others lie in slots. */
+/* One part of a batch's rows: rows below hot_rows are resident, the others are in slots. */
 struct live_part {
     char *resident, *slots;
     uint64_t stride, hot_rows;
@@ -84,7 +84,7 @@ struct found_row {
     uint32_t id;
 };
 
-/* Finds the row that stands at a place. distinct, id: its number among distinct rows, with SINGLE_BIT, and its id. */
+/* Finds the row of a place. distinct, id: its number among distinct rows, with SINGLE_BIT, and its id. */
 static __device__ __forceinline__ struct found_row place_row(const struct live_side &side, uint32_t cold_first, uint32_t distinct,
                                                              uint32_t id) {
     uint32_t row = distinct & ~SINGLE_BIT;
@@ -119,7 +119,7 @@ template <int G> static constexpr __host__ __device__ int lanes_of() {
     return G < 32 ? G : 32;
 }
 
-/* Returns the chunk of a row that a thread's quad v lies in, and which quad of the row that is. */
+/* Returns the chunk of a row that holds a thread's quad v, and the number of that quad in the row. */
 template <class F, int G> static __device__ __forceinline__ uint32_t chunk_of(int v, uint32_t tid) {
     return v / F::QUADS * G + tid;
 }
@@ -127,7 +127,7 @@ template <class F, int G> static __device__ __forceinline__ uint32_t quad_of(int
     return chunk_of<F, G>(v, tid) * F::QUADS + v % F::QUADS;
 }
 
-/* A row's weights in registers, as they are stored. */
+/* A row's weights in registers, in the form in which they are stored. */
 template <class F, int VEC> struct stored_row {
     static_assert(VEC % F::QUADS == 0, "a thread has whole chunks");
     float4 chunk[VEC / F::QUADS];
@@ -285,7 +285,8 @@ template <int G, int U> static __device__ __forceinline__ void group_sum(float (
     }
 }
 
-/* The first of the groups that a warp has, or is a part of, in its thread block: what a warp's groups begin together. */
+/* Returns the first group, in its thread block, of the warp's groups, or of the groups that share a block with this warp: such
+ * groups begin together. */
 template <int G> static __device__ __forceinline__ uint32_t first_of_warp() {
     return threadIdx.x / 32 * 32 / G;
 }

@@ -6,7 +6,7 @@
 enum {
     RESIDENT = 4,        /* thread blocks of step_dots_held.cuh on a multiprocessor, about */
     LONGEST_RUN = 4,     /* blocks that a group of step_dots_held.cuh works on: each run's first has to be waited for */
-    SHARED_BLOCKS = 8192 /* up to so many blocks of one target, groups of a thread block share the contexts of each */
+    SHARED_BLOCKS = 8192 /* up to this number of blocks of one target, groups of a thread block share the contexts of each */
 };
 
 static int launch(struct backend *b, const struct stage *stage, struct step_view v, const struct dot_kernels *k) {

@@ -53,15 +53,16 @@ template <int G> static __device__ __forceinline__ uint32_t own_beside() {
     return G < 32 ? (threadIdx.x & 31) / G : 0;
 }
 
-/* A context: where it lies, NULL of a slot left out or of none; and, where it stands once in the batch, its state. */
+/* A context: its address, NULL if its slot was left out or is past the end; and its state, if the context occurs once in the
+ * batch. */
 struct context_row {
     char *weights, *state;
     uint32_t id;
     bool single;
 };
 
-/* Contexts i to i + U x rows_beside of the `here` that `found` has, a lane each, into registers; with the state of those that stand
- * once, where records have any. */
+/* Reads contexts i to i + U x rows_beside of the `here` contexts in `found`, one a lane, into registers; with the state of
+ * contexts that occur once, if records have state. */
 template <class F, int G, int VEC, bool STATE, int U>
 static __device__ __forceinline__ void read_contexts(struct stored_row<F, VEC> (&w)[U], struct held_state<VEC, STATE> (&held)[U],
                                                      struct context_row (&rows)[U], const struct found_row &found, uint32_t i,
@@ -103,7 +104,7 @@ static __device__ __forceinline__ void ask_for_contexts(const struct found_row &
         }
 }
 
-/* A context that stands once in the batch: its whole gradient is known, and its record is in registers. */
+/* Updates a context that occurs once in the batch: its whole gradient is known, and its record is in registers. */
 template <class F, int G, int VEC, bool STATE>
 static __device__ __forceinline__ void update_single(const struct context_row &row, struct held_state<VEC, STATE> &held,
                                                      float4 (&w)[VEC], const float4 (&gradient)[VEC], uint32_t tid,
@@ -123,7 +124,7 @@ template <int G, int U> static __device__ __forceinline__ float to_lanes(const f
     return mine;
 }
 
-/* The sum of what the groups of a warp have, side by side; the same bits in all of them. */
+/* Returns the sum of the values of a warp's groups; every group gets the same bits. */
 template <int G, int VEC> static __device__ __forceinline__ void sum_beside(float4 (&x)[VEC]) {
     if constexpr (G < 32)
 #pragma unroll
@@ -144,7 +145,7 @@ struct meeting {
     uint64_t terms;
 };
 
-/* Rows in flight, of so many quads a thread each, with or without state. */
+/* The rows in flight: this number of quads a thread of each row, with or without state. */
 template <class F> static constexpr __host__ __device__ int contexts_at_once(int group, int vec, bool state, bool one) {
     int some = F::QUADS > 1 ? REGISTERS * 5 / 12 : REGISTERS / 2; /* opened rows take more than stored ones of bfloat16 */
     return rows_at_once(4 * vec / F::QUADS + 4 * vec * held_roles(state), one && group <= 32 ? some : REGISTERS);
@@ -163,7 +164,7 @@ static __device__ __forceinline__ double keep_term(const struct step_view &v, co
     return real ? (double)loss_of(logit, context - m.start < m.positives) : 0;
 }
 
-/* Rows in registers against the target: its gradient grows; a row that stands once is updated, where ONE. */
+/* Multiplies rows in registers with the target and adds to its gradient; with ONE, updates a row that occurs once. */
 template <class F, int G, int VEC, bool STATE, bool ONE, int U>
 static __device__ __forceinline__ void change_rows(float4 (&gradient)[VEC], const float4 (&target)[VEC],
                                                    const float (&coefficient)[U], const struct stored_row<F, VEC> (&stored)[U],
@@ -182,7 +183,7 @@ static __device__ __forceinline__ void change_rows(float4 (&gradient)[VEC], cons
     }
 }
 
-/* Adds to the target's gradient and the loss, and updates rows that stand once, where this rank has all columns. */
+/* Adds to the target's gradient and the loss, and updates rows that occur once, if this rank has all columns. */
 template <class F, int G, int VEC, bool STATE, bool ONE>
 static __device__ __forceinline__ double meet_contexts(const struct step_view &v, const float4 (&target)[VEC],
                                                        float4 (&gradient)[VEC], const struct meeting &m) {
@@ -250,7 +251,7 @@ static __device__ __forceinline__ void post_contexts(const struct step_view &v, 
     }
 }
 
-/* Does what meet_contexts() does, from the sums of what was posted. */
+/* Does the work of meet_contexts(), with the sums over ranks of the posted dot products. */
 template <class F, int G, int VEC, bool STATE, bool ONE>
 static __device__ __forceinline__ double collect_contexts(const struct step_view &v, const float4 (&target)[VEC],
                                                           float4 (&gradient)[VEC], const struct meeting &m) {
@@ -295,8 +296,8 @@ static __device__ __forceinline__ void read_target(const struct step_view &v, ui
 
 /* ---- blocks of one target ---- */
 
-/* Thread blocks of dot_one on a multiprocessor at least: where a row is updated as soon as it is read, many warps with
- * few rows each do better than few with many. */
+/* Least number of thread blocks of dot_one on a multiprocessor: if a row is updated as soon as it is read, many warps with few
+ * rows each are faster than few warps with many. */
 template <class F> static constexpr int resident_blocks(int group, bool state, int threads) {
     return group > 32 || threads > CTA ? 1 : state ? 3 : 4;
 }
@@ -328,7 +329,7 @@ static __device__ __forceinline__ void add_groups(const struct group_rows &sums,
     }
 }
 
-/* Adds up what the groups of a thread block have of one block: its loss and its target's gradient. */
+/* Adds up the values of a thread block's groups for one block: its loss and its target's gradient. */
 template <class F, int VEC, int G, int THREADS, uint32_t GROUPS>
 static __device__ __forceinline__ void finish_block(const struct step_view &v, uint32_t block, double loss,
                                                     const float4 (&gradient)[VEC], const struct group_rows &sums) {

@@ -18,9 +18,9 @@ enum {
     HELD_WARPS = 4, /* of a thread block */
     HELD_THREADS = 32 * HELD_WARPS,
     HELD_MOST = 32,        /* rows of a warp, a lane each */
-    HELD_BYTES = 72 << 10, /* rows of a thread block: so many bytes three times fit a multiprocessor of sm_90 */
+    HELD_BYTES = 72 << 10, /* rows of a thread block: three times this number of bytes fit a multiprocessor of sm_90 */
     HELD_SHARED_FROM = 16, /* contexts of a block from which all warps of a thread block share them */
-    HELD_PAUSE = 600       /* ns before words are asked for: few come sooner, and warps that ask take from those that work */
+    HELD_PAUSE = 600       /* ns before a warp asks for messages: few arrive sooner, and warps that ask slow the warps that work */
 };
 
 /* This much is known of a block before it is worked on: of its target, and of a context a lane. */
@@ -119,7 +119,7 @@ static __device__ __forceinline__ float held_dots(const float4 (&target)[VEC], c
     return own;
 }
 
-/* Rows add to the target's gradient; those that stand once change. */
+/* Adds rows to the target's gradient, and updates the rows that occur once. */
 template <class F, int G, int VEC, bool STATE>
 static __device__ __forceinline__ void change_held(float4 (&gradient)[VEC], const float4 (&target)[VEC],
                                                    const struct warp_rows &held, float coefficient, const struct step_view &v) {

@@ -36,8 +36,8 @@ struct held_kernels dot_kernels_held(const struct step_view *v) {
     return kernels;
 }
 
-/* Ranks that exchange a block's terms in one pass must all take the same number of its contexts at a time. Some ranks have a chunk
- * more than others: where that gives them smaller tiles, they exchange in two passes, of which the first waits for nobody. */
+/* Ranks that exchange a block's terms in one pass must all take the same number of its contexts at a time. Some ranks have a
+ * chunk more than others: if that gives them smaller tiles, they exchange in two passes, the first of which waits for no rank. */
 static bool has_smaller_tiles(uint32_t quads, uint32_t chunk) {
     constexpr uint32_t TWO_A_THREAD = 64; /* quads of the widest rows that a warp holds so */
     static_assert(tile<1>::contexts == tile<2>::contexts && tile<3>::contexts == tile<4>::contexts,

@@ -6,13 +6,13 @@
 
 #include "step_dots.cuh"
 
-/* G lanes hold so many targets and contexts of a window at a time. Ranks that wait for one another within a block
- * all hold the same number of contexts (step_dots_ranks.cu); numbers of targets may differ. */
+/* G lanes hold this number of targets and contexts of a window at a time. Ranks that wait for one another within a block all
+ * hold the same number of contexts (step_dots_ranks.cu); numbers of targets may differ. */
 template <int VEC> struct tile {
     static constexpr int targets = VEC == 1 ? 5 : VEC == 2 ? 2 : 1, contexts = VEC <= 2 ? 6 : 4;
 };
 
-/* N rows of `found`, from lane `first` of the group on, a lane each; zeros for those that are none. */
+/* Reads N rows of `found`, from lane `first` of the group on, one a lane; zeros for places past the end. */
 template <class F, int G, int N, int VEC>
 static __device__ __forceinline__ void read_tile(float4 (&rows)[N][VEC], unsigned long long found, uint32_t first,
                                                  uint32_t quads) {
@@ -38,8 +38,8 @@ static __device__ __forceinline__ void dot_tile(const float4 (&x)[TT][VEC], cons
     sum_over_lanes<G>(products, logit);
 }
 
-/* The gradients that the tile's `count` targets and its contexts gain, by the lanes' coefficients. The targets' lie in memory,
- * row after row; with the first tile of contexts they begin. */
+/* Adds to the gradients of the tile's `count` targets and of its contexts, by the lanes' coefficients. Gradients of targets are
+ * in memory, row after row; the first tile of contexts sets them. */
 template <class F, int G, int TT, int CC, int VEC>
 static __device__ __forceinline__ void gain_tile(const struct step_view &v, const float4 (&x)[TT][VEC],
                                                  const float4 (&w)[CC][VEC], float4 (&gained)[CC][VEC],
@@ -92,7 +92,7 @@ static __device__ __forceinline__ double coefficients_of(const struct step_view 
     return loss;
 }
 
-/* A block's first target, context and term, and how many there are; a block that is none has no rows. */
+/* A block's first target, context and term, and its numbers of them; past the last block they are 0. */
 struct window {
     uint32_t target, targets, context, contexts, positives, terms;
 };
@@ -180,7 +180,7 @@ static constexpr int resident_windows(int quads, int mode) {
     return quads > 1 ? 1 : mode == DOTS_POST ? 6 : 4;
 }
 
-/* Thread blocks that wait for other ranks take their blocks in order, as those of step_dots_held.cuh do. */
+/* Thread blocks that wait for other ranks take their blocks in order, as in step_dots_held.cuh. */
 template <class F, int G, int VEC, int MODE>
 static __global__ void __launch_bounds__(CTA, resident_windows(VEC, MODE))
     dot_windows(const __grid_constant__ struct step_view v) {
@@ -214,7 +214,7 @@ template <class F, int MODE> struct of_mode {
             else return {dot_one<F, G, VEC, STATE && MODE != DOTS_POST, CTA, MODE>, NULL, G < 32 ? 32 : G, NULL, 0};
         }
     };
-    /* The widths that only records without state have are not compiled for others. */
+    /* Widths that only records without state have are not compiled for records with state. */
     template <int G, int VEC, bool> struct one_plain : one<G, VEC, false> {};
     template <int G, int VEC, bool STATE> struct wide {
         static dot_kernel *get(void) {

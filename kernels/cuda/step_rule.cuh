@@ -59,8 +59,8 @@ static __device__ __forceinline__ uint32_t quads_of(const struct step_view &v, i
     return v.rule.slot_at[role] != DRAW_NONE ? v.quads : 0;
 }
 
-/* A record's state as a thread has it: its chunks of the slots, by role, as they are stored until the rule needs them; and the
- * record's count of updates, where it has one. */
+/* A record's state in a thread: its chunks of the slots, by role, stored as in memory until the rule needs them; and the
+ * record's count of updates, if records have one. */
 template <int VEC, bool STATE> struct held_state {
     float4 s[STATE ? HELD_ROLES : 1][VEC];
     uint32_t updates;
@@ -206,8 +206,8 @@ static __device__ __forceinline__ void update_held(struct held_state<VEC, STATE>
     }
 }
 
-/* Applies the rule to a record of any width, B quads of a thread at a time. gradient(chunk, g) gives those of chunks chunk,
- * chunk + G and so on. All threads of the group call it together, for chunks past the row too. */
+/* Applies the rule to a record of any width, B quads of a thread at a time. gradient(chunk, g) returns the gradients of chunks
+ * chunk, chunk + G and so on. All threads of the group call it together, also for chunks past the row. */
 template <class F, int G, int B, typename Gradient>
 static __device__ __forceinline__ void update_state(char *weights, char *state, uint32_t updates, uint32_t tid,
                                                     const struct step_view &v, const struct named_row &row, Gradient gradient) {
@@ -226,7 +226,7 @@ static __device__ __forceinline__ void update_state(char *weights, char *state, 
     write_updates(v, state, updates + 1, tid);
 }
 
-/* Asks for what a group works on a little later, so that it is in the GPU's cache by then. */
+/* Asks for memory that a group reads a little later, so that it is in the GPU's cache by then. */
 template <int G> static __device__ __forceinline__ void ask_for_lines(const char *from, uint64_t bytes) {
     constexpr uint32_t LINE = 128;
     for (uint32_t at = threadIdx.x % G * LINE; at < bytes; at += G * LINE)

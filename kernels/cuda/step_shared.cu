@@ -43,7 +43,7 @@ template <int G> __device__ struct shared_row row_of_group(const struct step_vie
     return row;
 }
 
-/* Reads a place's row; zeros where there is none. */
+/* Reads the row of a place; zeros if the place is empty. */
 template <class F, int G, int VEC>
 __device__ void read_place(float4 (&x)[VEC], const struct step_view &v, const struct live_side &side, uint32_t place, bool real) {
     struct found_row found = find_row(side, v.counts->cold_first[side.side], place, real);
@@ -59,7 +59,7 @@ template <int G, int VEC> __device__ float dot_of_group(const float4 (&x)[VEC], 
 
 /* ---- gather ---- */
 
-/* Makes a row's length 1 where scores are cosines; returns what it was divided by, inverted. */
+/* If scores are cosines, makes a row's length 1; returns 1 / its length. */
 template <int G, int VEC> __device__ float make_unit(float4 (&x)[VEC], const struct shared_view &s) {
     if (!s.cosine) return 1;
     float inverse = loss_inverse_length(dot_of_group<G, VEC>(x, x));
@@ -92,8 +92,8 @@ __device__ float scale_of_examples(const struct step_view &v) {
     return v.mean ? (float)(1.0 / (double)v.counts->targets) : 1.0f;
 }
 
-/* Four scores of an example, from place `at` on, and whether each stands in its sum: where it is a negative, and not the positive
- * itself. */
+/* Reads four scores of an example, from place `at` on, and whether each is in the example's sum: it is if the place is a
+ * negative that is not the positive itself. */
 struct four_scores {
     alignas(16) float score[4];
     bool counts[4];
@@ -145,7 +145,7 @@ __device__ __forceinline__ void add_scores(struct power_sum &all, const struct f
     for (int k = 0; k < 4; k++)
         if (four.counts[k]) all.sum += loss_power(four.score[k], most, inverse), all.count++;
 }
-/* Adds up what the threads of the block have. */
+/* Returns the sum of the values of the block's threads. */
 __device__ __forceinline__ struct power_sum add_threads(const struct power_sum &own, float inverse) {
     struct power_sum all;
     all.count = across<LEARN_CTA>(own.count, plus());

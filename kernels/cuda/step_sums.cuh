@@ -13,7 +13,7 @@
 
 #include "step_rule.cuh"
 
-/* A side's gradients are sums of targets by coefficients, or stand in a buffer already. */
+/* A side's gradients: sums of targets by coefficients, or rows of a buffer. */
 enum sum_of { SUM_TARGETS, SUM_BUFFER };
 
 struct work {
@@ -29,7 +29,7 @@ struct work {
     const float *own;       /* SUM_TARGETS: [places] factor of each place for its own row; NULL: none */
 };
 
-/* One launch works on one side or, where neither reads what the other changes, on both; blockIdx.y says which. */
+/* One launch works on one side or, if neither side reads rows that the other changes, on both; blockIdx.y is the side. */
 struct works {
     struct work of[2];
 };
@@ -42,7 +42,7 @@ struct coming {
     bool real;           /* there is a piece, and its row does not stay */
     uint32_t id;         /* of its row */
     uint32_t occurrence; /* the lane's: place in the batch */
-    uint32_t block;      /* SUM_TARGETS: that it stands in, with its target: */
+    uint32_t block;      /* SUM_TARGETS: the block of the summand, with its target: */
     uint32_t target, target_id;
     float factor;
 };
@@ -236,7 +236,7 @@ static __device__ __forceinline__ void work_off_any(struct coming &c, const stru
 
 /* ---- pieces in their turn ---- */
 
-/* Thread blocks on a multiprocessor at least: what is only looked up and added leaves registers for more. */
+/* Least number of thread blocks on a multiprocessor: kernels that only look up and add use few registers, so more fit. */
 static constexpr int resident_sums(int vec, enum sum_of of) {
     return vec > 6 ? 1 : vec <= 2 && of == SUM_BUFFER ? 6 : 4;
 }

@@ -113,7 +113,7 @@ struct rounding_keys {
     uint32_t group; /* of eight columns of the whole row: the first one here */
 };
 
-/* Returns those of a step, which the host makes. `purpose`: of the bits of the weights. */
+/* Returns the keys of a step, which the host makes. `purpose`: of the random bits for the weights. */
 static inline struct rounding_keys keys_of_step(const struct rounding *table, enum draw_purpose purpose, uint64_t global_step) {
     struct rounding_keys keys;
     keys.weights = round_step_key(table, purpose, global_step);

@@ -21,7 +21,7 @@ static const struct {
 
 struct search {
     const char *directory; /* of the program */
-    int met;               /* 1: a library for an MPI lies there */
+    int met;               /* 1: a library for an MPI is in that folder */
     char why[512];         /* why the first of them cannot be loaded */
 };
 
@@ -55,8 +55,7 @@ static const struct group_ops *load_anywhere(struct search *search, int number) 
     return calls ? calls : load(search, "/../lib/sptx", number);
 }
 
-/* Returns the calls of the first MPI that can be loaded, that of the launcher before the others; NULL where there is
- * none. */
+/* Returns the calls of the first MPI that can be loaded; the launcher's own MPI is tried first. NULL if none can be loaded. */
 static const struct group_ops *find(struct search *search, const char *launcher) {
     const struct group_ops *calls = NULL;
     for (int i = 0; !calls && i < MPIS; i++)

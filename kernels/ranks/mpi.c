@@ -15,7 +15,7 @@ enum { PAUSE_NANOSECONDS = 20000 };
 static const double awake_seconds = 50e-6;
 
 struct group {
-    MPI_Comm work;      /* for sums, rows and what the first rank shares */
+    MPI_Comm work;      /* for sums, rows and data that the first rank shares */
     MPI_Comm agreement; /* for codes only: a rank that fails comes here from wherever it is */
     unsigned count;
     int own;

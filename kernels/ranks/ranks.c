@@ -76,7 +76,7 @@ void ranks_close(struct ranks *ranks) {
 
 /* ---- sums ---- */
 
-static const char step[] = "a step"; /* names what a late rank was to bring its part of */
+static const char step[] = "a step"; /* names the value for which a late rank owed its part */
 
 /* Computes where each rank's share of `count` floats lies, in bytes. */
 static void share_out(const struct ranks *ranks, uint64_t count, int *counts, int *at) {

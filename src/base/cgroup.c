@@ -37,7 +37,7 @@ static FILE *open_file(const char *directory, const char *name) {
     return n > 0 && (size_t)n < sizeof path ? fopen(path, "r") : NULL;
 }
 
-/* Returns the number in a file, or `otherwise` where there is none ("max", no such file). */
+/* Returns the number in a file, or `otherwise` if the file is missing or says "max". */
 static uint64_t read_number(const char *directory, const char *name, uint64_t otherwise) {
     FILE *file = open_file(directory, name);
     unsigned long long value;
@@ -47,8 +47,8 @@ static uint64_t read_number(const char *directory, const char *name, uint64_t ot
     return value;
 }
 
-/* Reads the lines "NAME NUMBER" of a group's memory.stat into `values`; values whose line is missing stay as they are.
- * Returns 0 where the file cannot be read. */
+/* Reads the lines "NAME NUMBER" of a group's memory.stat into `values`. A value without a line keeps what the caller put there.
+ * Returns 0 if the file cannot be read. */
 static int read_stat(const char *directory, const char *const names[], uint64_t values[], unsigned count) {
     FILE *file = open_file(directory, "memory.stat");
     unsigned long long value;
@@ -142,8 +142,8 @@ static int read_mount(const char *line, struct mount *mount) {
     return mount->version;
 }
 
-/* Returns the group's path below the mount point. A container may see only a part of the hierarchy, and the group may
- * lie outside of that part: the mount point itself then stands for it. */
+/* Returns the group's path below the mount point. A container may see only a part of the hierarchy; if the group is outside of
+ * that part, this returns the mount point itself. */
 static const char *below_mount(const struct mount *mount, const char *group) {
     size_t length = strcmp(mount->top, "/") ? strlen(mount->top) : 0;
     if (strncmp(group, mount->top, length) || (group[length] && group[length] != '/') || strstr(group, "/..")) return "";

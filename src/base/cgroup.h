@@ -7,7 +7,7 @@
 
 struct cgroup_memory {
     uint64_t limit; /* bytes: the smallest limit of a group around the process; UINT64_MAX where none has one */
-    uint64_t left;  /* bytes that the tightest group still gives: its limit less what is used and cannot be dropped */
+    uint64_t left;  /* bytes that the tightest group still gives: its limit less the used bytes that it cannot drop */
 };
 
 /* Looks at the process's own group and at all above it that can be seen. `root` stands before /proc and /sys; it is ""

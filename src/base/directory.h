@@ -10,8 +10,8 @@ int directory_make(const char *path);
 /* Works like directory_make(), and stores in *made how many parts at the path's end this call has made. */
 int directory_make_counted(const char *path, unsigned *made);
 
-/* Removes the last `made` parts of a resolved path as far as they are empty: it undoes directory_make_counted(), and
- * leaves what another has put there. */
+/* Undoes directory_make_counted(): removes the last `made` directories of a resolved path, from the last one on, and stops at
+ * the first that is not empty. */
 void directory_unmake(const char *path, unsigned made);
 
 /* 1: a directory is there (a link to one counts); 0: nothing, or something else; -1 after fail() where it cannot be told. */

@@ -33,7 +33,7 @@ struct file_writer {
     char *target, *partial; /* the file that `path` leads to, and the one beside it; NULL where bytes go straight to a stream */
     char *buffer;           /* FILE_BUFFER bytes */
     uint64_t used;          /* bytes waiting in the buffer */
-    uint64_t written;       /* bytes given so far, counting those that wait in the buffer */
+    uint64_t written;       /* number of bytes given so far, including bytes that still wait in the buffer */
     uint64_t sent, started; /* bytes given to the system; of these, bytes that the disk has begun to write */
     int fd;
     int failed; /* 1: a write failed and its sentence is said; later calls do nothing */
@@ -61,8 +61,7 @@ int file_open_unnamed(const char *path);
  * else or nothing; -1 with errno, and without a sentence. */
 int file_is_at(int fd, const char *path);
 
-/* Makes a name beside `path` that nobody else has: the one under which a writer fills its file. The caller frees.
- * Returns NULL after fail(). */
+/* Makes a new file name beside `path`, under which a writer fills its file. The caller frees it. Returns NULL after fail(). */
 char *file_own_name(const char *path);
 
 /* Tells if `name` is that of a file which a writer fills for the file `of` in the same directory. A killed process may

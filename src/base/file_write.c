@@ -57,8 +57,8 @@ int file_is_partial(const char *name, const char *of) {
     return number == 16 && !strcmp(name + number, partial_end);
 }
 
-/* The new file gets the owner and the rights of the one that it replaces, as far as this process may set them. Where it
- * may not, nobody gets rights that he did not have. */
+/* Gives the new file the owner and the rights of the file that it replaces, if this process may set them. If it may not, the new
+ * file gives no user more rights than the old file did. */
 static int keep_rights(struct file_writer *writer, const struct stat *old) {
     mode_t mode = old->st_mode & 0777;
     struct stat own;
@@ -174,8 +174,8 @@ int file_writer_open_given(struct file_writer *writer, const char *path) {
 
 /* ---- the bytes ---- */
 
-/* Asks the disk to begin writing what the system has so far: a large file is then nearly there when it is committed. It
- * is a hint: a failure has no effect and needs no sentence. */
+/* Asks the disk to begin writing the bytes that the system holds, so that little is left to write when a large file is
+ * committed. A failure has no effect and needs no sentence. */
 static void start_disk(struct file_writer *writer) {
     if (writer->sent - writer->started < DISK_PIECE) return;
     sync_file_range(writer->fd, (off_t)writer->started, (off_t)(writer->sent - writer->started), SYNC_FILE_RANGE_WRITE);

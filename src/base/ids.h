@@ -4,8 +4,9 @@
 
 #include <stdint.h>
 
-/* Writes from[count], of `bits` each, to to[count]. Returns 1 where one of them is none of 0..rows-1 (rows: 1 or more): it, or its
- * distance to the last row, has its highest bit set. There is no branch, so that the compiler takes several ids at once. */
+/* Writes from[count], of `bits` each, to to[count]. Returns 1 if an id is outside 0..rows-1 (rows: 1 or more): then the id, or
+ * its distance to the last row, has its highest bit set. The loop has no branch, so that the compiler checks several ids at
+ * once. */
 static inline int ids_take(const void *from, unsigned bits, uint64_t count, uint64_t rows, uint32_t *restrict to) {
     const uint64_t *wide = (const uint64_t *)from;
     const uint32_t *narrow = (const uint32_t *)from;

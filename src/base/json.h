@@ -14,11 +14,11 @@ struct json {
 };
 void json_release(struct json *json); /* harmless on a zeroed one */
 
-/* Appends bytes as they are: brackets, commas, the program's own names. */
+/* Appends bytes unchanged: brackets, commas, the program's own names. */
 void json_print(struct json *json, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Appends a string in its quotes. Bytes that are no UTF-8 become U+FFFD. '<', '>', '&' and control characters come as
- * \u escapes, so that the text can stand in a <script> of a page whatever it says. */
+/* Appends a string in its quotes. Bytes that are not UTF-8 become U+FFFD. '<', '>', '&' and control characters become \u
+ * escapes, so that no text can end the <script> of a page that contains it. */
 void json_string(struct json *json, const char *text, uint64_t length);
 
 /* Appends a number with six digits, or null where it is not finite. */

@@ -10,8 +10,8 @@ struct lock {
 };
 enum { LOCK_HOLDER = 256 };
 
-/* 0: this process has it. 1: another process has it, and `holder` says which one ("process 7 of host, since ..."). -1 after
- * fail(), also where a file of that name is none of these. Where the file system knows no locks: 0, after a warning. */
+/* 0: this process has the lock. 1: another process has it, and `holder` names that process ("process 7 of host, since ..."). -1
+ * after fail(), also if a file of that name is not a lock file. If the file system has no locks: 0, after a warning. */
 int lock_try(struct lock *lock, const char *path, char holder[LOCK_HOLDER]);
 
 /* Takes the lock, and waits while another process has it. */

@@ -1,4 +1,4 @@
-/* memory: allocation that checks count x size for overflow, and names what the memory was for when it fails. */
+/* memory: allocation that checks count x size for overflow. If it fails, the message names the purpose of the memory. */
 #ifndef SPTX_MEMORY_H
 #define SPTX_MEMORY_H
 
@@ -31,16 +31,15 @@ void mem_give_back(void);
 
 /* Copies `length` bytes and puts a NUL after them. */
 char *mem_text(const char *bytes, uint64_t length, const char *what);
-/* Frees texts[count], each text and the array. A count below 0 stands for a list that failed: there is nothing to
- * free. */
+/* Frees texts[count], each text and the array. A count below 0 means that making the list failed: nothing is freed. */
 void mem_free_texts(char **texts, int64_t count);
 
 /* Returns the resident bytes of this process now, and the highest so far (0 where the system does not tell). */
 uint64_t mem_resident(void);
 uint64_t mem_resident_peak(void);
 
-/* Returns the machine's physical bytes, and those that can be had without swapping; a control group (a container) that
- * allows fewer counts instead. 0 where the system does not tell. */
+/* Returns the machine's physical bytes, and the bytes that can be had without swapping. If a control group (a container) allows
+ * fewer, its numbers count. 0 if the system does not tell. */
 uint64_t mem_total(void);
 uint64_t mem_available(void);
 /* For tests: reads a system whose /proc and /sys lie under `root`. */

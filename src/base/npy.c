@@ -8,7 +8,7 @@
 #include <string.h>
 
 static const char magic[] = "\x93NUMPY";
-static const char bfloat16[] = "_bfloat16"; /* how the name of such a field ends in a file */
+static const char bfloat16[] = "_bfloat16"; /* the ending of such a field's name in a file */
 enum { MAGIC = 6, ALIGNMENT = 64, HEADER_BYTES = 2048 };
 
 /* ---- reading the header: a Python dict of three keys, as NumPy writes it ---- */

@@ -20,7 +20,7 @@ int numa_near(const char *sys, const char *address);
  * NUMA_NONE. */
 void numa_place(void *start, uint64_t bytes, int node);
 
-/* Puts on `node` what the system allocates for this thread between numa_begin() and numa_end(). */
+/* Makes the system allocate this thread's memory on `node` between numa_begin() and numa_end(). */
 void numa_begin(int node);
 void numa_end(int node);
 

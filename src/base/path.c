@@ -71,7 +71,7 @@ static int go_up(struct walk *w) {
     return 0;
 }
 
-/* A link of /proc stands for an open file, and its text is no path. */
+/* A link of /proc refers to an open file, and its text is not a path. */
 static int is_of_proc(const char *link) {
     char *directory = path_parent(link);
     struct statfs about;
@@ -80,7 +80,7 @@ static int is_of_proc(const char *link) {
     return result;
 }
 
-/* `done` ends with the link that begins at byte `start`: replaces the link by what it leads to. */
+/* `done` ends with the link that begins at byte `start`: replaces the link by the path that it points to. */
 static int follow(struct walk *w, uint64_t start) {
     char target[PATH_MAX];
     ssize_t n = readlink(w->done, target, sizeof target - 1);

@@ -1,4 +1,4 @@
-/* path: what a path stands for, worked out before anything is made or opened. */
+/* path: resolves a path, through its links, before anything is made or opened. */
 #ifndef SPTX_PATH_H
 #define SPTX_PATH_H
 

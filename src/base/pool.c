@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "pool.h"
 
+#include "debug.h"
 #include "interrupt.h"
 #include "memory.h"
 #include "numbers.h"
@@ -106,6 +107,7 @@ unsigned pool_threads(const struct pool *pool) {
 
 int pool_run(struct pool *pool, pool_job *job, void *context) {
     pthread_mutex_lock(&pool->lock);
+    INVARIANT(!pool->running); /* a job must not start another one in its own pool */
     pool->job = job;
     pool->context = context;
     pool->report = report_current();
@@ -127,6 +129,7 @@ void pool_share(uint64_t count, unsigned worker, unsigned workers, uint64_t *fir
     uint64_t each = count / workers, left = count % workers;
     *first = each * worker + (worker < left ? worker : left);
     *end = *first + each + (worker < left);
+    INVARIANT(worker < workers && *first <= *end && *end <= count);
 }
 
 int pool_take(_Atomic uint64_t *counter, uint64_t count, uint64_t grain, uint64_t *first, uint64_t *end) {

@@ -34,7 +34,7 @@ void report_clear(void);
 /* Writes "sptx-w2v: warning: ..." to stderr at once. */
 void warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Writes a line of the start-up table, or of what was done, to stderr with a newline. */
+/* Writes a line of the start-up table, or of a result, to stderr with a newline. */
 void note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Keeps warnings and lines back from now on until report_tell(). It serves a process that may yet become another one

@@ -2,8 +2,8 @@
 #ifndef SPTX_SPOOL_H
 #define SPTX_SPOOL_H
 
-/* Reads `from` to its end. The file lies in $TMPDIR, or in /var/tmp. Returns its descriptor, or -1 after fail(), which calls the
- * data `what`. */
+/* Reads `from` to its end into a temporary file of $TMPDIR, or of /var/tmp. Returns the file's descriptor, or -1 after fail(),
+ * whose sentence calls the data `what`. */
 int spool_all(int from, const char *what);
 
 #endif

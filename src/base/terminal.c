@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Returns the bytes of the control character that begins here, or 0. Control characters are those of ASCII and of C1
- * (0x80 to 0x9F), which has one byte on terminals of old encodings and two on those of UTF-8. */
+/* Returns the length in bytes of the control character that begins here, or 0. Control characters are those of ASCII and of C1
+ * (0x80 to 0x9F): one byte on terminals of old encodings, two on terminals of UTF-8. */
 static unsigned control_length(const char *text, uint64_t left) {
     unsigned char byte = (unsigned char)*text;
     if (byte < ' ' || byte == 127) return 1;

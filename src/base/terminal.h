@@ -12,8 +12,7 @@
 void terminal_print(const char *text, uint64_t length);
 void terminal_print_name(const char *text); /* prints up to the NUL */
 
-/* Keeps a sentence on one line: replaces each control character of the text, those of C1 too, by '?'. A signal's
- * handler may call it. */
+/* Keeps a sentence on one line: replaces each control character of the text, also of C1, by '?'. A signal's handler may call it. */
 void terminal_make_line(char *text);
 
 #endif

@@ -45,8 +45,8 @@ static inline int text_is_blank(char byte) {
 /* Strips blanks (and CR, LF) at both ends, in place; returns the first kept byte. */
 char *text_strip(char *text);
 
-/* Returns the entry of names[count] that is nearest to `word`: the fewest edits of one letter, or swaps of two. NULL
- * where none is near enough to help. An entry equal to the word is passed over, since it helps nobody. */
+/* Returns the entry of names[count] that needs the fewest edits to become `word`; an edit changes one letter or swaps two. NULL
+ * if no entry is near enough to help. Entries equal to the word are skipped. */
 const char *text_nearest(const char *word, const char *const *names, size_t count);
 
 #endif

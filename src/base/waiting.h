@@ -6,8 +6,8 @@
 /* Returns the seconds of a clock that never goes back. */
 double waiting_now(void);
 
-/* Measures how long something has been waited for. Time during which this process did not run (Ctrl-Z, a paused
- * container) does not count: what it waits for may have stood still, too. */
+/* Measures how long a caller has waited. Time during which this process did not run (Ctrl-Z, a paused container) does not count,
+ * since the other side may have stood still, too. */
 struct waiting {
     double last, seconds;
 };

@@ -75,7 +75,7 @@ static int is_setting(const char *argument) {
     return memchr(argument, '.', strcspn(argument, "=")) != NULL;
 }
 
-/* Refuses a key whose section is none of `sections`, since the command would not use it. */
+/* Refuses a key whose section is not in `sections`, since the command would not use it. */
 static int check_section(const char *command, const char *setting, const char *sections) {
     if (section_among(setting + 2, sections)) return 0;
     return fail_usage("%s has no use for '%.100s': its keys are those of the sections %s; see 'sptx-w2v help %.*s'", command,

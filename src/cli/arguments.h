@@ -21,14 +21,14 @@ struct option {
 enum { OPTION_TIMES = 16 };
 
 struct arguments {
-    const char **given;    /* [count] what is neither option nor key: files, words */
+    const char **given;    /* [count] arguments that are neither options nor keys: files, words */
     const char **settings; /* [setting_count] "--section.key=value" */
     int count, setting_count;
 };
 
-/* Sorts argv[1..]; behind a lone "--" there are no options. `command` is its name in sentences ("bench train").
- * `sections`: those whose keys it takes ("device, memory"), ANY_SECTION, or NULL for none. Returns 0, or -1 after
- * fail_usage(), with the nearest name for an unknown option. The caller releases always. */
+/* Sorts argv[1..]; after a lone "--" nothing is an option. `command` is its name in sentences ("bench train"). `sections`: the
+ * sections whose keys the command takes ("device, memory"), ANY_SECTION, or NULL if it takes no keys. Returns 0, or -1 after
+ * fail_usage(), whose sentence has the nearest name to an unknown option. The caller releases always. */
 int arguments_read(struct arguments *arguments, const char *command, int argc, char **argv, const struct option *options,
                    const char *sections);
 void arguments_release(struct arguments *arguments);

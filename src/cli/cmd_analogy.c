@@ -9,7 +9,7 @@
 
 enum { MOST_ANSWERS = 1000000000 };
 
-/* The three words: their rows, and vectors of unit length of those that were never seen. */
+/* The three words: their rows, and for words that were never seen their vectors of unit length. */
 struct asked {
     enum model_view view;
     uint32_t rows[3]; /* DRAW_NONE: a word never seen */

@@ -1,4 +1,4 @@
-/* cmd_bench: what the kinds of `bench` share. Each kind is a command of its own, in a file of its own. */
+/* cmd_bench: functions that several kinds of `bench` use. Each kind is a command in a file of its own. */
 #ifndef SPTX_CMD_BENCH_H
 #define SPTX_CMD_BENCH_H
 
@@ -29,7 +29,7 @@ struct bench_length {
 };
 int bench_run_arguments(struct arguments *arguments, struct bench_call *call, struct bench_length *length);
 
-/* Prints what a result depends on: command, device, date and, with `gpu`, the speed of plain copies. */
+/* Prints the circumstances of a result: command, device, date and, with `gpu`, the speed of plain copies. */
 void bench_print_head(const struct bench_call *call, const struct backend_info *machine, const struct bench_limits *limits,
                       int gpu);
 

@@ -13,9 +13,8 @@ static double per_step(const struct bench_training *t, uint64_t count) {
     return t->steps ? (double)count / (double)t->steps : 0;
 }
 
-/* Returns the share that is reached of the speed of plain copies on this machine. It counts the bytes that the plan
- * expects of a step; for lock-free training those of the rows that examples name, of which frequent ones come from the
- * GPU's cache. */
+/* Returns the speed as a share of the speed of plain copies on this machine. It counts the bytes that the plan expects of a
+ * step; for lock-free training the bytes of the rows that examples name, of which frequent rows are read from the GPU's cache. */
 static double memory_share(const struct bench_training *t) {
     double bytes = t->hogwild ? (double)t->row_bytes : t->plan.memory_bytes * (double)t->steps;
     return t->limits.device > 0 ? bytes / t->seconds / t->limits.device : 0;

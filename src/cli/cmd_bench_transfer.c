@@ -90,7 +90,7 @@ static int print_table(const struct transfer *asked, struct bench *bench, uint64
     return 0;
 }
 
-/* Measures one table of the sweep: so many rows at once, in each order. */
+/* Measures one table of the sweep: this number of rows at once, in each order. */
 static int sweep_table(const struct transfer *asked, struct bench *bench, uint64_t span, uint64_t row_bytes) {
     static const uint64_t moved[] = {8192, 262144, 1048576};
     struct backend_table *table;

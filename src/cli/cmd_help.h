@@ -5,7 +5,7 @@
 /* Prints the manual page, sptx-w2v.1. Returns 0, or -1 after fail(). */
 int help_man(void);
 
-/* Print what a shell needs to complete commands, options, keys and their values. Return 0, or -1 after fail(). */
+/* Print the text that a shell needs to complete commands, options, keys and their values. Return 0, or -1 after fail(). */
 int help_bash(void);
 int help_zsh(void);
 

@@ -1,5 +1,4 @@
-/* help bash, help zsh: completion. Options are those that a command's usage and help show; keys and their choices are
- * config.def's. */
+/* help bash, help zsh: completion. Options are found in each command's usage and help; keys and their choices in config.def. */
 #include "cmd_help.h"
 #include "commands.h"
 #include "base/report.h"
@@ -24,9 +23,8 @@ static void add(struct shown *shown, const char *name, size_t length) {
     snprintf(shown->name[shown->count++], OPTION_BYTES, "%.*s", (int)length, name);
 }
 
-/* Adds the option that begins at `at`, unless it stands for the keys ("--section.key=value"). An option whose value may
- * be left out
- * ("--overwrite[=now]") is added with and without. */
+/* Adds the option that begins at `at`, but not the placeholder for keys ("--section.key=value"). An option with an optional
+ * value ("--overwrite[=now]") is added with and without it. */
 static void add_at(struct shown *shown, const char *at) {
     size_t length = 2;
     while (isalpha((unsigned char)at[length]) || at[length] == '-') length++;

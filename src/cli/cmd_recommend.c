@@ -77,7 +77,7 @@ static int print_object(struct asked *asked, const struct recommended *answer) {
     return 0;
 }
 
-/* Fails where the reader went away or the disk is full, which ends the work: the rest would be computed for nobody. */
+/* Fails if the reader has closed the pipe or the disk is full. That ends the work, since no one could read the rest. */
 static int print_answer(void *user, const struct recommended *answer) {
     struct asked *asked = user;
     if (asked->json ? print_object(asked, answer) : (print_lines(asked, answer), 0)) return -1;

@@ -13,8 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Sets what Open MPI would otherwise refuse or spoil: it gives each of two ranks a single core, refuses root, and
- * refuses more ranks than cores. What the user has set stays. */
+/* Changes settings of Open MPI that would prevent or slow training: by itself it gives each of two ranks a single core, refuses
+ * root, and refuses more ranks than cores. Settings of the user are not changed. */
 static int prepare_mpirun(void) {
     static const char *const settings[][2] = {{"OMPI_MCA_hwloc_base_binding_policy", "none"},
                                               {"PRTE_MCA_hwloc_default_binding_policy", "none"},

@@ -19,7 +19,7 @@ int config_read_rating(const char *text, double *rating) {
     return strcmp(text, "none") ? text_real(text, rating) : 0;
 }
 
-/* run.checkpoint_every = auto: half an hour is what a kill may cost; the share keeps tables that take minutes to write
+/* run.checkpoint_every = auto: at most half an hour of work is lost by a kill. The share keeps tables that take minutes to write
  * from slowing the run. */
 static const double auto_seconds = 30 * 60, auto_share = 0.03;
 
@@ -29,7 +29,7 @@ static int read_time_of_checkpoint(char *text, struct config_times *times) {
     size_t length = strlen(word);
     if (!strcmp(word, "end")) return 0;
     if (!strcmp(word, "auto")) {
-        if (times->seconds > 0) return 0; /* a time of the user's own stands beside it */
+        if (times->seconds > 0) return 0; /* the user has also set a time */
         times->seconds = auto_seconds;
         times->share = auto_share;
         return 0;
@@ -60,7 +60,7 @@ int config_read_times(const char *text, struct config_times *times) {
     return 0;
 }
 
-/* NULL where a text reads as its form, or what it is not. */
+/* Returns NULL if a text has its form; otherwise the words that say what is wrong. */
 static const char *refuse_form(enum config_form form, const char *text) {
     double rating;
     struct config_times times;
@@ -77,7 +77,7 @@ static const char *refuse_form(enum config_form form, const char *text) {
     return NULL;
 }
 
-/* NULL where a text would read back the same from the INI file that it is written to, or what it is not. */
+/* Returns NULL if a text would be read back unchanged from an INI file; otherwise the words that say what is wrong. */
 static const char *refuse_text(const struct config_key *key, const char *text) {
     for (const char *at = text; *at; at++)
         if (iscntrl((unsigned char)*at) && *at != '\t') return "a text of one line";

@@ -127,8 +127,8 @@ unsigned config_ranks(const struct config *config);
 
 /* Returns what this config would ask of lock-free training. The device and the places of tables are known later. */
 struct hogwild_asked config_hogwild(const struct config *config);
-/* 1 with the sentence in `why` where the config wants lock-free training, which does not do what the config asks for: `gpu` says
- * whether it is to run on a GPU. */
+/* Returns 1, with a sentence in `why`, if the config wants lock-free training and something that lock-free training cannot do.
+ * `gpu`: whether it is to run on a GPU. */
 int config_refuses_hogwild(const struct config *config, int gpu, char why[HOGWILD_WHY]);
 
 /* The keys of [corpus] as the corpus' own modules take them, of a config that need not be resolved but for min_count. Texts
@@ -150,12 +150,12 @@ void config_settle(struct config *config, const struct config *settled);
  * resolved. */
 void config_fill_older(struct config *before);
 
-/* Gives keys that nobody set, and that another machine, other ranks or this version would choose otherwise, their values in the
- * resolved config of a run that goes on. */
+/* Sets keys that no one has set in the resolved config of a run that goes on, if another machine, other ranks or this version
+ * would choose another value. */
 void config_keep_effort(struct config *config, const struct config *before);
 
-/* Name of the first key ("model.dim") of those that change the numbers which differs between two resolved configs, or
- * NULL: what --resume compares. Left out: run.*, device.*, memory.*, train.epochs, train.steps, train.report_seconds,
+/* Returns the name ("model.dim") of the first key that changes numbers and differs between two resolved configs, or NULL.
+ * --resume compares configs by it. Not compared: run.*, device.*, memory.*, train.epochs, train.steps, train.report_seconds,
  * corpus.cache. */
 const char *config_difference(const struct config *a, const struct config *b);
 

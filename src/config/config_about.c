@@ -1,4 +1,4 @@
-/* config_about: what a config comes to, for those who ask no key by its name. */
+/* config_about: facts that follow from several keys of a config. */
 #include "config.h"
 #include "config_keys.h"
 

@@ -33,14 +33,14 @@ int config_resolve_effort(struct config *c) {
     return 0;
 }
 
-/* Copies those of some keys that nobody set. */
+/* Copies the keys of a list that no one has set. */
 static void keep(struct config *config, const struct config *before, const char *const (*keys)[2], size_t count) {
     for (size_t i = 0; i < count; i++)
         if (!config_is_given(config, keys[i][0], keys[i][1]))
             config_copy_number(config, before, config_find_key(keys[i][0], keys[i][1]));
 }
 
-/* Returns 1 for a run of a version that had no train.effort: the key stands in every config.ini since. */
+/* Returns 1 for a run of a version that had no train.effort: later versions write the key into every config.ini. */
 static int is_older(const struct config *before) {
     return !config_is_given(before, "train", "effort");
 }

@@ -165,7 +165,7 @@ static int goes_on(const struct ini_source *source, const char *line, size_t ind
     return source->value.key && indent > source->value.indent && *line != '[' && !sets_a_key(line);
 }
 
-/* ---- what is handed over: each puts a line of at most size - 1 bytes into `out`; 0, or -1 after fail() ---- */
+/* ---- output: each function writes a line of at most size - 1 bytes to `out`, and returns 0, or -1 after fail() ---- */
 
 static int put_piece(struct ini_source *source, char *out, int size) {
     size_t length = strnlen(source->rest, (size_t)size - sizeof " ..");

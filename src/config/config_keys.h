@@ -11,7 +11,7 @@
 
 /* ---- the table ---- */
 
-/* The form that a text must have. Paths may hold double quotes; what they name is looked at when it is opened. */
+/* The form that a text must have. Paths may hold double quotes; the file is looked at when it is opened. */
 enum config_form { FORM_ANY, FORM_PATHS, FORM_RATING, FORM_COLUMNS, FORM_TIMES, FORM_SUBWORDS, FORM_BUCKETS };
 
 enum config_type { TYPE_TEXT, TYPE_COUNT, TYPE_REAL, TYPE_BYTES, TYPE_TRUTH, TYPE_CHOICE };
@@ -92,7 +92,7 @@ int config_read_times(const char *text, struct config_times *times);
 
 /* ---- between the files ---- */
 
-/* fail() or fail_usage(): whether what is wrong is the file's fault or the command line's. */
+/* fail() or fail_usage(): whether the file or the command line is wrong. */
 typedef int config_refuser(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int config_refuse_section(const char *section, const char *where, config_refuser *refuse);
 /* 1 for a line of an INI that is a comment; it has no blanks before it. */
@@ -109,7 +109,7 @@ void config_copy_number(struct config *to, const struct config *from, const stru
 
 /* ---- config_effort.c ---- */
 
-/* The values that examples.mode = user takes for keys that nobody set. */
+/* The values that examples.mode = user sets for keys that no one has set. */
 struct effort {
     uint64_t dim, epochs, negatives; /* negatives: of a list that shares them with no other */
     double lr, temperature;

@@ -1,4 +1,4 @@
-/* config_loss: what the loss is made of: train.loss, train.score and what belongs to them. */
+/* config_loss: makes the loss of train.loss, train.score and the keys that belong to them. */
 #include "config_keys.h"
 
 #include "base/memory.h"

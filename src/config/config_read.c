@@ -1,4 +1,4 @@
-/* config_read: an INI file as a text, once it looks like one, and what a run without run.dir is called. */
+/* config_read: reads an INI file as a text, if it looks like one, and finds a name for a run without run.dir. */
 #include "config_keys.h"
 
 #include "base/directory.h"
@@ -20,7 +20,7 @@ static int ends_with(const char *text, size_t length, const char *ending) {
     return length > n && !strncmp(text + length - n, ending, n);
 }
 
-/* Names the config by the last part of `path`, without these endings. A name that would lead out of runs/ is none. */
+/* Names the config by the last part of `path`, without these endings. A name that would point out of runs/ is not used. */
 static int take_name(struct config *config, const char *path, const char *const *endings) {
     size_t end = strlen(path), start;
     while (end && path[end - 1] == '/') end--;

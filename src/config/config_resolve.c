@@ -34,8 +34,8 @@ static int is_encoded(const struct config *c) {
     return kind < 0 ? -1 : !strcmp(head, CORPUS_STREAM_MAGIC);
 }
 
-/* Lists are best told from one another by rows of their own. What has no names, or is asked for what that way has not, is
- * trained item against item. Returns 0, or -1 after fail(). */
+/* Lists are told apart best by rows of their own. Lists without names, and runs with a key that such rows do not support, train
+ * item against item. Returns 0, or -1 after fail(). */
 static int choose_mode_of_lists(struct config *c) {
     int items = c->train_update == UPDATE_HOGWILD || (c->examples_targets != TARGETS_AUTO && c->negatives_per != PER_BATCH);
     if (!items) items = is_encoded(c);

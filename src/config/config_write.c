@@ -1,4 +1,4 @@
-/* config_write: keys as an INI file, as help, and held against those of another config. */
+/* config_write: writes keys as an INI file and as help, and compares them with the keys of another config. */
 #include "config_keys.h"
 #include "defaults_by_size.h"
 
@@ -144,7 +144,7 @@ char *config_value(const struct config *config, const char *section, const char 
     return mem_text(value, strlen(value), "the configuration");
 }
 
-/* Nearly every run sets some of these keys. They stand in the order in which a newcomer asks for them. */
+/* Nearly every run sets some of these keys. They are in the order in which a newcomer asks for them. */
 static const char *const matter_most[] = {"corpus.path",      "corpus.format",    "run.dir",         "model.dim",
                                           "train.epochs",     "optimizer.lr",     "examples.window", "negatives.count",
                                           "corpus.min_count", "memory.gpu_budget"};

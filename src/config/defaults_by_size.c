@@ -11,7 +11,7 @@
 
 /* ---- the table ---- */
 
-/* Kinds of data, by what a training example is. Each is one bit, so that a row of the table can be for several kinds. */
+/* Kinds of data, by the meaning of a training example. Each is one bit, so that a row of the table can apply to several kinds. */
 enum sized_data {
     OF_WINDOWS = 1,
     OF_CBOW = 2,

@@ -14,7 +14,7 @@
 
 static const char words_name[] = "corpus.vocab.tsv", lock_name[] = "corpus.lock";
 
-/* The encoded corpus: ids, or a graph. A file of either tells what it is by its first bytes. */
+/* The encoded corpus: ids, or a graph. The first bytes of the file tell which. */
 enum { IDS, GRAPH, KINDS };
 static const struct {
     const char *name, *magic;
@@ -63,8 +63,7 @@ int cache_owns(const char *name) {
            !strcmp(name, lock_name) || is_leftover(name);
 }
 
-/* Removes what killed processes left half written. The caller holds the lock, without which nobody writes these
- * files. */
+/* Removes files that killed processes left half written. The caller holds the lock; no process writes these files without it. */
 static int remove_leftovers(const struct cache *c) {
     char **names;
     int64_t count = directory_list(c->directory, &names);
@@ -94,7 +93,7 @@ static int check_encoded(const struct cache *c, int kind) {
     return there && (there != 1 || strncmp(head, kinds[kind].magic, strlen(head))) ? refuse(c->encoded[kind]) : there;
 }
 
-/* Checks that the names are free or those of an older cache. An encoded corpus tells by its own first bytes, and a vocabulary
+/* Checks that the names are free or belong to an older cache. An encoded corpus is recognized by its first bytes, a vocabulary
  * by the encoded corpus beside it, which is written first. */
 static int check_names(const struct cache *c) {
     int ids = check_encoded(c, IDS), graph = ids < 0 ? -1 : check_encoded(c, GRAPH);
@@ -131,7 +130,7 @@ static int take_lock(const struct cache *c, struct lock *lock) {
     return lock_wait(lock, c->lock);
 }
 
-/* Removes what a killed process leaves: its lock file, which locks nothing any more, and what it had half written. */
+/* Removes the files of a killed process: its lock file, which no longer locks anything, and its half-written files. */
 static void tidy(const struct cache *c) {
     char holder[LOCK_HOLDER];
     struct lock lock;
@@ -142,7 +141,7 @@ static void tidy(const struct cache *c) {
     report_clear();
 }
 
-/* Runs under the lock, so that what is opened is what was made. */
+/* Runs under the lock, so that the opened files are the ones just made. */
 static int find_or_make(struct cache *c, int *reused) {
     struct lock lock;
     if (directory_make(c->directory) || take_lock(c, &lock)) return -1;

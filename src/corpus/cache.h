@@ -23,7 +23,7 @@
 int cache_open(const char *directory, struct corpus *corpus, const struct corpus_options *options, struct pool *pool,
                struct vocab *vocab, struct idstream *stream, struct graph *graph, int *reused);
 
-/* Returns 1 for the names of these files, and of what a killed process left of making them. */
+/* Returns 1 for the names of these files, and of files that a killed process leaves while it makes them. */
 int cache_owns(const char *name);
 
 #endif

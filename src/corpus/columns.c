@@ -47,7 +47,7 @@ int column_meaning(enum column_set set, const char *name, uint64_t length) {
 
 /* ---- field by field ---- */
 
-/* Returns the start of the next separator, or `end` if there is none. */
+/* Returns the start of the next separator, or `end` if no separator follows. */
 static char *find_separator(char *at, char *end, const char *separator) {
     uint64_t length = strlen(separator);
     if (*separator == ' ') {
@@ -67,8 +67,8 @@ static char *pass_blanks(char *at, char *end, const char *separator) {
     return at;
 }
 
-/* Returns the closing quote of the field that begins with the quote at `at`, or `end` if there is none. Two quotes in a row are one
- * quote of the text and close nothing. */
+/* Returns the closing quote of the field that begins with the quote at `at`, or `end` if the quote is not closed. Two quotes in
+ * a row are one quote of the text and close nothing. */
 static char *find_closing(char *at, char *end) {
     for (at++; at < end; at++) {
         if (*at != '"') continue;

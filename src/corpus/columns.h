@@ -48,7 +48,7 @@ static inline int columns_comment(char byte) {
     return byte == '#' || byte == '%';
 }
 
-/* What a double quote at the beginning of a field means. */
+/* The meaning of a double quote at the beginning of a field. */
 enum column_quotes {
     QUOTES_BYTES,   /* nothing: it is a byte of the field */
     QUOTES_LENIENT, /* it opens a quoted field if a closing quote ends the field; otherwise it is a byte of the field */

@@ -239,7 +239,7 @@ void corpus_set_block(struct corpus *corpus, uint64_t bytes) {
     corpus->block_bytes = bytes ? bytes : 1;
 }
 
-/* Returns the user's keys, without those that do not apply to this format. */
+/* Returns the user's keys, without keys that do not apply to this format. */
 static struct look_keys keys_of(const struct corpus_options *options) {
     const struct corpus_format_properties *format = &corpus_formats[options->format];
     struct look_keys keys = options->look;
@@ -277,8 +277,8 @@ static int needs_whole_lines(const struct corpus *corpus, const struct corpus_fi
 
 /* ---- blocks ---- */
 
-/* The place where a block may end: after the last white byte (or line) of bytes[looked..length - 1); 0 where there is none. The
- * very last byte is kept for the next block, so that a block which is not the file's last is always followed by another. */
+/* Returns the place where a block may end: after the last white byte (or line) of bytes[looked..length - 1); 0 if there is no
+ * such byte. The very last byte is kept for the next block, so that another block always follows unless the file has ended. */
 static uint64_t find_cut(const struct corpus_block *block, uint64_t looked, int whole_lines) {
     if (whole_lines) {
         const char *newline = memrchr(block->bytes + looked, '\n', block->length - 1 - looked);
@@ -310,8 +310,8 @@ static int left_open(const struct corpus_block *block, int before) {
     return before;
 }
 
-/* Finds a word of more than `most` bytes: the place where it begins, or `length` if there is none. Such a word covers one of
- * the places that are most + 1 apart, so that only these are looked at. */
+/* Finds a word of more than `most` bytes. Returns the place where it begins, or `length` if there is no such word. Such a word
+ * covers one of the places that are most + 1 bytes from each other, so that only these places are looked at. */
 static uint64_t find_long_word(const char *bytes, uint64_t length, uint64_t most, const char *separators) {
     for (uint64_t at = most; at < length; at += most + 1) {
         uint64_t from = at, to = at;
@@ -479,8 +479,8 @@ static int next_locked(struct corpus *corpus, struct corpus_block *block) {
     }
 }
 
-/* Ends the corpus after a failure. One thread has been told of it; others may ask for a block before they hear of it,
- * and must not go on with what was half read. */
+/* Ends the corpus after a failure. One thread has seen the failure; others may ask for a block before they see it, and must not
+ * get one that was half read. */
 static void end_early(struct corpus *corpus) {
     reader_close(&corpus->reader);
     corpus->next = corpus->count;

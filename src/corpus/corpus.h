@@ -62,7 +62,7 @@ struct corpus_block {
     int continues;     /* 1: the first line of this block began in an earlier one, and has tokens there */
 };
 
-#define CORPUS_INPUT "-" /* the path that stands for standard input; it is read to its end when the corpus is opened */
+#define CORPUS_INPUT "-" /* the path that means standard input, which is read to its end when the corpus is opened */
 
 /* Opens the files of `paths`, which are as corpus.path has them (config_paths). Returns NULL after fail(): nothing
  * there, not readable, no file in it. */
@@ -91,7 +91,7 @@ void corpus_read_as(struct corpus *corpus, const struct corpus_options *options)
 /* Bytes of a word: the default of max_word, and the most that it allows. */
 enum { CORPUS_WORD = 1 << 20, CORPUS_WORD_MOST = 64 << 20 };
 
-enum { CORPUS_LOOK_FILES = 16 }; /* so many files tell what a corpus of many holds */
+enum { CORPUS_LOOK_FILES = 16 }; /* number of first files that are looked at to find the content of a corpus of many files */
 /* Gives `take` the first bytes of the first files, in whole lines, one block a file, as corpus_next() would give them.
  * `take` returns 0, or -1 after fail(). It serves a look at the data before all of it is read. */
 int corpus_look(const struct corpus *corpus, const struct corpus_options *options, uint64_t files,
@@ -109,8 +109,8 @@ uint64_t corpus_done(const struct corpus *corpus);
  * bytes up to 256 KiB). A cache is checked against it. */
 uint64_t corpus_fingerprint(const struct corpus *corpus);
 
-/* Returns 0 where each file has the size and time that it had at corpus_open(), so that what was read of it more than
- * once was the same. Returns -1 after fail(), which names a file that has changed. */
+/* Returns 0 if each file has the size and time that it had at corpus_open(), so that every reading saw the same bytes. Returns
+ * -1 after fail(), which names a file that has changed. */
 int corpus_check_unchanged(const struct corpus *corpus);
 
 /* Begins a walk over the tokens of a block (tokens.h). */

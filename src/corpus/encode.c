@@ -311,8 +311,8 @@ static int commit_sentences(struct encoding *encoding, const struct gathered *ga
     return result;
 }
 
-/* Numbers lists by their first item that has a row, as those of files are, and counts their items. numbers: [names],
- * all UINT32_MAX so far. */
+/* Numbers lists by their first item that has a row, as for lists of files, and counts their items. numbers: [names], all
+ * UINT32_MAX so far. */
 static int number_lists(struct encoding *encoding, const struct pairs_met *met, const struct words *names,
                         uint32_t *numbers) {
     uint64_t length;

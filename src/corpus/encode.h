@@ -19,8 +19,8 @@
 int encode_open(struct idstream *stream, const char *path, struct corpus *corpus, const struct vocab *vocab,
                 const struct corpus_options *options, struct pool *pool, int *reused);
 
-/* Returns the fingerprint of the stream of this corpus, under these keys (those that make the vocabulary too) and with
- * this vocabulary. */
+/* Returns the fingerprint of this corpus' id stream, under these keys (including keys of the vocabulary) and with this
+ * vocabulary. */
 uint64_t encode_fingerprint(const struct corpus *corpus, const struct vocab *vocab, const struct corpus_options *options);
 
 /* Returns 1 for the name of a working file that a killed process left of encoding into a file named `of`;

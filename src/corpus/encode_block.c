@@ -21,7 +21,7 @@ struct encoder {
     int adjacency;
     struct word_query queries[WORDS_BATCH];
     uint32_t ids[WORDS_BATCH];
-    int64_t lists[WORDS_BATCH]; /* the row of a list, where the query stands for one; otherwise -1 */
+    int64_t lists[WORDS_BATCH]; /* the row of a list, if the query is a list's name; otherwise -1 */
     unsigned waiting;
     uint64_t line_start; /* in out->ids */
     int line_began;      /* 1: the line began in this block, not in an earlier one */

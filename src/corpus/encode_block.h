@@ -51,7 +51,7 @@ struct gathered_rows {
 int gathered_rows_find(struct gathered_rows *rows, const struct gathered *gathered, const struct vocab *vocab);
 void gathered_rows_release(struct gathered_rows *rows); /* harmless on a zeroed one */
 
-/* Encodes the gathered sentences from `first` up to `end`, as encode_block() does those of a block of whole lines. */
+/* Encodes the gathered sentences from `first` up to `end`, as encode_block() encodes the sentences of a block of whole lines. */
 int encode_sentences(struct encoded *encoded, const struct gathered *gathered, const struct gathered_rows *rows,
                      uint64_t first, uint64_t end);
 

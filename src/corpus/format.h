@@ -32,7 +32,7 @@ struct corpus_format_properties {
     int sentences;            /* 1: lines are running text, cut after corpus.max_sentence tokens */
     int targets;              /* 1: a line's first word is a target, and the others are its contexts */
     int names;                /* 1: lists have names, which can be rows of their own (corpus_options.list_rows) */
-    enum look_rows rows;      /* what each line is, for finding its format (look.h) */
+    enum look_rows rows;      /* the meaning of a line, for finding its format (look.h) */
     int columns;              /* 1: all lines have the same columns; corpus.columns may be set */
     int ratings;              /* 1: one of them holds ratings */
     int edges;                /* 1: a line is an edge of a graph; it is encoded as a graph (graph.h), and not as ids in a row */
@@ -47,7 +47,7 @@ static inline enum token_part corpus_part(const struct corpus_format_properties 
     return format->parts[index < 2 ? index : 2];
 }
 
-/* For config.def, after a separator of one byte each: "|text|lists..", and what each is. */
+/* For config.def: the names of the formats, each after a separator of one byte ("|text|lists.."), and their descriptions. */
 extern const char corpus_format_names[], corpus_format_help[];
 
 #endif

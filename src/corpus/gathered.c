@@ -38,7 +38,7 @@ static const char *what_of(const struct gathered *gathered, const struct gathere
     return words == &gathered->lists ? "name of a list" : "token";
 }
 
-/* Refuses what a file could not hold as one word. */
+/* Refuses a token that a file could not hold as one word. */
 static int check_word(const struct gathered *gathered, const struct gathered_words *words, const char *word,
                       uint64_t length) {
     uint64_t most = gathered->options->max_word ? gathered->options->max_word : CORPUS_WORD, id;

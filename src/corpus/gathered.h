@@ -52,19 +52,19 @@ struct gathered {
     struct gathered_words items, lists;
     uint32_t *ids; /* [tokens]: the number of each token's word */
     uint64_t tokens, ids_capacity;
-    uint64_t *ends; /* [sentences]: sentence i ends before token ends[i]. Of pairs there are none */
+    uint64_t *ends; /* [sentences]: sentence i ends before token ends[i]. Pairs have no sentences */
     uint64_t sentences, ends_capacity;
     uint32_t *names; /* the number of each sentence's or each pair's list; nothing where no list has a name */
     uint64_t named, names_capacity;
-    float *weights; /* [tokens / 2]: of edges, whose nodes stand in ids, two by two; NULL: none has a weight */
+    float *weights; /* [tokens / 2] weights of edges, whose nodes are ids[2 i] and ids[2 i + 1]; NULL: edges have no weights */
     uint64_t weights_capacity;
     struct edges_left left; /* edges that were left out */
-    struct ratings ratings; /* ratings of the pairs, if corpus.min_rating is none */
+    struct ratings ratings; /* ratings of the pairs, if corpus.min_rating is not set */
 };
 
 void gathered_release(struct gathered *gathered); /* harmless on a zeroed one */
 
-/* Puts words behind those of a dictionary. lists: 1 for the names of lists. */
+/* Appends words to a dictionary. lists: 1 for the names of lists. */
 int gathered_learn(struct gathered *gathered, int lists, const struct tokens *words);
 
 /* Takes sentences (lists, lines of a target and its contexts): sentence i is the tokens from starts[i] up to starts[i +

@@ -24,7 +24,7 @@ enum { LINE_TOKENS = 96 }; /* tokens of a line at most */
 struct line_shape {
     const char *name, *letter;
     uint64_t group;                     /* rows of a group */
-    uint64_t series;                    /* rows of a series; 0: there are none */
+    uint64_t series;                    /* number of rows of a series; 0: the corpus has no series */
     uint64_t least, beyond;             /* tokens of a line: least..beyond - 1 */
     uint32_t series_share, group_share; /* shares as parts of 2^32 */
 };

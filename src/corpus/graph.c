@@ -33,7 +33,7 @@ static int header_fits(const struct file_map *map, struct graph_header *header) 
 /* All threads look if the rows are as graph.h has them. Bytes with the right checksum may still be no graph. */
 struct checking {
     const struct graph *graph;
-    _Atomic uint64_t next, senseless; /* a row that is none; UINT64_MAX: there is no such row */
+    _Atomic uint64_t next, senseless; /* a number that is not a row; UINT64_MAX: all numbers are rows */
 };
 
 enum { ROWS = 1 << 14 }; /* checked at a time */

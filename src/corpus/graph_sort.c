@@ -1,5 +1,6 @@
 #include "graph_sort.h"
 
+#include "base/debug.h"
 #include "base/memory.h"
 
 #include <float.h>
@@ -122,11 +123,21 @@ static int join_doubles(struct graph_sort *sort, uint32_t *neighbours, float *we
     return 0;
 }
 
+/* Returns 1 if the neighbours of each row rise and none repeats. */
+static int neighbours_rise(const struct graph_sort *sort, const uint32_t *neighbours, uint64_t rows) {
+    for (uint64_t row = 0, at = 0; row < rows; at = sort->ends[row++])
+        for (uint64_t next = at + 1; next < sort->ends[row]; next++)
+            if (neighbours[next - 1] >= neighbours[next]) return 0;
+    return 1;
+}
+
 int graph_sort(struct graph_sort *sort, uint32_t *neighbours, float *weights, uint64_t rows, uint64_t nodes) {
     uint64_t count = sort->ends[rows - 1];
     take_keys(sort, neighbours, weights, rows);
     for (unsigned shift = 0; shift < 32 && (nodes - 1) >> shift; shift += DIGIT_BITS)
         sort_by_digit(sort, count, shift, weights != NULL);
     put_keys(sort, neighbours, weights, rows, count);
-    return join_doubles(sort, neighbours, weights, rows);
+    int result = join_doubles(sort, neighbours, weights, rows);
+    INVARIANT(result || neighbours_rise(sort, neighbours, rows));
+    return result;
 }

@@ -1,4 +1,4 @@
-/* graph_sort: puts the arcs of some rows of a graph in order and joins those that come more than once. */
+/* graph_sort: sorts the arcs of some rows of a graph and joins arcs that occur more than once. */
 #ifndef SPTX_GRAPH_SORT_H
 #define SPTX_GRAPH_SORT_H
 

@@ -24,7 +24,7 @@ enum {
     LEAST_AT_ONCE = 1 << 24 /* arcs that are put in order at a time, where memory is short */
 };
 
-/* Rows whose arcs are sorted together: they lie at places begin .. begin + kept - 1 of the range when that is done. */
+/* Rows whose arcs are sorted together. Afterwards the arcs are at places begin .. begin + kept - 1 of the range. */
 struct group {
     uint64_t first, end, begin, kept;
 };

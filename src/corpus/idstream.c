@@ -128,8 +128,8 @@ static int sentences_follow(const struct idstream *stream, uint64_t first, uint6
     return !fall;
 }
 
-/* Finds the items *first..*end - 1 whose beginnings lie in bytes [from, to). An item has `size` bytes, item 0 lies at
- * byte 0, and there are `most`. */
+/* Finds the items *first..*end - 1 that begin in bytes [from, to). An item has `size` bytes, item 0 begins at byte 0, and there
+ * are `most` items. */
 static void items_between(uint64_t from, uint64_t to, uint64_t size, uint64_t most, uint64_t *first, uint64_t *end) {
     *first = from / size < most ? from / size : most;
     *end = to / size < most ? to / size : most;
@@ -225,7 +225,7 @@ int idstream_reuse(struct idstream *stream, const char *path, uint64_t fingerpri
     *stream = (struct idstream){0};
     int there = file_exists(path);
     if (there > 0 && !idstream_open(stream, path, fingerprint, rows, pool)) return 1;
-    if (!failed_before) report_clear(); /* the stream is made again, and that says what is wrong with the place */
+    if (!failed_before) report_clear(); /* the stream is made again, and the failure of that names the place */
     return 0;
 }
 

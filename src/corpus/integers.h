@@ -46,7 +46,7 @@ struct integer_counts {
     struct integer_count *counts; /* [size] */
     uint64_t size;
 };
-/* Makes a table of at most `most` bytes; where memory is short there is none. */
+/* Makes a table of at most `most` bytes; if memory is short, it makes none. */
 void integer_counts_make(struct integer_counts *counts, uint64_t most);
 void integer_counts_release(struct integer_counts *counts);
 

@@ -67,8 +67,8 @@ static const struct kind {
 
 enum { SOON = 64 };
 
-/* Returns 1 for control characters but for those of text: BEL to CR, SO and SI and ESC, by which old encodings change
- * their alphabet. */
+/* Returns 1 for control characters that do not occur in text. BEL to CR occur there, and SO, SI and ESC, by which old encodings
+ * change their alphabet. */
 static int is_control(unsigned char byte) {
     return byte < 7 || (byte > 15 && byte < ' ' && byte != 27) || byte == 127;
 }

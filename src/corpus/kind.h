@@ -14,8 +14,8 @@
 /* Bytes at the front by which a file is judged, or fewer where the file is shorter. */
 enum { KIND_BYTES = 64 << 10 };
 
-/* Returns 0 where a file with these first bytes may be text; otherwise -1 after fail(), which says what it is and what
- * to do. `holds`: 0 where the bytes are the file's own, 1 where they were unpacked from it. */
+/* Returns 0 if a file with these first bytes may be text; otherwise -1 after fail(), which names the file's kind and a way out.
+ * `holds`: 0 if the bytes are the file's own, 1 if they were unpacked from it. */
 int kind_check(const char *path, const char *bytes, uint64_t length, int holds);
 /* Looks only for a magic number, as kind_check() does first: for a file that need not be text. */
 int kind_check_format(const char *path, const char *bytes, uint64_t length, int holds);

@@ -18,7 +18,7 @@
 
 #include <stdint.h>
 
-/* What each line of a file is. */
+/* The meaning of a file's lines. */
 enum look_rows {
     LOOK_TEXT,      /* running text: it has no fields, so it needs no format */
     LOOK_LISTS,     /* a list: its name and any number of items */
@@ -62,7 +62,7 @@ struct look {
     struct columns_form form;
     uint64_t skip;   /* number of bytes before the data: the header */
     char said[240];  /* the format in words: "columns    list = user, item = sku, rating = none; commas, a header"; "" for text */
-    char value[32];  /* name of the rating or weight column in the header; "" if there is none */
+    char value[32];  /* name of the rating or weight column in the header; "" if the header has no such column */
 };
 
 /* Finds the format of a file from its first bytes, which begin after a byte order mark. whole = 1: these are all bytes of the
@@ -76,7 +76,7 @@ int look_columns_valid(const char *columns);
 
 /* ---- lists or pairs? ---- */
 
-/* Whether lines look like lists (name, items), pairs (list, item) or pairs with ratings (list, item, rating). */
+/* Kinds of lines: lists (name, items), pairs (list, item), or pairs with ratings (list, item, rating). */
 enum look_kind { LINES_UNCLEAR, LINES_LISTS, LINES_PAIRS, LINES_RATINGS };
 enum look_kind look_for_pairs(const char *bytes, uint64_t length);
 

@@ -43,7 +43,7 @@ static const char *const separator_of_key[] = {[SEPARATOR_TAB] = "\t",      [SEP
                                                [SEPARATOR_SEMICOLON] = ";", [SEPARATOR_PIPE] = "|",
                                                [SEPARATOR_COLONS] = "::",   [SEPARATOR_BLANK] = " "};
 
-/* What the lines would be if split at one separator. */
+/* The fields of the lines if they are split at one separator. */
 struct parting {
     uint64_t least, most; /* smallest and largest number of fields in a line; the first line, maybe a header, is not counted */
     uint64_t parted;      /* number of lines with at least two fields */

@@ -24,7 +24,7 @@ void piece_sum_close(struct piece_sum *sum);   /* harmless on a zeroed one */
 
 /* Sees bytes from .. to - 1 of a file, one piece of it, on any thread. */
 typedef void piece_look(void *user, uint64_t from, uint64_t to);
-/* Computes the checksum with all threads, and shows each piece to `look` (NULL: to nobody) while it is in the cache.
+/* Computes the checksum with all threads, and passes each piece to `look` (unless it is NULL) while the piece is in the cache.
  * Returns 0, or -1 after fail(). */
 int piece_sum_of(const char *bytes, uint64_t size, struct pool *pool, piece_look *look, void *user, uint64_t *sum);
 

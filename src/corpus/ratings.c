@@ -58,8 +58,8 @@ static double propose(const struct ratings *ratings, double *kept) {
     return lowest;
 }
 
-/* Returns the name of the values for messages: the column's name in the header; "ratings" if there is none or it contains that
- * word. */
+/* Returns the name of the values for messages: the column's name in the header; "ratings" if there is no name or it contains
+ * that word. */
 static const char *name_of(const struct ratings *ratings) {
     return *ratings->name && !strcasestr(ratings->name, "rating") ? ratings->name : "ratings";
 }

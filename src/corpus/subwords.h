@@ -32,7 +32,7 @@ struct subword_form {
 
 /* Reads "none" or "3-6". Returns 0, or -1 (no sentence). */
 int subwords_read_lengths(const char *text, struct subword_form *form);
-/* Reads a number of buckets, or "used", which stands for 2,000,000 of them. Returns 0, or -1 (no sentence). */
+/* Reads a number of buckets, or "used", which means at most 2,000,000. Returns 0, or -1 (no sentence). */
 int subwords_read_buckets(const char *text, struct subword_form *form);
 
 /* Returns the hash that says which bucket an n-gram falls into. */
@@ -47,9 +47,10 @@ struct subwords {
     struct subword_form form;
     uint64_t words;   /* of the vocabulary; the first row of a bucket has this number */
     uint64_t rows;    /* of buckets; 0: words have no n-grams */
-    uint64_t named;   /* so many first ones of them are named by a word; all, where form.in_order keeps them from being told apart */
+    uint64_t named;   /* number of first buckets that some word names; all buckets, if form.in_order keeps them from being told
+                       * apart */
     uint64_t *starts; /* [words + 1] where a word's rows begin */
-    uint32_t *row;    /* [starts[words]] the word's own row, then those of its n-grams */
+    uint32_t *row;    /* [starts[words]] for each word its own row, then the rows of its n-grams */
     uint32_t *row_of; /* [buckets] the row of each; WORDS_ABSENT: it has none */
     uint64_t *counts; /* [rows] how often the corpus' words name it */
     uint64_t most;    /* rows of a word, at most */

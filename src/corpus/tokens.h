@@ -24,7 +24,7 @@ static inline int token_has_break(const char *word, uint64_t length) {
     return 0;
 }
 
-/* 1 for white space and for `separators`. The end of that text is none of them, though strchr() finds it. */
+/* Returns 1 for white space and for `separators`. The NUL at the end of that text does not count, although strchr() finds it. */
 static inline int token_ends(char byte, const char *separators) {
     return token_is_white(byte) || (*separators && byte && strchr(separators, byte));
 }

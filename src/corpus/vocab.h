@@ -23,7 +23,7 @@ struct vocab {
     uint64_t size;      /* words = rows; at most WORDS_MOST */
     struct words words; /* [size]: a word's number is its id */
     uint64_t *counts;   /* [size] */
-    uint64_t tokens;    /* all counted tokens, also those of words that are left out */
+    uint64_t tokens;    /* number of all counted tokens, including tokens whose words are left out */
     uint64_t kept;      /* tokens of the words that are kept */
     uint64_t distinct;  /* words before min_count and max_vocab */
     uint64_t lists;     /* how many rows, at the end, are lists */
@@ -31,7 +31,7 @@ struct vocab {
     struct subwords subwords; /* the rows of words' n-grams, behind all these; all zeros until subwords_make(), and without them */
 };
 
-/* Returns how many rows the target table has: those of words and of lists, and behind them those of n-grams. */
+/* Returns the number of rows of the target table: rows of words and of lists, then rows of n-grams. */
 static inline uint64_t vocab_targets(const struct vocab *vocab) {
     return vocab->size + vocab->subwords.rows;
 }
@@ -49,8 +49,7 @@ int vocab_write(const struct vocab *vocab, const char *path);
 void vocab_release(struct vocab *vocab); /* harmless on a zeroed one */
 uint64_t vocab_bytes(const struct vocab *vocab); /* that it holds */
 
-/* Reads the number that a token of corpus.order = given stands for. Returns 0, or -1 where it is none (no sentence is
- * kept). */
+/* Reads the number of a token of corpus.order = given. Returns 0, or -1 if the token is not a number (no sentence is kept). */
 int vocab_given_id(const char *word, uint64_t length, uint64_t *id);
 
 /* Returns the id, or -1. */

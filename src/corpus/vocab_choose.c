@@ -1,6 +1,7 @@
 /* Puts the words of all shards into one list, sorted by count; the front of it becomes the vocabulary. */
 #include "vocab_choose.h"
 
+#include "base/debug.h"
 #include "base/memory.h"
 #include "base/report.h"
 #include "base/text.h"
@@ -104,7 +105,7 @@ static void add_up(const struct word_counts *counts, struct vocab *vocab, uint64
     }
 }
 
-/* Fails where tokens that a program gave, and that have no file's name, are none. */
+/* Fails if a program gave no tokens at all; such data has no file's name. */
 static int nothing_given(const struct corpus_options *options) {
     return fail("the corpus that was given is empty: %s",
                 corpus_formats[options->format].edges ? "no edge (from a node to itself, or of weight 0, is none)"
@@ -215,6 +216,7 @@ int vocab_choose(struct vocab *vocab, struct word_counts *counts, const struct c
         goto out;
     }
     if (options->order == ORDER_FIRST_SEEN) sort(candidates.words, candidates.size, by_first);
+    else INVARIANT(candidates.size < 2 || by_count(&candidates.words[0], &candidates.words[candidates.size - 1]) < 0);
     result = given ? fill_given(vocab, counts, &candidates) : fill(vocab, counts, &candidates);
 out:
     free(candidates.words);

@@ -68,7 +68,7 @@ struct lines {
     uint64_t number; /* of the next line, from 1 */
 };
 
-/* A longer line is none of a vocabulary: its end is not searched for. */
+/* A longer line is not of a vocabulary: its end is not searched for. */
 enum { LINE_MOST = CORPUS_WORD_MOST + 64 };
 
 /* Takes the next line without its LF. Returns 1; 0 at the end, -1 after fail(). */

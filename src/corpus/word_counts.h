@@ -34,7 +34,8 @@ struct word_shard {
 struct gathered_words;
 struct word_counts {
     struct word_shard shards[WORD_SHARDS];
-    struct gathered_words *lent; /* whose words the first shard has, until these counts are released; NULL: of nobody */
+    struct gathered_words *lent; /* the counts that own the first shard's words until these counts are released; NULL: this one
+                                  * owns them */
 };
 
 /* Counts the words of the corpus, or the names of its lists, from its beginning, by the options (format, min_rating;

@@ -82,7 +82,7 @@ int check_count(uint64_t count, const char *what) {
 
 /* ---- opening ---- */
 
-/* The backend whose name a device begins with; of one with a GPU its number may follow. NULL: there is none. */
+/* Returns the backend that a device's name begins with; the number of a GPU may follow. NULL if no backend has that name. */
 static const struct backend_ops *find_device(const char *device, unsigned *index) {
     char name[16], *end;
     size_t length = strcspn(device, ":");

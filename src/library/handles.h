@@ -27,7 +27,7 @@ struct sptx_context {
     struct report *report;    /* holds the sentences of this context's calls */
     struct report *before;    /* the sink that the calling thread had, while a call runs */
     locale_t numbers;         /* how the calling thread wrote numbers */
-    report_hear *warning;     /* the caller's function for warnings, and what it is called with; or NULL */
+    report_hear *warning;     /* the caller's function for warnings, and its argument; or NULL */
     void *user;
     unsigned calls;           /* calls under way; more than one where a progress callback makes a call, too */
     fenv_t mode;              /* the calling thread's mode of floating point, while a call runs */
@@ -70,14 +70,14 @@ struct sptx_run {
 void enter(struct sptx_context *context);
 enum sptx_status leave(struct sptx_context *context, int result);
 
-/* Checks that numbers of so many bytes lie where the processor can read them: at a multiple of their size. NULL is
- * fine. Returns -1 after fail_usage(). */
+/* Checks that an array is aligned to its numbers' size in bytes, so that the processor can read them. NULL is fine. Returns -1
+ * after fail_usage(). */
 int check_aligned(const void *at, unsigned bytes, const char *what);
 
 /* Refuses a count that cannot be meant: a number that has wrapped, or garbage. Returns 0, or -1 after fail_usage(). */
 int check_count(uint64_t count, const char *what);
 
-/* Sets the keys of [device] to what the context runs on. The caller releases in any case. */
+/* Sets the keys of [device] to the context's device. The caller releases in any case. */
 int device_config(const struct sptx_context *context, struct config *config);
 
 /* Makes run->search that of a table's rows: words or items, and lists' rows where these are asked for. Returns -1 after
@@ -92,13 +92,12 @@ int give_view(struct sptx_view *out, const struct sptx_view *view);
 /* Checks the arrays for a call's answers. Returns -1 after fail_usage(). */
 int check_answers(const uint32_t *rows, const float *scores);
 
-/* A callback runs between these two: step_out() gives the thread its caller's locale and mode of floating point,
- * step_in() sets those of the call again. */
+/* A callback runs between these two: step_out() restores the caller's locale and mode of floating point for the thread,
+ * step_in() sets the modes of the call again. */
 void step_out(const struct sptx_context *context);
 void step_in(void);
 
-/* Reads what a run is to be. The context's device holds, unless the config names one. The caller releases in any case.
- */
+/* Reads the config of a run. Its device is the context's, unless the config names one. The caller releases in any case. */
 int read_config(struct config *config, const struct sptx_context *context, const char *path,
                 const char *const *settings, uint64_t count);
 
@@ -106,7 +105,7 @@ int read_config(struct config *config, const struct sptx_context *context, const
 int read_keys(struct config *config, const struct sptx_context *context, const char *path, const char *const *settings,
               uint64_t count);
 
-/* Finds keys over an unresolved config, for files (data: NULL) or for what was gathered. Returns 0, or -1 after fail(). */
+/* Finds keys over an unresolved config, for files (data: NULL) or for gathered data. Returns 0, or -1 after fail(). */
 int tune(struct sptx_context *context, const struct config *config, struct gathered *data,
          const struct sptx_tune_options *options, sptx_progress_fn *progress, void *user, struct sptx_tuned *tuned);
 
@@ -114,8 +113,8 @@ int tune(struct sptx_context *context, const struct config *config, struct gathe
  * other format, or a closed corpus, gives NULL after fail_usage(). */
 const struct gathered *corpus_data(const struct sptx_corpus *corpus, const char *format);
 
-/* Trains on files (data: NULL) or on what was gathered; beginning: enum sptx_beginning. Returns 0, 1 where the callback
- * stopped it, or -1 after fail(). leave_training() turns these into a status. */
+/* Trains on files (data: NULL) or on gathered data; beginning: enum sptx_beginning. Returns 0, 1 if the callback stopped it, or
+ * -1 after fail(). leave_training() turns these into a status. */
 int train(struct sptx_context *context, struct config *config, struct gathered *data, int beginning,
           sptx_progress_fn *progress, void *user);
 enum sptx_status leave_training(struct sptx_context *context, int result);

@@ -1,5 +1,4 @@
-/* rows: the four calls that read and change rows. What a caller passes is checked here, and the backend does the
- * rest. */
+/* rows: the four calls that read and change rows. This file checks the caller's arguments, and the backend does the rest. */
 #include "base/ids.h"
 #include "handles.h"
 
@@ -56,7 +55,7 @@ static int check_ids(const struct sptx_table *table, const struct sptx_ids *ids)
 
 /* Gives ids as the backend wants them. Those on the host are checked and written where it reads them, in one pass over them. */
 static int take_ids(struct sptx_table *table, const struct sptx_ids *given, struct sptx_ids *taken) {
-    enum { FEW = 1 << 17 }; /* more ids are shared out over the threads, whose waking takes as long as taking so many */
+    enum { FEW = 1 << 17 }; /* more ids are shared out over the threads; to wake the threads takes as long as this number of ids */
     struct sptx_context *context = table->context;
     if (check_ids(table, given)) return -1;
     *taken = *given;

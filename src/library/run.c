@@ -179,42 +179,34 @@ int open_search(struct sptx_run *run, const char *table, enum search_metric metr
     return result;
 }
 
-enum sptx_status sptx_run_search_by(struct sptx_run *run, const char *table, const char *metric_name, uint32_t lists,
-                                    const float *queries, uint64_t count, const uint32_t *excluded, uint32_t k,
-                                    uint32_t *rows, float *scores) {
-    if (!run) return SPTX_USAGE;
+/* Searches with checked options. */
+static int search_nearest(struct sptx_run *run, const struct sptx_nearest_options *options, const float *queries, uint64_t count,
+                          uint32_t k, uint32_t *rows, float *scores) {
     uint64_t *starts = NULL;
-    int result = -1;
-    enter(run->context);
-    int metric = search_metric_named(metric_name ? metric_name : "cosine");
-    if (metric < 0) return leave(run->context, -1);
-    if (!count || !k) return leave(run->context, 0);
-    if (!queries || !rows || !scores) return leave(run->context, fail_usage("queries, rows and scores are wanted; one is NULL"));
-    if (check_count(count, "queries") || check_aligned(queries, sizeof *queries, "queries") ||
-        check_aligned(excluded, sizeof *excluded, "excluded rows") || check_answers(rows, scores))
-        return leave(run->context, -1);
-    if (excluded) {
-        starts = mem_alloc(count + 1, sizeof *starts, "queries");
-        if (!starts) goto out;
-        for (uint64_t i = 0; i <= count; i++) starts[i] = i;
-    }
-    if (open_search(run, table, (enum search_metric)metric, lists) ||
-        search_top(&run->search, queries, count, k, starts, excluded, rows, scores))
-        goto out;
-    result = 0;
-out:
+    int metric = search_metric_named(options->metric ? options->metric : "cosine");
+    if (metric < 0 || check_count(count, "queries") || check_aligned(queries, sizeof *queries, "queries") ||
+        check_aligned(options->excluded, sizeof *options->excluded, "excluded rows") || check_answers(rows, scores))
+        return -1;
+    if (options->lists > 1) return fail_usage("lists = %" PRIu64 " is neither 0 nor 1", options->lists);
+    if (options->excluded && !(starts = mem_alloc(count + 1, sizeof *starts, "queries"))) return -1;
+    for (uint64_t i = 0; starts && i <= count; i++) starts[i] = i;
+    int result = open_search(run, options->table, (enum search_metric)metric, (uint32_t)options->lists) ||
+                         search_top(&run->search, queries, count, k, starts, options->excluded, rows, scores)
+                     ? -1
+                     : 0;
     free(starts);
-    return leave(run->context, result);
+    return result;
 }
 
-enum sptx_status sptx_run_search(struct sptx_run *run, const char *table, uint32_t lists, const float *queries,
-                                 uint64_t count, const uint32_t *excluded, uint32_t k, uint32_t *rows, float *scores) {
-    return sptx_run_search_by(run, table, NULL, lists, queries, count, excluded, k, rows, scores);
-}
-
-enum sptx_status sptx_run_nearest(struct sptx_run *run, const float *queries, uint64_t count, const uint32_t *excluded,
-                                  uint32_t k, uint32_t *rows, float *scores) {
-    return sptx_run_search(run, NULL, 0, queries, count, excluded, k, rows, scores);
+enum sptx_status sptx_run_nearest(struct sptx_run *run, const float *queries, uint64_t count,
+                                  const struct sptx_nearest_options *given, uint32_t k, uint32_t *rows, float *scores) {
+    struct sptx_nearest_options options = SPTX_NEAREST_OPTIONS;
+    if (!run) return SPTX_USAGE;
+    enter(run->context);
+    int result = given ? take_options(&options, sizeof options, given) : 0;
+    if (result || !count || !k) return leave(run->context, result);
+    if (!queries || !rows || !scores) return leave(run->context, fail_usage("queries, rows and scores are wanted; one is NULL"));
+    return leave(run->context, search_nearest(run, &options, queries, count, k, rows, scores));
 }
 
 /* ---- recommend ---- */
@@ -249,8 +241,8 @@ static int open_lists(struct sptx_run *run, const char *name, int named, const s
     return result;
 }
 
-/* One call of recommend. The items of each list are those that the caller gave; if lists are named, the items that the named list
- * was trained with follow them. */
+/* One call of recommend. The items of each list are the ones that the caller gave; if lists are named, the items that the named
+ * list was trained with follow them. */
 struct recommending {
     struct sptx_run *run;
     struct list_question question;
@@ -346,7 +338,7 @@ static int recommend(struct recommending *r, const struct sptx_recommend_options
                : 0;
 }
 
-enum sptx_status sptx_run_recommend_by(struct sptx_run *run, const uint64_t *starts, const uint64_t *items, uint64_t count,
+enum sptx_status sptx_run_recommend(struct sptx_run *run, const uint64_t *starts, const uint64_t *items, uint64_t count,
                                        const struct sptx_recommend_options *given, uint32_t k, uint32_t *rows, float *scores) {
     struct sptx_recommend_options options = SPTX_RECOMMEND_OPTIONS;
     struct recommending r = {
@@ -364,17 +356,3 @@ enum sptx_status sptx_run_recommend_by(struct sptx_run *run, const uint64_t *sta
     return leave(run->context, result);
 }
 
-enum sptx_status sptx_run_recommend_among(struct sptx_run *run, const uint64_t *starts, const uint64_t *items, uint64_t count,
-                                          const char *score, uint64_t among, uint32_t seen, uint32_t k, uint32_t *rows,
-                                          float *scores) {
-    struct sptx_recommend_options options = SPTX_RECOMMEND_OPTIONS;
-    options.score = score;
-    options.among = among;
-    options.seen = seen;
-    return sptx_run_recommend_by(run, starts, items, count, &options, k, rows, scores);
-}
-
-enum sptx_status sptx_run_recommend(struct sptx_run *run, const uint64_t *starts, const uint64_t *items, uint64_t count,
-                                    const char *score, uint32_t seen, uint32_t k, uint32_t *rows, float *scores) {
-    return sptx_run_recommend_among(run, starts, items, count, score, 0, seen, k, rows, scores);
-}

@@ -35,7 +35,7 @@ struct asked {
     unsigned count;
 };
 
-/* Writes the numbers of what was asked. A new word that comes twice among them is added once, since words_add() finds it. */
+/* Writes the numbers of the asked words. A new word that occurs twice among them is added once, since words_add() finds it. */
 static int answer(struct words *words, int grow, struct asked *asked, int32_t *numbers) {
     uint32_t known[WORDS_BATCH];
     words_find_batch(words, asked->query, asked->count, known);

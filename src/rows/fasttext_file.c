@@ -126,7 +126,7 @@ static int find_subwords(struct vocab *vocab, const struct fasttext_args *args) 
 
 /* ---- rows ---- */
 
-/* Finds a matrix of so many rows, *at the byte where they begin. */
+/* Finds a matrix of this number of rows, which begins at byte *at. */
 static int find_rows(struct cursor *cursor, const struct fasttext_file *file, const char *called, uint64_t wanted,
                      uint64_t *at) {
     char quantized = 0;

@@ -31,11 +31,11 @@ struct fasttext_file {
     uint64_t input, output;  /* the bytes where their rows begin */
 };
 
-/* Returns 1 for a file that begins as these do; 0 for any other, and where there is none; -1 after fail(). */
+/* Returns 1 for a file that begins as fastText's do; 0 for any other file, and if there is no file; -1 after fail(). */
 int fasttext_file_is(const char *path);
 
 /* Maps a file and reads its words, with their n-grams, into a zeroed vocabulary, which the caller releases in any case. Refuses
- * what was trained for labels, quantized files, and sizes that the file does not have. Returns 0, or -1 after fail(). */
+ * models that were trained for labels, quantized files, and sizes that do not fit the file. Returns 0, or -1 after fail(). */
 int fasttext_file_open(struct fasttext_file *file, struct vocab *vocab, const char *path);
 void fasttext_file_close(struct fasttext_file *file); /* harmless on a zeroed one */
 

@@ -23,7 +23,7 @@ static inline double minus_log(uint32_t word) {
     return (4503599627370496.0 + 1023 + 32 - power) * ln2 - 2 * s * series;
 }
 
-/* Computes cosine and sine of 2 pi x turn / 2^32 from those of a quarter of that angle, doubled twice. */
+/* Computes cosine and sine of 2 pi x turn / 2^32: computes both for a quarter of the angle, then doubles that angle twice. */
 static inline void turned(int32_t turn, double *cosine, double *sine) {
     double a = turn * (pi / 2 / 4294967296.0), q = a * a;
     double c =

@@ -16,11 +16,11 @@ const char *rules_name(int rule);
 /* Number `index` of the options that the rule reads ("beta1"), in the order of kernels/optimizers.def; NULL past the
  * last. */
 const char *rules_option(int rule, unsigned index);
-/* Returns 1 where a rule reads the option of this name. Every rule reads those that kernels/optimizers.def has not. */
+/* Returns 1 if a rule reads the option of this name. Every rule reads the options that kernels/optimizers.def does not list. */
 int rules_has(int rule, const char *option);
 
-/* Checks that these options can work together; those that the rule does not read may be anything. Returns 0, or -1
- * after fail_usage(), whose sentence names the rule and the option. */
+/* Checks that these options can work together. Options that the rule does not read may have any value. Returns 0, or -1 after
+ * fail_usage(), whose sentence names the rule and the option. */
 int rules_check(const struct rule_options *options);
 
 #endif

@@ -45,7 +45,7 @@ static int read_numbers(void *user) {
     return missing;
 }
 
-/* Nobody else has a file of this name, so the number made of it is unique, too. */
+/* No other process has a file of this name, so the number made of it is unique, too. */
 static void describe(struct notice *notice, const char *name) {
     *notice = (struct notice){.number = XXH3_64bits(name, strlen(name))};
     if (strlen(name) < sizeof notice->name) strcpy(notice->name, name);

@@ -1,5 +1,5 @@
-/* shared_file: finds out if all ranks see one file system, for files that they write or read together. Ranks of one
- * machine do; those of several machines may each have a disk of their own under the same paths. */
+/* shared_file: finds out if all ranks see one file system, for files that they write or read together. Ranks of one machine do;
+ * ranks of several machines may each have a disk of their own under the same paths. */
 #ifndef SPTX_SHARED_FILE_H
 #define SPTX_SHARED_FILE_H
 

@@ -1,5 +1,6 @@
 #include "table.h"
 
+#include "base/debug.h"
 #include "base/interrupt.h"
 #include "base/memory.h"
 #include "kernels/stores.h"
@@ -200,7 +201,7 @@ int table_is_blank(const struct table *table, uint64_t first) {
     return is_idle(table, first) && !table->spec.layout.slots && !table->ops->has_gpu;
 }
 
-/* Sets a row's first weights, or what it has from elsewhere. */
+/* Sets a row's first weights, or the row that another run gives it. */
 static int begin_row(const struct filling *filling, uint64_t row, char *record) {
     const struct table *table = filling->table;
     const struct table_origin *origin = filling->origin;
@@ -247,6 +248,7 @@ uint64_t table_file_bytes(const struct table *table) {
 
 uint64_t table_chunk(const struct table *table, uint64_t first) {
     uint64_t left = table->spec.rows - first, most = grain(table_row_count(&table->spec), &table->whole, ranks_count(table->ranks));
+    INVARIANT(first >= table->spec.first_row && first <= table->spec.rows);
     return left < most ? left : most;
 }
 

@@ -14,7 +14,7 @@
 
 enum table_side { TABLE_TARGET, TABLE_CONTEXT };
 
-/* Bytes of packed records that are filled, loaded or saved at once. Saving holds two such chunks, beside those of
+/* Bytes of packed records that are filled, loaded or saved at once. Saving needs two such chunks, and the memory of
  * whole_rows.h. */
 enum { TABLE_CHUNK = 16 << 20, SAVED_AT_ONCE = 2 };
 
@@ -31,9 +31,10 @@ double table_init_reach(const struct init_values *values);
 
 /* The choices that make a table. */
 struct table_options {
-    uint64_t rows, hot_rows; /* hot_rows: so many first rows lie on the GPU where the others are pinned or in a file */
+    uint64_t rows, hot_rows; /* hot_rows: number of first rows that are kept on the GPU if the others are pinned or in a file */
     uint64_t first_row;      /* the table does not have rows below this one (table_spec) */
-    uint64_t idle;           /* so many last rows are in no example: they begin as zeros, and take no memory on the CPU so far */
+    uint64_t idle;           /* number of last rows that no example names: they begin as zeros, and take no memory on the CPU
+                              * until they are written */
     uint32_t dim;
     struct rule_options rule;
     enum place weights, state;
@@ -93,7 +94,8 @@ int table_fill_from(struct table *table, const struct table_origin *origin, stru
 /* Returns 1 where the records of a file have this table's fields. */
 int table_has_fields(const struct table *table, const struct npy *npy);
 
-/* Returns how many last rows of a new table take no memory on the CPU, where so many are idle: those of whole chunks. */
+/* Returns how many last rows of a new table take no memory on the CPU, if `idle` last rows are idle: only whole chunks of rows
+ * do. */
 uint64_t table_blank_rows(uint64_t rows, uint64_t idle, const struct record_layout *whole, unsigned ranks);
 /* Returns 1 where the chunk that begins at this row is one of those. */
 int table_is_blank(const struct table *table, uint64_t first);
@@ -103,8 +105,8 @@ int table_is_blank(const struct table *table, uint64_t first);
 uint64_t table_chunk(const struct table *table, uint64_t first);
 uint64_t table_first_chunk(const struct table *table); /* rows of it */
 
-/* Returns the memory that saving or loading a table of so many rows takes beside it, with so many ranks and records of all
- * columns. */
+/* Returns the memory that saving or loading a table of this number of rows takes in addition, for this number of ranks and
+ * records of all columns. */
 uint64_t table_saving_bytes(uint64_t rows, const struct record_layout *whole, unsigned ranks);
 uint64_t table_file_bytes(const struct table *table); /* bytes of its file without the header */
 

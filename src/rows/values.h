@@ -1,6 +1,5 @@
-/* values: the numbers of a packed field (kernels/record.h), or of a field of a file, as float32. This is the one place of src/
- * that knows how a bfloat16 lies there. Fields need not be aligned.
- */
+/* values: converts the numbers of a packed field (kernels/record.h), or of a field of a file, to float32. No other place of src/
+ * knows how a bfloat16 is stored there. Fields need not be aligned. */
 #ifndef SPTX_VALUES_H
 #define SPTX_VALUES_H
 

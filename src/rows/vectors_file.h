@@ -29,8 +29,8 @@ struct vectors_file {
     struct npy npy;
 };
 
-/* Opens a file by its contents. `vocabulary`: the words of an npy, NULL for others. Refuses a count that the file
- * cannot hold, rows that are cut off, a word that comes twice. Returns 0, or -1 after fail(). */
+/* Opens a file, whose format its bytes tell. `vocabulary`: the words of an npy, NULL for other formats. Refuses a count that the
+ * file cannot hold, rows that are cut off, a word that occurs twice. Returns 0, or -1 after fail(). */
 int vectors_file_open(struct vectors_file *file, const char *path, const char *vocabulary);
 void vectors_file_close(struct vectors_file *file); /* harmless on a zeroed one */
 

@@ -34,7 +34,7 @@ int whole_rows_next(struct whole_rows *rounds);
 int whole_rows_gather(struct whole_rows *rounds, char *whole);
 int whole_rows_scatter(struct whole_rows *rounds, const char *whole);
 
-/* Returns the memory that rounds take, for chunks of so many rows of such records. */
+/* Returns the memory that rounds take, for chunks of this number of rows. */
 uint64_t whole_rows_bytes(uint64_t chunk, const struct record_layout *whole, unsigned ranks);
 
 #endif

@@ -289,7 +289,7 @@ static int end_directory(void *user) {
     return 0;
 }
 
-/* Removes what was begun, so that a full disk gets its space back. The first failure is the one that is reported. */
+/* Removes the unfinished files, so that a full disk gets its space back. If several things fail, the first failure is reported. */
 static void remove_begun(const struct writing *w) {
     const struct checkpoint_entry partial = {.path = w->paths[CHECKPOINT_PARTIAL],
                                              .step = w->what->progress.step,

@@ -30,16 +30,16 @@ struct checkpoint {
  * value or NaN. */
 int checkpoint_write(const char *run, const struct checkpoint *what, uint64_t keep);
 
-/* Returns the newest whole checkpoint of RUN, for the caller to free; others are warned about and passed over. NULL
- * with *found = 0 where there is none, with *found = -1 after fail(). `state` may be NULL. */
+/* Returns the newest whole checkpoint of RUN, for the caller to free. Checkpoints that are not whole are skipped with a warning.
+ * NULL with *found = 0 if none is whole, with *found = -1 after fail(). `state` may be NULL. */
 char *checkpoint_newest(const char *run, struct run_state *state, int *found);
 
 /* Counts the checkpoints in RUN, whole or not. */
 int checkpoint_count(const char *run, uint64_t *count);
 
-/* Ends a run at its best checkpoint, that of `step`: its state.ini says so, `latest` names it, and the later checkpoints go.
- * `ended` is the step that the run came to, where no more epochs can be added (state.h), or 0 where they can. A kill on the way
- * leaves a run that --resume ends in the same way. */
+/* Ends a run at its best checkpoint, the one of `step`: writes that into its state.ini and into `latest`, and removes the later
+ * checkpoints. `ended` is the step that the run came to, if no more epochs can be added (state.h), otherwise 0. After a kill
+ * halfway, --resume ends the run with the same result. */
 int checkpoint_end_at(const char *run, uint64_t step, uint64_t ended);
 
 /* Puts where the run stands into the state.ini of its checkpoint of that step. */
@@ -48,16 +48,15 @@ int checkpoint_amend(const char *run, const struct progress_state *progress);
 /* Points `latest` of RUN at this checkpoint. A killed process may have left it at an older one. */
 int checkpoint_name_latest(const char *run, const char *checkpoint);
 
-/* Removes what the writer of this checkpoint, which is of `step`, removes at its end, in case it was killed before:
- * partial checkpoints, those moved aside, and all but the newest `keep` and the one of step `best`. Warns where it cannot. */
+/* Finishes the removals that the writer of this checkpoint, which is of `step`, makes at its end, in case it was killed: partial
+ * checkpoints, checkpoints that were moved aside, and all but the newest `keep` and the one of step `best`. Warns if it cannot. */
 void checkpoint_remove_older(const char *run, const char *checkpoint, uint64_t step, uint64_t keep, uint64_t best);
 
 /* Verifies state.ini, sizes and checksums of one checkpoint directory. `state` may be NULL. */
 int checkpoint_verify(const char *directory, struct run_state *state);
 
-/* Finds what a command's RUN stands for, which is a run directory or one checkpoint in it: the checkpoint directory,
- * and the directory that holds config.ini and vocab.tsv, both for the caller to free. Verifies only that they are
- * there. */
+/* Finds the directories that a command's RUN means, which is a run directory or one checkpoint in it: the checkpoint directory,
+ * and the directory that holds config.ini and vocab.tsv, both for the caller to free. It checks only that they exist. */
 int checkpoint_locate(const char *run, char **checkpoint, char **run_directory);
 
 #endif

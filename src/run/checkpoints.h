@@ -21,14 +21,14 @@ struct checkpoint_entry {
     uint64_t step;
     enum checkpoint_kind kind;
     int own;    /* 1: this program's own */
-    int linked; /* 1: a link to such a directory, which is read like our own but never removed, only renamed */
+    int linked; /* 1: a link to such a directory; it is read like a directory of ours but never removed, only renamed */
 };
 struct checkpoints {
     struct checkpoint_entry *list; /* by falling step; within a step: the one in place, the one aside, the partial one */
     uint64_t count, capacity;
 };
 
-/* Finds RUN's directories with a checkpoint's name, and links to such. Returns -1 after fail(). */
+/* Finds RUN's directories with a checkpoint's name, and links that lead to one. Returns -1 after fail(). */
 int checkpoints_find(const char *run, struct checkpoints *all);
 void checkpoints_release(struct checkpoints *all);
 
@@ -39,7 +39,7 @@ void checkpoint_name(char name[CHECKPOINT_NAME], uint64_t step, enum checkpoint_
 
 /* Removes one of our own; one that is absent is no error. Foreign files in it stay, after a warning. */
 int checkpoint_remove(const struct checkpoint_entry *one);
-/* Removes all of RUN's own; links to such get other names (PATH.kept-1), after a warning. */
+/* Removes all checkpoints of RUN; links to checkpoints get other names (PATH.kept-1), after a warning. */
 int checkpoints_remove(const char *run);
 
 /* Renames something foreign that has this path to PATH.kept-1, after a warning. */

@@ -22,7 +22,7 @@ struct frozen {
     uint32_t *bits[2]; /* by enum table_side: [table_frozen_words(rows)], as table_options take them; NULL: no row of that table */
 };
 
-/* Makes the bits that the config asks for, for tables of so many rows. For `known` none is set yet. Returns 0, or -1
+/* Makes the bits that the config asks for, for tables of this number of rows. For `known` no bit is set yet. Returns 0, or -1
  * after fail(); must be released in either case. */
 int frozen_init(struct frozen *frozen, const struct config *config, uint64_t rows);
 void frozen_release(struct frozen *frozen); /* harmless on a zeroed one */
@@ -35,6 +35,6 @@ int frozen_read(struct frozen *frozen, const char *path);
 /* Reads known.npy of a checkpoint. All ranks call it together, since only the first one may see the file. */
 int frozen_resume(struct frozen *frozen, const char *checkpoint, struct ranks *ranks);
 
-uint64_t frozen_bytes(const struct frozen *frozen); /* bytes of known.npy at most; 0: there is none */
+uint64_t frozen_bytes(const struct frozen *frozen); /* bytes of known.npy at most; 0: the run has no such file */
 
 #endif

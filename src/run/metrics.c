@@ -81,13 +81,13 @@ static int begins_at_ln2(const struct config *config) {
     return config->train_loss == LOSS_LOGISTIC && config->train_score == SCORE_DOT;
 }
 
-/* Returns the loss of an untrained model with as many terms an example: ln 2 a term where the loss begins there,
- * otherwise what the first batch had. */
+/* Returns the loss of an untrained model with as many terms an example: ln 2 a term if the loss begins at that value, otherwise
+ * the first batch's loss. */
 static double untrained_loss(const struct metrics *metrics, const struct loss *loss) {
     return begins_at_ln2(metrics->config) ? loss->example / loss->term * ln2 : metrics->first.example;
 }
 
-/* Returns a note on what a loss below 0 means, or "" if the loss cannot be negative. It can with train.negative_power above 0
+/* Returns a note that explains a loss below 0, or "" if the loss cannot be negative. It can with train.negative_power above 0
  * (BSL), whose sum over negatives leaves the positive out. */
 static const char *zero_of(const struct config *config) {
     return config->train_negative_power > 0 ? "; below 0, positives score above the mean of their negatives" : "";

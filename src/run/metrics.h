@@ -52,10 +52,10 @@ struct standing {
 /* Opens the sums. With `run` NULL they are judged, but nothing is written. */
 int metrics_open(struct metrics *metrics, const struct config *config, const char *run);
 void metrics_close(struct metrics *metrics);
-/* Says that the lines, with what was written so far, are in `run` from now on. */
+/* Tells that the lines, including lines written before, are in `run` from now on. */
 int metrics_move(struct metrics *metrics, const char *run);
 
-/* Forgets what was added, so that rates count from now on. */
+/* Clears the sums, so that rates count from now on. */
 void metrics_start(struct metrics *metrics);
 /* Leaves seconds since the last report out of the rates, since they were not training. */
 void metrics_leave_out(struct metrics *metrics, double seconds);
@@ -86,18 +86,18 @@ void metrics_recall(struct metrics *metrics, double recall, uint64_t lists, cons
 void metrics_judge(struct metrics *metrics, uint64_t step);
 void metrics_note_loss(const struct metrics *metrics);
 
-/* Says what is wrong with a loss that shows diverged weights ("the loss is infinite"), perhaps in `out`; NULL where
- * nothing is. Diverging weights grow by a factor a step: long before they are infinite, their loss is METRICS_DIVERGED
- * times that of the beginning, which no data has. */
+/* Returns the words for a loss that shows diverged weights ("the loss is infinite"), perhaps in `out`; NULL if the loss is fine.
+ * Diverging weights grow by a factor a step: long before they are infinite, their loss is METRICS_DIVERGED times the first one,
+ * which no data causes. */
 enum { METRICS_BYTES = 96, METRICS_DIVERGED = 1000000 };
 const char *metrics_diverged(struct metrics *metrics, double loss, uint64_t terms, char out[METRICS_BYTES]);
 
 /* Returns 0 where every line was written, otherwise -1 after fail(). A run calls it after its checkpoint is written. */
 int metrics_complete(const struct metrics *metrics);
 
-/* Calls take() for each line of a metrics.jsonl, with its LF and a NUL behind it, until take() returns another value
- * than 0 or no whole line of text follows: a killed run may leave half a line, and a damaged file may hold anything.
- * Returns what the last take() did, 0 where there is no line, -1 after fail(). */
+/* Calls take() for each line of a metrics.jsonl, with its LF and a NUL behind it, until take() returns another value than 0 or
+ * no whole line of text follows: a killed run may leave half a line, and a damaged file may hold anything. Returns the result of
+ * the last take(), 0 if the file has no line, -1 after fail(). */
 int metrics_lines(const char *path, int (*take)(void *user, const char *line, uint64_t length), void *user);
 
 /* Removes the first line that tells of what came after `stand`, and all behind it, since the resumed run writes them

@@ -15,8 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Maps DIRECTORY/NAME, which has a row for each word or for each of the `part` of them that the table is for, and compares it
- * with what is known of the model. */
+/* Maps DIRECTORY/NAME, a table of a row for each word or for each of the words that `part` selects, and checks that its size
+ * fits the model. */
 static int open_table(struct npy *npy, const struct model *model, const char *directory, const char *name, uint64_t part) {
     char *path = file_join(directory, name);
     int result = path ? npy_open(npy, path) : -1;

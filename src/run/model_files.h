@@ -41,15 +41,15 @@ void model_close(struct model *model); /* harmless on a zeroed one */
 /* Reads only the vocabulary of a run, a checkpoint or a model of fastText. Returns 0, or -1 after fail(). */
 int model_read_vocab(struct vocab *vocab, const char *run);
 
-/* Returns a row of a field of either table, in the mapping, or NULL where the table does not have the row. In a model of fastText
- * its floats lie at any byte. */
+/* Returns a row of a field of either table, in the mapping, or NULL if the table does not have the row. In a model of fastText
+ * its floats may begin at any byte. */
 const void *model_table_row(const struct model *model, enum table_side side, const struct npy_field *field, uint64_t row);
 
 /* Reads columns [first, first + count) of a row's weights. Returns 0 where the table does not have the row. */
 int model_weights(const struct model *model, enum table_side side, uint64_t row, uint32_t first, uint32_t count, float *out);
 
-/* Returns 1 where a row was trained, that is, where it no longer is what it began as. A run that has lost its
- * config.ini does not say what rows began as; every row then counts as trained. */
+/* Returns 1 if a row was trained, that is, if it differs from its first values. Without config.ini the first values are not
+ * known; every row then counts as trained. */
 int model_is_trained(const struct model *model, enum table_side side, uint64_t row);
 
 #endif

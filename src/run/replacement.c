@@ -127,7 +127,7 @@ static int move_checkpoints(const char *place, const char *run) {
     return result;
 }
 
-/* Each step can be done again from the start, as it is after a kill. */
+/* Each step can be done again from the start, which happens after a kill. */
 static int put_in_place(const char *place, const char *run) {
     if (directory_sync(run) || checkpoints_remove(run)) return -1;
     for (int file = 0; file < RUN_FILES; file++)

@@ -15,8 +15,8 @@
 /* Makes RUN/replacement and returns its path, for the caller to free; NULL after fail(). */
 char *replacement_begin(const char *run);
 
-/* Puts the run in RUN/replacement in the place of the older one where it has a checkpoint, and removes it otherwise.
- * Does nothing where there is none of our own. The caller has the run directory's lock. */
+/* Moves the run in RUN/replacement into the place of the older one if it has a checkpoint, and removes it otherwise. Does
+ * nothing if RUN/replacement is missing or is not ours. The caller has the run directory's lock. */
 int replacement_settle(const char *run);
 
 /* Returns 1 where RUN holds a replacement of our own, 0 where not, -1 after fail(). */

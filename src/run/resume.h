@@ -1,4 +1,4 @@
-/* resume: checks that a run which goes on finds what it left. */
+/* resume: checks that a run which goes on has the keys and the corpus that it was begun with. */
 #ifndef SPTX_RESUME_H
 #define SPTX_RESUME_H
 

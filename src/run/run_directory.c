@@ -26,8 +26,8 @@ static const char lock_name[] = "train.lock";
 
 /* ---- whether it is a place for a run ---- */
 
-/* Returns 1 for names that do not tell whose a directory is: what is made before a run has
- * written anything, and what file systems make. */
+/* Returns 1 for names that do not tell the owner of a directory: files that are made before a run has written anything, and
+ * files that file systems make. */
 static int tells_nothing(const char *name) {
     return cache_owns(name) || !strcmp(name, lock_name) || run_file_is_piece(name) || !strncmp(name, ".nfs", 4);
 }
@@ -135,7 +135,7 @@ static int move_to(struct run_directory *run, char *path) {
     return 0;
 }
 
-/* Takes the lock again that somebody removed by hand, if nobody was faster. */
+/* Takes the lock again if its file was removed by hand and no other process has made a new one. */
 static int retake(struct run_directory *run) {
     char holder[LOCK_HOLDER];
     struct lock again;
@@ -221,8 +221,8 @@ static int bytes_of_run(const char *path, uint64_t *bytes) {
     return 0;
 }
 
-/* Checks that a checkpoint of the new run finds space: beside the older run, or, where that goes first, in what it
- * leaves. */
+/* Checks that the disk has space for a checkpoint of the new run: beside the older run, or, if the older run is removed first,
+ * including its space. */
 static int check_space(const struct run_directory *run, int has_older, int now, uint64_t bytes) {
     uint64_t space, older;
     char free_text[TEXT_BYTES], wanted[TEXT_BYTES];

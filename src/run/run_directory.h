@@ -20,13 +20,12 @@ struct run_directory {
     char *path;    /* resolved (path.h), owned; what sentences quote */
     char *place;   /* the directory of the run's files now: path, or the replacement of an older run in it; owned */
     struct lock lock;
-    int fd;        /* the open directory, which finds it under whatever name; -1 where there is none */
+    int fd;        /* descriptor of the open directory, which stays valid if the directory is renamed; -1: none is open */
     unsigned made; /* parts at the end of path that this process has made */
 };
 
-/* Makes the directory where it is absent, and takes it; finishes what a killed process left. `resumed`: the run there
- * is to go on. Returns -1 after fail() where another process has it, which is named, or where it is no place for a
- * run. */
+/* Makes the directory if it is absent, takes it, and finishes the work of a killed process. `resumed`: the run there is to go
+ * on. Returns -1 after fail() if another process has it, whose name the sentence gives, or if it cannot hold a run. */
 int run_directory_open(struct run_directory *run, const char *path, int resumed);
 
 /* Returns 0 where a run may be in the directory, which may be absent; otherwise -1 after fail(). It serves those who

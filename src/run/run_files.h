@@ -29,7 +29,7 @@ int run_files_remove(const char *run);
 /* Returns 1 for the name of a partial file that a killed process left: of one of these files, or of a table's working
  * file. */
 int run_file_is_piece(const char *name);
-/* Removes these partial files. The caller has the run directory's lock, so nobody else writes them. */
+/* Removes these partial files. The caller has the run directory's lock, so no other process writes them. */
 int run_files_remove_pieces(const char *run);
 
 /* Writes config.ini and vocab.tsv, but leaves a foreign config.ini, and a vocab.tsv that has the words already. */

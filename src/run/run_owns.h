@@ -2,8 +2,8 @@
 #ifndef SPTX_RUN_OWNS_H
 #define SPTX_RUN_OWNS_H
 
-/* Returns 0 where the path, links followed, is none of a run's files or is absent; otherwise -1 after fail(), which
- * names the option that gave it (`option`: "--out"). */
+/* Returns 0 if the path, links followed, is not a file of a run or is absent; otherwise -1 after fail(), which names the option
+ * that gave it (`option`: "--out"). */
 int run_owns_refuse(const char *path, const char *option);
 
 #endif

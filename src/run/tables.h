@@ -13,8 +13,8 @@ int tables_first_values(struct init_values *out, const struct config *config, en
 /* Checks that both of model.*_init can be read, before anything is counted or opened. Returns 0, or -1 after fail(). */
 int tables_check_init(const struct config *config);
 
-/* Opens a table, or the columns of it that this rank has; places that were "auto" are settled before. Working files lie in run.dir.
- * `own` says which rows, ranks and frozen rows; the config has all else. */
+/* Opens a table, or this rank's columns of it; places that were "auto" are settled before. Working files are in run.dir. `own`
+ * gives the rows, the ranks and the frozen rows; all else is read from the config. */
 int tables_init(struct table *table, enum table_side side, const struct config *config, const struct table_options *own,
                 const struct backend_ops *ops, struct backend *backend);
 

@@ -1,6 +1,4 @@
-/* advice: what to change where a plan does not fit. Each piece of advice is tried before it is given, or is a share of what
- * was counted.
- */
+/* advice: finds changes that make a plan fit. Each change is tried before it is advised, or is computed from counted bytes. */
 #include "planning.h"
 
 #include "base/text.h"
@@ -60,7 +58,7 @@ void advise_host(const struct planning *p) {
 
 /* ---- the GPU ---- */
 
-/* Whether the budget would hold with the tables of these sides off the GPU, and no row hot. */
+/* Returns 1 if the plan would fit the budget with the tables of these sides off the GPU, and no row hot. */
 static int fits_off_gpu(const struct planning *p, int target, int context) {
     struct planning tried = *p;
     struct plan plan = *p->plan;

@@ -121,7 +121,7 @@ static int prepare(struct training *t) {
     if (session_open(s, c, NULL, t->ranks, NULL)) return -1;
     t->out->plan = s->plan;
     t->out->gpu = s->ops->has_gpu;
-    /* Limits first: what they are measured with is given back before tables take all of the budget that the plan has. */
+    /* The limits are measured first: their memory is freed before tables take all of the plan's budget. */
     if (measure_limits(s->ops, s->backend, &s->machine, &t->out->limits)) return -1;
     planner_set_floor(&t->out->plan, &t->out->limits);
     if (session_tables(s) || session_fill(s)) return -1;
@@ -208,7 +208,7 @@ static int run(struct training *t, double seconds, uint64_t steps) {
 
 /* ---- its calls, one by one ---- */
 
-/* Waits, and adds what has passed since *began. */
+/* Waits, and adds the time since *began. */
 static int end_phase(struct training *t, double *began, double *phase) {
     if (t->steps.ops->drain(t->steps.backend)) return -1;
     double now = progress_now();
@@ -236,7 +236,7 @@ static int measure_step(struct training *t, int apart, double *making, double *s
 static int measure_phases(struct training *t) {
     double *phase = t->out->phase, unused = 0;
     int several = ranks_count(t->ranks) > 1;
-    /* A GPU loads a kernel when it first runs, and those of a rank alone have not. */
+    /* A GPU loads a kernel when it first runs; kernels that only ranks run have not run yet. */
     if (several && measure_step(t, 1, &unused, &unused)) return -1;
     for (int i = 0; i < PHASE_STEPS; i++) {
         if (measure_step(t, 0, &phase[PHASE_MAKE], &phase[PHASE_STEP])) return -1;

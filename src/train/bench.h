@@ -1,6 +1,5 @@
-/* bench: what the machine does with rows and with a run's steps, measured through the same backend that trains. Returns
- * numbers; cmd_bench prints them.
- */
+/* bench: measures how fast the machine moves rows and does a run's steps, through the same backend that trains. Returns numbers;
+ * cmd_bench prints them. */
 #ifndef SPTX_BENCH_H
 #define SPTX_BENCH_H
 
@@ -8,14 +7,14 @@
 #include "config/config.h"
 #include "planner.h"
 
-/* A backend that is open for measuring, and what it measured of the machine. */
+/* A backend that is open for measuring, and the machine's limits that it has measured. */
 struct bench {
     const struct backend_ops *ops;
     struct backend *backend;
     struct backend_info machine; /* when opened */
     struct bench_limits limits; /* with a GPU; zeros otherwise */
 };
-/* By device.* of a resolved config. The caller closes in any case. */
+/* Opens the device that device.* of a resolved config names. The caller closes in any case. */
 int bench_open(struct bench *bench, const struct config *config);
 void bench_close(struct bench *bench); /* harmless on a zeroed one */
 
@@ -63,7 +62,7 @@ struct bench_walks {
 };
 int bench_walks(struct bench_walks *out, struct config *config, double seconds);
 
-/* ---- memory: what a pinned table takes ---- */
+/* ---- memory: the bytes of a pinned table ---- */
 
 struct bench_memory {
     uint64_t rows, dim;

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* What holds a diverging run, beside a lower rate, that this one has not tried. */
+/* Remedies for a diverging run, beside a lower rate, that this run has not tried. */
 static const char *other_ways(const struct config *c) {
     int summed = c->train_update == UPDATE_BATCH && c->train_reduction == REDUCTION_SUM;
     char why[HOGWILD_WHY];
@@ -20,7 +20,7 @@ static const char *other_ways(const struct config *c) {
                  "train.update = hogwild, which adds them one by one";
 }
 
-/* What is wrong, as all ranks have found. */
+/* The fault, on which all ranks have agreed. */
 struct diverging {
     const struct config *config;
     const char *run;

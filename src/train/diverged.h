@@ -1,4 +1,4 @@
-/* diverged: what is said of a run whose weights have left all bounds. */
+/* diverged: makes the sentence about a run whose weights have left all bounds. */
 #ifndef SPTX_DIVERGED_H
 #define SPTX_DIVERGED_H
 

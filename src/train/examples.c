@@ -258,7 +258,7 @@ static void begin(struct examples *examples, const struct config *config, const 
     take_keys(&examples->source, config);
 }
 
-/* Holds the corpus against the keys, and makes what is drawn from. */
+/* Compares the corpus with the keys, and makes the tables that draws need. */
 static int finish(struct examples *examples, const struct config *config, const struct vocab *vocab) {
     struct example_source *source = &examples->source;
     if (vocab_check_size(vocab) || check_lists(config, vocab) || check_corpus(source, vocab, source->longest) ||

@@ -36,7 +36,7 @@ int examples_alias(struct alias *table, const double *weights, uint64_t rows);
 /* Examples of a whole batch: `batch`, or all where an epoch has fewer. */
 uint64_t examples_batch(const struct examples *examples, uint64_t batch);
 
-/* What an epoch is expected to hold, from counts alone: for the plan and for lr schedules. */
+/* The expected numbers of an epoch, computed from counts alone: for the plan and for learning-rate schedules. */
 struct examples_expected {
     double blocks;   /* a batch's examples that make a block, per example */
     double targets;  /* target rows of a block */

@@ -12,7 +12,7 @@ double examples_kept(const struct example_source *source, uint64_t row) {
     return source->keep ? (source->keep[row] + 1.0) / 4294967296.0 : 1;
 }
 
-/* Summed over examples. `square`: of what each makes, or a bound of it. */
+/* A sum over examples. `square`: of the squares of their numbers, or a bound of it. */
 enum { BLOCKS, TARGETS, CONTEXTS, TERMS, PAIRS, KINDS };
 struct sums {
     double examples, of[KINDS], square[KINDS];
@@ -48,7 +48,7 @@ static struct kept expected_kept(const struct example_source *source, const uint
     return kept;
 }
 
-/* No position makes more of a kind than `most`, so its square is at most so many times as large. */
+/* No position makes more of a kind than `most`, so its square is at most `most` times its number. */
 static void add_bounded(struct sums *sums, int kind, double value, double most) {
     sums->of[kind] += value;
     sums->square[kind] += value * most;

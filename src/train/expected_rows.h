@@ -18,12 +18,11 @@ struct expected_rows {
     struct examples_expected expected;
     struct row_pools all;    /* of words, or lists and items */
     struct row_pools ngrams; /* rows that words share: rows and kept alone */
-    /* What a batch is drawn from. Targets and positives come from the corpus, each place once an epoch: a row with
-     * count c is missed by a share s of all places with chance (1 - s)^c. Negatives come from the noise distribution.
-     */
+    /* The sources of a batch's rows. Targets and positives come from the corpus, each place once an epoch: a share s of all
+     * places misses a row with count c with chance (1 - s)^c. Negatives come from the noise distribution. */
     double places;              /* kept tokens of the corpus */
     double ngrams_kept;         /* the share of touches of n-grams that are left where words are dropped */
-    double lines;               /* adjacency: its targets are the first of each line, but for those of pools */
+    double lines;               /* adjacency: the first id of each line is a target, except ids of pools */
     double chance[ROW_POOLS]; /* of a row of the pool to be one negative */
 };
 
@@ -41,7 +40,7 @@ struct batch_rows {
 };
 struct batch_rows expected_rows_of_batch(const struct expected_rows *touches, uint64_t examples);
 
-/* Of a batch's distinct rows those from row `first` on. */
+/* Returns the expected number of a batch's distinct rows from row `first` on. */
 struct distinct_rows {
     double targets, contexts;
 };

@@ -1,5 +1,9 @@
 #include "pipeline.h"
 
+#include "base/debug.h"
+
+#include <inttypes.h>
+
 void pipeline_init(struct pipeline *pipeline, const struct backend_ops *ops, struct backend *backend, unsigned depth) {
     unsigned stages = depth < 1 ? 1 : depth > BACKEND_STAGES ? BACKEND_STAGES : depth;
     *pipeline = (struct pipeline){.ops = ops, .backend = backend, .depth = stages};
@@ -8,8 +12,11 @@ void pipeline_init(struct pipeline *pipeline, const struct backend_ops *ops, str
 int pipeline_next(struct pipeline *pipeline, struct step_result *oldest) {
     if (pipeline->in_flight == 0) return 0;
     unsigned stage = (pipeline->next + pipeline->depth - pipeline->in_flight) % pipeline->depth;
+    INVARIANT(pipeline->in_flight <= pipeline->depth && stage < pipeline->depth);
     pipeline->in_flight--; /* even if waiting fails: a stage is not waited for twice */
-    return pipeline->ops->result(pipeline->backend, stage, oldest) ? -1 : 1;
+    if (pipeline->ops->result(pipeline->backend, stage, oldest)) return -1;
+    trace("stage %u: its rows are home; loss %.6g of %" PRIu64 " pairs", stage, oldest->loss, oldest->pairs);
+    return 1;
 }
 
 int pipeline_submit(struct pipeline *pipeline, const struct batch_request *batch, const struct step_request *step,
@@ -24,7 +31,11 @@ int pipeline_submit(struct pipeline *pipeline, const struct batch_request *batch
     }
     int made = ops->make_batch(backend, stage, batch);
     if (made) return made;
+    trace("stage %u: made the batch of examples %" PRIu64 " to %" PRIu64 " of epoch %" PRIu32, stage, batch->first,
+          batch->first + batch->count, batch->epoch);
     if (ops->step(backend, stage, step)) return -1;
+    trace("stage %u: began step %" PRIu64 " at the rate %.6g, %u batches in flight", stage, step->global_step, step->lr,
+          pipeline->in_flight + 1);
     pipeline->next = (stage + 1) % pipeline->depth;
     pipeline->in_flight++;
     return 0;

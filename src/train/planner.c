@@ -22,7 +22,8 @@ enum {
     GPU_BATCH = 16384,
     SMALLEST_BATCH = 256,
     GPU_WORK_PART = 4,        /* batches in flight may take a quarter of the budget before train.batch is halved */
-    PROGRAM_BYTES = 22 << 20, /* the program, its libraries, buffers of files, what the allocator keeps of reading the corpus */
+    PROGRAM_BYTES = 22 << 20, /* memory of the program, its libraries, buffers of files, and what the allocator keeps after
+                               * reading the corpus */
 };
 
 /* ---- what the backend says ---- */
@@ -86,7 +87,7 @@ static int is_bounded(const struct planning *p) {
     return example_bound(&p->source, p->source.batch, &most);
 }
 
-/* The largest batch of those that have no bound: a mean one, until the whole corpus is looked at. */
+/* The largest batch if batches have no bound: a mean one, until the whole corpus has been read. */
 static struct example_sizes expected_capacity(const struct planning *p) {
     const struct examples_expected *e = &p->touches.expected;
     double share = share_made(p), blocks = p->batch.blocks * share;
@@ -251,7 +252,7 @@ static void measure_tables(struct planning *p) {
     measure_table(plan, p->gpu, TABLE_CONTEXT, &plan->context_bytes, &plan->context_state_bytes, &plan->one_record_context);
 }
 
-/* Returns 1 where idle rows may take no memory: on the CPU, unless they come from another run, lie in a file, or go through other
+/* Returns 1 if idle rows may take no memory: on the CPU, unless they come from another run, are in a file, or go through other
  * ranks. */
 static int stays_blank(const struct planning *p) {
     const char *from = p->config->train_from;

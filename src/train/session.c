@@ -136,7 +136,7 @@ static int open_source(void *session) {
     return warm_start_open(&s->grow, s->config);
 }
 
-/* Holds out items of the lists, where train.held_out_items asks for it. A row that stands in front of them stays. */
+/* Holds out items of the lists, if train.held_out_items asks for it. If a list's own row is its first id, that id stays. */
 static int set_items_apart(struct session *s) {
     const struct config *c = s->config;
     int own = s->vocab.lists > 0 || corpus_formats[c->corpus_format].targets;
@@ -239,7 +239,7 @@ int session_settle(struct config *config, struct gathered *data) {
     return result;
 }
 
-/* Those of device.gpus are all here and share the cores; of device.ranks each has a machine of its own. */
+/* Processes of device.gpus are on this machine and share its cores; each process of device.ranks has a machine of its own. */
 static void plan_shares(struct session *s, const struct ranks *ranks) {
     int here = ranks_count(ranks) == 1 && s->config->device_gpus == config_ranks(s->config);
     s->local = ranks_count(ranks) > 1 ? ranks->local : here ? (unsigned)s->config->device_gpus : 1;
@@ -267,13 +267,13 @@ static void note_graph(const struct session *s) {
 
 static void note_corpus(const struct session *s) {
     char rows[TEXT_BYTES], tokens[TEXT_BYTES], sentences[TEXT_BYTES];
-    uint64_t own = s->vocab.lists ? s->stream.sentences : 0; /* a list's own row stands in front of its items */
+    uint64_t own = s->vocab.lists ? s->stream.sentences : 0; /* the first id of a list is its own row */
     note("corpus     %s tokens in %s %s, %s words%s", text_of_count(tokens, s->stream.tokens - own),
          text_of_count(sentences, s->stream.sentences), config_lines(s->config),
          text_of_count(rows, s->vocab.size - s->vocab.lists), s->reused ? " (encoded before)" : "");
 }
 
-/* Lists that no example comes of; of text, where that is a sentence of one word, nobody asks. */
+/* Counts lists that make no example. For text such a list is a sentence of one word, which interests no one. */
 static void note_too_short(const struct session *s) {
     char count[TEXT_BYTES], all[TEXT_BYTES], way_out[128] = "";
     const struct examples *examples = &s->examples;

@@ -53,14 +53,14 @@ int session_plan(struct session *session, struct config *config, const struct ra
  * Returns 0, or -1 after fail(). */
 int session_settle(struct config *config, struct gathered *data);
 
-/* Prints on stderr what was found and planned, as train begins with it. */
+/* Prints the corpus and the plan on stderr, as train does at its beginning. */
 void session_print(const struct session *session);
 
 /* Refuses a plan that does not fit; puts the settled batch and places into the config; opens
  * both tables (not filled). All ranks call it, and session_fill(). */
 int session_tables(struct session *session);
 
-/* Gives the rows of a run that begins their first values, or those of train.from. */
+/* Gives the rows of a new run their first values, or the values of train.from. */
 int session_fill(struct session *session);
 
 /* The steps over its tables, from their beginning; how many there are is the caller's to say. */

@@ -1,10 +1,14 @@
 #include "steps.h"
 
+#include "base/debug.h"
 #include "base/progress.h"
 #include "pipeline.h"
 #include "run/schedule.h"
 
-/* A lock-free piece is as many examples as take so many seconds: signals and clocks are looked at between two of them. */
+#include <inttypes.h>
+
+/* A lock-free piece has as many examples as a thread trains in this many seconds: signals and clocks are looked at between two
+ * pieces. */
 enum { PIECE_FIRST = 65536, PIECE_LEAST = 16384 };
 static const double piece_seconds = 0.25;
 
@@ -14,7 +18,7 @@ uint64_t steps_done(const struct steps *s) {
     return s->state.epoch * s->per_epoch + s->state.position;
 }
 
-/* The share of the run that is done after so many examples. */
+/* Returns the share of the run that is done after this number of examples. */
 static double share_at(const struct steps *s, uint64_t done) {
     return done < s->run ? (double)done / (double)s->run : 1;
 }
@@ -116,6 +120,8 @@ static int train_piece(struct steps *s, const struct steps_watch *watch, uint64_
     if (s->ops->hogwild(s->backend, &request, &result)) return -1;
     *seconds = progress_now() - began;
     *trained = result.done;
+    trace("lock-free: trained %" PRIu64 " examples from %" PRIu64 " of epoch %" PRIu64 " in %.6f s", result.done, s->state.position,
+          (uint64_t)s->state.epoch, *seconds);
     return watch->took_piece(watch->user, &result, *seconds);
 }
 

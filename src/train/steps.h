@@ -14,7 +14,7 @@ struct steps {
     struct backend *backend;
     struct table *target, *context;
     uint64_t per_epoch; /* examples of an epoch */
-    uint64_t batch;     /* examples of a step; of a lock-free run, so many count as one */
+    uint64_t batch;     /* examples of a step; in a lock-free run this number counts as one step */
     uint64_t run;       /* examples of the whole run, over which the learning rate falls */
     uint64_t end;       /* examples after which the loop ends; UINT64_MAX: it ends when it is told to */
     struct progress_state state;
@@ -26,7 +26,7 @@ struct steps_watch {
     /* A batch's result, in the order of the batches; a piece's, with the seconds that it took. -1 after fail() ends the loop. */
     int (*took_batch)(void *user, const struct step_result *result);
     int (*took_piece)(void *user, const struct hogwild_result *result, double seconds);
-    /* After each step: what is wished between this one and the next, as bits that are handed back; 0: nothing. */
+    /* Called after each step: returns the work to do before the next step, as bits that are passed to between(); 0: nothing. */
     unsigned (*wishes)(void *user, int epoch_ended);
     /* Called with no batch in flight where something is wished, and where an epoch or the run has ended. 1 stops the loop; -1 after
      * fail(). */
@@ -41,7 +41,7 @@ int steps_train(struct steps *steps, const struct steps_watch *watch);
 uint64_t steps_done(const struct steps *steps); /* examples */
 double steps_share(const struct steps *steps);  /* of the run, at most 1 */
 
-/* The next `most` examples, or those that are left of the epoch and of the loop; and an exact step over them. */
+/* Returns the next `most` examples, or the rest of the epoch or of the loop if that is less; and an exact step over them. */
 struct batch_request steps_batch(const struct steps *steps, uint64_t most);
 struct step_request steps_request(const struct steps *steps);
 /* Moves past `count` examples; 1 where that ended an epoch. */

@@ -12,7 +12,7 @@
  * Returns 0, or -1 after fail(). */
 int told_apart_cosine(const struct table *table, uint64_t first, uint64_t end, double *mean);
 
-/* Warns if the mean cosine is above 0.9, and names the keys that help. `what`: what the rows are, such as "words". */
+/* Warns if the mean cosine is above 0.9, and names the keys that help. `what`: a word for the rows, such as "words". */
 void told_apart_warn(const struct config *config, double mean, const char *what);
 
 #endif

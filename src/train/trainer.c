@@ -22,7 +22,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-enum { BESIDE_BYTES = 64 << 10 }; /* headers, state.ini, config.ini, metrics.jsonl, and what a file system rounds up */
+enum { BESIDE_BYTES = 64 << 10 }; /* room for headers, state.ini, config.ini, metrics.jsonl, and rounding up by the file system */
 
 /* ---- getting ready ---- */
 
@@ -111,7 +111,7 @@ static void note_end(const struct trainer *t) {
 
 /* ---- the start ---- */
 
-/* Returns 1 where there is nothing left to do but what a kill kept the last checkpoint's writer from doing. */
+/* Returns 1 if the run is finished, or needs only the removals that a kill kept the last checkpoint's writer from doing. */
 static int go_on(struct trainer *t, const char *checkpoint, const struct run_state *older) {
     t->steps.state = older->progress;
     if (resume_corpus(t->config, checkpoint, older, &t->corpus, t->steps.per_epoch)) return -1;

@@ -15,7 +15,7 @@ struct trainer_report {
     const char *line; /* the live line, as the terminal shows it */
 };
 
-/* A score of what a run holds out. */
+/* A score on held-out data of a run. */
 struct trainer_score {
     double score;   /* the higher the better: recall@20, or the loss of a pair with its sign turned; NaN: nothing is held out */
     uint64_t lists; /* that were asked; 0: it is a loss */
@@ -24,14 +24,14 @@ struct trainer_score {
 struct gathered;
 struct held_out;
 struct trainer_options {
-    struct gathered *data; /* what the caller has gathered (corpus/gathered.h); NULL: the files of corpus.path */
+    struct gathered *data; /* data that the caller has gathered (corpus/gathered.h); NULL: the files of corpus.path */
     int resume;
     int overwrite;     /* an older run goes when the new one has its first checkpoint */
     int overwrite_now; /* with overwrite: it goes before training begins */
     struct ranks *ranks; /* that train together, each calling trainer_run(); NULL: this process alone */
     int keep_signals;  /* 1: SIGINT, SIGTERM and SIGHUP stay the caller's, whose thread asks by a flag (base/interrupt.h);
                           0: they write a checkpoint and stop */
-    /* Told of each report. Not 0: write a checkpoint and stop. NULL: nobody. */
+    /* Called at each report. If it returns another value than 0, the trainer writes a checkpoint and stops. NULL: not called. */
     int (*hear)(void *user, const struct trainer_report *report);
     void *user;
     /* Finds recall@20 of the items that a run leaves out (train.held_out_items), on one of its checkpoints: vectors/judge.h, for

@@ -1,4 +1,4 @@
-/* trainer_between: what a run does with its steps' results and between its steps: reports, checkpoints, the held-out loss. */
+/* trainer_between: the work after a run's steps and between them: reports, checkpoints, the held-out loss. */
 #include "trainer_inner.h"
 
 #include "run/checkpoint.h"

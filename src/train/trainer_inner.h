@@ -1,4 +1,4 @@
-/* trainer_inner: a run as the files of the trainer share it. For nobody else. */
+/* trainer_inner: the state of a run that the files of the trainer share. No other file includes it. */
 #ifndef SPTX_TRAINER_INNER_H
 #define SPTX_TRAINER_INNER_H
 
@@ -42,7 +42,7 @@ int trainer_is_judged(const struct trainer *t);
 int trainer_judge_epoch(struct trainer *t);
 /* Judges an epoch's checkpoint that a killed run left without a score. */
 int trainer_judge_left(struct trainer *t);
-/* Ends a run that was judged after each epoch: its best checkpoint is what it leaves. */
+/* Ends a run that was judged after each epoch: only its best checkpoint stays. */
 int trainer_end_at_best(struct trainer *t);
 /* Finds the score of a run that has ended without patience. */
 int trainer_judge_end(struct trainer *t);

@@ -1,6 +1,5 @@
-/* trainer_run: the run directory taken for training, and what is to become of the run that it holds. Where ranks train together the
- * first one takes it and tells the others, which write nothing there.
- */
+/* trainer_run: takes the run directory for training, and decides what happens to the run that it holds. If ranks train together,
+ * the first one takes it and tells the others, which write nothing there. */
 #ifndef SPTX_TRAINER_RUN_H
 #define SPTX_TRAINER_RUN_H
 

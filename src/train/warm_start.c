@@ -16,7 +16,7 @@
 
 /* ---- opening ---- */
 
-/* A run that begins from itself would replace what it reads. */
+/* A run that begins from itself would replace the files that it reads. */
 static int refuse_itself(const struct config *config, const char *path) {
     char *from = realpath(path, NULL), *run = realpath(config->run_dir, NULL);
     size_t length = run ? strlen(run) : 0;
@@ -224,12 +224,12 @@ int warm_start_match(struct warm_start *grow, const struct vocab *vocab, struct 
 
 struct filling {
     const struct warm_start *grow;
-    const struct npy_field *field; /* of a run's table: where in its records begins what is taken */
+    const struct npy_field *field; /* the byte of another run's record at which the copied part begins */
     int state;                     /* 1: whole records, which are this table's, state and all; 0: weights alone */
 };
 
-/* A word whose whole vector was its own row has n-grams now, which begin near zero: its row becomes so many times as long that
- * their mean is that vector. */
+/* A word whose whole vector was its own row has n-grams now, which begin near zero: its row is multiplied by the number of its
+ * rows, so that their mean is the old vector. */
 static void make_mean(const struct warm_start *grow, const struct table *table, uint64_t row, float *weights) {
     const struct subwords *subwords = &grow->vocab->subwords;
     if (!grow->scaled || table->side != TABLE_TARGET || row >= grow->rows) return;

@@ -52,7 +52,7 @@ void warm_start_print(const struct warm_start *grow);
 /* First values of a table. */
 int warm_start_fill(struct warm_start *grow, struct table *table, struct pool *pool);
 
-/* Bytes that it will hold while a run with so many words trains. */
+/* Returns the bytes that it will hold while a run with this number of words trains. */
 uint64_t warm_start_bytes(const struct config *config, uint64_t rows);
 
 #endif

@@ -1,4 +1,4 @@
-/* best: the configuration that tune leaves: the user's keys, the best trial's, and in comments what was tried. */
+/* best: writes the configuration that tune leaves: the user's keys, the best trial's, and all trials in comments. */
 #include "tune_inner.h"
 
 #include "base/file.h"

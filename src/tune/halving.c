@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-enum { OWN_SHARE = 5 }; /* the part of what is left that the user's own keys may take: one in so many */
+enum { OWN_SHARE = 5 }; /* the user's own keys may take one part in this number of the remaining time */
 
 void halving_release(struct halving *h) {
     free(h->trial);

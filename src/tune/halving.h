@@ -27,7 +27,7 @@ struct halving {
     uint64_t count, capacity;
 };
 
-/* This says when new trials may begin. With all but ANY, those that are there come to their end, one at least on each rung. */
+/* Tells when new trials may begin. With every value but ANY, the present trials are finished, at least one on each rung. */
 enum halving_begin {
     HALVING_NONE, /* no more trials begin */
     HALVING_ANY,  /* one begins wherever nobody may rise */

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- which keys, by what a run trains ---- */
+/* ---- the keys, by the data of a run ---- */
 
 /* Values of these keys did well on the sets of configs/README.md, and a place or two to either side. */
 static const struct space_key user_keys[] = {
@@ -46,7 +46,7 @@ static const struct space_key walk_keys[] = {
     {"walks", "p", {"0.5", "1", "2", "4"}, 0, 0},
     {"walks", "q", {"0.5", "1", "2"}, 0, 0},
     {NULL, NULL, {NULL}, 0, 0}};
-/* The loss of held-out windows is compared between these alone: the others change what the loss is made of. */
+/* The only keys that may change if the loss of held-out windows is compared: all others change the loss itself. */
 static const struct space_key text_keys[] = {
     {"model", "dim", {"64", "100", "128", "200", "300"}, 0, 0},
     {"optimizer", "lr", {"0.0125", "0.025", "0.035", "0.05", "0.07", "0.1"}, 0, 0},

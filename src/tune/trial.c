@@ -1,5 +1,5 @@
-/* trial: trains one trial in this process, through the trainer, and judges it. What the trainer says on the way goes
- * nowhere; its live line is shown behind the number of the trial. */
+/* trial: trains one trial in this process, through the trainer, and judges it. The trainer's sentences are dropped; its live
+ * line is shown after the number of the trial. */
 #include "tune_inner.h"
 
 #include "base/memory.h"

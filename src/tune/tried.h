@@ -16,7 +16,7 @@ struct tried {
 
 extern const char tried_name[]; /* name of the file, without its directory */
 
-/* anew: 1: what is there is forgotten. Returns 0, or -1 after fail(). */
+/* anew: 1: existing lines are removed. Returns 0, or -1 after fail(). */
 int tried_open(struct tried *tried, const char *directory, uint64_t fingerprint, int anew);
 void tried_close(struct tried *tried); /* harmless on a zeroed one */
 

@@ -168,7 +168,7 @@ static int is_affordable(const struct tuning *t, const struct space_point *point
            fmax(all / PARTS, t->halving.trial[0].seconds[0]);
 }
 
-/* Draws the keys of a new trial. 1 where there is none that was not there before; -1 after fail(). */
+/* Draws the keys of a new trial. Returns 1 if all trials have been drawn; -1 after fail(). */
 static int draw_point(struct tuning *t) {
     uint64_t number = t->halving.count;
     if (mem_grow(&t->points, &t->point_capacity, number + 1, sizeof *t->points, "trials")) return -1;
@@ -205,7 +205,7 @@ static void tell_job(const struct tuning *t, const struct halving_job *job, uint
     if (t->request->took) t->request->took(t->request->user, &tried);
 }
 
-/* Does a job, or finds what it came to in an earlier call. A trial that failed has the lowest score there is. */
+/* Does a job, or finds its result in an earlier call. A trial that failed gets the lowest score. */
 static int do_job(struct tuning *t, const struct halving_job *job) {
     char keys[SPACE_TEXT];
     struct trial_end end = {.score = NAN};

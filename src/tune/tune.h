@@ -44,13 +44,13 @@ struct tune_tried {
 #define TUNE_MINUTES 1e6 /* longest duration of a search that may be asked for */
 
 struct tune_request {
-    const struct config *config;                 /* unresolved: the keys that are given in it stay as they are */
-    struct gathered *data;                       /* what the caller has gathered; NULL: the files of corpus.path */
+    const struct config *config;                 /* unresolved: keys that are set in it are not changed */
+    struct gathered *data;                       /* data that the caller has gathered; NULL: the files of corpus.path */
     double seconds;                              /* how long it may take; 0: until the trials are done */
     uint64_t trials;                             /* that are begun; 0: as many as there is time for */
     const char *const *pairs, *const *analogies; /* files that words are judged by */
     int pair_count, analogy_count;
-    int anew;                                                 /* 1: what was tried in an earlier call is forgotten */
+    int anew;                                                 /* 1: trials of an earlier call are forgotten */
     const char *out;                                          /* the file that gets the best keys; NULL: none */
     void (*took)(void *user, const struct tune_tried *tried); /* told of each training, NULL: nobody */
     void *user;

@@ -1,4 +1,4 @@
-/* tune_inner: what the files of tune share. For nobody else. */
+/* tune_inner: the declarations that the files of tune share. No other file includes it. */
 #ifndef SPTX_TUNE_INNER_H
 #define SPTX_TUNE_INNER_H
 
@@ -22,7 +22,7 @@ struct tuning {
     uint64_t point_capacity;
     struct tune_directory directory;
     struct tried tried;
-    struct report *quiet, *said; /* quiet: where trials say what they find; said: the caller's sink */
+    struct report *quiet, *said; /* quiet: the sink for trials' sentences; said: the caller's sink */
     double began;
     char why[TRIAL_WHY]; /* error message of the last trial that failed */
     int stopped, exhausted; /* exhausted: no new trial is found any more */
@@ -41,8 +41,8 @@ struct trial_end {
 
 /* Sets a trial's keys over the user's. The caller releases in any case. */
 int trial_config(const struct tuning *t, const struct space_point *point, struct config *config);
-/* Returns the epochs of a trial on this rung: a third, all and three times what the user's keys come to; where
- * train.epochs is set, a ninth, a third and all of it. */
+/* Returns the epochs of a trial on this rung: a third, all and three times the epochs of the user's keys; if train.epochs is
+ * set, a ninth, a third and all of it. */
 uint64_t trial_epochs(const struct tuning *t, int rung);
 /* Sets the defaults in t->resolved that depend on the size of the trials' data. Ignores data that cannot be read: the first trial
  * fails with the reason. */
@@ -54,7 +54,7 @@ int trial_run(const struct tuning *t, const struct halving_job *job, uint64_t ep
 
 /* Refuses to write over a file that tune has not written. */
 int best_check(const char *path);
-/* Writes the best trial's configuration, with what was tried in its comments. */
+/* Writes the best trial's configuration, with all trials in its comments. */
 int best_write(const struct tuning *t, const struct tune_answer *answer);
 
 /* Returns 1 where epochs are found, too: train.epochs is not set. */
@@ -68,8 +68,8 @@ struct tune_place {
     uint64_t trial;
     int rung;
 };
-/* Lists those that may be the answer: all where epochs are found, otherwise those of the highest rung. Returns them for
- * the caller to free, or NULL after fail(). */
+/* Lists the trials that may be the answer: all if epochs are searched, otherwise the trials of the highest rung. Returns a list
+ * for the caller to free, or NULL after fail(). */
 struct tune_place *tune_places(const struct tuning *t, uint64_t *count);
 
 /* The score as people know it. */

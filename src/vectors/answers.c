@@ -53,7 +53,7 @@ static int make_propagated(struct model *model, struct pool *pool) {
     return result;
 }
 
-/* Makes the table where it is made of others, and is not there yet. */
+/* Makes the table if it is computed from others and was not asked for before. */
 static int make_view(struct model *model, enum model_view view, unsigned threads) {
     if (view != VIEW_PROPAGATED || model->propagated) return 0;
     struct pool *pool = pool_open(threads);

@@ -27,9 +27,9 @@ enum list_score answers_score(const struct model *model, int named);
 /* Returns how many rows answer, from the first on: the items; with `lists` also the lists behind them. 0 after
  * fail(). */
 uint64_t answers_rows(const struct model *model, int lists);
-/* Each returns the table, or the score, of that name, or, for NULL, that of the drawing above; -1 after fail_usage().
- * The table `propagated` is made where it is asked for first, with so many threads (0: one a core); -1 after fail()
- * where the run has no graph. */
+/* Each returns the table, or the score, of that name, or, for NULL, the default of the drawing above; -1 after fail_usage(). The
+ * table `propagated` is made when it is first asked for, with this number of threads (0: one a core); -1 after fail() if the run
+ * has no graph. */
 int answers_view_named(struct model *model, const char *name, unsigned threads);
 int answers_score_named(struct model *model, const char *name, int named, unsigned threads);
 

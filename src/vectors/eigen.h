@@ -4,8 +4,8 @@
 
 #include <stdint.h>
 
-/* Fills values [n] and vectors [n x n], a vector a row, with those of the symmetric matrix [n x n], which is lost. The
- * largest value comes first; a vector's largest part is positive. */
+/* Computes the eigenvalues [n] and eigenvectors [n x n], a vector a row, of the symmetric matrix [n x n], which is overwritten.
+ * The largest value is the first; a vector's component with the largest magnitude is positive. */
 void eigen_symmetric(double *matrix, uint32_t n, double *values, double *vectors);
 
 #endif

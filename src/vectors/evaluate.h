@@ -52,12 +52,12 @@ struct lists_score {
 enum { GROUPS_MOST = 8 }; /* columns of groups that a file may have */
 struct groups_request {
     uint64_t met; /* rows that the corpus names at least so often take part; all rows up to the last of them are searched */
-    uint64_t sample; /* at most so many rows are asked for; which ones depends on this number only */
+    uint64_t sample; /* number of rows that are asked for, at most; this number alone decides which rows */
     uint32_t k;
 };
 struct groups_score {
     double share, chance; /* NaN where no row that was asked shares its group with another */
-    uint64_t asked, rows; /* rows asked; rows that take part and stand in the file */
+    uint64_t asked, rows; /* rows asked; rows that take part and occur in the file */
 };
 
 enum { LABELS_SHARES = 16 }; /* shares that one evaluation takes at most */
@@ -80,7 +80,7 @@ enum link_score {
 const char *link_score_name(enum link_score score);
 struct links_request {
     const char *held_out; /* a file of lines of two nodes; more columns are left alone */
-    const char *known;    /* such a file: the links that the run was trained on; NULL: those of its graph, if it has one */
+    const char *known;    /* a file of the links that the run was trained on; NULL: the links of its graph, if it has one */
     int directed;         /* 1: a link has a head, which alone is asked for; so too where the run's graph is taken and directed */
     const struct gathered *held_out_data, *known_data; /* edges in memory, read instead of the files; NULL: files */
 };

@@ -89,7 +89,7 @@ static int choose_rows(struct groups_job *job, uint64_t *asked, uint64_t *all) {
     return 0;
 }
 
-/* Adds what the row found to each column's sums. A row that is alone in its group does not count there. */
+/* Adds the row's result to each column's sums. A row that is alone in its group does not count there. */
 static void score_groups(const struct groups_job *job, struct groups_score *scores, uint64_t row,
                          const uint32_t *found) {
     for (int column = 0; column < job->columns; column++) {

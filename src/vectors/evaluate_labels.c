@@ -94,7 +94,7 @@ static int number_labels(struct labels_job *job) {
     return result;
 }
 
-/* Sorts what nodes have, and counts once what a node has twice. */
+/* Sorts each node's labels, and counts a label once that a node has twice. */
 static int sort_holdings(struct labels_job *job) {
     uint64_t kept = 0;
     job->starts = mem_zalloc(nodes_of(job) + 1, sizeof *job->starts, "labels");

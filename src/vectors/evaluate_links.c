@@ -392,8 +392,7 @@ static int64_t find_right(struct links_job *job, uint64_t **again) {
     return (int64_t)count;
 }
 
-/* Draws the nodes that ends are ranked among. All are drawn, then again and again those that turned out to be
- * neighbours. */
+/* Draws the nodes that ends are ranked among. Nodes that turn out to be neighbours are drawn again. */
 static int draw_wrong(struct links_job *job) {
     uint64_t count = job->asked.count * LINKS_AMONG;
     uint64_t *again = NULL;
@@ -524,7 +523,7 @@ static void score_pairs(const struct links_job *job, const struct links *pairs, 
     }
 }
 
-/* Returns the share of (link, pair that is none) in which the link has the higher score. all[] is sorted. */
+/* Returns the share of (link, pair that is not a link) in which the link has the higher score. all[] is sorted. */
 static double share_above(const struct scored *all, uint64_t count) {
     double links = 0, others = 0, above = 0;
     for (uint64_t i = 0, j; i < count; i = j) {

@@ -19,10 +19,10 @@ struct lists_job {
     uint32_t k;
     struct names lists;
     struct list_items train, held_out;
-    int64_t *rows_of_lists; /* [lists] of each list's own row, or -1; NULL: those of the names */
+    int64_t *rows_of_lists; /* [lists] the list's own row, or -1; NULL: the rows of the names */
     uint64_t *asked; /* [asked_count] numbers of the lists whose answers are scored */
     uint64_t asked_count;
-    double *gains;    /* [k] what a hit at each place adds */
+    double *gains;    /* [k] the gain of a hit at each place */
 };
 
 static int by_code(const void *a, const void *b) {

@@ -22,7 +22,7 @@ struct curve {
     uint64_t count, capacity;
 };
 
-/* Finds the number of `"name": number` in a line; NaN where there is none. */
+/* Finds the number of `"name": number` in a line; NaN if the line has none. */
 static double number_of(const char *line, const char *name) {
     char quoted[48], *end;
     snprintf(quoted, sizeof quoted, "\"%s\": ", name);
@@ -76,7 +76,7 @@ static int is_mean(enum field field) {
     return field == LOSS || field == PAIRS || field == WORDS || field == UNTRAINED;
 }
 
-/* Sums up a group of lines: counters are those of its last line, losses and speeds are means. */
+/* Sums up a group of lines: counters are the last line's, losses and speeds are means. */
 static struct point summed_up(const struct point *points, uint64_t count) {
     struct point whole = points[count - 1];
     for (int field = 0; field < FIELDS; field++) {

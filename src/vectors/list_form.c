@@ -13,7 +13,7 @@ static int look_at_file(void *user, const struct corpus_block *block) {
     return 0;
 }
 
-/* Looks at files until one tells. An encoded stream has no lines, and leaves `form` as it is. */
+/* Looks at files until one shows its format. An encoded stream has no lines, and leaves `form` unchanged. */
 static int look_at_files(const char *path, int *form) {
     const struct corpus_options options = {.format = FORMAT_TEXT}; /* text accepts any lines */
     char *paths[] = {(char *)path};

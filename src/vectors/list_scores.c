@@ -149,7 +149,7 @@ static int ask_list(struct asking *asking, uint64_t place, uint64_t list) {
     return named >= 0 && list_score_of_users(asking->scores->score) ? add_own_row(asking, (uint64_t)named, known, query) : 0;
 }
 
-/* Adds rows to those that the list at `place`, the last one so far, may not find. */
+/* Adds rows to the rows that the list at `place`, the last one so far, may not find. */
 static int ban_rows(struct search_block *block, uint64_t place, const uint32_t *rows, uint64_t count) {
     uint64_t *end = &block->banned_starts[place + 1];
     if (mem_grow(&block->banned, &block->banned_capacity, *end + count, sizeof *block->banned, "queries")) return -1;
@@ -158,7 +158,7 @@ static int ban_rows(struct search_block *block, uint64_t place, const uint32_t *
     return 0;
 }
 
-/* Adds one row to those that a list may not find. If `around` is 1 and the run has a graph, adds the row's neighbours, too. */
+/* Adds one row to the rows that a list may not find. If `around` is 1 and the run has a graph, adds the row's neighbours, too. */
 static int ban_row(struct asking *asking, uint64_t place, uint64_t row, int around) {
     const struct graph *graph = &asking->scores->graph;
     around = around && graph->nodes;

@@ -16,7 +16,7 @@ enum {
 static const double enough = 1e-3;           /* of the first gradient's length */
 static const double enough_of_a_step = 0.05; /* of this gradient's length */
 
-/* The state of a fit. Arrays of all samples and of all columns (the intercept is column 0) lie in one block each. */
+/* The state of a fit. Arrays of all samples are in one block, arrays of all columns (the intercept is column 0) in another. */
 struct fit {
     const struct logistic_samples *samples;
     uint32_t columns;

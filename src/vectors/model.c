@@ -26,7 +26,7 @@ void model_make_unit(float *row, uint32_t dim) {
     for (uint32_t i = 0; i < dim; i++) row[i] /= length;
 }
 
-/* A row's vectors in the two tables: in their mappings, or in `copy` where they do not lie there as they are. */
+/* A row's vectors in the two tables: in their mappings, or in `copy` if the mapping does not hold them as plain floats. */
 struct vectors {
     const float *target, *context;
     float copy[2][COLUMNS_MOST];
@@ -150,9 +150,9 @@ int model_check_list(const struct model *model, uint64_t row) {
                 vocab_word(&model->vocab, row, NULL), model->directory);
 }
 
-/* Refuses, or warns about, a row that was not trained in the view. `trained` names the one table that has trained it,
- * or is NULL. Citations can be asked by that other table; in other runs the whole run has hardly trained, and the row
- * answers as it is. */
+/* Refuses, or warns about, a row that was not trained in the view. `trained` names the one table that has trained it, or is
+ * NULL. A run of citations can be asked by that other table. In other runs a row that was not trained shows that the whole run
+ * has hardly trained, and the row answers all the same. */
 static int refuse_row(const struct model *model, enum model_view view, uint64_t row, const char *trained) {
     const char *word = vocab_word(&model->vocab, row, NULL);
     if (model->mode != MODE_ADJACENCY) {

@@ -4,11 +4,11 @@
 
 #include "run/model_files.h"
 
-/* The vector that stands for a row, in this order: u, its row of the target table; v, its row of the context table; u +
- * v; u/|u| + v/|v|; the last, spread over the graph that the run was trained on (model->propagated). */
+/* The vector of a row, in this order: u, its row of the target table; v, its row of the context table; u + v; u/|u| + v/|v|; the
+ * last, spread over the graph that the run was trained on (model->propagated). */
 enum model_view { VIEW_TARGET, VIEW_CONTEXT, VIEW_SUM, VIEW_NORMSUM, VIEW_PROPAGATED, VIEWS };
 
-/* Returns the rows that are items or words: all but those of lists, which come last. */
+/* Returns the number of rows that are items or words. The rows of lists follow them. */
 uint64_t model_items(const struct model *model);
 
 /* Writes rows [first, first + count) of a view as float32; out holds count x dim.

@@ -23,7 +23,7 @@ int64_t names_add(struct names *names, const char *text, uint64_t length) {
     return number;
 }
 
-/* Changes only ASCII letters: bytes of UTF-8 stay as they are. */
+/* Changes only ASCII letters: bytes of UTF-8 are not changed. */
 static void copy_lower(char *to, const char *from, uint64_t length) {
     for (uint64_t i = 0; i < length; i++) to[i] = from[i] >= 'A' && from[i] <= 'Z' ? (char)(from[i] + 32) : from[i];
 }

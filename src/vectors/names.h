@@ -1,4 +1,4 @@
-/* names: the words of a file, numbered in the order met, and the rows of a model that they stand for. */
+/* names: the words of a file, numbered in the order of their first place in it, and the rows of a model with these names. */
 #ifndef SPTX_NAMES_H
 #define SPTX_NAMES_H
 

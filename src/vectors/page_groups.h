@@ -16,7 +16,7 @@ struct page_groups {
     uint8_t *of; /* [rows of the map] PAGE_NO_GROUP, or the number of a group */
     uint32_t count;
     struct names labels;         /* of the file, as they were met; none: the groups are clusters */
-    uint32_t shown[PAGE_GROUPS]; /* the label of each group; those that most rows have come first */
+    uint32_t shown[PAGE_GROUPS]; /* the label of each group; labels of most rows come first */
     uint64_t others;             /* labels that share the last group, since there are too many; 0: none do */
 };
 

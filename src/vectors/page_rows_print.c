@@ -28,7 +28,7 @@ void page_print_name(struct json *json, const char *name, uint64_t length) {
     json_string(json, cut, length + 3);
 }
 
-/* The numbers of a page's names: first the rows shown, then those that are only near to one. */
+/* The numbers of a page's names: first the rows shown, then rows that are only near to one of them. */
 struct names_of_page {
     const struct page_rows *rows;
     uint32_t *number; /* [model's rows] DRAW_NONE for rows that the page does not have */

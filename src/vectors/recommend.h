@@ -21,7 +21,7 @@ struct recommend_request {
     uint64_t items_count;
     const struct titles *titles; /* an item may also be given by its title */
     enum list_score score;
-    uint64_t among; /* only the first rows are recommended, so many; 0: all */
+    uint64_t among; /* only this number of first rows is recommended; 0: all */
     const char *candidates; /* path of a file of items, one a line: only these are recommended; NULL: see `among` */
     uint32_t k;
     int seen;                  /* 1: a list's own items may be recommended */

@@ -50,7 +50,7 @@ int run_graph_within(const struct model *model, uint64_t most) {
     return there;
 }
 
-/* Opens the file, and compares it with what the checkpoint knows of the corpus. */
+/* Opens the file, and compares it with the checkpoint's checksum of the corpus. */
 static int open_path(struct graph *graph, const struct model *model, const char *path, struct pool *pool) {
     struct graph_header header; /* supplies the fingerprint to open with: the corpus' files, which it is made from, may be gone */
     uint64_t trained = model->state.corpus.stream;

@@ -12,8 +12,8 @@ int run_has_graph(const struct model *model);
 /* Returns 1 if the graph's file exists and its number of nodes plus arcs is at most `most`; 0 if not; -1 after fail(). */
 int run_graph_within(const struct model *model, uint64_t most);
 
-/* Maps the graph, which lies in the run directory or in corpus.cache, and checks that it is the one that was trained
- * on. Its nodes are the model's rows. Returns 0, or -1 after fail(). */
+/* Maps the graph, which is in the run directory or in corpus.cache, and checks that it is the one that was trained on. Its nodes
+ * are the model's rows. Returns 0, or -1 after fail(). */
 int run_graph_open(struct graph *graph, const struct model *model, struct pool *pool);
 
 /* Returns the backend that the run was trained by, or the processor where that is not here. */

@@ -13,8 +13,8 @@ static int has_targets(const struct model *model) {
     return model->mode == MODE_ADJACENCY || model->mode == MODE_WALK;
 }
 
-/* In a run of citations or of a graph, a list's name is a paper or a node, and the list's row is the target row of that paper or
- * node. In other runs a list has a row of its own. */
+/* Returns the row of a list. In a run of citations or of a graph a list's name is a paper or a node, and its row is the target
+ * row of that paper or node. In other runs a list has a row of its own. */
 int64_t run_lists_row(const struct model *model, const char *name, uint64_t length) {
     if (!has_targets(model)) return vocab_find_list(&model->vocab, name, length);
     int64_t row = vocab_find(&model->vocab, name, length);

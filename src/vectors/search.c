@@ -1,5 +1,6 @@
 #include "search.h"
 
+#include "base/debug.h"
 #include "base/memory.h"
 #include "base/report.h"
 #include "config/config.h"
@@ -52,6 +53,13 @@ static void make_cosines(float *scores, uint32_t k, const float *query, uint32_t
     for (uint32_t i = 0; length > 0 && i < k; i++) scores[i] /= length;
 }
 
+/* Returns 1 if each query's scores are in falling order, as a backend must give them. */
+static int scores_fall(const float *scores, uint64_t queries, uint32_t k) {
+    for (uint64_t i = 1; i < queries * k; i++)
+        if (i % k && scores[i - 1] < scores[i]) return 0;
+    return 1;
+}
+
 int search_top(struct search *search, const float *queries, uint64_t query_rows, uint32_t k,
                const uint64_t *banned_starts, const uint32_t *banned, uint32_t *ids, float *scores) {
     struct topk_request request = {.base = search->base,
@@ -65,6 +73,7 @@ int search_top(struct search *search, const float *queries, uint64_t query_rows,
                                    .ids = ids,
                                    .scores = scores};
     if (search->ops->topk(search->backend, &request)) return -1;
+    INVARIANT(scores_fall(scores, query_rows, k));
     for (uint64_t row = 0; search->metric == METRIC_COSINE && row < query_rows; row++)
         make_cosines(scores + row * k, k, queries + row * search->dim, search->dim);
     return 0;

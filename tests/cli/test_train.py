@@ -449,6 +449,17 @@ def test_what_a_run_does_beside_training_is_not_in_its_speed(sptx):
     assert float(re.search(r"^seconds = (\S+)$", state, re.M)[1]) < 1000 * held_out / 2
 
 
+def test_a_trace_tells_the_life_of_each_batch(sptx):
+    """A stage makes a batch, begins its step, and is used again only when the batch's rows are home."""
+    done = sptx("train", sptx.config(train={"epochs": "1"}), env={**os.environ, "SPTX_TRACE": "1"})
+    told = re.findall(r"^trace \d+\.\d{6} stage (\d+): (made|began|its rows)", done.stderr, re.M)
+    assert len(told) >= 9 and len(told) % 3 == 0
+    for stage in {stage for stage, _ in told}:
+        life = [what for one, what in told if one == stage]
+        assert life == ["made", "began", "its rows"] * (len(life) // 3)
+    assert "trace" not in sptx("train", sptx.config(), "--overwrite").stderr
+
+
 def test_the_held_out_loss_is_seen_while_training_and_at_the_end(sptx):
     done = sptx("train", sptx.config(train={"epochs": "20", "held_out": "0.1", "report_seconds": "0.01"}))
     lines = [json.loads(line) for line in sptx.path("run", "metrics.jsonl").read_text().splitlines()]

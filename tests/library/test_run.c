@@ -80,12 +80,21 @@ static void judges_by_corpora(struct sptx_context *context, struct sptx_run *run
     sptx_corpus_close(text);
 }
 
+/* Recommends 7 rows by a score; with seen = 1 a list's own items may be in its answer. */
+static enum sptx_status seven(struct sptx_run *run, const uint64_t *starts, const uint64_t *items, uint64_t count, const char *score,
+                              uint64_t seen, uint32_t *rows, float *scores) {
+    struct sptx_recommend_options options = SPTX_RECOMMEND_OPTIONS;
+    options.score = score;
+    options.seen = seen;
+    return sptx_run_recommend(run, starts, items, count, &options, 7, rows, scores);
+}
+
 /* Tests a list of green, one of green and a row past the end, one of unknown rows only, and one of nothing. */
 static void recommends(struct sptx_context *context, struct sptx_run *run, uint64_t green) {
     const uint64_t starts[] = {0, 1, 3, 4, 4}, falling[] = {1, 0}, items[] = {green, 7, green, UINT64_MAX};
     uint32_t rows[4 * 7], seen[7];
     float scores[4 * 7], seen_scores[7];
-    assert_int_equal(sptx_run_recommend(run, starts, items, 4, "target", 0, 7, rows, scores), SPTX_OK);
+    assert_int_equal(seven(run, starts, items, 4, "target", 0, rows, scores), SPTX_OK);
     for (int i = 0; i < 7; i++) {
         assert_int_equal(rows[i] == UINT32_MAX, i == 6); /* six others */
         assert_true(rows[i] != green);
@@ -94,36 +103,36 @@ static void recommends(struct sptx_context *context, struct sptx_run *run, uint6
         assert_int_equal(rows[21 + i], UINT32_MAX);
     }
     assert_memory_equal(scores, scores + 7, 7 * sizeof *scores);
-    assert_int_equal(sptx_run_recommend(run, starts, items, 1, "target", 1, 7, seen, seen_scores), SPTX_OK);
+    assert_int_equal(seven(run, starts, items, 1, "target", 1, seen, seen_scores), SPTX_OK);
     assert_int_equal(seen[0], green); /* nearest to itself */
     assert_memory_equal(seen + 1, rows, 6 * sizeof *rows);
-    assert_int_equal(sptx_run_recommend(run, starts, items, 1, NULL, 0, 7, seen, seen_scores), SPTX_OK);
+    assert_int_equal(seven(run, starts, items, 1, NULL, 0, seen, seen_scores), SPTX_OK);
     assert_memory_equal(seen_scores, scores, 7 * sizeof *scores); /* what this run was trained for */
-    assert_int_equal(sptx_run_recommend(run, starts, items, 1, "context", 0, 7, seen, seen_scores), SPTX_OK);
+    assert_int_equal(seven(run, starts, items, 1, "context", 0, seen, seen_scores), SPTX_OK);
     assert_memory_not_equal(seen_scores, scores, 6 * sizeof *scores);
-    assert_int_equal(sptx_run_recommend(run, starts, items, 0, NULL, 0, 7, NULL, NULL), SPTX_OK);
-    assert_int_equal(sptx_run_recommend(run, starts, items, 1, "best", 0, 7, rows, scores), SPTX_USAGE);
+    assert_int_equal(seven(run, starts, items, 0, NULL, 0, NULL, NULL), SPTX_OK);
+    assert_int_equal(seven(run, starts, items, 1, "best", 0, rows, scores), SPTX_USAGE);
     assert_non_null(strstr(sptx_error(context), "'best' is not a score"));
     struct sptx_recommend_options options = SPTX_RECOMMEND_OPTIONS;
     const uint64_t candidates[] = {rows[3], green, rows[1], rows[3]};
     options.candidates = candidates;
     options.candidate_count = 4;
-    assert_int_equal(sptx_run_recommend_by(run, starts, items, 1, &options, 7, seen, seen_scores), SPTX_OK);
+    assert_int_equal(sptx_run_recommend(run, starts, items, 1, &options, 7, seen, seen_scores), SPTX_OK);
     assert_int_equal(seen[0], rows[1]);
     assert_int_equal(seen[1], rows[3]);
     assert_int_equal(seen[2], UINT32_MAX);
     options.among = 3;
-    assert_int_equal(sptx_run_recommend_by(run, starts, items, 1, &options, 7, seen, seen_scores), SPTX_USAGE);
+    assert_int_equal(sptx_run_recommend(run, starts, items, 1, &options, 7, seen, seen_scores), SPTX_USAGE);
     assert_non_null(strstr(sptx_error(context), "two choices of rows"));
     options = (struct sptx_recommend_options)SPTX_RECOMMEND_OPTIONS;
     options.names = &(const char *){"mine"};
-    assert_int_equal(sptx_run_recommend_by(run, starts, items, 1, &options, 7, seen, seen_scores), SPTX_USAGE);
+    assert_int_equal(sptx_run_recommend(run, starts, items, 1, &options, 7, seen, seen_scores), SPTX_USAGE);
     assert_non_null(strstr(sptx_error(context), "keeps no names of lists"));
-    assert_int_equal(sptx_run_recommend(run, falling, items, 1, NULL, 0, 7, rows, scores), SPTX_USAGE);
+    assert_int_equal(seven(run, falling, items, 1, NULL, 0, rows, scores), SPTX_USAGE);
     assert_non_null(strstr(sptx_error(context), "starts fall from 1 to 0 at list 0"));
-    assert_int_equal(sptx_run_recommend(run, starts, items, 1, NULL, 2, 7, rows, scores), SPTX_USAGE);
-    assert_int_equal(sptx_run_recommend(run, NULL, items, 1, NULL, 0, 7, rows, scores), SPTX_USAGE);
-    assert_int_equal(sptx_run_recommend(NULL, starts, items, 1, NULL, 0, 7, rows, scores), SPTX_USAGE);
+    assert_int_equal(seven(run, starts, items, 1, NULL, 2, rows, scores), SPTX_USAGE);
+    assert_int_equal(seven(run, NULL, items, 1, NULL, 0, rows, scores), SPTX_USAGE);
+    assert_int_equal(sptx_run_recommend(NULL, starts, items, 1, NULL, 7, rows, scores), SPTX_USAGE);
 }
 
 /* Copied vectors equal mapped ones where no list has a row; every wrong call has its own sentence. */
@@ -157,9 +166,13 @@ static void vectors(struct sptx_context *context, struct sptx_run *run) {
     assert_int_equal(sptx_run_check_trained(run, NULL, 6), SPTX_OK);
     assert_int_equal(sptx_run_check_trained(run, "sum", 7), SPTX_USAGE);
     assert_int_equal(sptx_run_check_trained(NULL, "sum", 0), SPTX_USAGE);
-    assert_int_equal(sptx_run_search(run, "both", 0, rows, 1, NULL, 1, (uint32_t *)&view, some), SPTX_USAGE);
-    assert_int_equal(sptx_run_search(run, NULL, 2, rows, 1, NULL, 1, (uint32_t *)&view, some), SPTX_USAGE);
-    assert_int_equal(sptx_run_search(run, NULL, 1, rows, 1, NULL, 1, (uint32_t *)&view, some), SPTX_FAILED);
+    struct sptx_nearest_options both = SPTX_NEAREST_OPTIONS, lists = SPTX_NEAREST_OPTIONS, metric = SPTX_NEAREST_OPTIONS;
+    both.table = "both", lists.lists = 2, metric.metric = "euclid";
+    assert_int_equal(sptx_run_nearest(run, rows, 1, &both, 1, (uint32_t *)&view, some), SPTX_USAGE);
+    assert_int_equal(sptx_run_nearest(run, rows, 1, &metric, 1, (uint32_t *)&view, some), SPTX_USAGE);
+    assert_int_equal(sptx_run_nearest(run, rows, 1, &lists, 1, (uint32_t *)&view, some), SPTX_USAGE);
+    lists.lists = 1;
+    assert_int_equal(sptx_run_nearest(run, rows, 1, &lists, 1, (uint32_t *)&view, some), SPTX_FAILED);
     assert_non_null(strstr(sptx_error(context), "no list has a row in"));
     assert_int_equal(sptx_run_find(run, NULL, NULL), SPTX_USAGE);
     assert_non_null(strstr(sptx_error(context), "a word and a place"));
@@ -228,13 +241,15 @@ static void a_run_is_trained_stopped_resumed_and_read(void **state) {
     uint32_t self = (uint32_t)row, rows[3];
     float scores[3];
     const float *query = (const float *)((const char *)view.data + row * view.stride);
-    assert_int_equal(sptx_run_nearest(run, query, 1, &self, 3, rows, scores), SPTX_OK);
-    assert_int_equal(sptx_run_nearest(run, query, UINT64_MAX, &self, 3, rows, scores), SPTX_USAGE);
+    struct sptx_nearest_options without = SPTX_NEAREST_OPTIONS;
+    without.excluded = &self;
+    assert_int_equal(sptx_run_nearest(run, query, 1, &without, 3, rows, scores), SPTX_OK);
+    assert_int_equal(sptx_run_nearest(run, query, UINT64_MAX, &without, 3, rows, scores), SPTX_USAGE);
     assert_non_null(strstr(sptx_error(context), "18446744073709551615 queries in one call"));
     assert_int_equal(sptx_run_nearest(run, query, UINT64_MAX / 2, NULL, 3, rows, scores), SPTX_USAGE);
-    assert_int_equal(sptx_run_nearest(run, (const float *)((const char *)query + 1), 1, &self, 3, rows, scores), SPTX_USAGE);
+    assert_int_equal(sptx_run_nearest(run, (const float *)((const char *)query + 1), 1, &without, 3, rows, scores), SPTX_USAGE);
     assert_int_equal(sptx_run_vectors(run, "target", NULL, UINT64_MAX, scores), SPTX_USAGE);
-    assert_int_equal(sptx_run_recommend(run, &row, &row, UINT64_MAX, NULL, 0, 3, rows, scores), SPTX_USAGE);
+    assert_int_equal(sptx_run_recommend(run, &row, &row, UINT64_MAX, NULL, 3, rows, scores), SPTX_USAGE);
     for (int i = 0; i < 2; i++) { /* red and blue, in some order */
         const char *word = sptx_run_word(run, rows[i], NULL);
         assert_true(!strcmp(word, "red") || !strcmp(word, "blue"));

@@ -207,7 +207,7 @@ def test_a_thousand_lists_are_one_call_of_the_library(of_lists, monkeypatch):
         monkeypatch.setattr(run._context, "call", lambda function, *rest, **named: (calls.append(function), call(function, *rest, **named))[1])
         found = run.recommend(lists=["list%d" % (i % 60) for i in range(1000)], k=5)
         assert len(found) == 1000 and found[7] == found[67] == one
-        assert [function.__name__ for function in calls if "find" not in function.__name__] == ["sptx_run_recommend_by"]
+        assert [function.__name__ for function in calls if "find" not in function.__name__] == ["sptx_run_recommend"]
 
 
 def test_a_thousand_new_lists_are_folded_in_by_one_call(of_lists, program):

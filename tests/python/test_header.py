@@ -17,7 +17,8 @@ STRUCTS = {"sptx_context_options": (_library.ContextOptions, 48), "sptx_table_op
            "sptx_labels_score": (_library.LabelsScore, 64), "sptx_links_score": (_library.LinksScore, 24),
            "sptx_links_counts": (_library.LinksCounts, 64),
            "sptx_tune_options": (_library.TuneOptions, 64), "sptx_tuned": (_library.Tuned, 48),
-           "sptx_report_options": (_library.ReportOptions, 80), "sptx_recommend_options": (_library.RecommendOptions, 56)}
+           "sptx_report_options": (_library.ReportOptions, 80), "sptx_nearest_options": (_library.NearestOptions, 40),
+           "sptx_recommend_options": (_library.RecommendOptions, 56)}
 
 
 def fields_of(name):

@@ -59,13 +59,13 @@ static int raise_for(const struct caller *caller, enum sptx_status status, const
     return -1;
 }
 
-/* Does what is to be done when a turn has ended: what waited for it is closed, warnings are told. */
+/* Ends a turn: closes the handles that waited for its end, and passes on its warnings. */
 static int after_turn(const struct caller *caller) {
     if (PyObject_Size(caller->leaving) > 0 && run(caller->close_what_waits)) return -1;
     return PyObject_Size(caller->said) > 0 ? run(caller->warn) : 0;
 }
 
-/* Finds the stream that a call runs on: PyTorch's current one, where something of it lies on the GPU. */
+/* Finds the stream that a call runs on: PyTorch's current stream, if one of the arguments is on the GPU. */
 static int find_stream(const struct caller *caller, int on_gpu, void **stream) {
     *stream = NULL;
     if (!on_gpu) return 0;

@@ -32,7 +32,7 @@ enum taken { EXCEPTION = -1, OTHERS = 0, TAKEN = 1 };
 enum taken leave_to_others(void);
 PyObject *answer(enum taken taken); /* of a call that was not TAKEN */
 
-/* ---- what is known of the libraries ---- */
+/* ---- facts about the libraries, looked up once ---- */
 
 enum name {
     ARRAY_STRUCT,
@@ -54,7 +54,7 @@ struct known {
     PyObject head; /* which CPython has in each object */
     PyObject *names[NAMES];
     PyObject *ndarray, *numpy_empty, *numpy_float32;
-    /* of PyTorch, NULL as long as nobody has passed a tensor */
+    /* objects of PyTorch; NULL as long as no one has passed a tensor */
     PyObject *tensor, *parameter, *torch_int32, *torch_int64, *torch_float32, *strided;
     PyObject *busy;   /* a tuple of functions: where one of them returns true, calls may be traced or watched */
     PyObject *stream; /* a GPU's number -> its current cudaStream_t */

@@ -1,4 +1,4 @@
-/* Known: what the calls ask of NumPy and PyTorch, looked up once. */
+/* known: the objects of NumPy and PyTorch that the calls use, looked up once. */
 #include "calls.h"
 
 static const char *const SPELLED[NAMES] = {[ARRAY_STRUCT] = "__array_struct__",
@@ -33,7 +33,7 @@ int is_tensor(const struct known *known, PyObject *object) {
 }
 
 static int is_value(PyObject *got, const PyObject *value) {
-    Py_XDECREF(got); /* singletons all of them: what is compared stays */
+    Py_XDECREF(got); /* all of them are singletons: an object that was compared once stays the same */
     return got && got == value;
 }
 

@@ -64,7 +64,7 @@ static int64_t suspect(struct marks *marks, uint32_t count) {
     return kept;
 }
 
-/* Returns 1 where an id stands twice, 0 where none does, -1 where there is no memory. */
+/* Returns 1 if an id occurs twice, 0 if not, -1 if there is no memory. */
 static int stand_twice(struct marks *marks, uint32_t count) {
     int64_t suspects = suspect(marks, count);
     uint64_t size;

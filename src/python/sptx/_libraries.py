@@ -390,7 +390,7 @@ class Jax(_Guest):
             return Numpy.new(shape, ids, gpu)._replace(library=Jax)
         jax = sys.modules["jax"]
         device = next(iter(ids.keep[0].devices()))
-        # Nobody else has the buffer: it is made for this call, and seen only after the library has filled it.
+        # The buffer is made for this call, and no other code sees it before the library has filled it.
         array = jax.device_put(jax.numpy.empty(shape, numpy.float32), device)
         return Jax._take(array, gpu)
 

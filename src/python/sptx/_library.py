@@ -105,6 +105,10 @@ class LinksCounts(Structure):
                 ("trained", c_uint64), ("among", c_uint64), ("all", c_uint64)]
 
 
+class NearestOptions(Structure):
+    _fields_ = [("size", c_uint64), ("table", c_char_p), ("metric", c_char_p), ("excluded", c_void_p), ("lists", c_uint64)]
+
+
 class RecommendOptions(Structure):
     _fields_ = [("size", c_uint64), ("score", c_char_p), ("names", POINTER(c_char_p)), ("candidates", c_void_p),
                 ("candidate_count", c_uint64), ("among", c_uint64), ("seen", c_uint64)]
@@ -187,14 +191,8 @@ _CALLS = {
     "sptx_run_vector_rows": (c_uint64, [c_void_p]),
     "sptx_run_items": (c_uint64, [c_void_p]),
     "sptx_run_check_trained": (c_int, [c_void_p, c_char_p, c_uint64]),
-    "sptx_run_nearest": (c_int, [c_void_p, c_void_p, c_uint64, c_void_p, c_uint32, c_void_p, c_void_p]),
-    "sptx_run_search": (c_int, [c_void_p, c_char_p, c_uint32, c_void_p, c_uint64, c_void_p, c_uint32, c_void_p, c_void_p]),
-    "sptx_run_recommend": (c_int, [c_void_p, c_void_p, c_void_p, c_uint64, c_char_p, c_uint32, c_uint32, c_void_p, c_void_p]),
-    "sptx_run_recommend_among": (c_int, [c_void_p, c_void_p, c_void_p, c_uint64, c_char_p, c_uint64, c_uint32, c_uint32, c_void_p,
-                                         c_void_p]),
-    "sptx_run_recommend_by": (c_int, [c_void_p, c_void_p, c_void_p, c_uint64, POINTER(RecommendOptions), c_uint32, c_void_p, c_void_p]),
-    "sptx_run_search_by": (c_int, [c_void_p, c_char_p, c_char_p, c_uint32, c_void_p, c_uint64, c_void_p, c_uint32, c_void_p,
-                                   c_void_p]),
+    "sptx_run_nearest": (c_int, [c_void_p, c_void_p, c_uint64, POINTER(NearestOptions), c_uint32, c_void_p, c_void_p]),
+    "sptx_run_recommend": (c_int, [c_void_p, c_void_p, c_void_p, c_uint64, POINTER(RecommendOptions), c_uint32, c_void_p, c_void_p]),
     "sptx_run_analogy": (c_int, [c_void_p, c_char_p, c_void_p, c_uint32, c_void_p, c_void_p]),
     "sptx_run_evaluate_pairs": (c_int, [c_void_p, c_char_p, c_char_p, POINTER(PairsScore)]),
     "sptx_run_evaluate_analogies": (c_int, [c_void_p, c_char_p, c_char_p, c_uint64, POINTER(AnalogiesScore)]),

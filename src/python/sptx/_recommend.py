@@ -81,7 +81,7 @@ def recommend(run: Any, asked: List[Any], k: int, score: Optional[str], seen: bo
         return None, items
     options, kept = _options(score, among, seen, names, items)
     found, scores = numpy.full((len(asked), k), 0xFFFFFFFF, numpy.uint32), numpy.zeros((len(asked), k), numpy.float32)
-    run._context.call(library.sptx_run_recommend_by, handle.pointer, starts.ctypes.data, flat.ctypes.data, len(asked),
+    run._context.call(library.sptx_run_recommend, handle.pointer, starts.ctypes.data, flat.ctypes.data, len(asked),
                       ctypes.byref(options), k, found.ctypes.data, scores.ctypes.data)
     del kept
     return run._answers(found, scores), items

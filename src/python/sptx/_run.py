@@ -17,7 +17,7 @@ from ._asked import NONE, Asked, places_for, table_of
 from ._corpus import is_token, name_of
 from ._context import Context, Handle, context_for, count_of, text_of
 from ._errors import Error
-from ._library import library
+from ._library import NearestOptions, library
 from ._recommend import recommend
 from ._progress import shown
 from ._table import path_of
@@ -229,9 +229,10 @@ class Run(Asked):
                                  (banned.dtype, banned.shape, len(asked)))
             banned = numpy.where((banned < 0) | (banned >= self._rows), NONE, banned).astype(numpy.uint32)
         rows, scores = places_for(len(asked), k)
-        self._context.call(library.sptx_run_search_by, handle.pointer, name, text_of(metric, "metric"), bool(lists),
-                           asked.ctypes.data, len(asked), None if banned is None else banned.ctypes.data, k, rows.ctypes.data,
-                           scores.ctypes.data)
+        options = NearestOptions(ctypes.sizeof(NearestOptions), name, text_of(metric, "metric"),
+                                 None if banned is None else banned.ctypes.data, bool(lists))
+        self._context.call(library.sptx_run_nearest, handle.pointer, asked.ctypes.data, len(asked), ctypes.byref(options), k,
+                           rows.ctypes.data, scores.ctypes.data)
         return rows, scores
 
     def recommend(self, items: Optional[Iterable] = None, k: int = 20, score: Optional[str] = None, seen: bool = False,
