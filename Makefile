@@ -10,7 +10,7 @@ DEBUG  ?= no
 # is picked at run time.
 # The same objects make the program and the library, which exports what src/sptx.h declares and nothing else.
 CFLAGS   = -std=gnu11 $(OPT) -g -fno-math-errno -fno-trapping-math -Wall -Wextra -Wshadow -Wno-unused-parameter -Wno-psabi -pthread \
-           -fPIC -fvisibility=hidden $(if $(filter yes,$(DEBUG)),-DSPTX_DEBUG) $(EXTRA_CFLAGS)
+           -fPIC -fvisibility=hidden -DSPTX_DEBUG=$(if $(filter yes,$(DEBUG)),1,0) $(EXTRA_CFLAGS)
 LDFLAGS += -pthread $(EXTRA_CFLAGS)
 # STATIC=yes puts the libraries into the program (all but the C library and CUDA's), for machines that lack them.
 LIBS     = -linih -lz -lzstd -llzma -lxxhash

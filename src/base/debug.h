@@ -6,13 +6,11 @@
 #ifndef SPTX_DEBUG_H
 #define SPTX_DEBUG_H
 
-/* A condition that the module keeps by itself, whatever its caller gives. Without DEBUG=yes it is not even computed. */
-#ifdef SPTX_DEBUG
 #include <assert.h>
-#define INVARIANT(condition) assert(condition)
-#else
-#define INVARIANT(condition) ((void)sizeof(condition)) /* names are checked, nothing is computed */
-#endif
+
+/* A condition that the module keeps by itself, whatever its caller gives. The Makefile sets SPTX_DEBUG to 1 with DEBUG=yes and to 0
+ * otherwise; with 0 the compiler checks the names in the condition and computes nothing. */
+#define INVARIANT(condition) assert(!SPTX_DEBUG || (condition))
 
 int trace_on(void); /* returns 1 if the environment has SPTX_TRACE=1. Any thread may call */
 /* Prints "trace", the seconds since the first line, and the text, if trace_on(). */
