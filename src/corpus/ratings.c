@@ -40,7 +40,7 @@ static int take(void *user, const struct corpus_block *block) {
     int more;
     corpus_cursor_start(&cursor, block);
     if (!ratings->count && block->value_name) snprintf(ratings->name, sizeof ratings->name, "%s", block->value_name);
-    while ((more = pairs_next(&cursor, block, -INFINITY, &pair)) > 0)
+    while ((more = pairs_next(&cursor, block, -INFINITY, PAIR_WEIGHTS_NONE, &pair)) > 0)
         if (ratings_meet(ratings, pair.rating)) return -1;
     return more;
 }
@@ -75,6 +75,7 @@ void ratings_say(const struct ratings *ratings) {
 
 int ratings_note(const struct corpus *corpus, const struct corpus_options *options) {
     struct ratings ratings = {0};
+    if (options->pair_weights) return 0;
     if (corpus_gathered(corpus)) {
         ratings_say(&corpus_gathered(corpus)->ratings);
         return 0;
