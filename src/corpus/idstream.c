@@ -120,7 +120,7 @@ static int header_fits(const struct file_map *map, struct header *header) {
     if (map->size < sizeof *header + 8) return 0;
     memcpy(header, map->data, sizeof *header);
     return !memcmp(header->magic, CORPUS_STREAM_MAGIC, sizeof header->magic) && header->version >= 1 &&
-           header->version <= VERSION && (header->version == VERSION ? header->weighed <= PAIR_WEIGHTS_LOG : !header->weighed) &&
+           header->version <= VERSION && header->weighed <= PAIR_WEIGHTS_LOG && !header->weighed == (header->version < VERSION) &&
            sizes_agree(header, map->size);
 }
 
