@@ -80,7 +80,7 @@ FN int row_has_bit(const uint32_t *bits, uint32_t row) {
 struct example_source {
     const uint32_t *ids;    /* [tokens] rows of both tables, sentence after sentence; NULL where walks are not drawn yet */
     const uint64_t *starts; /* [sentences + 1] first token of each; starts[sentences] == tokens */
-    const float *weights;   /* [tokens] what an item weighs as a positive, before it is multiplied by weight_scale; NULL: all weigh 1 */
+    const float *weights;   /* [tokens] what an item weighs as a positive, before weight_scale multiplies it; NULL: all weigh 1 */
     float weight_scale;     /* 1 / mean of the items' weights, so that the mean positive of an epoch weighs 1 */
     uint64_t tokens, sentences;
     struct walks walks;             /* length above 0: the corpus is drawn, and its sentences are walks */

@@ -51,8 +51,8 @@ struct cpu_rows {
     double (*learn)(const struct loss_options *loss, float *scores, uint32_t t_count, uint32_t c_count, uint32_t positives,
                     const float *weights, float scale, float *spare);
 
-    /* Computes the softmax of losses.h of one target whose negatives are shared: *positive and scores[count] become scale x
-     * their coefficients. weight: of the positive; NULL: 1. Negatives whose id is `own` have none and stand in no sum. Returns the loss. */
+    /* Computes the softmax of losses.h of one target whose negatives are shared: *positive and scores[count] become scale x their
+     * coefficients. weight: of the positive; NULL: 1. Negatives whose id is `own` have none and stand in no sum. Returns the loss. */
     double (*learn_shared)(const struct loss_options *loss, float *positive, const float *weight, float *scores,
                            const uint32_t *ids, uint32_t count, uint32_t own, float scale);
 

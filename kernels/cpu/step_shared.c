@@ -189,7 +189,8 @@ static struct positive learn_example(const struct product *p, uint64_t i, float 
     positive.coefficient = positive.score;
     step->backend->shared.losses[1 + i] =
         rows->learn_shared(&step->request->loss, &positive.coefficient, cpu_positive_weights(step, p->negatives + i),
-                           p->scores + i * p->stride, p->context_ids, (uint32_t)p->negatives, step->stage->shared.masked ? id : DRAW_NONE, step->scale);
+                           p->scores + i * p->stride, p->context_ids, (uint32_t)p->negatives,
+                           step->stage->shared.masked ? id : DRAW_NONE, step->scale);
     return positive;
 }
 

@@ -1,6 +1,6 @@
 /* batch_source: puts what examples are made of where the GPU finds it: the id stream and its sentences, or a graph's arcs, in the
- * GPU's own memory or, where they would take too much of it, in the host's (the weights of pairs likewise); subsampling, the negatives' table, known rows and a
- * graph's nodes always in its own, and so the rows that words share. */
+ * GPU's own memory or, where they would take too much of it, in the host's (the weights of pairs likewise); subsampling, the
+ * negatives' table, known rows and a graph's nodes always in its own, and so the rows that words share. */
 #include "cuda.cuh"
 
 #include <string.h>

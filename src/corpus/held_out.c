@@ -66,8 +66,9 @@ static void split(struct held_out *h, const struct idstream *whole, double share
 }
 
 int held_out_split(struct held_out *h, const struct idstream *whole, int own, double share, uint32_t seed) {
-    *h = (struct held_out){
-        .trained = {.sentences = whole->sentences, .checksum = whole->checksum, .weighed = whole->weighed}, .lists = whole->sentences, .own = own};
+    *h = (struct held_out){.trained = {.sentences = whole->sentences, .checksum = whole->checksum, .weighed = whole->weighed},
+                           .lists = whole->sentences,
+                           .own = own};
     if (reserve(h, whole)) return -1;
     split(h, whole, share, seed);
     if (h->starts[h->lists]) return 0;

@@ -4,7 +4,8 @@
  *   ids u32[tokens] from byte 128, padding to 8, weights f32[tokens] and padding to 8 where pairs are weighed,
  *   starts u64[sentences + 1]
  *
- * Each id is a row of the vocabulary. A weight is finite and not negative: 0 of a list's own row, above 0 of an item. starts[0] is 0, each sentence has a token or more, and starts[sentences] is tokens.
+ * Each id is a row of the vocabulary. A weight is finite and not negative: 0 of a list's own row, above 0 of an item. starts[0] is
+ * 0, each sentence has a token or more, and starts[sentences] is tokens.
  * Opening reads all of it once, with all threads, and verifies all of this.
  */
 #ifndef SPTX_IDSTREAM_H

@@ -67,7 +67,7 @@ static const char *name_of(const struct ratings *ratings) {
 
 void ratings_say(const struct ratings *ratings) {
     if (!ratings->count || ratings->least == ratings->most) return;
-    char advice[128] = "corpus.min_rating leaves lower ones out";
+    char advice[128] = "corpus.min_rating leaves lower ones out, corpus.weights = log weighs by them";
     double kept, from = propose(ratings, &kept);
     if (fmax(fabs(ratings->least), fabs(ratings->most)) <= RATING_MOST && kept >= KEPT_LEAST)
         snprintf(advice, sizeof advice, "corpus.min_rating = %g keeps the higher ones, about %.0f in 100", from, kept);

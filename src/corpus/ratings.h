@@ -23,8 +23,8 @@ int ratings_meet(struct ratings *ratings, double rating);
 void ratings_say(const struct ratings *ratings);
 void ratings_release(struct ratings *ratings); /* harmless on a zeroed one */
 
-/* If corpus.min_rating and corpus.weights are none, calls ratings_say() for the ratings of the corpus: those in the first bytes of its files, or those
- * that a program has given. Returns 0, or -1 after fail(). */
+/* If corpus.min_rating and corpus.weights are none, calls ratings_say() for the ratings of the corpus: those in the first bytes of
+ * its files, or those that a program has given. Returns 0, or -1 after fail(). */
 int ratings_note(const struct corpus *corpus, const struct corpus_options *options);
 
 /* Returns 1 if corpus.weights may be tried: the pairs in the first bytes of the files all have a rating, above 0, and these differ.

@@ -363,7 +363,8 @@ def test_entries_of_a_matrix_that_are_left_out_are_counted(tmp_path):
     matrix.data[1] = 0
     found, said = said_of(matrix, tmp_path / "run")
     assert said == ["entries of the matrix are left out: 1 stored zeros, 1 negative values",
-                    "ratings 1 to 5 found in the matrix: all count alike; corpus.min_rating leaves lower ones out"]
+                    "ratings 1 to 5 found in the matrix: all count alike; corpus.min_rating leaves lower ones out, corpus.weights = log "
+                    "weighs by them"]
     without = scipy.sparse.csr_matrix(matrix.toarray() > 0)
     assert fit(without, tmp_path / "run", keys=SAID, overwrite=True) == found
 

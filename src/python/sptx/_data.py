@@ -174,7 +174,8 @@ class Sparse(Source):
             tell("entries of the matrix are left out: %s" % ", ".join("%d %s" % (count, what) for what, count in left if count))
         used = values[kept]
         if self.min_rating is None and used.size and used.min() < used.max():
-            tell("ratings %.10g to %.10g found in the matrix: all count alike; corpus.min_rating leaves lower ones out"
+            tell("ratings %.10g to %.10g found in the matrix: all count alike; corpus.min_rating leaves lower ones out, "
+                 "corpus.weights = log weighs by them"
                  % (used.min(), used.max()))
         return kept
 
