@@ -131,6 +131,7 @@ struct batch_view {
     const uint64_t *context_starts; /* [blocks + 1] into context_ids */
     const uint32_t *positives;      /* [blocks] P: so many first contexts of the block are positive */
     const uint32_t *target_ids, *context_ids;
+    const float *weights; /* [contexts] what positives weigh (losses.h); nothing is read beside a negative. NULL: all weigh 1 */
     struct example_pool pool;
     struct shared_negatives shared;
 };

@@ -80,6 +80,8 @@ FN int row_has_bit(const uint32_t *bits, uint32_t row) {
 struct example_source {
     const uint32_t *ids;    /* [tokens] rows of both tables, sentence after sentence; NULL where walks are not drawn yet */
     const uint64_t *starts; /* [sentences + 1] first token of each; starts[sentences] == tokens */
+    const float *weights;   /* [tokens] what an item weighs as a positive, before weight_scale multiplies it; NULL: all weigh 1 */
+    float weight_scale;     /* 1 / mean of the items' weights, so that the mean positive of an epoch weighs 1 */
     uint64_t tokens, sentences;
     struct walks walks;             /* length above 0: the corpus is drawn, and its sentences are walks */
     uint64_t first, first_sentence; /* tokens and sentences before these are not at hand: 0, but for walks */
@@ -133,12 +135,12 @@ FN int example_held_out(const struct example_source *s, uint64_t example) {
     return s->held_out && draw_word(s->seed, DRAW_HELD_OUT, example, 0) < s->held_out;
 }
 
-/* Returns the bytes of the corpus that lie on the host where stream_on_host says so: ids and where sentences begin, or a graph's
- * arcs. Where a node's arcs begin is read at every step of a walk, so that is not among them. */
+/* Returns the bytes of the corpus that lie on the host where stream_on_host says so: ids, where sentences begin, and weights; or a
+ * graph's arcs. Where a node's arcs begin is read at every step of a walk, so that is not among them. */
 FN uint64_t example_stream_bytes(const struct example_source *s) {
     const struct walks *w = &s->walks;
     if (w->length) return w->arcs * (sizeof *w->neighbours + (w->alias ? sizeof *w->alias : 0));
-    return s->tokens * sizeof *s->ids + (s->sentences + 1) * sizeof *s->starts;
+    return s->tokens * (sizeof *s->ids + (s->weights ? sizeof *s->weights : 0)) + (s->sentences + 1) * sizeof *s->starts;
 }
 
 /* ---- words of shared rows ---- */
@@ -218,6 +220,9 @@ FN struct example_source example_of_walks(const struct example_source *s, struct
  *                               own = 0: the pool, or the row's own where the pool is empty
  *
  * Positives with replacement leave no pool.
+ *
+ * A positive weighs weights[its place in the corpus] x weight_scale, in whichever list, and whatever its target is: the weights of
+ * the target, of the other items and of a pool's rows change nothing. losses.h says what a weight multiplies.
  */
 
 struct example_row {
@@ -272,9 +277,19 @@ FN struct example_row example_row(const struct example_source *s, uint64_t numbe
     return row;
 }
 
-/* Returns the item at place `place` among the row's others. */
+/* Returns the position in the corpus of the item at place `place` among the row's others; and that item. */
+FN uint64_t example_other_at(const struct example_row *row, uint64_t place) {
+    return row->start + place + (place >= row->target);
+}
 FN uint32_t example_other(const struct example_source *s, const struct example_row *row, uint64_t place) {
-    return portable_load32(s->ids + row->start + place + (place >= row->target));
+    return portable_load32(s->ids + example_other_at(row, place));
+}
+
+/* Makes the item at place `place` among the row's others positive j. weights: NULL where the caller wants none. */
+FN void example_put_positive(const struct example_source *s, const struct example_row *row, uint64_t place, uint64_t j,
+                             uint32_t *contexts, float *weights) {
+    contexts[j] = example_other(s, row, place);
+    if (weights) weights[j] = portable_load_float(s->weights + example_other_at(row, place)) * s->weight_scale;
 }
 
 /* Floyd's sample: positive j draws among the first `last` + 1 others, and takes place `last` where an earlier one has
@@ -286,14 +301,10 @@ FN uint64_t example_positive_place(const struct example_row *row, uint64_t bits,
     return draw_below(bits, row->replacement ? row->count - 1 : example_positive_last(row, j) + 1);
 }
 
-/* The drawn order of a split row's others, and the rows at its places of positives and targets. */
+/* The drawn order of a split row's others, whose place j has positive j; and the rows at its places of targets. */
 FN struct shuffle example_split(const struct example_source *s, const struct example_row *row, uint64_t example,
                                 uint32_t epoch) {
     return shuffle_make(row->count - 1, draw_at(s->seed, DRAW_POSITIVE, example, epoch, 0));
-}
-FN uint32_t example_split_positive(const struct example_source *s, const struct example_row *row, const struct shuffle *order,
-                                   uint64_t j) {
-    return example_other(s, row, shuffle_at(order, j));
 }
 FN uint32_t example_split_target(const struct example_source *s, const struct example_row *row, const struct shuffle *order,
                                  uint64_t i) {
@@ -309,17 +320,17 @@ FN int example_among(uint32_t id, const uint32_t *ids, uint64_t count) {
 }
 
 /* Draws all positives of a row that is not split, in one thread. `contexts` holds places until all are drawn; these fit
- * into 32 bits where a row has fewer than 2^32 items. */
+ * into 32 bits where a row has fewer than 2^32 items. weights: what they weigh; NULL where the caller wants none. */
 FN void example_positives(const struct example_source *s, const struct example_row *row, uint64_t example,
-                          uint32_t epoch, uint32_t *contexts) {
+                          uint32_t epoch, uint32_t *contexts, float *weights) {
     uint32_t wanted = (uint32_t)row->wanted;
     struct draw4 drawn;
     if (s->mode == EXAMPLE_ITEM) {
-        contexts[0] = example_other(s, row, row->item);
+        example_put_positive(s, row, row->item, 0, contexts, weights);
         return;
     }
     if (s->positives == 0) {
-        for (uint32_t i = 0; i < wanted; i++) contexts[i] = example_other(s, row, i);
+        for (uint32_t i = 0; i < wanted; i++) example_put_positive(s, row, i, i, contexts, weights);
         return;
     }
     for (uint32_t j = 0; j < wanted; j++) {
@@ -328,7 +339,7 @@ FN void example_positives(const struct example_source *s, const struct example_r
         if (!row->replacement && example_among((uint32_t)place, contexts, j)) place = example_positive_last(row, j);
         contexts[j] = (uint32_t)place;
     }
-    for (uint32_t j = 0; j < wanted; j++) contexts[j] = example_other(s, row, contexts[j]);
+    for (uint32_t j = 0; j < wanted; j++) example_put_positive(s, row, contexts[j], j, contexts, weights);
 }
 
 /* ---- negatives ----

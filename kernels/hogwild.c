@@ -48,6 +48,9 @@ static int refuses_batch(const struct hogwild_asked *a, char *why) {
 }
 
 static int refuses_loss(const struct hogwild_asked *a, char *why) {
+    if (a->loss.weighted)
+        REFUSE("train.update = hogwild trains all pairs alike, and corpus.weights weighs them; set train.update = batch, or "
+               "corpus.weights = none");
     if (loss_is_plain(&a->loss)) return 0;
     REFUSE("train.update = hogwild has the logistic loss of dot products alone, and train.loss is %s of %s at temperature "
            "%g; set train.update = batch",

@@ -9,6 +9,11 @@
  *   bpr           sum over positives p and negatives n of  softplus(z_n - z_p)
  *   contrastive   sum over positives p of  (1 - s_p) + W / N sum over negatives of max(0, s_n - margin)   (SimpleX's)
  *
+ * A positive may have a weight w (loss_options.weighted), which multiplies its part of the loss, the term of the sum over p:
+ *
+ *   logistic      sum over positives of w_p softplus(-z)  +  sum over negatives of softplus(z)
+ *   the others    sum over positives p of  w_p x (what stands behind p above)
+ *
  * Each positive is compared with the negatives of its block and with no other positive. softmax is the logistic loss of how far
  * a positive is above its negatives: with L = log(W sum of e^z_n) it is softplus(L - z_p), which holds for any z. With a
  * negative_power no positive stands below the fraction: a positive is pulled alike however high it is, and the negatives are
@@ -39,6 +44,7 @@ struct loss_options {
     float margin;          /* contrastive */
     float negative_weight; /* softmax, contrastive */
     float negative_power;  /* softmax: weight of the negatives' logarithm, without a positive in it; 0: the plain softmax */
+    int weighted;          /* 1: positives have the weights of their batch; 0: all weigh 1, whatever the batch has */
 };
 
 FN float loss_inverse_temperature(const struct loss_options *o) {
@@ -47,7 +53,12 @@ FN float loss_inverse_temperature(const struct loss_options *o) {
 
 /* Returns 1 for the logistic loss of plain dot products, which every backend has in a faster form. */
 FN int loss_is_plain(const struct loss_options *o) {
-    return o->kind == LOSS_LOGISTIC && o->score == SCORE_DOT && loss_inverse_temperature(o) == 1.0f;
+    return o->kind == LOSS_LOGISTIC && o->score == SCORE_DOT && loss_inverse_temperature(o) == 1.0f && !o->weighted;
+}
+
+/* Returns what positive i weighs; weights [positives]; NULL: 1 each. */
+FN float loss_weight(const float *weights, uint32_t i) {
+    return weights ? weights[i] : 1.0f;
 }
 
 /* ---- cosines ---- */
@@ -90,6 +101,13 @@ FN double loss_of_sum(const struct loss_sum *sum) {
     return sum->linear + sum->logs + log(sum->product);
 }
 
+/* Returns `weight` times the sum, which then begins again. */
+FN double loss_take_weighted(struct loss_sum *sum, float weight) {
+    double loss = (double)weight * loss_of_sum(sum);
+    *sum = loss_sum_of_none();
+    return loss;
+}
+
 /* softmax: returns a negative's share before it is divided by the sum of all. `most` is the negatives' greatest
  * score. */
 FN float loss_power(float s, float most, float inverse) {
@@ -114,13 +132,13 @@ FN float loss_of_positive(const struct loss_options *o, float z, float against) 
     return o->negative_power * against - z;
 }
 
-/* contrastive: how far a negative is past the margin, and how much one past it weighs for `positives`. */
+/* contrastive: how far a negative is past the margin, and how much one past it weighs for positives of this sum of weights. */
 FN float loss_past(const struct loss_options *o, float s) {
     float past = s - o->margin;
     return past > 0 ? past : 0.0f;
 }
-FN float loss_negative_share(const struct loss_options *o, uint32_t positives, uint32_t negatives) {
-    return negatives ? o->negative_weight * (float)positives / (float)negatives : 0.0f;
+FN float loss_negative_share(const struct loss_options *o, float positives, uint32_t negatives) {
+    return negatives ? o->negative_weight * positives / (float)negatives : 0.0f;
 }
 
 #endif

@@ -1,6 +1,7 @@
 /* losses_block: the losses of losses.h over a target's scores, positives first. Included by kernels/cpu/rows.c, which is compiled
  * once for each instruction set, and by src/vectors/fold_in.c. Each function replaces scores by `factor` x their coefficients (of
- * z), and returns the loss. Sums have LOSS_LANES partial sums, so that the compiler can use vector instructions of any width. */
+ * z), and returns the loss. weights: those of the positives; NULL: 1 each, and the loss is then summed with fewer logarithms. Sums
+ * have LOSS_LANES partial sums, so that the compiler can use vector instructions of any width. */
 #ifndef SPTX_LOSSES_BLOCK_H
 #define SPTX_LOSSES_BLOCK_H
 
@@ -31,15 +32,18 @@ static inline float sum_of(const float *value, uint32_t count) {
     return sum;
 }
 
-static inline double learn_logistic(float *score, uint32_t positives, uint32_t negatives, float inverse, float factor) {
+static inline double learn_logistic(float *score, uint32_t positives, uint32_t negatives, const float *weights, float inverse,
+                                    float factor) {
     struct loss_sum loss = loss_sum_of_none();
+    double weighted = 0;
     for (uint32_t i = 0; i < positives + negatives; i++) {
         score[i] *= inverse;
         loss_add_softplus(&loss, i < positives ? -score[i] : score[i]);
+        if (weights && i < positives) weighted += loss_take_weighted(&loss, weights[i]);
     }
-    for (uint32_t i = 0; i < positives; i++) score[i] = factor * sgns_coefficient(score[i], 1.0f);
+    for (uint32_t i = 0; i < positives; i++) score[i] = factor * loss_weight(weights, i) * sgns_coefficient(score[i], 1.0f);
     for (uint32_t i = positives; i < positives + negatives; i++) score[i] = factor * sgns_coefficient(score[i], 0.0f);
-    return loss_of_sum(&loss);
+    return weighted + loss_of_sum(&loss);
 }
 
 /* Negatives that are left out of a sum: their score is below any, and their share is none. Returns how many there are. */
@@ -55,9 +59,10 @@ static inline void clear_left_out(float *power, const uint32_t *ids, uint32_t co
 
 /* powers[slots]: the negatives' scores, of which those with the id `own` are left out; ids NULL: none is. Without negatives there
  * is nothing to compare a positive with. */
-static inline double learn_softmax(const struct loss_options *o, float *score, uint32_t positives, float *powers, const uint32_t *ids,
-                            uint32_t slots, uint32_t own, float inverse, float factor) {
+static inline double learn_softmax(const struct loss_options *o, float *score, uint32_t positives, const float *weights,
+                                   float *powers, const uint32_t *ids, uint32_t slots, uint32_t own, float inverse, float factor) {
     struct loss_sum loss = loss_sum_of_none();
+    double weighted = 0;
     uint32_t left = ids ? leave_out(powers, ids, slots, own) : 0, negatives = slots - left;
     float pulled = 0;
     if (!negatives) {
@@ -73,54 +78,59 @@ static inline double learn_softmax(const struct loss_options *o, float *score, u
         float z = score[i] * inverse;
         if (o->negative_power > 0) loss.linear += loss_of_positive(o, z, against);
         else loss_add_softplus(&loss, against - z);
-        score[i] = loss_pulled(o, z - against);
+        if (weights) weighted += loss_take_weighted(&loss, weights[i]);
+        score[i] = loss_weight(weights, i) * loss_pulled(o, z - against);
         pulled -= score[i];
         score[i] *= factor;
     }
     float share = factor * loss_push(o) * pulled / sum;
     for (uint32_t i = 0; i < slots; i++) powers[i] *= share;
-    return loss_of_sum(&loss);
+    return weighted + loss_of_sum(&loss);
 }
 
-static inline double learn_shared(const struct loss_options *o, float *positive, float *scores, const uint32_t *ids, uint32_t count,
-                           uint32_t own, float scale) {
+static inline double learn_shared(const struct loss_options *o, float *positive, const float *weight, float *scores,
+                                  const uint32_t *ids, uint32_t count, uint32_t own, float scale) {
     float inverse = loss_inverse_temperature(o);
-    return learn_softmax(o, positive, 1, scores, ids, count, own, inverse, scale * inverse);
+    return learn_softmax(o, positive, 1, weight, scores, ids, count, own, inverse, scale * inverse);
 }
 
 /* spare[2 x negatives]: negatives' coefficients summed over the positives, while their scores are still needed, and
  * then those for one positive. */
-static inline double learn_bpr(float *score, uint32_t positives, uint32_t negatives, float inverse, float factor,
-                        float *restrict spare) {
+static inline double learn_bpr(float *score, uint32_t positives, uint32_t negatives, const float *weights, float inverse,
+                               float factor, float *restrict spare) {
     struct loss_sum loss = loss_sum_of_none();
+    double weighted = 0;
     float *below = score + positives, *gained = spare, *of_one = spare + negatives;
     for (uint32_t n = 0; n < negatives; n++) gained[n] = 0;
     for (uint32_t p = 0; p < positives; p++) {
-        float own = score[p];
+        float own = score[p], weight = loss_weight(weights, p);
         for (uint32_t n = 0; n < negatives; n++) loss_add_softplus(&loss, (below[n] - own) * inverse);
-        for (uint32_t n = 0; n < negatives; n++) of_one[n] = sgns_coefficient((below[n] - own) * inverse, 0.0f);
+        if (weights) weighted += loss_take_weighted(&loss, weight);
+        for (uint32_t n = 0; n < negatives; n++) of_one[n] = weight * sgns_coefficient((below[n] - own) * inverse, 0.0f);
         for (uint32_t n = 0; n < negatives; n++) gained[n] += of_one[n];
         score[p] = -factor * sum_of(of_one, negatives);
     }
     for (uint32_t n = 0; n < negatives; n++) below[n] = factor * gained[n];
-    return loss_of_sum(&loss);
+    return weighted + loss_of_sum(&loss);
 }
 
 static inline double learn_contrastive(const struct loss_options *o, float *score, uint32_t positives, uint32_t negatives,
-                                float scale) {
-    float share = loss_negative_share(o, positives, negatives), *below = score + positives;
-    double loss = (double)positives - sum_of(score, positives);
-    for (uint32_t i = 0; i < positives; i++) score[i] = -scale;
+                                       const float *weights, float scale) {
+    float all = weights ? sum_of(weights, positives) : (float)positives;
+    float share = loss_negative_share(o, all, negatives), *below = score + positives;
+    for (uint32_t i = 0; i < positives && weights; i++) score[i] *= weights[i];
+    double loss = (double)all - sum_of(score, positives);
+    for (uint32_t i = 0; i < positives; i++) score[i] = -scale * loss_weight(weights, i);
     for (uint32_t i = 0; i < negatives; i++) below[i] = loss_past(o, below[i]);
     loss += (double)share * sum_of(below, negatives);
     for (uint32_t i = 0; i < negatives; i++) below[i] = below[i] > 0 ? share * scale : 0.0f;
     return loss;
 }
 
-/* Replaces scores[t_count x c_count] by `scale` x their coefficients, for any loss, and returns the loss. spare: [2 x c_count]
- * scratch. */
+/* Replaces scores[t_count x c_count] by `scale` x their coefficients, for any loss, and returns the loss. weights: [positives] or
+ * NULL. spare: [2 x c_count] scratch. */
 static inline double learn(const struct loss_options *o, float *scores, uint32_t t_count, uint32_t c_count, uint32_t positives,
-                    float scale, float *spare) {
+                           const float *weights, float scale, float *spare) {
     float inverse = loss_inverse_temperature(o), factor = scale * inverse;
     uint32_t negatives = c_count - positives;
     double loss_sum = 0;
@@ -128,16 +138,16 @@ static inline double learn(const struct loss_options *o, float *scores, uint32_t
         float *score = scores + (uint64_t)t * c_count;
         switch (o->kind) {
         case LOSS_LOGISTIC:
-            loss_sum += learn_logistic(score, positives, negatives, inverse, factor);
+            loss_sum += learn_logistic(score, positives, negatives, weights, inverse, factor);
             break;
         case LOSS_SOFTMAX:
-            loss_sum += learn_softmax(o, score, positives, score + positives, NULL, negatives, 0, inverse, factor);
+            loss_sum += learn_softmax(o, score, positives, weights, score + positives, NULL, negatives, 0, inverse, factor);
             break;
         case LOSS_BPR:
-            loss_sum += learn_bpr(score, positives, negatives, inverse, factor, spare);
+            loss_sum += learn_bpr(score, positives, negatives, weights, inverse, factor, spare);
             break;
         case LOSS_CONTRASTIVE:
-            loss_sum += learn_contrastive(o, score, positives, negatives, scale);
+            loss_sum += learn_contrastive(o, score, positives, negatives, weights, scale);
             break;
         }
     }

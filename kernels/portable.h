@@ -80,6 +80,13 @@ FN uint32_t portable_load32(const uint32_t *from) {
     return *from;
 #endif
 }
+FN float portable_load_float(const float *from) {
+#ifdef __CUDA_ARCH__
+    return __ldg(from);
+#else
+    return *from;
+#endif
+}
 FN uint64_t portable_load64(const uint64_t *from) {
 #ifdef __CUDA_ARCH__
     return __ldg(from);

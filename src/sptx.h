@@ -331,7 +331,7 @@ int sptx_column(const char *name);
 int sptx_edge_column(const char *name);
 
 /* Takes pairs: lists[i] has items[i], rated ratings[i] (NULL, or NaN: not rated). corpus.min_rating leaves lower ones out;
- * where it is set, a pair that is not rated is refused. */
+ * corpus.weights weighs pairs by their ratings. Where either is set, a pair that is not rated is refused. */
 enum sptx_status sptx_corpus_pairs(struct sptx_corpus *corpus, const struct sptx_tokens *lists,
                                    const struct sptx_tokens *items, const double *ratings);
 

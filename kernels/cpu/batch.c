@@ -54,14 +54,19 @@ static int lay_out_chunks(void *context, unsigned worker) {
             memcpy(stage->all.target + from->first_target, blocks->target, blocks->targets * sizeof *blocks->target);
         if (blocks->contexts)
             memcpy(stage->all.context + from->first_context, blocks->context, blocks->contexts * sizeof *blocks->context);
+        if (blocks->contexts && stage->weighted)
+            memcpy(stage->all.weight + from->first_context, blocks->weight, blocks->contexts * sizeof *blocks->weight);
     }
     return 0;
 }
 
-static int grow_blocks(struct cpu_blocks *b, uint64_t blocks, uint64_t targets, uint64_t contexts) {
+static int grow_blocks(struct cpu_stage *stage, uint64_t blocks, uint64_t targets, uint64_t contexts) {
+    struct cpu_blocks *b = &stage->all;
+    uint64_t weights = stage->weighted ? contexts : 0;
     return mem_grow(&b->block, &b->block_capacity, blocks, sizeof *b->block, "a batch's examples") ||
                    mem_grow(&b->target, &b->target_capacity, targets, sizeof *b->target, "a batch's targets") ||
-                   mem_grow(&b->context, &b->context_capacity, contexts, sizeof *b->context, "a batch's contexts")
+                   mem_grow(&b->context, &b->context_capacity, contexts, sizeof *b->context, "a batch's contexts") ||
+                   mem_grow(&b->weight, &b->weight_capacity, weights, sizeof *b->weight, "a batch's weights")
                ? -1
                : 0;
 }
@@ -111,6 +116,7 @@ int cpu_make_batch(struct backend *backend, unsigned number, const struct batch_
     build.chunks = (request->count + CPU_GRAIN - 1) / CPU_GRAIN;
     stage->pool = backend->source.pool;
     stage->shared = (struct shared_negatives){0};
+    stage->weighted = backend->source.weights != NULL;
     stage->words = backend->source.mode == EXAMPLE_WINDOW ? request->count : 0;
     if (grow_chunks(&backend->shared, build.chunks) || cpu_reserve_batch(backend, stage)) return -1;
     build.chunk = backend->shared.chunk;
@@ -131,7 +137,7 @@ int cpu_make_batch(struct backend *backend, unsigned number, const struct batch_
         all->targets += chunk->blocks.targets;
         all->contexts += chunk->blocks.contexts;
     }
-    if (grow_blocks(all, all->count, all->targets, all->contexts)) return -1;
+    if (grow_blocks(stage, all->count, all->targets, all->contexts)) return -1;
     atomic_store(&build.taken, 0);
     if (pool_run(backend->pool, lay_out_chunks, &build)) return -1;
     return cpu_index_batch(stage);
@@ -143,8 +149,9 @@ int cpu_set_batch(struct backend *backend, unsigned number, const struct batch_v
     if (shared_negatives_check(view)) return -1;
     stage->pool = view->pool;
     stage->shared = view->shared;
+    stage->weighted = view->weights != NULL;
     stage->words = 0;
-    if (grow_blocks(&stage->all, view->blocks, targets, contexts)) return -1;
+    if (grow_blocks(stage, view->blocks, targets, contexts)) return -1;
     cpu_blocks_clear(&stage->all);
     for (uint64_t i = 0; i < view->blocks; i++)
         stage->all.block[i] = (struct cpu_block){
@@ -156,6 +163,7 @@ int cpu_set_batch(struct backend *backend, unsigned number, const struct batch_v
         };
     memcpy(stage->all.target, view->target_ids, targets * sizeof(uint32_t));
     memcpy(stage->all.context, view->context_ids, contexts * sizeof(uint32_t));
+    if (view->weights) memcpy(stage->all.weight, view->weights, contexts * sizeof(float));
     stage->all.count = view->blocks;
     stage->all.targets = targets;
     stage->all.contexts = contexts;
@@ -178,7 +186,14 @@ int cpu_batch_view(struct backend *backend, unsigned number, struct batch_view *
     }
     stage->target_starts[b->count] = b->targets;
     stage->context_starts[b->count] = b->contexts;
-    *view = (struct batch_view){b->count,  stage->target_starts, stage->context_starts, stage->positives, b->target,
-                                b->context, stage->pool, stage->shared};
+    *view = (struct batch_view){.blocks = b->count,
+                                .target_starts = stage->target_starts,
+                                .context_starts = stage->context_starts,
+                                .positives = stage->positives,
+                                .target_ids = b->target,
+                                .context_ids = b->context,
+                                .weights = stage->weighted ? b->weight : NULL,
+                                .pool = stage->pool,
+                                .shared = stage->shared};
     return 0;
 }

@@ -77,8 +77,9 @@ struct cpu_block {
 struct cpu_blocks {
     struct cpu_block *block;
     uint32_t *target, *context;
+    float *weight; /* [contexts] of a block's first ones, its positives; NULL where all weigh 1 */
     uint64_t count, targets, contexts;
-    uint64_t block_capacity, target_capacity, context_capacity;
+    uint64_t block_capacity, target_capacity, context_capacity, weight_capacity;
     uint64_t logits; /* the sum of T x C; of C where targets are pooled */
 };
 void cpu_blocks_clear(struct cpu_blocks *blocks);
@@ -117,6 +118,7 @@ struct cpu_stage {
     struct cpu_blocks all;
     struct example_pool pool;
     struct shared_negatives shared;
+    int weighted; /* 1: all.weight has weights */
     uint64_t *target_starts, *context_starts; /* [blocks + 1], for batch_view */
     uint32_t *positives;
     uint64_t view_capacity;
@@ -170,6 +172,7 @@ struct cpu_sizes {
     struct example_sizes batch;   /* of a whole batch; zeros where it is not known before it is made */
     struct example_sizes example; /* of one example */
     uint32_t shared;              /* negatives that a batch's examples share */
+    int weighted;                 /* 1: positives have weights */
     int alike;                    /* 1: most examples are nearly as large; 0: each is as long as its list */
     uint64_t chunks;              /* of a batch */
     uint64_t piece;               /* examples that a lock-free worker builds together */

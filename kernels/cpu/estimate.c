@@ -32,16 +32,18 @@ static void put(struct list *list, void *block, uint64_t *capacity, uint64_t siz
 
 /* ---- the arrays ---- */
 
-static void put_blocks(struct list *list, struct cpu_blocks *b, uint64_t blocks, uint64_t targets, uint64_t contexts) {
+static void put_blocks(struct list *list, struct cpu_blocks *b, uint64_t blocks, uint64_t targets, uint64_t contexts,
+                       int weighted) {
     put(list, &b->block, &b->block_capacity, sizeof *b->block, blocks);
     put(list, &b->target, &b->target_capacity, sizeof *b->target, targets);
     put(list, &b->context, &b->context_capacity, sizeof *b->context, contexts);
+    put(list, &b->weight, &b->weight_capacity, sizeof *b->weight, weighted ? contexts : 0);
 }
 
 static struct list stage_arrays(struct cpu_stage *s, const struct cpu_sizes *sizes) {
     struct list list = {.count = 0};
     const struct example_sizes *batch = &sizes->batch;
-    put_blocks(&list, &s->all, batch->blocks, batch->targets, batch->contexts);
+    put_blocks(&list, &s->all, batch->blocks, batch->targets, batch->contexts, sizes->weighted);
     put(&list, &s->logit_starts, &s->logit_start_capacity, sizeof *s->logit_starts, batch->blocks);
     put(&list, &s->target_block, &s->target_block_capacity, sizeof *s->target_block, batch->targets);
     put(&list, &s->context_block, &s->context_block_capacity, sizeof *s->context_block, batch->contexts);
@@ -55,7 +57,8 @@ static struct list chunk_arrays(struct cpu_chunk *chunk, const struct cpu_sizes 
     struct list list = {.count = 0};
     const struct example_sizes *each = &sizes->example;
     uint64_t examples = sizes->alike ? CPU_GRAIN : 0;
-    put_blocks(&list, &chunk->blocks, examples * each->blocks, examples * each->targets, examples * each->contexts);
+    put_blocks(&list, &chunk->blocks, examples * each->blocks, examples * each->targets, examples * each->contexts,
+               sizes->weighted);
     return list;
 }
 
@@ -103,7 +106,7 @@ static struct list worker_arrays(struct cpu_scratch *s, const struct cpu_sizes *
     put(&list, &s->wide, &s->wide_capacity, sizeof *s->wide, halves ? (t + c) * (lock_free ? 2 : 1) * span + CPU_WIDE_SPARE : 0);
     uint64_t tile = sizes->shared ? cpu_shared_needs(0, sizes->shared, (uint32_t)span, span).of_worker : 0;
     put(&list, &s->logits, &s->logit_capacity, sizeof *s->logits, lock_free ? scores : tile ? tile : learn ? scores + 2 * c : 0);
-    put_blocks(&list, &s->blocks, examples * each->blocks, examples * each->targets, examples * each->contexts);
+    put_blocks(&list, &s->blocks, examples * each->blocks, examples * each->targets, examples * each->contexts, 0);
     return list;
 }
 
@@ -112,6 +115,7 @@ static struct list worker_arrays(struct cpu_scratch *s, const struct cpu_sizes *
 struct cpu_sizes cpu_sizes(const struct example_source *source) {
     struct cpu_sizes sizes = {.example = example_most(source),
                               .shared = example_batch_negatives(source),
+                              .weighted = source->weights != NULL,
                               .alike = source->mode == EXAMPLE_WINDOW ? !source->subwords.starts
                                                                       : source->positives && !source->pool.on,
                               .chunks = (source->batch + CPU_GRAIN - 1) / CPU_GRAIN,
@@ -222,7 +226,7 @@ static uint64_t chunk_bytes(const struct cpu_sizes *sizes) {
     if (sizes->alike) return sizes->chunks * each;
     put_blocks(&list, &chunk.blocks, sizes->chunks * GROWN_LEAST + GROWN_TIMES * sizes->batch.blocks,
                sizes->chunks * GROWN_LEAST + GROWN_TIMES * sizes->batch.targets,
-               sizes->chunks * GROWN_LEAST + GROWN_TIMES * sizes->batch.contexts);
+               sizes->chunks * GROWN_LEAST + GROWN_TIMES * sizes->batch.contexts, sizes->weighted);
     return sizes->chunks * each + needed(list);
 }
 

@@ -21,6 +21,7 @@ void cpu_blocks_release(struct cpu_blocks *b) {
     free(b->block);
     free(b->target);
     free(b->context);
+    free(b->weight);
     *b = (struct cpu_blocks){0};
 }
 
@@ -48,7 +49,9 @@ static struct cpu_block *begin_block(const struct build *build, uint64_t example
     struct cpu_blocks *b = build->blocks;
     if (mem_grow(&b->block, &b->block_capacity, b->count + 1, sizeof *b->block, "a batch's examples") ||
         mem_grow(&b->target, &b->target_capacity, b->targets + t, sizeof *b->target, "a batch's targets") ||
-        mem_grow(&b->context, &b->context_capacity, b->contexts + c, sizeof *b->context, "a batch's contexts"))
+        mem_grow(&b->context, &b->context_capacity, b->contexts + c, sizeof *b->context, "a batch's contexts") ||
+        (build->source->weights &&
+         mem_grow(&b->weight, &b->weight_capacity, b->contexts + c, sizeof *b->weight, "a batch's weights")))
         return NULL;
     b->block[b->count] = (struct cpu_block){
         .targets = b->targets, .contexts = b->contexts, .example = (uint32_t)(example - build->before)};
@@ -232,13 +235,18 @@ static int add_windows(const struct build *build, uint64_t number, uint64_t firs
 
 /* ---- lists and adjacency ---- */
 
+static float *weights_of(const struct build *build, const struct cpu_block *block) {
+    return build->source->weights ? build->blocks->weight + block->contexts : NULL;
+}
+
 static void add_split(const struct build *build, const struct example_row *row, uint64_t example,
                       const struct cpu_block *block) {
     const struct example_source *s = build->source;
     uint32_t *targets = build->blocks->target + block->targets, *contexts = build->blocks->context + block->contexts;
+    float *weights = weights_of(build, block);
     const struct shuffle order = example_split(s, row, example, build->epoch);
     for (uint64_t i = 0; i < row->targets; i++) targets[i] = example_split_target(s, row, &order, i);
-    for (uint64_t j = 0; j < row->wanted; j++) contexts[j] = example_split_positive(s, row, &order, j);
+    for (uint64_t j = 0; j < row->wanted; j++) example_put_positive(s, row, shuffle_at(&order, j), j, contexts, weights);
 }
 
 static int add_list(const struct build *build, uint64_t example) {
@@ -256,7 +264,7 @@ static int add_list(const struct build *build, uint64_t example) {
         add_split(build, &row, example, block);
     } else {
         b->target[block->targets] = s->ids[row.start + row.target];
-        example_positives(s, &row, example, build->epoch, b->context + block->contexts);
+        example_positives(s, &row, example, build->epoch, b->context + block->contexts, weights_of(build, block));
     }
     block->c = block->positives = (uint32_t)row.wanted;
     add_negatives(build, block, example, 0, (uint32_t)row.negatives);

@@ -22,24 +22,31 @@ static uint32_t count_changing(const struct table_spec *spec, const uint32_t *id
     return changing;
 }
 
-/* Moves ids to the front of the array: all ids, or with `changing` only ids of rows that change. Returns how many were moved. */
-static uint32_t move_ids(const struct table_spec *spec, uint32_t *to, const uint32_t *ids, uint32_t count, int changing) {
+/* Moves ids to the front of the array: all ids, or with `changing` only ids of rows that change. Returns how many were moved.
+ * weights: of ids[0] and the following ones, which move with the ids to weights_to; NULL: ids have no weights. */
+static uint32_t move_ids(const struct table_spec *spec, uint32_t *to, const uint32_t *ids, uint32_t count, int changing,
+                         float *weights_to, const float *weights) {
     uint32_t moved = 0;
-    for (uint32_t i = 0; i < count; i++)
-        if (!changing || !table_is_frozen(spec, ids[i])) to[moved++] = ids[i];
+    for (uint32_t i = 0; i < count; i++) {
+        if (changing && table_is_frozen(spec, ids[i])) continue;
+        if (weights) weights_to[moved] = weights[i];
+        to[moved++] = ids[i];
+    }
     return moved;
 }
 
 /* Appends the part of a block that stays, behind the parts of the blocks before it. */
-static void leave_out(struct cpu_blocks *left, struct cpu_block block, const struct step_request *request, int by_pairs) {
+static void leave_out(struct cpu_blocks *left, struct cpu_block block, const struct step_request *request, int by_pairs,
+                      int weighted) {
     const struct table_spec *target = &request->target->spec, *context = &request->context->spec;
     const uint32_t *targets = left->target + block.targets, *contexts = left->context + block.contexts;
     uint32_t t = count_changing(target, targets, block.t), c = count_changing(context, contexts, block.c);
+    float *weights_to = weighted ? left->weight + left->contexts : NULL, *weights = weighted ? left->weight + block.contexts : NULL;
     int some_targets = by_pairs && !c, some_contexts = by_pairs && !t;
     if (!t && !c) return;
     if (some_contexts) block.positives = count_changing(context, contexts, block.positives);
-    block.t = move_ids(target, left->target + left->targets, targets, block.t, some_targets);
-    block.c = move_ids(context, left->context + left->contexts, contexts, block.c, some_contexts);
+    block.t = move_ids(target, left->target + left->targets, targets, block.t, some_targets, NULL, NULL);
+    block.c = move_ids(context, left->context + left->contexts, contexts, block.c, some_contexts, weights_to, weights);
     block.targets = left->targets;
     block.contexts = left->contexts;
     left->targets += block.t;
@@ -52,7 +59,7 @@ int cpu_leave_out_frozen(struct cpu_stage *stage, const struct step_request *req
     if (stage->shared.count || (!request->target->spec.frozen && !request->context->spec.frozen)) return 0;
     uint64_t examples = stage->result.examples, blocks = stage->all.count;
     cpu_blocks_clear(&stage->all);
-    for (uint64_t i = 0; i < blocks; i++) leave_out(&stage->all, stage->all.block[i], request, by_pairs);
+    for (uint64_t i = 0; i < blocks; i++) leave_out(&stage->all, stage->all.block[i], request, by_pairs, stage->weighted);
     if (cpu_index_batch(stage)) return -1;
     stage->result.examples = examples; /* a mean is over all examples of the batch */
     return 0;

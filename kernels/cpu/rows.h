@@ -47,14 +47,14 @@ struct cpu_rows {
     double (*loss)(const float *logits, uint32_t t_count, uint32_t c_count, uint32_t positives);
 
     /* Computes any loss of losses.h: scores[t_count x c_count] become scale x their coefficients. Returns the loss,
-     * summed. `spare`: [2 x c_count]. */
+     * summed. weights: of the positives; NULL: 1 each. `spare`: [2 x c_count]. */
     double (*learn)(const struct loss_options *loss, float *scores, uint32_t t_count, uint32_t c_count, uint32_t positives,
-                    float scale, float *spare);
+                    const float *weights, float scale, float *spare);
 
-    /* Computes the softmax of losses.h of one target whose negatives are shared: *positive and scores[count] become scale x
-     * their coefficients. Negatives whose id is `own` have none and stand in no sum. Returns the loss. */
-    double (*learn_shared)(const struct loss_options *loss, float *positive, float *scores, const uint32_t *ids, uint32_t count,
-                           uint32_t own, float scale);
+    /* Computes the softmax of losses.h of one target whose negatives are shared: *positive and scores[count] become scale x their
+     * coefficients. weight: of the positive; NULL: 1. Negatives whose id is `own` have none and stand in no sum. Returns the loss. */
+    double (*learn_shared)(const struct loss_options *loss, float *positive, const float *weight, float *scores,
+                           const uint32_t *ids, uint32_t count, uint32_t own, float scale);
 
     /* squares[i] = dot(rows[i], rows[i]) */
     void (*squares)(const float *const *rows, uint64_t count, uint32_t dim, float *squares);

@@ -63,6 +63,11 @@ FN uint64_t cpu_batch_logits(const struct step *step) {
     return all->logits + (step->request->loss.score == SCORE_COSINE ? all->targets + all->contexts : 0);
 }
 
+/* Returns the weights of positives from the context at `place` on; NULL where all weigh 1. */
+FN const float *cpu_positive_weights(const struct step *step, uint64_t place) {
+    return step->request->loss.weighted && step->stage->weighted ? step->stage->all.weight + place : NULL;
+}
+
 /* Lists the vectors that a block multiplies with its contexts: the rows of its targets in the table, or the pooled vector. */
 FN void cpu_block_vectors(const struct step *step, uint64_t number, const void **out) {
     const struct cpu_block *block = &step->stage->all.block[number];

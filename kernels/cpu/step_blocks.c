@@ -87,11 +87,13 @@ static double learn_cosines(struct step *step, const struct cpu_block *block, ui
     const struct cpu_rows *rows = step->backend->rows;
     float *t_lengths = cpu_target_lengths(step) + block->targets, *c_lengths = cpu_context_lengths(step) + block->contexts;
     uint64_t pairs = (uint64_t)vectors * block->c;
+    const float *weights = cpu_positive_weights(step, block->contexts);
     invert(t_lengths, vectors);
     invert(c_lengths, block->c);
     rows->scale(scores, t_lengths, vectors, c_lengths, block->c);
     memcpy(work, scores, pairs * sizeof *work);
-    double loss = rows->learn(&step->request->loss, scores, vectors, block->c, block->positives, step->scale, work + pairs);
+    double loss =
+        rows->learn(&step->request->loss, scores, vectors, block->c, block->positives, weights, step->scale, work + pairs);
     for (uint64_t i = 0; i < pairs; i++) work[i] *= scores[i];
     rows->scale(scores, t_lengths, vectors, c_lengths, block->c);
     make_own(work, t_lengths, vectors, c_lengths, block->c);
@@ -113,8 +115,8 @@ static int learn_scores(struct step *step, uint64_t number, const struct block_r
     if (mem_grow(&scratch->logits, &scratch->logit_capacity, work, sizeof(float), "a block's scores")) return -1;
     *loss = step->request->loss.score == SCORE_COSINE
                 ? learn_cosines(step, block, of_block->vectors, scores, scratch->logits)
-                : rows->learn(&step->request->loss, scores, of_block->vectors, block->c, block->positives, step->scale,
-                              scratch->logits);
+                : rows->learn(&step->request->loss, scores, of_block->vectors, block->c, block->positives,
+                              cpu_positive_weights(step, block->contexts), step->scale, scratch->logits);
     return 0;
 }
 

@@ -188,8 +188,9 @@ static struct positive learn_example(const struct product *p, uint64_t i, float 
     rows->dots(&target, 1, &other, 1, step->dim, &positive.score, 1);
     positive.coefficient = positive.score;
     step->backend->shared.losses[1 + i] =
-        rows->learn_shared(&step->request->loss, &positive.coefficient, p->scores + i * p->stride, p->context_ids,
-                           (uint32_t)p->negatives, step->stage->shared.masked ? id : DRAW_NONE, step->scale);
+        rows->learn_shared(&step->request->loss, &positive.coefficient, cpu_positive_weights(step, p->negatives + i),
+                           p->scores + i * p->stride, p->context_ids, (uint32_t)p->negatives,
+                           step->stage->shared.masked ? id : DRAW_NONE, step->scale);
     return positive;
 }
 

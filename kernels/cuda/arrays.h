@@ -77,6 +77,11 @@ static inline uint64_t block_of_bytes(uint64_t n) {
     return n * sizeof(uint32_t);
 }
 
+/* Returns the bytes of the array of weights beside so many contexts. */
+static inline uint64_t weight_bytes(uint64_t contexts, int weighted) {
+    return weighted ? contexts * sizeof(float) : 0;
+}
+
 /* The arrays of a batch, by its blocks. */
 struct batch_bytes {
     uint64_t target_starts, context_starts, term_starts, positives, block_slot, block_example, coefficients, losses;

@@ -225,7 +225,7 @@ static int open_stage(struct backend *b, struct stage *stage) {
 static void close_stage(struct backend *b, struct stage *stage) {
     struct gpu_array *arrays[] = {&stage->target_starts, &stage->context_starts, &stage->term_starts,  &stage->positives,
                                   &stage->block_example, &stage->block_slot,     &stage->coefficients, &stage->losses,
-                                  &stage->block_of[0],   &stage->block_of[1]};
+                                  &stage->weights,       &stage->block_of[0],    &stage->block_of[1]};
     cudaEvent_t events[] = {stage->prepared, stage->stepped, stage->done};
     for (struct gpu_array *array : arrays) gpu_drop(b, array);
     for (struct row_set &side : stage->side) row_set_close(b, &side);

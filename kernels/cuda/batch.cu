@@ -23,6 +23,7 @@ static int grow_side(struct backend *b, struct stage *stage, int side, uint64_t 
 static int grow_stage(struct backend *b, struct stage *stage, const struct batch_sizes *sizes) {
     const char *what = "a batch's blocks";
     struct batch_bytes bytes = batch_bytes(sizes->blocks, sizes->targets, sizes->terms);
+    if (gpu_grow(b, &stage->weights, weight_bytes(sizes->contexts, stage->weighted), "a batch's weights")) return -1;
     return gpu_grow(b, &stage->target_starts, bytes.target_starts, what) ||
                    gpu_grow(b, &stage->context_starts, bytes.context_starts, what) ||
                    gpu_grow(b, &stage->term_starts, bytes.term_starts, what) ||
@@ -212,6 +213,7 @@ int cuda_make_batch(struct backend *b, unsigned number, const struct batch_reque
     stage->one_target = example_one_target(s);
     use_pool(stage, &s->pool);
     stage->shared = {request->count ? example_batch_negatives(s) : 0, s->exclude};
+    stage->weighted = s->weights != NULL;
     stage->words = s->mode == EXAMPLE_WINDOW ? request->count : 0;
     int failed = !request->count                           ? make_nothing(b, stage)
                  : request->held_out                       ? make_held_out(b, stage)
@@ -267,7 +269,7 @@ static uint64_t rows_of(const struct batch_view *view) {
     return (uint64_t)most + 1;
 }
 
-static int upload(const struct stage *stage, const struct gpu_array *to, const uint32_t *from, uint64_t count) {
+static int upload(const struct stage *stage, const struct gpu_array *to, const void *from, uint64_t count) {
     if (count) CK(cudaMemcpyAsync(to->data, from, count * 4, cudaMemcpyHostToDevice, stage->builder->stream));
     return 0;
 }
@@ -283,7 +285,8 @@ static int upload_view(struct stage *stage, const struct batch_view *view, const
         upload(stage, &stage->side[SIDE_TARGET].ids, view->target_ids, targets) ||
         upload(stage, &stage->block_of[SIDE_TARGET], target_block, targets) ||
         upload(stage, &stage->side[SIDE_CONTEXT].ids, view->context_ids, contexts) ||
-        upload(stage, &stage->block_of[SIDE_CONTEXT], target_block + targets, contexts))
+        upload(stage, &stage->block_of[SIDE_CONTEXT], target_block + targets, contexts) ||
+        (view->weights && upload(stage, &stage->weights, view->weights, contexts)))
         return -1;
     CK(cudaMemcpyAsync(stage->counts, counts, sizeof *counts, cudaMemcpyHostToDevice, stage->builder->stream));
     CK(cudaStreamSynchronize(stage->builder->stream)); /* the caller may free its arrays */
@@ -302,6 +305,7 @@ int cuda_set_batch(struct backend *b, unsigned number, const struct batch_view *
     if (cuda_stage_begin(b, number, &stage) || pack_view(view, &counts, &packed, stage)) goto out;
     use_pool(stage, &view->pool);
     stage->shared = view->shared;
+    stage->weighted = view->weights != NULL;
     stage->sizes = {counts.blocks, counts.targets, counts.contexts, counts.terms};
     stage->words = 0;
     if (reserve(b, stage, &stage->sizes, rows) || upload_view(stage, view, packed, &counts) ||
@@ -323,6 +327,7 @@ static int download(const struct stage *stage, void *to, const struct gpu_array 
 struct view_arrays {
     uint64_t *target_starts, *context_starts;
     uint32_t *positives, *target_ids, *context_ids, *starts;
+    float *weights;
 };
 
 static void *view_array(struct stage *stage, int which, uint64_t bytes) {
@@ -339,6 +344,7 @@ static int make_view_arrays(struct stage *stage, const struct batch_counts *coun
     a->target_ids = (uint32_t *)view_array(stage, 3, ((uint64_t)counts->targets + 1) * sizeof *a->target_ids);
     a->context_ids = (uint32_t *)view_array(stage, 4, ((uint64_t)counts->contexts + 1) * sizeof *a->context_ids);
     a->starts = (uint32_t *)view_array(stage, 5, 2 * starts * sizeof *a->starts);
+    a->weights = (float *)view_array(stage, 6, stage->weighted ? ((uint64_t)counts->contexts + 1) * sizeof *a->weights : 1);
     for (void *memory : stage->view_memory)
         if (!memory) return -1;
     return 0;
@@ -351,21 +357,25 @@ static int download_view(const struct stage *stage, const struct batch_counts *c
         download(stage, a->starts + blocks + 1, &stage->context_starts, (blocks + 1) * 4) ||
         download(stage, a->positives, &stage->positives, blocks * 4) ||
         download(stage, a->target_ids, &stage->side[SIDE_TARGET].ids, counts->targets * (uint64_t)4) ||
-        download(stage, a->context_ids, &stage->side[SIDE_CONTEXT].ids, counts->contexts * (uint64_t)4))
+        download(stage, a->context_ids, &stage->side[SIDE_CONTEXT].ids, counts->contexts * (uint64_t)4) ||
+        download(stage, a->weights, &stage->weights, weight_bytes(counts->contexts, stage->weighted)))
         return -1;
     CK(cudaStreamSynchronize(stage->builder->stream));
     return 0;
 }
 
-/* Converts starts to 64 bits, and removes left-out slots from the contexts. */
-static void close_gaps(const struct view_arrays *a, uint64_t blocks) {
+/* Converts starts to 64 bits, and removes left-out slots from the contexts and from what stands beside them. */
+static void close_gaps(const struct view_arrays *a, uint64_t blocks, int weighted) {
     const uint32_t *context_starts = a->starts + blocks + 1;
     uint64_t kept = 0;
     for (uint64_t i = 0; i <= blocks; i++) a->target_starts[i] = a->starts[i];
     for (uint64_t i = 0; i < blocks; i++) {
         a->context_starts[i] = kept;
-        for (uint32_t j = context_starts[i]; j < context_starts[i + 1]; j++)
-            if (a->context_ids[j] != DRAW_NONE) a->context_ids[kept++] = a->context_ids[j];
+        for (uint32_t j = context_starts[i]; j < context_starts[i + 1]; j++) {
+            if (a->context_ids[j] == DRAW_NONE) continue;
+            if (weighted) a->weights[kept] = a->weights[j];
+            a->context_ids[kept++] = a->context_ids[j];
+        }
     }
     a->context_starts[blocks] = kept;
 }
@@ -378,13 +388,14 @@ int cuda_batch_view(struct backend *b, unsigned number, struct batch_view *view)
     CK(cudaMemcpyAsync(&counts, stage->counts, sizeof counts, cudaMemcpyDeviceToHost, stage->builder->stream));
     CK(cudaStreamSynchronize(stage->builder->stream));
     if (make_view_arrays(stage, &counts, &a) || download_view(stage, &counts, &a)) return -1;
-    close_gaps(&a, counts.blocks);
+    close_gaps(&a, counts.blocks, stage->weighted);
     view->blocks = counts.blocks;
     view->target_starts = a.target_starts;
     view->context_starts = a.context_starts;
     view->positives = a.positives;
     view->target_ids = a.target_ids;
     view->context_ids = a.context_ids;
+    view->weights = stage->weighted ? a.weights : NULL;
     view->pool = stage->pool;
     view->shared = stage->shared;
     if (!counts.blocks) view->shared = {0, 0};

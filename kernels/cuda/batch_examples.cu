@@ -46,6 +46,7 @@ struct built {
     uint32_t *target_starts, *context_starts, *term_starts, *positives, *block_slot;
     uint64_t *block_example;
     uint32_t *target_ids, *target_block, *context_ids, *context_block;
+    float *weights; /* NULL: all positives weigh 1 */
     struct batch_counts *counts;
 };
 
@@ -331,7 +332,7 @@ static __device__ void fill_row(const struct example_request &b, const struct bu
     to.target_ids[at.targets] = s.ids[row.start + row.target];
     to.target_block[at.targets] = at.blocks;
     if (s.per_batch) to.context_block[at.contexts] = at.blocks;
-    example_positives(&s, &row, example, b.epoch, to.context_ids + at.contexts);
+    example_positives(&s, &row, example, b.epoch, to.context_ids + at.contexts, to.weights ? to.weights + at.contexts : NULL);
 }
 
 static __global__ void fill(const struct example_request *request, const struct kept_word *words, struct built to,
@@ -406,11 +407,13 @@ static __global__ void fill_split(const struct example_request *request, struct 
     if (!row.split) return;
     struct shuffle order = example_split(&s, &row, example, b.epoch);
     uint32_t lane = threadIdx.x % 32, target = to.target_starts[block], context = to.context_starts[block];
+    float *weights = to.weights ? to.weights + context : NULL;
     for (uint32_t i = lane; i < row.targets; i += 32) {
         to.target_ids[target + i] = example_split_target(&s, &row, &order, i);
         to.target_block[target + i] = (uint32_t)block;
     }
-    for (uint32_t j = lane; j < row.wanted; j += 32) to.context_ids[context + j] = example_split_positive(&s, &row, &order, j);
+    for (uint32_t j = lane; j < row.wanted; j += 32)
+        example_put_positive(&s, &row, shuffle_at(&order, j), j, to.context_ids + context, weights);
 }
 
 /* ---- negatives ---- */
@@ -628,6 +631,7 @@ static struct built built_of(struct stage *stage) {
     to.target_block = (uint32_t *)stage->block_of[SIDE_TARGET].data;
     to.context_ids = (uint32_t *)stage->side[SIDE_CONTEXT].ids.data;
     to.context_block = (uint32_t *)stage->block_of[SIDE_CONTEXT].data;
+    to.weights = stage->weighted ? (float *)stage->weights.data : NULL;
     to.counts = stage->counts;
     return to;
 }

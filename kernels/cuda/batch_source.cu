@@ -1,6 +1,6 @@
 /* batch_source: puts what examples are made of where the GPU finds it: the id stream and its sentences, or a graph's arcs, in the
- * GPU's own memory or, where they would take too much of it, in the host's; subsampling, the negatives' table, known rows and a
- * graph's nodes always in its own, and so the rows that words share. */
+ * GPU's own memory or, where they would take too much of it, in the host's (the weights of pairs likewise); subsampling, the
+ * negatives' table, known rows and a graph's nodes always in its own, and so the rows that words share. */
 #include "cuda.cuh"
 
 #include <string.h>
@@ -56,7 +56,9 @@ static int place_stream(struct backend *b, enum source_array which, const void *
 static int place_corpus(struct backend *b, const struct example_source *from, struct example_source *view) {
     return place_stream(b, SOURCE_IDS, from->ids, from->tokens * sizeof *from->ids, "the id stream", (const void **)&view->ids) ||
                    place_stream(b, SOURCE_STARTS, from->starts, (from->sentences + 1) * sizeof *from->starts, "the sentences",
-                                (const void **)&view->starts)
+                                (const void **)&view->starts) ||
+                   (from->weights && place_stream(b, SOURCE_ITEM_WEIGHTS, from->weights, from->tokens * sizeof *from->weights,
+                                                  "the weights of pairs", (const void **)&view->weights))
                ? -1
                : 0;
 }
@@ -84,7 +86,7 @@ static int place_subwords(struct backend *b, const struct example_subwords *from
 void cuda_source_drop(struct backend *b) {
     struct cuda_source *source = &b->source;
     for (int i = 0; i < SOURCE_ARRAYS; i++) gpu_give(b, source->owned[i], source->owned_bytes[i]);
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < SOURCE_STREAM_ARRAYS; i++) {
         if (source->registered[i]) {
             cudaHostUnregister(source->pinned[i]);
             b->host_used -= source->pinned_bytes[i];

@@ -214,6 +214,8 @@ struct stage {
     struct example_pool pool;
     struct shared_negatives shared; /* count: slots; a slot that was left out holds DRAW_NONE */
     struct gpu_array target_starts, context_starts, term_starts, positives; /* uint32 [blocks + 1], positives [blocks] */
+    int weighted;            /* 1: `weights` has what positives weigh */
+    struct gpu_array weights; /* float [contexts]; only of positives */
     struct gpu_array block_example, block_slot; /* uint64, uint32 [blocks]: the negatives' counter */
     struct row_set side[2];
     struct gpu_array block_of[2]; /* uint32 [ids of the side]: the block of each */
@@ -222,18 +224,20 @@ struct stage {
     struct batch_counts *both_counts, *counts; /* on the GPU; counts: the batch's own of both_counts */
     struct step_result *result;    /* pinned, mapped */
     cudaEvent_t prepared, stepped, done; /* done: all that the GPU does. Rows are in their slots when side[].ticket is recorded */
-    void *view_memory[6]; /* for batch_view(): its arrays on the host, and the starts that they are made from */
+    void *view_memory[7]; /* for batch_view(): its arrays on the host, and the starts that they are made from */
 };
 
 /* ---- the backend ---- */
 
-/* A corpus has ids and starts; a graph has neighbours, weights and nodes. */
+/* A corpus has ids, starts and perhaps weights; a graph has neighbours, weights and nodes. The first ones may stay on the host. */
 enum source_array {
     SOURCE_IDS,
     SOURCE_NEIGHBOURS = SOURCE_IDS,
     SOURCE_STARTS,
     SOURCE_WEIGHTS = SOURCE_STARTS,
-    SOURCE_KEEP,
+    SOURCE_ITEM_WEIGHTS,
+    SOURCE_STREAM_ARRAYS,
+    SOURCE_KEEP = SOURCE_STREAM_ARRAYS,
     SOURCE_ALIAS,
     SOURCE_KNOWN,
     SOURCE_NODES,
@@ -249,9 +253,9 @@ struct cuda_source {
     int ready;
     void *owned[SOURCE_ARRAYS]; /* on the GPU, by enum source_array */
     uint64_t owned_bytes[SOURCE_ARRAYS];
-    void *pinned[2];  /* the first two, registered or copied to pinned memory where they stay on the host */
-    uint64_t pinned_bytes[2];
-    int registered[2]; /* 1: the caller's memory was registered; 0: a copy */
+    void *pinned[SOURCE_STREAM_ARRAYS]; /* the first ones, registered or copied to pinned memory where they stay on the host */
+    uint64_t pinned_bytes[SOURCE_STREAM_ARRAYS];
+    int registered[SOURCE_STREAM_ARRAYS]; /* 1: the caller's memory was registered; 0: a copy */
 };
 
 struct backend {

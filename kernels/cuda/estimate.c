@@ -99,8 +99,9 @@ static void add_tables(const struct run *run, struct estimate *e) {
 static void add_source(const struct run *run, struct estimate *e) {
     const struct example_source *s = run->source;
     uint64_t stream = example_stream_bytes(s);
+    uint64_t arrays = s->weights ? 3 : 2;
     if (s->stream_on_host)
-        e->source.pinned += round_up(stream + 2 * REGISTER_SPARE, PINNED_PAGE) + PINNED_PAGE; /* two arrays */
+        e->source.pinned += round_up(stream + arrays * REGISTER_SPARE, PINNED_PAGE) + (arrays - 1) * PINNED_PAGE;
     else
         e->source.gpu += stream;
     if (s->walks.length) e->source.gpu += (s->walks.nodes + 1) * sizeof *s->walks.starts;
@@ -124,11 +125,11 @@ static uint64_t side_arrays(uint64_t n) {
            array(b.distinct_starts) + array(b.order) + array(b.items) + array(b.longs);
 }
 
-static uint64_t stage_arrays(const struct example_sizes *n) {
+static uint64_t stage_arrays(const struct example_sizes *n, int weighted) {
     struct batch_bytes b = batch_bytes(n->blocks, n->targets, n->terms);
     return array(b.target_starts) + array(b.context_starts) + array(b.term_starts) + array(b.positives) +
            array(b.block_slot) + array(b.block_example) + array(b.coefficients) + array(b.losses) +
-           side_arrays(n->targets) + side_arrays(n->contexts);
+           array(weight_bytes(n->contexts, weighted)) + side_arrays(n->targets) + side_arrays(n->contexts);
 }
 
 static int is_cold(const struct store_shape *store) {
@@ -200,7 +201,7 @@ static void add_cold(const struct run *run, int side, uint64_t named, struct mem
 }
 
 static void add_batches(const struct run *run, struct estimate *e) {
-    struct memory_bytes stage = {.gpu = stage_arrays(&run->sizes)};
+    struct memory_bytes stage = {.gpu = stage_arrays(&run->sizes, run->source->weights != NULL)};
     add_cold(run, SIDE_TARGET, run->sizes.targets, &stage);
     add_cold(run, SIDE_CONTEXT, run->sizes.contexts, &stage);
     uint64_t builder = builder_arrays(run->source, &run->sizes);

@@ -411,7 +411,7 @@ __device__ void add_split(const hogwild_job &job, block &b, const struct example
     const struct shuffle order = example_split(&job.source, &row, b.example, job.epoch);
     for (uint32_t i = lane_number(); i < b.t; i += 32) b.targets[i] = example_split_target(&job.source, &row, &order, i);
     for (uint32_t j = lane_number(); j < b.positives; j += 32)
-        b.contexts[j] = example_split_positive(&job.source, &row, &order, j);
+        example_put_positive(&job.source, &row, shuffle_at(&order, j), j, b.contexts, NULL);
 }
 
 /* Lists the targets and the positives of a list or an adjacency line; returns how many targets there are, or 0. */

@@ -15,6 +15,7 @@ struct line {
     float *score, *coefficient; /* [count] */
     const uint32_t *distinct;   /* [count] DRAW_NONE: a slot that was left out */
     const uint32_t *ids;        /* [count] */
+    const float *weights;       /* [positives]; NULL: 1 each */
     const uint32_t *unchanged;  /* contexts whose terms are left out of the loss, a bit a row; NULL: none */
     uint32_t count, positives, negatives; /* negatives: without slots left out */
     uint32_t tid;
@@ -32,8 +33,9 @@ template <int WIDTH> static __device__ double learn_logistic(const struct line &
     for (uint32_t i = s.tid; i < s.count; i += WIDTH) {
         bool positive = i < s.positives;
         float z = s.score[i] * s.inverse;
-        s.coefficient[i] = is_there(s, i) ? s.scale * s.inverse * sgns_coefficient(z, positive ? 1.0f : 0.0f) : 0;
-        if (is_there(s, i) && !row_has_bit(s.unchanged, s.ids[i])) loss += softplus(positive ? -z : z);
+        float weight = positive ? loss_weight(s.weights, i) : 1.0f;
+        s.coefficient[i] = is_there(s, i) ? s.scale * s.inverse * weight * sgns_coefficient(z, positive ? 1.0f : 0.0f) : 0;
+        if (is_there(s, i) && !row_has_bit(s.unchanged, s.ids[i])) loss += (double)weight * softplus(positive ? -z : z);
     }
     return loss;
 }
@@ -53,8 +55,8 @@ template <int WIDTH> static __device__ double learn_softmax(const struct loss_op
     sum = across<WIDTH>(sum, plus());
     float against = loss_against(&o, sum, most, s.inverse, s.negatives);
     for (uint32_t i = s.tid; i < s.positives; i += WIDTH) {
-        float z = s.score[i] * s.inverse, coefficient = loss_pulled(&o, z - against);
-        loss += o.negative_power > 0 ? (double)loss_of_positive(&o, z, against) : softplus(against - z);
+        float z = s.score[i] * s.inverse, weight = loss_weight(s.weights, i), coefficient = weight * loss_pulled(&o, z - against);
+        loss += (double)weight * (o.negative_power > 0 ? (double)loss_of_positive(&o, z, against) : softplus(against - z));
         pulled -= coefficient;
         s.coefficient[i] = factor * coefficient;
     }
@@ -71,11 +73,11 @@ template <int WIDTH> static __device__ double learn_bpr(const struct line &s) {
     float factor = s.scale * s.inverse;
     for (uint32_t i = s.positives + s.tid; i < s.count; i += WIDTH) s.coefficient[i] = 0;
     for (uint32_t p = 0; p < s.positives; p++) {
-        float own = s.score[p], pulled = 0;
+        float own = s.score[p], weight = loss_weight(s.weights, p), pulled = 0;
         for (uint32_t i = s.positives + s.tid; i < s.count; i += WIDTH) {
-            float above = (s.score[i] - own) * s.inverse, coefficient = sgns_coefficient(above, 0.0f);
+            float above = (s.score[i] - own) * s.inverse, coefficient = weight * sgns_coefficient(above, 0.0f);
             if (!is_there(s, i)) continue;
-            loss += softplus(above);
+            loss += (double)weight * softplus(above);
             pulled += coefficient;
             s.coefficient[i] += coefficient;
         }
@@ -87,11 +89,15 @@ template <int WIDTH> static __device__ double learn_bpr(const struct line &s) {
 }
 
 template <int WIDTH> static __device__ double learn_contrastive(const struct loss_options &o, const struct line &s) {
-    float share = loss_negative_share(&o, s.positives, s.negatives);
+    float all = 0;
+    for (uint32_t i = s.tid; i < s.positives && s.weights; i += WIDTH) all += s.weights[i];
+    all = s.weights ? across<WIDTH>(all, plus()) : (float)s.positives;
+    float share = loss_negative_share(&o, all, s.negatives);
     double loss = 0;
     for (uint32_t i = s.tid; i < s.positives; i += WIDTH) {
-        loss += 1.0 - (double)s.score[i];
-        s.coefficient[i] = -s.scale;
+        float weight = loss_weight(s.weights, i);
+        loss += (double)weight * (1.0 - (double)s.score[i]);
+        s.coefficient[i] = -s.scale * weight;
     }
     for (uint32_t i = s.positives + s.tid; i < s.count; i += WIDTH) {
         float past = is_there(s, i) ? loss_past(&o, s.score[i]) : 0;
@@ -228,6 +234,7 @@ static __device__ struct line line_of(const struct step_view &v, const struct le
     s.positives = v.positives[block];
     s.distinct = v.context.rows.distinct + first;
     s.ids = v.context.rows.ids + first;
+    s.weights = l.weights ? l.weights + first : NULL;
     s.unchanged = NULL;
     s.scale = scale_of(v);
     s.inverse = loss_inverse_temperature(&l.loss);
@@ -302,6 +309,7 @@ static int fill_learn(struct backend *b, const struct stage *stage, const struct
     l->lengths[SIDE_CONTEXT] = cosines ? (float *)b->lengths.data + targets : NULL;
     l->length_slots[SIDE_TARGET] = exchange_slots(targets, contexts, capacity->terms, 0);
     l->length_slots[SIDE_CONTEXT] = l->length_slots[SIDE_TARGET] + targets;
+    l->weights = weights_of(stage, request);
     l->pooled = stage->pool.on ? (float *)b->pooled.data : NULL;
     l->frozen[SIDE_TARGET] = request->loss_only ? NULL : request->target->frozen;
     l->frozen[SIDE_CONTEXT] = request->loss_only ? NULL : request->context->frozen;

@@ -28,6 +28,7 @@ struct learn_view {
     float *lengths[2];          /* by side, [places]: squares, then 1 / length, then the factor for itself. NULL: no cosines.
                                  * A pooled vector has the place of its block's first target */
     float *pooled;              /* [blocks x span]; NULL: vectors are rows of targets */
+    const float *weights;       /* [contexts] of positives; NULL: all weigh 1 */
     const uint32_t *frozen[2];  /* by side: a bit a row; NULL: none */
     struct batch_counts *counts;
     uint64_t length_slots[2];   /* of the exchange, by side: of place 0 */
@@ -116,6 +117,11 @@ static __device__ __forceinline__ double softplus(float x) {
 }
 
 /* ---- by the host ---- */
+
+/* Returns the weights of a batch's positives for the loss of a step; NULL: all weigh 1. */
+static inline const float *weights_of(const struct stage *stage, const struct step_request *request) {
+    return stage->weighted && request->loss.weighted ? (const float *)stage->weights.data : NULL;
+}
 
 typedef void learn_kernel(const struct step_view, const struct learn_view);
 struct learn_launch_of {

@@ -21,6 +21,7 @@ struct shared_view {
     struct loss_options loss;
     uint32_t targets, negatives; /* T: a bound; K */
     int cosine, masked;
+    const float *weights;        /* [K + T] of the places of positives; NULL: all weigh 1 */
     float *unit[2];              /* by side: U; V */
     float *scores;               /* [T x K] Z, then C */
     float *inverse[2];           /* by side: 1 / length of targets; of negatives */
@@ -179,7 +180,8 @@ __global__ void __launch_bounds__(LEARN_CTA)
         return;
     }
     float against = loss_against(&s.loss, all.sum, all.most, inverse, all.count), z = s.positive_score[at] * inverse;
-    float factor = scale_of_examples(v) * inverse, coefficient = loss_pulled(&s.loss, z - against);
+    float weight = s.weights ? s.weights[s.negatives + at] : 1.0f;
+    float factor = scale_of_examples(v) * inverse, coefficient = weight * loss_pulled(&s.loss, z - against);
     float share = factor * loss_push(&s.loss) * -coefficient / all.sum;
     for (uint32_t i = 4 * threadIdx.x; i < s.negatives; i += 4 * LEARN_CTA) {
         struct four_scores four = read_scores(scores, ids, i, s.negatives, own);
@@ -189,7 +191,8 @@ __global__ void __launch_bounds__(LEARN_CTA)
     }
     if (threadIdx.x) return;
     s.positive_coefficient[at] = factor * coefficient;
-    v.losses[at] = s.loss.negative_power > 0 ? (double)loss_of_positive(&s.loss, z, against) : softplus(against - z);
+    v.losses[at] =
+        (double)weight * (s.loss.negative_power > 0 ? (double)loss_of_positive(&s.loss, z, against) : softplus(against - z));
 }
 
 /* ---- finish ---- */
@@ -268,6 +271,7 @@ int fill_shared(struct backend *b, const struct stage *stage, const struct step_
     s->negatives = (uint32_t)negatives;
     s->cosine = request->loss.score == SCORE_COSINE;
     s->masked = stage->shared.masked;
+    s->weights = weights_of(stage, request);
     s->unit[SIDE_TARGET] = (float *)b->shared_rows.data;
     s->unit[SIDE_CONTEXT] = s->unit[SIDE_TARGET] + targets * v->span;
     s->scores = (float *)b->shared_scores.data;

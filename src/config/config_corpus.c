@@ -29,6 +29,7 @@ struct corpus_options config_corpus(const struct config *config) {
                                    .min_count = config->corpus_min_count,
                                    .max_vocab = config->corpus_max_vocab,
                                    .min_rating = min_rating,
+                                   .pair_weights = (enum pair_weights)config->corpus_weights,
                                    .directed = config->graph_directed,
                                    .weights = config->graph_weights,
                                    .list_rows = config->examples_mode == MODE_USER,

@@ -75,5 +75,6 @@ struct loss_options config_loss(const struct config *c) {
                                  .temperature = (float)c->train_temperature,
                                  .margin = (float)c->train_margin,
                                  .negative_weight = (float)c->train_negative_weight,
-                                 .negative_power = (float)c->train_negative_power};
+                                 .negative_power = (float)c->train_negative_power,
+                                 .weighted = c->corpus_weights != PAIR_WEIGHTS_NONE};
 }

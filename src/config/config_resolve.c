@@ -172,6 +172,14 @@ static int check_format(const struct config *c) {
     if (strcmp(c->corpus_min_rating, "none") && !format->ratings)
         return fail("corpus.min_rating = %s needs corpus.format = %s, whose lines have ratings, and it is %s",
                     c->corpus_min_rating, formats_with(RATINGS, others), format->name);
+    if (c->corpus_weights && !format->ratings)
+        return fail("corpus.weights = %s needs corpus.format = %s, whose lines have ratings, and it is %s%s",
+                    config_choice_name("corpus", "weights", c->corpus_weights), formats_with(RATINGS, others), format->name,
+                    format->edges ? "; graph.weights weighs edges" : "");
+    if (c->corpus_weights && config_is_window(c))
+        return fail("corpus.weights = %s weighs the positives of lists: it works with examples.mode = user and list, and the mode is %s",
+                    config_choice_name("corpus", "weights", c->corpus_weights),
+                    config_choice_name("examples", "mode", c->examples_mode));
     if (strcmp(c->corpus_columns, "auto") && !format->columns)
         return fail("corpus.columns = %s needs corpus.format = %s, whose lines have columns, and it is %s", c->corpus_columns,
                     formats_with(COLUMNS, others), format->name);

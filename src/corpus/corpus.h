@@ -24,6 +24,9 @@ enum corpus_order { ORDER_FREQUENCY, ORDER_FIRST_SEEN, ORDER_GIVEN };
 /* Has a graph's edges weights? Numbered in the order of its list in config.def. */
 enum corpus_weights { WEIGHTS_AUTO, WEIGHTS_YES, WEIGHTS_NO };
 
+/* What pairs weigh as positives: 1 each, their rating, or log(1 + rating). Numbered in the order of its list in config.def. */
+enum pair_weights { PAIR_WEIGHTS_NONE, PAIR_WEIGHTS_LINEAR, PAIR_WEIGHTS_LOG };
+
 /* How a corpus is read, and which of its words become rows: the keys of [corpus] that matter here. The caller owns the
  * texts. */
 struct corpus_options {
@@ -39,6 +42,7 @@ struct corpus_options {
     uint64_t min_count;    /* rarer words are left out */
     uint64_t max_vocab;    /* the most frequent ones stay; 0: all */
     double min_rating;     /* formats with columns: lower ratings are left out; -infinity: none is */
+    enum pair_weights pair_weights; /* formats with ratings; with weights, pairs of weight 0 are left out */
     int directed;          /* of a graph; 1: an edge leads from its first node to its second one, and not back */
     enum corpus_weights weights; /* of a graph. WEIGHTS_AUTO is settled by graph_settle(); where it stays, none has a weight */
     int list_rows;         /* 1: the name of a list is a row too, and stands first in its list (vocab.h) */

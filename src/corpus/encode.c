@@ -13,6 +13,7 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <pthread.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,7 +44,7 @@ uint64_t encode_fingerprint(const struct corpus *corpus, const struct vocab *voc
                         (uint64_t)options->list_rows};
     uint64_t known = sizeof facts - (options->list_rows ? 0 : sizeof *facts); /* what older streams were made with */
     if (format->ratings) memcpy(&facts[10], &options->min_rating, sizeof options->min_rating);
-    return XXH3_64bits(facts, known);
+    return XXH3_64bits_withSeed(facts, known, (uint64_t)options->pair_weights);
 }
 
 /* ---- committing blocks in order ---- */
@@ -67,7 +68,7 @@ struct encoding {
     struct words names;        /* pairs: names of the lists */
     struct list *lists;        /* [names.size] */
     uint64_t lists_capacity;
-    struct file_writer places; /* pairs: the working file of (list, id), which is then grouped by list */
+    struct file_writer places; /* pairs: the working file of (list, id[, weight]), which is then grouped by list */
 
     pthread_mutex_t lock;
     pthread_cond_t moved;
@@ -76,10 +77,14 @@ struct encoding {
     int committing, failed;
 };
 
-/* A pair in the working file. */
+/* A pair in the working file, which has the weight only where pairs are weighed. */
 struct place {
     uint32_t list, id;
+    float weight;
 };
+static uint64_t place_bytes(const struct corpus_options *options) {
+    return options->pair_weights ? sizeof(struct place) : offsetof(struct place, weight);
+}
 
 /* Ends sentences every max_sentence tokens up to token `end`, and also where the line ends. */
 static int cut_sentences(struct encoding *encoding, uint64_t end, int line_ends) {
@@ -146,8 +151,8 @@ static int commit_scattered(struct encoding *encoding, const struct encoded *blo
         const char *name = block->block.bytes + block->names[i].at;
         uint64_t length = block->names[i].length;
         int64_t list = list_named(encoding, name, length);
-        struct place place = {(uint32_t)list, block->ids[i]};
-        if (list < 0 || file_write(&encoding->places, &place, sizeof place)) return -1;
+        struct place place = {(uint32_t)list, block->ids[i], encoding->options->pair_weights ? block->weights[i] : 1};
+        if (list < 0 || file_write(&encoding->places, &place, place_bytes(encoding->options))) return -1;
         encoding->lists[list].items++;
     }
     return 0;
@@ -234,58 +239,89 @@ static uint64_t choose_lists(struct encoding *encoding, uint64_t first, uint64_t
     return ids;
 }
 
-/* Writes each list's own id in front of its items. */
-static void put_own(struct encoding *encoding, uint64_t first, uint64_t end, uint32_t *ids) {
+/* What is put in order: ids, or their weights. */
+union value {
+    uint32_t id;
+    float weight;
+};
+
+/* Writes each list's own id in front of its items, or the weight 0, since it is no item. */
+static void put_own(struct encoding *encoding, uint64_t first, uint64_t end, int weights, union value *values) {
     for (uint64_t list = first; list < end && encoding->options->list_rows; list++) {
         uint64_t length;
         const char *name = words_get(&encoding->names, list, &length);
-        ids[encoding->lists[list].next++] = (uint32_t)vocab_find_list(encoding->vocab, name, length);
+        union value *own = &values[encoding->lists[list].next++];
+        if (weights) own->weight = 0;
+        else own->id = (uint32_t)vocab_find_list(encoding->vocab, name, length);
     }
 }
 
 /* Pairs of (list, id) in the order met: in the working file, or as gathered. */
 struct pairs_met {
     uint64_t count;
-    const struct place *places;                   /* NULL: gathered */
+    const char *places;                           /* NULL: gathered */
+    uint64_t place_bytes;
     const uint32_t *ids, *names, *rows, *numbers; /* the row of each item's word; the number of each name's list */
+    const float *weights;                         /* of gathered pairs; NULL: none has a weight */
 };
 
 /* An item without a row is a pair of a list that there is not. */
 static inline struct place place_met(const struct pairs_met *met, uint64_t i) {
-    if (met->places) return met->places[i];
+    struct place place = {.weight = 1};
+    if (met->places) {
+        memcpy(&place, met->places + i * met->place_bytes, met->place_bytes == sizeof place ? sizeof place : 2 * sizeof(uint32_t));
+        return place;
+    }
     uint32_t row = met->rows[met->ids[i]];
-    return (struct place){row == WORDS_ABSENT ? UINT32_MAX : met->numbers[met->names[i]], row};
+    return (struct place){row == WORDS_ABSENT ? UINT32_MAX : met->numbers[met->names[i]], row, met->weights ? met->weights[i] : 1};
 }
 
-/* Groups pairs by a counting sort, in as many passes over them as memory demands. */
-static int group_pairs(struct encoding *encoding, const struct pairs_met *met) {
+/* Writes the ids of lists first..end-1 and where these end, or the weights of the ids. */
+static int put_lists(struct encoding *encoding, uint64_t first, uint64_t end, int weights, const union value *values,
+                     uint64_t count) {
+    if (weights) return idstream_put_weights(&encoding->writer, &values->weight, count);
+    uint64_t at = encoding->writer.tokens;
+    if (idstream_put(&encoding->writer, &values->id, count)) return -1;
+    for (uint64_t list = first; list < end; list++)
+        if (idstream_end_sentence(&encoding->writer, at += ids_of(encoding, &encoding->lists[list]))) return -1;
+    return 0;
+}
+
+/* Groups the ids of pairs, or their weights, by a counting sort, in as many passes over the pairs as memory demands. */
+static int group_values(struct encoding *encoding, const struct pairs_met *met, int weights) {
     struct list *lists = encoding->lists;
-    uint32_t *ids = NULL;
+    union value *values = NULL;
     uint64_t capacity = 0, end;
     int result = -1;
     for (uint64_t first = 0; first < encoding->names.size; first = end) {
         uint64_t count = choose_lists(encoding, first, &end);
-        if (interrupt_check() || mem_grow(&ids, &capacity, count, sizeof *ids, "the items of lists")) goto out;
-        put_own(encoding, first, end, ids);
+        if (interrupt_check() || mem_grow(&values, &capacity, count, sizeof *values, "the items of lists")) goto out;
+        put_own(encoding, first, end, weights, values);
         for (uint64_t i = 0; i < met->count; i++) {
             struct place place = place_met(met, i);
-            if (place.list - first < end - first) ids[lists[place.list].next++] = place.id;
+            if (place.list - first >= end - first) continue;
+            union value *value = &values[lists[place.list].next++];
+            if (weights) value->weight = place.weight;
+            else value->id = place.id;
         }
-        if (idstream_put(&encoding->writer, ids, count)) goto out;
-        uint64_t at = encoding->writer.tokens - count;
-        for (uint64_t list = first; list < end; list++)
-            if (idstream_end_sentence(&encoding->writer, at += ids_of(encoding, &lists[list]))) goto out;
+        if (put_lists(encoding, first, end, weights, values, count)) goto out;
     }
     result = 0;
 out:
-    free(ids);
+    free(values);
     return result;
+}
+
+static int group_pairs(struct encoding *encoding, const struct pairs_met *met) {
+    if (group_values(encoding, met, 0)) return -1;
+    return encoding->options->pair_weights ? group_values(encoding, met, 1) : 0;
 }
 
 static int group_places(struct encoding *encoding, const char *path) {
     struct file_map map;
     if (file_map_open(&map, path)) return -1;
-    struct pairs_met met = {.count = map.size / sizeof *met.places, .places = (const struct place *)map.data};
+    uint64_t bytes = place_bytes(encoding->options);
+    struct pairs_met met = {.count = map.size / bytes, .places = map.data, .place_bytes = bytes};
     int result = met.count ? group_pairs(encoding, &met) : 0;
     file_map_close(&map);
     return result;
@@ -339,6 +375,7 @@ static int group_gathered(struct encoding *encoding, const struct gathered *gath
                             .ids = gathered->ids,
                             .names = gathered->names,
                             .rows = rows->items,
+                            .weights = gathered->weights,
                             .numbers = numbers};
     if (!numbers) return -1;
     memset(numbers, 0xff, names->size * sizeof *numbers);
@@ -417,6 +454,7 @@ static int encode(const char *path, struct corpus *corpus, const struct vocab *v
     if (corpus_formats[options->format].scattered && file_remove(places)) result = -1;
     if (!result) result = corpus_check_unchanged(corpus);
     if (!result && !encoding.writer.tokens) result = nothing_left(&encoding);
+    encoding.writer.weighed = options->pair_weights;
     if (!result)
         result = idstream_writer_commit(&encoding.writer, fingerprint);
     else

@@ -10,6 +10,7 @@ void encoded_release(struct encoded *encoded) {
     free(encoded->ids);
     free(encoded->ends);
     free(encoded->names);
+    free(encoded->weights);
 }
 
 /* Collects a batch of look-ups, then appends the ids found to one block. A query without a word marks the end of a
@@ -137,6 +138,9 @@ static int take_scattered(struct encoder *encoder, const struct list_name *name,
     if (out->count == before) return 0;
     if (mem_grow(&out->names, &out->names_capacity, out->count, sizeof *out->names, "the lists of a block")) return -1;
     out->names[before] = *name;
+    if (!encoder->options->pair_weights) return 0;
+    if (mem_grow(&out->weights, &out->weights_capacity, out->count, sizeof *out->weights, "the weights of a block")) return -1;
+    out->weights[before] = item->weight;
     return 0;
 }
 

@@ -22,7 +22,8 @@ struct encoded {
     uint64_t *ends; /* [lines]: the ids of line i, which ends in this block, lie before ids[ends[i]] */
     uint64_t lines, ends_capacity;
     struct list_name *names; /* [count]: the list of each id; of scattered lists only */
-    uint64_t names_capacity;
+    float *weights; /* [count]: of each id; of scattered lists with weights only */
+    uint64_t names_capacity, weights_capacity;
     int target_lost; /* with targets: the open line began in this block, and its target is not in the vocabulary */
     int ready;       /* 1: waits in the ring to be committed */
 };

@@ -12,6 +12,7 @@ void corpus_fields_start(struct corpus_fields *fields, const struct corpus_block
     *fields = (struct corpus_fields){.format = &corpus_formats[options->format],
                                      .block = block,
                                      .min_rating = options->min_rating,
+                                     .pair_weights = options->pair_weights,
                                      .weights = options->weights,
                                      .index = (uint64_t)block->continues};
     corpus_cursor_start(&fields->cursor, block);
@@ -47,12 +48,12 @@ int fields_of_lists(struct corpus_fields *fields, struct corpus_field *field) {
         if (!fields->in_line && !begin_line(fields, form)) return 0;
         if (!column_walk_next(&fields->walk, form, 0, &column)) {
             fields->in_line = 0;
-            *field = (struct corpus_field){PART_WORD, NULL, 0, fields->line};
+            *field = (struct corpus_field){.part = PART_WORD, .line = fields->line};
             return 1;
         }
         if (!column.length) continue; /* an empty field: two separators in a row, or one at the end of the line */
         if (column.open || token_has_break(column.word, column.length)) return refuse_list(fields, &column);
-        *field = (struct corpus_field){corpus_part(fields->format, fields->index++), column.word, column.length, fields->line};
+        *field = (struct corpus_field){corpus_part(fields->format, fields->index++), column.word, column.length, fields->line, 1};
         return 1;
     }
 }
@@ -88,10 +89,10 @@ static void keep_later(struct corpus_fields *fields, struct corpus_field field) 
 int fields_of_pairs(struct corpus_fields *fields, struct corpus_field *field) {
     struct pair_line pair;
     if (take_later(fields, field)) return 1;
-    int more = pairs_next(&fields->cursor, fields->block, fields->min_rating, &pair);
+    int more = pairs_next(&fields->cursor, fields->block, fields->min_rating, fields->pair_weights, &pair);
     if (more <= 0) return more;
-    *field = (struct corpus_field){PART_NAME, pair.list, pair.list_length, pair.line};
-    keep_later(fields, (struct corpus_field){PART_WORD, pair.item, pair.item_length, pair.line});
+    *field = (struct corpus_field){PART_NAME, pair.list, pair.list_length, pair.line, pair.weight};
+    keep_later(fields, (struct corpus_field){PART_WORD, pair.item, pair.item_length, pair.line, pair.weight});
     return 1;
 }
 
@@ -100,7 +101,7 @@ int fields_of_edges(struct corpus_fields *fields, struct corpus_field *field) {
     if (take_later(fields, field)) return 1;
     int more = edges_next(&fields->cursor, fields->block, fields->weights, &fields->left, &edge);
     if (more <= 0) return more;
-    *field = (struct corpus_field){PART_WORD, edge.from, edge.from_length, edge.line};
-    keep_later(fields, (struct corpus_field){PART_WORD, edge.to, edge.to_length, edge.line});
+    *field = (struct corpus_field){PART_WORD, edge.from, edge.from_length, edge.line, edge.weight};
+    keep_later(fields, (struct corpus_field){PART_WORD, edge.to, edge.to_length, edge.line, edge.weight});
     return 1;
 }

@@ -10,6 +10,7 @@ struct corpus_field {
     const char *text; /* in the block; NULL: the end of a line, and no field */
     uint64_t length;
     uint64_t line; /* of its file, from 1 */
+    float weight;  /* of the pair or the edge; not set by fields_of_tokens */
 };
 
 /* A walk over one block. */
@@ -18,6 +19,7 @@ struct corpus_fields {
     const struct corpus_block *block;
     struct corpus_cursor cursor;
     double min_rating;
+    enum pair_weights pair_weights;
     enum corpus_weights weights; /* of a graph's edges */
     struct edges_left left;      /* edges that were read and left out */
     uint64_t index;            /* of the next token of the line */
@@ -40,7 +42,8 @@ static inline int corpus_fields_next(struct corpus_fields *fields, struct corpus
  *
  *   tokens   each token of a line is a field; after the last one comes a field whose text is NULL, which marks the line's end
  *   lists    like tokens, but split at the separator of the file's format, so that an item may have blanks in it
- *   pairs    each line gives two fields, list and item, but no line end; ratings below options->min_rating are left out
+ *   pairs    each line gives two fields, list and item, but no line end; ratings below options->min_rating, and
+ *            weights of 0, are left out
  *   edges    each line gives two fields, its nodes; self-loops and edges of weight 0 are left out
  */
 corpus_reader fields_of_tokens, fields_of_lists, fields_of_pairs, fields_of_edges;

@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/report.h"
 #include "base/text.h"
+#include "pairs.h"
 #include "tokens.h"
 #include "vocab.h"
 
@@ -257,12 +258,18 @@ int gathered_take_sentences(struct gathered *gathered, const struct tokens *toke
 
 /* ---- pairs ---- */
 
-/* Refuses a missing rating (NaN) where ratings choose the pairs. */
-static int check_ratings(const double *ratings, uint64_t count) {
-    if (!ratings) return fail("the pairs have no ratings, and corpus.min_rating is set");
-    for (uint64_t i = 0; i < count; i++)
-        if (isnan(ratings[i]))
-            return fail("pair %" PRIu64 " of a block has no rating, and corpus.min_rating is set", i);
+/* Refuses a missing rating (NaN) where ratings choose or weigh the pairs, and what is no weight. */
+static int check_ratings(const struct gathered *gathered, const double *ratings, uint64_t count) {
+    const char *key = gathered->options->pair_weights ? "weights" : "min_rating";
+    float weight;
+    if (!ratings) return fail("the pairs have no ratings, and corpus.%s is set", key);
+    for (uint64_t i = 0; i < count; i++) {
+        if (isnan(ratings[i])) return fail("pair %" PRIu64 " of a block has no rating, and corpus.%s is set", i, key);
+        if (!(ratings[i] < gathered->options->min_rating) && pairs_weight(gathered->options->pair_weights, ratings[i], &weight))
+            return fail("the rating %g of pair %" PRIu64 " of a block cannot be its weight (corpus.weights); wanted 0 or a positive "
+                        "number that 32 bits hold (1.2e-38 to 3.4e38)",
+                        ratings[i], i);
+    }
     return 0;
 }
 
@@ -273,12 +280,13 @@ static int meet_ratings(struct gathered *gathered, const double *ratings, uint64
     return 0;
 }
 
-static int keep_pair(struct gathered *gathered, uint32_t list, uint32_t item) {
+static int keep_pair(struct gathered *gathered, uint32_t list, uint32_t item, float weight) {
     if (list == WORDS_ABSENT || item == WORDS_ABSENT)
         return fail("the %s of pair %" PRIu64 " is empty", item == WORDS_ABSENT ? "item" : "list", gathered->tokens);
     meet(&gathered->items, item, gathered->tokens);
     meet(&gathered->lists, list, gathered->tokens);
     gathered->names[gathered->named++] = list;
+    if (gathered->weights) gathered->weights[gathered->tokens] = weight;
     gathered->ids[gathered->tokens++] = item;
     return 0;
 }
@@ -288,14 +296,22 @@ int gathered_take_pairs(struct gathered *gathered, const struct tokens *lists, c
     double least = gathered->options->min_rating;
     if (lists->count != items->count)
         return fail_usage("%" PRIu64 " lists and %" PRIu64 " items are no pairs", lists->count, items->count);
-    if (isinf(least) ? meet_ratings(gathered, ratings, items->count) : check_ratings(ratings, items->count)) return -1;
+    enum pair_weights weights = gathered->options->pair_weights;
+    int needed = !isinf(least) || weights;
+    if (needed ? check_ratings(gathered, ratings, items->count) : meet_ratings(gathered, ratings, items->count)) return -1;
+    if (weights && mem_grow(&gathered->weights, &gathered->weights_capacity, gathered->tokens + items->count,
+                            sizeof *gathered->weights, "the weights of pairs"))
+        return -1;
     if (interrupt_check() || grow_ids(gathered, items->count) || grow_names(gathered, items->count)) return -1;
     uint32_t *ids = gathered->ids + gathered->tokens, *names = gathered->names + gathered->named;
     if (numbers_of(gathered, &gathered->items, items, 0, items->count, ids) ||
         numbers_of(gathered, &gathered->lists, lists, 0, lists->count, names))
         return -1;
     for (uint64_t i = 0; i < items->count; i++) {
-        if ((!ratings || !(ratings[i] < least)) && keep_pair(gathered, names[i], ids[i])) return -1;
+        float weight = 1;
+        if (ratings && ratings[i] < least) continue;
+        if (weights) pairs_weight(weights, ratings[i], &weight);
+        if (weight > 0 && keep_pair(gathered, names[i], ids[i], weight)) return -1;
     }
     return 0;
 }
@@ -356,6 +372,9 @@ uint64_t gathered_fingerprint(const struct gathered *g) {
     uint64_t sum = hash_words(&g->lists, hash_words(&g->items, g->sentences));
     if (g->tokens) sum = XXH3_64bits_withSeed(g->ids, g->tokens * sizeof *g->ids, sum);
     if (g->sentences) sum = XXH3_64bits_withSeed(g->ends, g->sentences * sizeof *g->ends, sum);
-    if (g->weights) sum = XXH3_64bits_withSeed(g->weights, g->tokens / 2 * sizeof *g->weights, sum);
+    if (g->weights) {
+        uint64_t count = corpus_formats[g->options->format].edges ? g->tokens / 2 : g->tokens;
+        sum = XXH3_64bits_withSeed(g->weights, count * sizeof *g->weights, sum);
+    }
     return g->named ? XXH3_64bits_withSeed(g->names, g->named * sizeof *g->names, sum) : sum;
 }

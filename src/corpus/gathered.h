@@ -48,7 +48,7 @@ struct gathered_words {
 };
 
 struct gathered {
-    const struct corpus_options *options; /* the caller's: format, order, min_rating, max_word, list_rows */
+    const struct corpus_options *options; /* the caller's: format, order, min_rating, pair_weights, max_word, list_rows */
     struct gathered_words items, lists;
     uint32_t *ids; /* [tokens]: the number of each token's word */
     uint64_t tokens, ids_capacity;
@@ -56,10 +56,10 @@ struct gathered {
     uint64_t sentences, ends_capacity;
     uint32_t *names; /* the number of each sentence's or each pair's list; nothing where no list has a name */
     uint64_t named, names_capacity;
-    float *weights; /* [tokens / 2] weights of edges, whose nodes are ids[2 i] and ids[2 i + 1]; NULL: edges have no weights */
+    float *weights; /* of edges [tokens / 2], whose nodes are ids[2 i] and ids[2 i + 1]; of pairs [tokens]; NULL: none has a weight */
     uint64_t weights_capacity;
     struct edges_left left; /* edges that were left out */
-    struct ratings ratings; /* ratings of the pairs, if corpus.min_rating is not set */
+    struct ratings ratings; /* ratings of the pairs, if corpus.min_rating and corpus.weights are none */
 };
 
 void gathered_release(struct gathered *gathered); /* harmless on a zeroed one */
@@ -72,7 +72,8 @@ int gathered_learn(struct gathered *gathered, int lists, const struct tokens *wo
 int gathered_take_sentences(struct gathered *gathered, const struct tokens *tokens, const uint64_t *starts,
                             uint64_t count, const struct tokens *names);
 
-/* Takes pairs: lists[i] holds items[i], rated ratings[i] (NULL, or NaN: not rated). */
+/* Takes pairs: lists[i] holds items[i], rated ratings[i] (NULL, or NaN: not rated, which options->min_rating and pair_weights
+ * refuse). */
 int gathered_take_pairs(struct gathered *gathered, const struct tokens *lists, const struct tokens *items,
                         const double *ratings);
 

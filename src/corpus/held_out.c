@@ -16,12 +16,18 @@ static uint64_t count_of(uint64_t items, double share, uint32_t seed, uint64_t l
     return items <= STAY ? 0 : count < items - STAY ? count : items - STAY;
 }
 
-/* The places that take the next ids. */
+/* The places that take the next ids, and the next weight of a trained one; NULL: ids have no weights. */
 struct ends {
     uint32_t *trained, *out;
+    float *weights;
 };
 
-static void split_list(struct ends *ends, const uint32_t *ids, uint64_t items, double share, uint32_t seed,
+static void train(struct ends *ends, const uint32_t *ids, const float *weights, uint64_t i) {
+    *ends->trained++ = ids[i];
+    if (ends->weights) *ends->weights++ = weights[i];
+}
+
+static void split_list(struct ends *ends, const uint32_t *ids, const float *weights, uint64_t items, double share, uint32_t seed,
                        uint64_t list) {
     uint64_t count = count_of(items, share, seed, list);
     struct shuffle order = shuffle_make(items, draw_at(seed, DRAW_HELD_OUT, list, 1, 1));
@@ -29,7 +35,7 @@ static void split_list(struct ends *ends, const uint32_t *ids, uint64_t items, d
         if (shuffle_at(&order, i) < count)
             *ends->out++ = ids[i];
         else
-            *ends->trained++ = ids[i];
+            train(ends, ids, weights, i);
     }
 }
 
@@ -37,6 +43,7 @@ static int reserve(struct held_out *h, const struct idstream *whole) {
     static const char what[] = "the items that are held out";
     h->trained.ids = mem_alloc(whole->tokens, sizeof *h->ids, what);
     h->trained.starts = mem_zalloc(whole->sentences + 1, sizeof *h->starts, what);
+    if (whole->weights && !(h->trained.weights = mem_alloc(whole->tokens, sizeof *whole->weights, what))) return -1;
     h->ids = mem_alloc(whole->tokens, sizeof *h->ids, what);
     h->starts = mem_zalloc(whole->sentences + 1, sizeof *h->starts, what);
     return h->trained.ids && h->trained.starts && h->ids && h->starts ? 0 : -1;
@@ -45,12 +52,13 @@ static int reserve(struct held_out *h, const struct idstream *whole) {
 static void split(struct held_out *h, const struct idstream *whole, double share, uint32_t seed) {
     uint32_t *trained = (uint32_t *)h->trained.ids;
     uint64_t *starts = (uint64_t *)h->trained.starts;
-    struct ends ends = {trained, h->ids};
+    struct ends ends = {trained, h->ids, (float *)h->trained.weights};
     for (uint64_t list = 0; list < whole->sentences; list++) {
         const uint32_t *ids = whole->ids + whole->starts[list];
+        const float *weights = whole->weights ? whole->weights + whole->starts[list] : NULL;
         uint64_t count = whole->starts[list + 1] - whole->starts[list], own = (uint64_t)h->own;
-        if (own) *ends.trained++ = ids[0];
-        split_list(&ends, ids + own, count - own, share, seed, list);
+        if (own) train(&ends, ids, weights, 0);
+        split_list(&ends, ids + own, weights ? weights + own : NULL, count - own, share, seed, list);
         starts[list + 1] = (uint64_t)(ends.trained - trained);
         h->starts[list + 1] = (uint64_t)(ends.out - h->ids);
     }
@@ -58,8 +66,9 @@ static void split(struct held_out *h, const struct idstream *whole, double share
 }
 
 int held_out_split(struct held_out *h, const struct idstream *whole, int own, double share, uint32_t seed) {
-    *h = (struct held_out){
-        .trained = {.sentences = whole->sentences, .checksum = whole->checksum}, .lists = whole->sentences, .own = own};
+    *h = (struct held_out){.trained = {.sentences = whole->sentences, .checksum = whole->checksum, .weighed = whole->weighed},
+                           .lists = whole->sentences,
+                           .own = own};
     if (reserve(h, whole)) return -1;
     split(h, whole, share, seed);
     if (h->starts[h->lists]) return 0;
@@ -70,6 +79,7 @@ int held_out_split(struct held_out *h, const struct idstream *whole, int own, do
 void held_out_release(struct held_out *h) {
     free((uint32_t *)h->trained.ids);
     free((uint64_t *)h->trained.starts);
+    free((float *)h->trained.weights);
     free(h->ids);
     free(h->starts);
     *h = (struct held_out){.lists = 0};

@@ -3,20 +3,21 @@
 #include "base/memory.h"
 #include "base/report.h"
 
+#include <float.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
 
 /* sum: a checksum of all bytes after the header. In version 1 it is their XXH3. From version 2 on it is the XXH3 of the
- * XXH3s of all pieces, so that threads can share the work of checking. */
+ * XXH3s of all pieces, so that threads can share the work of checking. A stream without weights is written as version 2. */
 struct header {
     char magic[8];
-    uint32_t version, unused;
+    uint32_t version, weighed; /* weighed: enum pair_weights; 0 before version 3 */
     uint64_t fingerprint, tokens, sentences, sum;
     char rest[IDSTREAM_HEADER - 48];
 };
-enum { VERSION = 2 };
+enum { VERSION = 3, VERSION_WITHOUT_WEIGHTS = 2 };
 _Static_assert(sizeof(struct header) == IDSTREAM_HEADER, "ids start at byte 128");
 
 static uint64_t padded(uint64_t tokens) {
@@ -49,6 +50,18 @@ int idstream_put(struct idstream_writer *writer, const uint32_t *ids, uint64_t c
     return put(writer, ids, count * sizeof *ids);
 }
 
+/* Fills the last array of 4-byte items up to 8 bytes. */
+static int pad(struct idstream_writer *writer) {
+    static const uint32_t padding;
+    return put(writer, &padding, (padded(writer->tokens) - writer->tokens) * sizeof padding);
+}
+
+int idstream_put_weights(struct idstream_writer *writer, const float *weights, uint64_t count) {
+    if (count && !writer->weights && pad(writer)) return -1;
+    writer->weights += count;
+    return put(writer, weights, count * sizeof *weights);
+}
+
 int idstream_end_sentence(struct idstream_writer *writer, uint64_t end) {
     if (mem_grow(&writer->starts, &writer->capacity, writer->sentences + 2, sizeof *writer->starts,
                  "the sentences' starts"))
@@ -63,10 +76,10 @@ int idstream_append(struct idstream_writer *writer, const uint32_t *ids, uint64_
 }
 
 int idstream_writer_commit(struct idstream_writer *writer, uint64_t fingerprint) {
-    static const uint32_t padding;
-    int result = put(writer, &padding, (padded(writer->tokens) - writer->tokens) * sizeof padding);
+    int result = pad(writer);
     if (!result) result = put(writer, writer->starts, (writer->sentences + 1) * sizeof *writer->starts);
-    struct header header = {.version = VERSION,
+    struct header header = {.version = writer->weighed ? VERSION : VERSION_WITHOUT_WEIGHTS,
+                            .weighed = writer->weighed,
                             .fingerprint = fingerprint,
                             .tokens = writer->tokens,
                             .sentences = writer->sentences,
@@ -87,22 +100,28 @@ void idstream_writer_abandon(struct idstream_writer *writer) {
 
 /* ---- checking ---- */
 
-uint64_t idstream_bytes(uint64_t tokens, uint64_t sentences) {
-    return sizeof(struct header) + padded(tokens) * sizeof(uint32_t) + (sentences + 1) * sizeof(uint64_t);
+/* Returns the bytes of the ids and of the weights behind them. */
+static uint64_t items_bytes(uint64_t tokens, int weighed) {
+    return padded(tokens) * (sizeof(uint32_t) + (weighed ? sizeof(float) : 0));
+}
+
+uint64_t idstream_bytes(uint64_t tokens, uint64_t sentences, int weighed) {
+    return sizeof(struct header) + items_bytes(tokens, weighed) + (sentences + 1) * sizeof(uint64_t);
 }
 
 /* Returns 1 where the header's numbers fit a file of this size; no sum here can overflow. */
 static int sizes_agree(const struct header *header, uint64_t size) {
     uint64_t words = (size - sizeof *header) / 4;
     if (size % 8 || header->tokens > words || header->sentences > words) return 0;
-    return idstream_bytes(header->tokens, header->sentences) == size;
+    return idstream_bytes(header->tokens, header->sentences, header->weighed > 0) == size;
 }
 
 static int header_fits(const struct file_map *map, struct header *header) {
     if (map->size < sizeof *header + 8) return 0;
     memcpy(header, map->data, sizeof *header);
     return !memcmp(header->magic, CORPUS_STREAM_MAGIC, sizeof header->magic) && header->version >= 1 &&
-           header->version <= VERSION && sizes_agree(header, map->size);
+           header->version <= VERSION && header->weighed <= PAIR_WEIGHTS_LOG && !header->weighed == (header->version < VERSION) &&
+           sizes_agree(header, map->size);
 }
 
 /* All threads look if a file's values are possible. Bytes with the right checksum may still hold an id without a row, or a
@@ -117,6 +136,12 @@ static int ids_have_rows(const struct idstream *stream, uint64_t first, uint64_t
     uint32_t highest = 0;
     for (uint64_t i = first; i < end; i++) highest = stream->ids[i] > highest ? stream->ids[i] : highest;
     return first >= end || highest < rows;
+}
+
+static int weights_are_sound(const struct idstream *stream, uint64_t first, uint64_t end) {
+    int sound = 1;
+    for (uint64_t i = first; i < end; i++) sound &= stream->weights[i] >= 0 && stream->weights[i] <= FLT_MAX;
+    return sound;
 }
 
 /* Returns 1 where each of the sentences first..end-1 has a token or more, and the last sentence of all ends with the
@@ -135,14 +160,23 @@ static void items_between(uint64_t from, uint64_t to, uint64_t size, uint64_t mo
     *end = to / size < most ? to / size : most;
 }
 
+/* Does the same where item 0 lies at byte `at`. */
+static void items_behind(uint64_t at, uint64_t from, uint64_t to, uint64_t size, uint64_t most, uint64_t *first, uint64_t *end) {
+    items_between(from > at ? from - at : 0, to > at ? to - at : 0, size, most, first, end);
+}
+
 static void look_at_piece(void *context, uint64_t from, uint64_t to) {
     struct checking *c = context;
     const struct idstream *stream = c->stream;
-    uint64_t first, end, ids = padded(stream->tokens) * 4;
+    uint64_t first, end;
     items_between(from, to, sizeof *stream->ids, stream->tokens, &first, &end);
     int sense = ids_have_rows(stream, first, end, c->rows);
-    items_between(from > ids ? from - ids : 0, to > ids ? to - ids : 0, sizeof *stream->starts, stream->sentences, &first,
-                  &end);
+    if (stream->weights) {
+        items_behind(items_bytes(stream->tokens, 0), from, to, sizeof *stream->weights, stream->tokens, &first, &end);
+        sense &= weights_are_sound(stream, first, end);
+    }
+    items_behind(items_bytes(stream->tokens, stream->weights != NULL), from, to, sizeof *stream->starts, stream->sentences, &first,
+                 &end);
     if (!sense || !sentences_follow(stream, first, end)) atomic_store(&c->senseless, 1);
 }
 
@@ -153,6 +187,10 @@ static int say_senseless(const struct idstream *stream, const char *path, uint64
             return fail("id stream '%s' holds id %" PRIu32 " as token %" PRIu64 ", and the vocabulary has %" PRIu64
                         " words, the first of id 0",
                         path, stream->ids[i], i, rows);
+    for (uint64_t i = 0; i < stream->tokens && stream->weights; i++)
+        if (!weights_are_sound(stream, i, i + 1))
+            return fail("id stream '%s': token %" PRIu64 " weighs %g; wanted a finite number from 0 on", path, i,
+                        (double)stream->weights[i]);
     for (uint64_t i = 0; i < stream->sentences; i++)
         if (stream->starts[i] >= stream->starts[i + 1] || (i == 0 && stream->starts[0]))
             return fail("id stream '%s': sentence %" PRIu64 " goes from token %" PRIu64 " to %" PRIu64
@@ -184,7 +222,9 @@ static int check(struct idstream *stream, const struct header *header, const cha
 static void view(struct idstream *stream, const struct file_map *map, const struct header *header) {
     const char *ids = map->data + sizeof *header;
     *stream = (struct idstream){.ids = (const uint32_t *)ids,
-                                .starts = (const uint64_t *)(ids + padded(header->tokens) * 4),
+                                .starts = (const uint64_t *)(ids + items_bytes(header->tokens, header->weighed > 0)),
+                                .weights = header->weighed ? (const float *)(ids + items_bytes(header->tokens, 0)) : NULL,
+                                .weighed = (enum pair_weights)header->weighed,
                                 .tokens = header->tokens,
                                 .sentences = header->sentences,
                                 .map = *map};

@@ -19,6 +19,7 @@ enum { RATING_MOST = 1000, KEPT_LEAST = 5 };
 static const double upper_part = 0.75; /* where the upper part begins, from the lowest to the highest: 4 of 1 to 5, 8 of 1 to 10 */
 
 int ratings_meet(struct ratings *ratings, double rating) {
+    ratings->missing += isnan(rating);
     if (isnan(rating)) return 0;
     ratings->least = ratings->count ? fmin(ratings->least, rating) : rating;
     ratings->most = ratings->count ? fmax(ratings->most, rating) : rating;
@@ -40,7 +41,7 @@ static int take(void *user, const struct corpus_block *block) {
     int more;
     corpus_cursor_start(&cursor, block);
     if (!ratings->count && block->value_name) snprintf(ratings->name, sizeof ratings->name, "%s", block->value_name);
-    while ((more = pairs_next(&cursor, block, -INFINITY, &pair)) > 0)
+    while ((more = pairs_next(&cursor, block, -INFINITY, PAIR_WEIGHTS_NONE, &pair)) > 0)
         if (ratings_meet(ratings, pair.rating)) return -1;
     return more;
 }
@@ -66,21 +67,34 @@ static const char *name_of(const struct ratings *ratings) {
 
 void ratings_say(const struct ratings *ratings) {
     if (!ratings->count || ratings->least == ratings->most) return;
-    char advice[128] = "corpus.min_rating leaves lower ones out";
+    char advice[128] = "corpus.min_rating leaves lower ones out, corpus.weights = log weighs by them";
     double kept, from = propose(ratings, &kept);
     if (fmax(fabs(ratings->least), fabs(ratings->most)) <= RATING_MOST && kept >= KEPT_LEAST)
         snprintf(advice, sizeof advice, "corpus.min_rating = %g keeps the higher ones, about %.0f in 100", from, kept);
     remark("%s %.10g to %.10g found: all count alike; %s", name_of(ratings), ratings->least, ratings->most, advice);
 }
 
+static int look_at_files(const struct corpus *corpus, const struct corpus_options *options, struct ratings *ratings) {
+    if (!corpus_formats[options->format].ratings || corpus_stream(corpus)) return 0;
+    return corpus_look(corpus, options, CORPUS_LOOK_FILES, take, ratings);
+}
+
+int ratings_may_weigh(const struct corpus *corpus, const struct corpus_options *options) {
+    struct ratings ratings = {0};
+    int result = corpus_gathered(corpus) ? 0 : look_at_files(corpus, options, &ratings);
+    int may = ratings.count && !ratings.missing && ratings.least > 0 && ratings.least < ratings.most;
+    ratings_release(&ratings);
+    return result ? -1 : may;
+}
+
 int ratings_note(const struct corpus *corpus, const struct corpus_options *options) {
     struct ratings ratings = {0};
+    if (options->pair_weights) return 0;
     if (corpus_gathered(corpus)) {
         ratings_say(&corpus_gathered(corpus)->ratings);
         return 0;
     }
-    if (!corpus_formats[options->format].ratings || !isinf(options->min_rating) || corpus_stream(corpus)) return 0;
-    int result = corpus_look(corpus, options, CORPUS_LOOK_FILES, take, &ratings);
+    int result = isinf(options->min_rating) ? look_at_files(corpus, options, &ratings) : 0;
     if (!result) ratings_say(&ratings);
     ratings_release(&ratings);
     return result;

@@ -235,6 +235,28 @@ static int make_tables(struct examples *examples, const struct config *config, c
     return 0;
 }
 
+/* Takes the weights of the stream's items. Only a list's own row weighs 0. */
+static int take_weights(struct examples *examples, const struct config *config, const struct idstream *stream) {
+    double sum = 0, least = INFINITY, most = 0;
+    uint64_t items = 0;
+    if (!config->corpus_weights) return 0;
+    if (stream->weighed != (enum pair_weights)config->corpus_weights)
+        return fail("corpus.weights = %s, and the encoded corpus '%s' was made with corpus.weights = %s",
+                    config_choice_name("corpus", "weights", config->corpus_weights), config->corpus_path,
+                    config_choice_name("corpus", "weights", (int)stream->weighed));
+    for (uint64_t i = 0; i < stream->tokens; i++) {
+        double weight = stream->weights[i];
+        if (weight == 0) continue;
+        sum += weight, items++;
+        least = fmin(least, weight), most = fmax(most, weight);
+    }
+    if (!items) return 0;
+    examples->weights.least = least, examples->weights.most = most, examples->weights.mean = sum / (double)items;
+    examples->source.weights = stream->weights;
+    examples->source.weight_scale = (float)(1 / examples->weights.mean);
+    return 0;
+}
+
 static void take_stream(struct example_source *source, const struct idstream *stream) {
     source->ids = stream->ids;
     source->starts = stream->starts;
@@ -278,7 +300,7 @@ int examples_init(struct examples *examples, const struct config *config, const 
                   const struct idstream *stream) {
     begin(examples, config, vocab);
     take_stream(&examples->source, stream);
-    return release_after(examples, finish(examples, config, vocab));
+    return release_after(examples, take_weights(examples, config, stream) || finish(examples, config, vocab) ? -1 : 0);
 }
 
 int examples_init_walks(struct examples *examples, const struct config *config, const struct vocab *vocab,

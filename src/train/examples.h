@@ -15,6 +15,9 @@ struct examples {
     struct alias *arcs;  /* [arcs] of a graph with weights, or NULL */
     uint64_t least;      /* words that a sentence, list or line needs so that examples come of it */
     uint64_t too_short;  /* how many have fewer: they are never trained */
+    struct {
+        double least, most, mean;
+    } weights; /* of all items, as the stream has them (log: logarithms); zeros where items have none */
 };
 
 /* Takes the corpus, which outlives the examples: the ids of a stream, or the graph that is walked with examples.mode =

@@ -400,7 +400,7 @@ static void make(struct planning *p, const struct vocab *vocab) {
     plan->draw_bytes = examples_bytes(p->examples);
     plan->graph = p->source.walks.length > 0;
     plan->stream_bytes = plan->graph ? graph_bytes(p->source.walks.nodes, p->source.walks.arcs, p->examples->arcs != NULL)
-                                     : idstream_bytes(p->source.tokens, plan->sentences);
+                                     : idstream_bytes(p->source.tokens, plan->sentences, p->source.weights != NULL);
     expected_rows_init(&p->touches, p->config, vocab, p->examples);
     settle_asked_places(p);
     settle_batch(p);

@@ -12,6 +12,7 @@
 #include "run/tables.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -273,6 +274,15 @@ static void note_corpus(const struct session *s) {
          text_of_count(rows, s->vocab.size - s->vocab.lists), s->reused ? " (encoded before)" : "");
 }
 
+/* Prints the range of the weights of pairs. */
+static void note_weights(const struct session *s) {
+    const struct examples *e = &s->examples;
+    int log = s->config->corpus_weights == PAIR_WEIGHTS_LOG;
+    if (!e->source.weights) return;
+    note("weights    ratings %.6g to %.6g, mean%s %.4g (corpus.weights = %s)", log ? expm1(e->weights.least) : e->weights.least,
+         log ? expm1(e->weights.most) : e->weights.most, log ? " of log(1 + rating)" : "", e->weights.mean, log ? "log" : "linear");
+}
+
 /* Counts lists that make no example. For text such a list is a sentence of one word, which interests no one. */
 static void note_too_short(const struct session *s) {
     char count[TEXT_BYTES], all[TEXT_BYTES], way_out[128] = "";
@@ -301,6 +311,7 @@ static void note_effort(const struct session *s) {
 void session_print(const struct session *s) {
     if (s->graph.nodes) note_graph(s);
     else note_corpus(s);
+    note_weights(s);
     note_too_short(s);
     note_effort(s);
     warm_start_print(&s->grow);

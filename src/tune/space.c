@@ -18,6 +18,7 @@ static const struct space_key user_keys[] = {
     {"train", "negative_power", {"0", "1", "1.1", "1.15", "1.2", "1.3"}, 0, 0},
     {"negatives", "count", {"300", "500", "1000", "2000", "4000"}, 0, 0},
     {"examples", "own", {"1", "0.5", "0.2", "0"}, 0, 0},
+    {"corpus", "weights", {"none", "linear", "log"}, 0, 0},
     {NULL, NULL, {NULL}, 0, 0}};
 /* These are for negatives that a batch shares: thousands of them cost little, and there is no mean of items. */
 static const struct space_key shared_keys[] = {
@@ -26,11 +27,13 @@ static const struct space_key shared_keys[] = {
     {"train", "temperature", {"0.06", "0.07", "0.08", "0.09", "0.1", "0.12", "0.15", "0.2"}, 0, 0},
     {"train", "negative_power", {"0", "1", "1.1", "1.15", "1.2", "1.3"}, 0, 0},
     {"negatives", "count", {"1000", "2000", "4000", "8000", "16000"}, 0, 0},
+    {"corpus", "weights", {"none", "linear", "log"}, 0, 0},
     {NULL, NULL, {NULL}, 0, 0}};
 static const struct space_key list_keys[] = {{"model", "dim", {"64", "128", "256"}, 0, 0},
                                              {"optimizer", "lr", {"0.05", "0.1", "0.15", "0.25", "0.35", "0.5"}, 0, 0},
                                              {"negatives", "count", {"3", "5", "10", "20"}, 0, 0},
                                              {"negatives", "power", {"0.25", "0.5", "0.75", "1"}, 0, 0},
+                                             {"corpus", "weights", {"none", "linear", "log"}, 0, 0},
                                              {NULL, NULL, {NULL}, 0, 0}};
 static const struct space_key adjacency_keys[] = {{"model", "dim", {"64", "128", "256", "384"}, 0, 0},
                                                   {"optimizer", "lr", {"0.02", "0.03", "0.05", "0.07", "0.1"}, 0, 0},
@@ -113,10 +116,11 @@ static void take_key(struct space *space, const struct space_key *known, const s
     space->count++;
 }
 
-int space_find(struct space *space, const struct config *config, const struct config *resolved, int wide) {
+int space_find(struct space *space, const struct config *config, const struct config *resolved, int wide, int weighable) {
     *space = (struct space){.count = 0};
     for (const struct space_key *key = keys_of(resolved, wide); key->section; key++)
-        if (!config_is_given(config, key->section, key->key)) take_key(space, key, config, resolved);
+        if (!config_is_given(config, key->section, key->key) && (weighable || strcmp(key->section, "corpus")))
+            take_key(space, key, config, resolved);
     return space->count ? 0 : fail("tune has no key left to try: all of those that it knows are set");
 }
 

@@ -26,10 +26,10 @@ struct space_point {
     int place[SPACE_KEYS];
 };
 
-/* Finds the keys to try: keys that `config`, which is unresolved, does not set. `resolved`: the same config with all values that
- * a run would use. `wide`: 1 if the score can compare runs with different examples (a loss cannot). Returns 0, or -1 after
- * fail(), also if no key is left. */
-int space_find(struct space *space, const struct config *config, const struct config *resolved, int wide);
+/* Finds the keys to try: keys that `config`, which is unresolved, does not set. `resolved`: the same config with all values that a
+ * run would use. `wide`: 1 if the score can compare runs with different examples (a loss cannot). `weighable`: 1 if pairs have ratings
+ * that can weigh them (ratings_may_weigh). Returns 0, or -1 after fail(), also if no key is left. */
+int space_find(struct space *space, const struct config *config, const struct config *resolved, int wide, int weighable);
 
 /* The trial of the user's own keys. */
 struct space_point space_own(const struct space *space);

@@ -6,6 +6,7 @@
 #include "base/report.h"
 #include "base/text.h"
 #include "corpus/cache.h"
+#include "corpus/ratings.h"
 #include "kernels/draws.h"
 #include "split.h"
 
@@ -87,10 +88,12 @@ static int split_graph(struct tuning *t, struct corpus *corpus) {
 static int open_data(struct tuning *t) {
     uint64_t fingerprint;
     struct corpus *corpus = open_corpus(t);
+    const struct corpus_options options = config_corpus(&t->resolved);
     int result = !corpus || find_fingerprint(t, corpus, &fingerprint) ||
                          tried_open(&t->tried, t->directory.path, fingerprint, t->request->anew)
                      ? -1
                      : 0;
+    if (!result) result = (t->weighable = ratings_may_weigh(corpus, &options)) < 0 ? -1 : 0;
     if (!result && t->measure == TUNE_LINKS) result = split_graph(t, corpus);
     if (corpus) corpus_close(corpus);
     return result;
@@ -128,7 +131,7 @@ static int open_tuning(struct tuning *t) {
     t->measure = measure_of(t);
     if (tune_directory_open(&t->directory, t->resolved.run_dir) || open_data(t)) return -1;
     trial_defaults(t);
-    return space_find(&t->space, t->request->config, &t->resolved, t->measure == TUNE_SETS);
+    return space_find(&t->space, t->request->config, &t->resolved, t->measure == TUNE_SETS, t->weighable);
 }
 
 static void close_tuning(struct tuning *t) {

@@ -16,6 +16,7 @@ struct tuning {
     const struct tune_request *request;
     struct config resolved; /* the user's keys */
     enum tune_measure measure;
+    int weighable; /* 1: trials may weigh the pairs by their ratings */
     struct space space;
     struct halving halving;
     struct space_point *points; /* [halving.count], owned: the keys of each trial */

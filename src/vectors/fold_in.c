@@ -276,7 +276,7 @@ static float coefficients(struct block *b, uint32_t list) {
         b->line[i] = fold->length * dot(b->lists[list].row, item_of(b, b->starts[list] + i), dim);
     for (uint32_t i = 0; i < fold->count; i++)
         if (!excluded[i]) b->line[kept++] = scores[i];
-    learn(&fold->loss, b->line, 1, kept, positives, 1, b->spare);
+    learn(&fold->loss, b->line, 1, kept, positives, NULL, 1, b->spare);
     memset(gain, 0, dim * sizeof *gain);
     for (uint32_t i = 0; i < positives; i++) {
         add_scaled(gain, item_of(b, b->starts[list] + i), b->line[i], dim);

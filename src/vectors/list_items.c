@@ -55,9 +55,10 @@ static int take_block(struct taking *taking, const struct corpus_block *block, c
     return more;
 }
 
-/* Each line of a file of lists begins with a name, whatever the run was trained on. */
+/* Each line of a file of lists begins with a name, whatever the run was trained on, and its items have no weights. */
 static struct corpus_options with_names(const struct corpus_options *reading) {
     struct corpus_options options = *reading;
+    options.pair_weights = PAIR_WEIGHTS_NONE;
     if (!corpus_formats[options.format].names) options.format = FORMAT_LISTS;
     return options;
 }

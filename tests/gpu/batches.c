@@ -22,6 +22,12 @@ static int same_view(const struct batch_view *a, const struct batch_view *b, cha
                 return snprintf(why, capacity, "block %llu: target %u, wanted %u", (unsigned long long)i,
                                 b->target_ids[j], a->target_ids[j]),
                        0;
+        for (uint64_t j = a->context_starts[i]; a->weights && j < a->context_starts[i] + a->positives[i]; j++)
+            if (!b->weights || a->weights[j] != b->weights[j])
+                return snprintf(why, capacity, "block %llu: positive %llu weighs %.9g, wanted %.9g", (unsigned long long)i,
+                                (unsigned long long)(j - a->context_starts[i]), b->weights ? (double)b->weights[j] : 1,
+                                (double)a->weights[j]),
+                       0;
         for (uint64_t j = a->context_starts[i]; j < a->context_starts[i + 1]; j++)
             if (a->context_ids[j] != b->context_ids[j])
                 return snprintf(why, capacity, "block %llu: context %llu is %u, wanted %u", (unsigned long long)i,
@@ -111,6 +117,7 @@ static void compare_items(struct backend *cpu, struct backend *gpu) {
         s.negatives = negatives[i % 10];
         s.per_batch = i % 7 > 0, s.exclude = i / 2 % 2, s.distinct = i / 3 % 4 == 0, s.shuffle = i / 5 % 2;
         s.positives = 1, s.held_out = i % 5 ? 0 : 1u << 30;
+        if (i % 3 == 1) source_weigh(&s, &c);
         snprintf(name, sizeof name, "items of %llu rows, %u negatives a %s, options %d", (unsigned long long)c.rows, s.negatives,
                  s.per_batch ? "batch" : "example", i);
         if (s.negatives < 500 || s.per_batch) compare_batches(cpu, gpu, &s, name);
@@ -168,6 +175,7 @@ void test_batches(void) {
                     s.pooled = (uint32_t)(bits / 5 % 3) * 3;
                     s.negatives = bits % 3 == 0 ? 5 : bits % 3 == 1 ? 64 : 1;
                     s.positives = bits % 7 == 0 ? 0 : bits % 7 == 1 ? 1 : 4;
+                    if (mode != EXAMPLE_WINDOW && (bits + v) % 3 == 0) source_weigh(&s, &c);
                     snprintf(name, sizeof name, "rows %llu mode %d law %d options %d", (unsigned long long)c.rows, mode,
                              law, bits);
                     compare_batches(cpu, gpu, &s, name);

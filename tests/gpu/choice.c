@@ -297,7 +297,11 @@ static void choose_items(struct choice *c) {
     if (one_in(4)) return;
     s->per_batch = 1;
     if (!s->distinct) s->negatives = (uint32_t)between(1, 600);
-    if (o->kind != LOSS_SOFTMAX) *o = (struct loss_options){LOSS_SOFTMAX, SCORE_DOT, 0.5f, 0, 1, one_in(2) ? 1.2f : 0};
+    if (o->kind != LOSS_SOFTMAX) *o = (struct loss_options){LOSS_SOFTMAX, SCORE_DOT, 0.5f, 0, 1, one_in(2) ? 1.2f : 0, 0};
+}
+
+static void choose_weights(struct choice *c) {
+    c->loss.weighted = c->source.mode != EXAMPLE_WINDOW && one_in(3);
 }
 
 /* ---- the whole ---- */
@@ -331,6 +335,7 @@ struct choice choice_make(uint64_t seed) {
     choose_first_row(&c);
     choose_precision(&c);
     choose_items(&c);
+    choose_weights(&c);
     if (!c.source.batch) c.source.batch = c.batch;
     c.summed = most_summed(&c);
     c.places = (double)c.batch * (double)example_most(&c.source).contexts * top_share(&c);
@@ -365,6 +370,7 @@ struct example_source choice_source(const struct choice *c, struct corpus *corpu
     s.ids = of.ids, s.starts = of.starts, s.tokens = of.tokens, s.sentences = of.sentences, s.rows = of.rows;
     s.alias = of.alias, s.log2_rows = of.log2_rows;
     if (c->subsample) s.keep = corpus->keep;
+    if (c->loss.weighted) source_weigh(&s, corpus);
     if (c->walks) source_walks(&s, corpus, (uint32_t)c->longest, c->walks - 1);
     return s;
 }
@@ -392,7 +398,7 @@ void choice_describe(const struct choice *c, char *text, size_t capacity) {
         "threads %u, "
         "depth %u, "
         "targets %s/%s hot %llu, contexts %s/%s hot %llu; loss only %u, arrays %u, apart %u, touched %u%s; loss %d of "
-        "%s%s, "
+        "%s%s%s, "
         "frozen %u and %u)",
         (unsigned long long)c->seed, c->aim, c->walks ? "walk" : modes[s->mode],
         s->mode == EXAMPLE_LIST && s->targets_all ? " all" : "", s->shuffle ? " shuffled" : "", s->window,
@@ -410,5 +416,5 @@ void choice_describe(const struct choice *c, char *text, size_t capacity) {
         c->machine.threads, c->machine.depth, name_of(t->weights), name_of(t->state), (unsigned long long)t->hot_rows,
         name_of(o->weights), name_of(o->state), (unsigned long long)o->hot_rows, c->loss_only, c->arrays, c->apart,
         c->touched, c->flowing ? ", flowing" : "", (int)c->loss.kind, c->loss.score ? "cosines" : "dots",
-        s->pool.on ? ", pooled" : "", c->frozen[0], c->frozen[1]);
+        s->pool.on ? ", pooled" : "", c->loss.weighted ? ", weighted" : "", c->frozen[0], c->frozen[1]);
 }

@@ -52,6 +52,7 @@ struct corpus {
     struct alias *weights;
     uint64_t *word_starts; /* [rows + 1] of source_shares(): where the rows of a word begin; NULL: it was not asked */
     uint32_t *word_rows;
+    float *item_weights; /* [tokens] of source_weigh(); NULL: it was not asked */
 };
 
 /* Makes sentences of 1 to `longest` ids, low ones frequent: row u^slope x rows of a uniform u; slope is 3 unless
@@ -65,6 +66,9 @@ struct example_source source_of(const struct corpus *c, enum example_mode mode);
  * has them side by side. The source has as many walks as the corpus has sentences. By the bits of `kind`: 1 with
  * weights, 2 and 4 with biases, 8 directed. */
 void source_walks(struct example_source *s, struct corpus *c, uint32_t length, unsigned kind);
+
+/* Gives each item of lists a weight as a positive: 0.2 to 2.2, with a mean near 1 after they are scaled. */
+void source_weigh(struct example_source *s, struct corpus *c);
 
 /* Gives each word of the corpus its own row and up to seven of those that words share, some words up to seventy: more than a warp
  * looks up at a time. They are shared_rows() rows behind the corpus' own. The window's words are pooled, or with by_window 0 the

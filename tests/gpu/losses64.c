@@ -7,72 +7,97 @@ static double sigmoid(double x) {
     return 1 / (1 + exp(-x));
 }
 
-static double logistic(const double *s, double *k, uint64_t count, uint64_t positives, double inverse) {
+/* A vector's scores, positives first, and their coefficients. */
+struct scores {
+    const double *s;
+    double *k;
+    uint64_t count, positives;
+    const float *weights; /* NULL: 1 each */
+    double inverse;       /* 1 / temperature */
+};
+
+static double weight_of(const struct scores *x, uint64_t p) {
+    return x->weights ? (double)x->weights[p] : 1;
+}
+
+static double logistic(const struct scores *x) {
     double loss = 0;
-    for (uint64_t i = 0; i < count; i++) {
-        double z = s[i] * inverse;
-        loss += softplus(i < positives ? -z : z);
-        k[i] = (sigmoid(z) - (i < positives)) * inverse;
+    for (uint64_t i = 0; i < x->count; i++) {
+        int positive = i < x->positives;
+        double z = x->s[i] * x->inverse, weight = positive ? weight_of(x, i) : 1;
+        loss += weight * softplus(positive ? -z : z);
+        x->k[i] = weight * (sigmoid(z) - positive) * x->inverse;
     }
     return loss;
 }
 
-static double softmax(const double *s, double *k, uint64_t count, uint64_t positives, double inverse, double weight) {
+static double softmax(const struct scores *x, double of_negatives) {
     double loss = 0;
-    for (uint64_t p = 0; p < positives && count > positives; p++) {
-        double all = exp(s[p] * inverse);
-        for (uint64_t i = positives; i < count; i++) all += weight * exp(s[i] * inverse);
-        loss += log(all) - s[p] * inverse;
-        k[p] += (exp(s[p] * inverse) / all - 1) * inverse;
-        for (uint64_t i = positives; i < count; i++) k[i] += weight * exp(s[i] * inverse) / all * inverse;
+    for (uint64_t p = 0; p < x->positives && x->count > x->positives; p++) {
+        double own = exp(x->s[p] * x->inverse), all = own, weight = weight_of(x, p);
+        for (uint64_t i = x->positives; i < x->count; i++) all += of_negatives * exp(x->s[i] * x->inverse);
+        loss += weight * (log(all) - x->s[p] * x->inverse);
+        x->k[p] += weight * (own / all - 1) * x->inverse;
+        for (uint64_t i = x->positives; i < x->count; i++)
+            x->k[i] += weight * of_negatives * exp(x->s[i] * x->inverse) / all * x->inverse;
     }
     return loss;
 }
 
 /* The mean of the negatives takes no positive in, and has a weight. */
-static double softmax_apart(const double *s, double *k, uint64_t count, uint64_t positives, double inverse, double power) {
-    double all = 0;
-    if (count == positives) return 0;
-    for (uint64_t i = positives; i < count; i++) all += exp(s[i] * inverse);
-    double loss = (double)positives * power * log(all / (double)(count - positives));
-    for (uint64_t p = 0; p < positives; p++) loss -= s[p] * inverse, k[p] = -inverse;
-    for (uint64_t i = positives; i < count; i++) k[i] = (double)positives * power * exp(s[i] * inverse) / all * inverse;
-    return loss;
-}
-
-static double bpr(const double *s, double *k, uint64_t count, uint64_t positives, double inverse) {
-    double loss = 0;
-    for (uint64_t p = 0; p < positives; p++)
-        for (uint64_t i = positives; i < count; i++) {
-            double above = (s[i] - s[p]) * inverse;
-            loss += softplus(above);
-            k[i] += sigmoid(above) * inverse;
-            k[p] -= sigmoid(above) * inverse;
-        }
-    return loss;
-}
-
-static double contrastive(const double *s, double *k, uint64_t count, uint64_t positives, double margin, double weight) {
-    double loss = 0, share = weight * (double)positives / (double)(count - positives);
-    for (uint64_t i = 0; i < count; i++) {
-        int past = i >= positives && s[i] > margin;
-        loss += i < positives ? 1 - s[i] : past ? share * (s[i] - margin) : 0;
-        k[i] = i < positives ? -1 : past ? share : 0;
+static double softmax_apart(const struct scores *x, double power) {
+    double all = 0, loss = 0;
+    for (uint64_t i = x->positives; i < x->count; i++) all += exp(x->s[i] * x->inverse);
+    for (uint64_t p = 0; p < x->positives && x->count > x->positives; p++) {
+        double weight = weight_of(x, p);
+        loss += weight * (power * log(all / (double)(x->count - x->positives)) - x->s[p] * x->inverse);
+        x->k[p] = -weight * x->inverse;
+        for (uint64_t i = x->positives; i < x->count; i++)
+            x->k[i] += weight * power * exp(x->s[i] * x->inverse) / all * x->inverse;
     }
     return loss;
 }
 
-double losses64(const struct loss_options *o, const double *s, double *k, uint64_t count, uint64_t positives, double scale) {
-    double inverse = o->temperature > 0 ? 1 / (double)o->temperature : 1, weight = (double)o->negative_weight, loss = 0;
+static double bpr(const struct scores *x) {
+    double loss = 0;
+    for (uint64_t p = 0; p < x->positives; p++)
+        for (uint64_t i = x->positives; i < x->count; i++) {
+            double above = (x->s[i] - x->s[p]) * x->inverse, weight = weight_of(x, p);
+            loss += weight * softplus(above);
+            x->k[i] += weight * sigmoid(above) * x->inverse;
+            x->k[p] -= weight * sigmoid(above) * x->inverse;
+        }
+    return loss;
+}
+
+static double contrastive(const struct scores *x, double margin, double of_negatives) {
+    double loss = 0, share = of_negatives / (double)(x->count - x->positives);
+    for (uint64_t p = 0; p < x->positives; p++) {
+        double weight = weight_of(x, p);
+        loss += weight * (1 - x->s[p]);
+        x->k[p] = -weight;
+        for (uint64_t i = x->positives; i < x->count; i++) {
+            if (!(x->s[i] > margin)) continue;
+            loss += weight * share * (x->s[i] - margin);
+            x->k[i] += weight * share;
+        }
+    }
+    return loss;
+}
+
+double losses64(const struct loss_options *o, const double *s, double *k, uint64_t count, uint64_t positives, const float *weights,
+                double scale) {
+    const struct scores x = {.s = s, .k = k, .count = count, .positives = positives, .weights = o->weighted ? weights : NULL,
+                             .inverse = o->temperature > 0 ? 1 / (double)o->temperature : 1};
+    double loss = 0;
     for (uint64_t i = 0; i < count; i++) k[i] = 0;
     switch (o->kind) {
-    case LOSS_LOGISTIC: loss = logistic(s, k, count, positives, inverse); break;
+    case LOSS_LOGISTIC: loss = logistic(&x); break;
     case LOSS_SOFTMAX:
-        loss = o->negative_power > 0 ? softmax_apart(s, k, count, positives, inverse, (double)o->negative_power)
-                                     : softmax(s, k, count, positives, inverse, weight);
+        loss = o->negative_power > 0 ? softmax_apart(&x, (double)o->negative_power) : softmax(&x, (double)o->negative_weight);
         break;
-    case LOSS_BPR: loss = bpr(s, k, count, positives, inverse); break;
-    case LOSS_CONTRASTIVE: loss = contrastive(s, k, count, positives, (double)o->margin, weight); break;
+    case LOSS_BPR: loss = bpr(&x); break;
+    case LOSS_CONTRASTIVE: loss = contrastive(&x, (double)o->margin, (double)o->negative_weight); break;
     }
     for (uint64_t i = 0; i < count; i++) k[i] *= scale;
     return loss;

@@ -5,8 +5,8 @@
 #include "kernels/losses.h"
 
 /* Returns the loss of a vector's scores, positives first, and writes `scale` x d loss / d score into
- * coefficients[count]. */
+ * coefficients[count]. weights: [positives], which multiply where the loss is weighted; or NULL. */
 double losses64(const struct loss_options *loss, const double *scores, double *coefficients, uint64_t count, uint64_t positives,
-                double scale);
+                const float *weights, double scale);
 
 #endif

@@ -87,6 +87,7 @@ struct block64 {
     struct table64 *target, *context;
     const struct example_pool *pool;
     const uint32_t *targets, *contexts;
+    const float *weights; /* [positives]; NULL: 1 each */
     uint64_t t, c, positives;
     double *vector, *gradient;      /* [dim] */
     double *scores, *coefficients;  /* [c] */
@@ -138,7 +139,7 @@ static double meet(const struct block64 *b, const struct loss_options *loss) {
         double length = loss->score == SCORE_COSINE ? sqrt(own * dot(y, y, dim)) : 1;
         b->scores[c] = length > 0 ? dot(b->vector, y, dim) / length : 0;
     }
-    return losses64(loss, b->scores, b->coefficients, b->c, b->positives, b->scale);
+    return losses64(loss, b->scores, b->coefficients, b->c, b->positives, b->weights, b->scale);
 }
 
 /* Lists the positive of a block, and the shared negatives that stand in its sum. Returns how many they are. */
@@ -169,6 +170,7 @@ double step64(struct table64 *target, struct table64 *context, const struct batc
     for (uint64_t block = 0; block < view->blocks; block++) {
         b.targets = view->target_ids + view->target_starts[block];
         b.contexts = view->context_ids + view->context_starts[block];
+        b.weights = view->weights ? view->weights + view->context_starts[block] : NULL;
         b.t = view->target_starts[block + 1] - view->target_starts[block];
         b.c = view->context_starts[block + 1] - view->context_starts[block];
         b.positives = view->positives[block];

@@ -419,12 +419,12 @@ void test_late_updates(void) {
 
 enum { LOSS_CASES = 11, SOURCE_CASES = 12 };
 static const struct loss_options losses[LOSS_CASES] = {
-    {LOSS_LOGISTIC, SCORE_DOT, 0.5f, 0, 1, 0},    {LOSS_LOGISTIC, SCORE_COSINE, 0.25f, 0, 1, 0},
-    {LOSS_SOFTMAX, SCORE_DOT, 1, 0, 1, 0},        {LOSS_SOFTMAX, SCORE_COSINE, 0.2f, 0, 2, 0},
-    {LOSS_SOFTMAX, SCORE_DOT, 1, 0, 1, 1.15f},    {LOSS_SOFTMAX, SCORE_COSINE, 0.2f, 0, 1, 1.3f},
-    {LOSS_BPR, SCORE_DOT, 1, 0, 1, 0},            {LOSS_BPR, SCORE_COSINE, 0.2f, 0, 1, 0},
-    {LOSS_CONTRASTIVE, SCORE_DOT, 1, 0.1f, 2, 0}, {LOSS_CONTRASTIVE, SCORE_COSINE, 1, 0.2f, 3, 0},
-    {LOSS_LOGISTIC, SCORE_DOT, 1, 0, 1, 0}};
+    {LOSS_LOGISTIC, SCORE_DOT, 0.5f, 0, 1, 0, 0},    {LOSS_LOGISTIC, SCORE_COSINE, 0.25f, 0, 1, 0, 0},
+    {LOSS_SOFTMAX, SCORE_DOT, 1, 0, 1, 0, 0},        {LOSS_SOFTMAX, SCORE_COSINE, 0.2f, 0, 2, 0, 0},
+    {LOSS_SOFTMAX, SCORE_DOT, 1, 0, 1, 1.15f, 0},    {LOSS_SOFTMAX, SCORE_COSINE, 0.2f, 0, 1, 1.3f, 0},
+    {LOSS_BPR, SCORE_DOT, 1, 0, 1, 0, 0},            {LOSS_BPR, SCORE_COSINE, 0.2f, 0, 1, 0, 0},
+    {LOSS_CONTRASTIVE, SCORE_DOT, 1, 0.1f, 2, 0, 0}, {LOSS_CONTRASTIVE, SCORE_COSINE, 1, 0.2f, 3, 0, 0},
+    {LOSS_LOGISTIC, SCORE_DOT, 1, 0, 1, 0, 0}};
 
 /* Blocks of several vectors and of one; means; contexts for one warp, for several (from 32 on), and for the thread
  * block that turns scores into coefficients (from 256 on). */
@@ -444,6 +444,7 @@ static struct example_source source_case(struct corpus *c, int number, const cha
         s.per_pair = number == 10;
         s.pool.whole = number != 10;
     }
+    if (list) source_weigh(&s, c);
     if (list) s.short_repeat = 1, s.noise = NOISE_UNIFORM, s.positives = number == 5 ? 0 : 3;
     if (number >= 6 && number <= 8) s.negatives = number == 6 ? 37 : 297;
     if (number == 8) s.window = 2, s.distinct = 1; /* with 300 rows, so that some slots are left out */
@@ -469,8 +470,9 @@ static void compare_losses(const uint32_t *dims, size_t count_of_dims, uint64_t 
                 if (at % every) continue; /* `every` is no divisor, so that all dims, losses and sources come */
                 size_t turn = at / every;
                 loss_of_steps = losses[l];
-                snprintf(name, sizeof name, "loss %d of %s, %s", (int)losses[l].kind, losses[l].score ? "cosines" : "dots",
-                         source_name);
+                loss_of_steps.weighted = s.weights && turn % 3;
+                snprintf(name, sizeof name, "loss %d of %s, %s%s", (int)losses[l].kind, losses[l].score ? "cosines" : "dots",
+                         source_name, loss_of_steps.weighted ? ", weighted" : "");
                 compare_steps(cpu, gpu, &rules[turn % count], dim, s.rows, PLACES[turn % PLACE_PAIRS], 4, turn % 3 ? 30 : 70,
                               (int)(turn / 2 % 2), name);
             }
@@ -486,10 +488,10 @@ static void compare_losses(const uint32_t *dims, size_t count_of_dims, uint64_t 
  * those that are an example's positive left out of its sum, or not. TF32 keeps 11 bits of each factor. */
 static void compare_shared(const uint32_t *dims, size_t count_of_dims, enum matmul_type type) {
     static const uint32_t negatives[] = {1, 33, 255, 700};
-    static const struct loss_options of_shared[] = {{LOSS_SOFTMAX, SCORE_COSINE, 0.2f, 0, 1, 1.15f},
-                                                    {LOSS_SOFTMAX, SCORE_DOT, 1, 0, 1, 0},
-                                                    {LOSS_SOFTMAX, SCORE_COSINE, 0.2f, 0, 2, 0},
-                                                    {LOSS_SOFTMAX, SCORE_DOT, 0.5f, 0, 1, 1.15f}};
+    static const struct loss_options of_shared[] = {{LOSS_SOFTMAX, SCORE_COSINE, 0.2f, 0, 1, 1.15f, 0},
+                                                    {LOSS_SOFTMAX, SCORE_DOT, 1, 0, 1, 0, 0},
+                                                    {LOSS_SOFTMAX, SCORE_COSINE, 0.2f, 0, 2, 0, 0},
+                                                    {LOSS_SOFTMAX, SCORE_DOT, 0.5f, 0, 1, 1.15f, 0}};
     matmul = type;
     struct backend *cpu = open_or_stop(&backend_cpu, 1), *gpu = open_or_stop(&backend_cuda, 1);
     struct rule_case rules[32];
@@ -505,9 +507,12 @@ static void compare_shared(const uint32_t *dims, size_t count_of_dims, enum matm
         s.noise = i % 2 ? NOISE_UNIFORM : NOISE_UNIGRAM, s.shuffle = i % 5 > 0;
         s.distinct = i % 3 == 1; /* of 300 rows: some of 255 slots may be left out, most of 700 are */
         loss_of_steps = of_shared[i % 4];
+        loss_of_steps.weighted = i / 5 % 2;
+        if (i % 10 >= 3) source_weigh(&s, &c);
         uint32_t dim = loss_of_steps.score == SCORE_COSINE && dims[i / 3] < 8 ? 8 : dims[i / 3];
         snprintf(name, sizeof name, "%u shared negatives, %s%s%s", s.negatives, loss_of_steps.score ? "cosines" : "dots",
                  s.exclude ? ", excluding" : "", s.distinct ? ", distinct" : "");
+        if (loss_of_steps.weighted && s.weights) strcat(name, ", weighted");
         if (backend_cpu.source(cpu, &s) || backend_cuda.source(gpu, &s)) CHECK(0, "source");
         compare_steps(cpu, gpu, &rules[i % count], dim, 300, PLACES[i % PLACE_PAIRS], 4, i % 3 ? 90 : 333, (int)(i / 2 % 2), name);
     }
@@ -529,7 +534,7 @@ static void compare_own_places(void) {
     struct example_source s = source_of(&c, EXAMPLE_ITEM);
     s.per_batch = 1, s.negatives = 40, s.positives = 1, s.noise = NOISE_UNIFORM;
     tolerance = 1e-4;
-    loss_of_steps = (struct loss_options){LOSS_SOFTMAX, SCORE_DOT, 1, 0, 1, 0};
+    loss_of_steps = (struct loss_options){LOSS_SOFTMAX, SCORE_DOT, 1, 0, 1, 0, 0};
     if (backend_cpu.source(cpu, &s) || backend_cuda.source(gpu, &s)) CHECK(0, "source");
     for (int r = 0; r < count; r++)
         compare_steps(cpu, gpu, &rules[r], 20, 300, PLACES[r % PLACE_PAIRS], 12, 1, r % 2, "one place of a list");

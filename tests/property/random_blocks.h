@@ -17,6 +17,7 @@ static uint32_t below(uint32_t n) {
 struct batch {
     uint64_t target_starts[BLOCKS + 1], context_starts[BLOCKS + 1];
     uint32_t positives[BLOCKS], targets[BLOCKS * MOST_T], contexts[BLOCKS * MOST_C];
+    float weights[BLOCKS * MOST_C]; /* 0 to 3 */
 };
 
 static struct batch_view fill_batch(struct batch *b) {
@@ -26,11 +27,16 @@ static struct batch_view fill_batch(struct batch *b) {
         b->target_starts[i] = t, b->context_starts[i] = c;
         b->positives[i] = below(contexts + 1);
         while (targets--) b->targets[t++] = below(ROWS);
-        while (contexts--) b->contexts[c++] = below(ROWS);
+        while (contexts--) b->weights[c] = (float)below(300) / 100, b->contexts[c++] = below(ROWS);
     }
     b->target_starts[BLOCKS] = t, b->context_starts[BLOCKS] = c;
-    return (struct batch_view){BLOCKS, b->target_starts, b->context_starts, b->positives, b->targets, b->contexts, {.on = 0},
-                               {0, 0}};
+    return (struct batch_view){.blocks = BLOCKS,
+                               .target_starts = b->target_starts,
+                               .context_starts = b->context_starts,
+                               .positives = b->positives,
+                               .target_ids = b->targets,
+                               .context_ids = b->contexts,
+                               .weights = b->weights};
 }
 
 #endif

@@ -54,6 +54,17 @@ static void assert_same_blocks(const struct batch_view *a, const struct batch_vi
     assert_memory_equal(a->positives, b->positives, a->blocks * sizeof(uint32_t));
     assert_memory_equal(a->target_ids, b->target_ids, a->target_starts[a->blocks] * sizeof(uint32_t));
     assert_memory_equal(a->context_ids, b->context_ids, a->context_starts[a->blocks] * sizeof(uint32_t));
+    assert_true(!a->weights == !b->weights);
+    for (uint64_t i = 0; i < a->blocks && a->weights; i++)
+        assert_memory_equal(a->weights + a->context_starts[i], b->weights + b->context_starts[i], a->positives[i] * sizeof(float));
+}
+
+/* Gives each place of the corpus a weight of its own, by which it is known again. */
+static void weigh_places(struct example_source *s) {
+    static float weights[TOKENS];
+    for (int i = 0; i < TOKENS; i++) weights[i] = (float)(2 * i + 2);
+    s->weights = weights;
+    s->weight_scale = 0.5f;
 }
 
 enum { BUCKETS = 40, TABLE_ROWS = ROWS + BUCKETS };
@@ -110,6 +121,7 @@ static void batches_do_not_depend_on_workers(void **state) {
     struct backend *one = open_cpu(1), *many = open_cpu(5);
     for (int i = 0, n = variants(source); i < n; i++) {
         uint64_t count = example_count(&source[i]);
+        if (source[i].mode != EXAMPLE_WINDOW && i % 2) weigh_places(&source[i]);
         backend_cpu.source(one, &source[i]);
         backend_cpu.source(many, &source[i]);
         struct batch_view a = make(one, 2, 0, count, 0), b = make(many, 2, 0, count, 0);
@@ -146,6 +158,32 @@ static void batches_do_not_depend_on_their_bounds(void **state) {
     }
     backend_cpu.close(whole);
     backend_cpu.close(single);
+}
+
+/* The weight of a positive is that of a place of its list that has this item, and no two positives share a place without
+ * replacement. */
+static void positives_have_the_weights_of_their_places(void **state) {
+    struct example_source source[20];
+    struct backend *backend = open_cpu(3);
+    for (int i = 0, n = variants(source); i < n; i++) {
+        struct example_source *s = &source[i];
+        if (s->mode == EXAMPLE_WINDOW) continue;
+        weigh_places(s);
+        backend_cpu.source(backend, s);
+        struct batch_view view = make(backend, 0, 0, example_count(s), 0);
+        for (uint64_t block = 0; block < view.blocks; block++) {
+            const uint32_t *contexts = view.context_ids + view.context_starts[block];
+            const float *weights = view.weights + view.context_starts[block];
+            uint64_t list = example_sentence_of(s, (uint64_t)weights[0] - 1);
+            for (uint32_t j = 0; j < view.positives[block]; j++) {
+                uint64_t place = (uint64_t)weights[j] - 1;
+                assert_int_equal(contexts[j], ids[place]);
+                assert_true(place >= starts[list] && place < starts[list + 1]);
+                for (uint32_t k = 0; k < j && !s->replacement && !s->short_repeat; k++) assert_true(weights[k] != weights[j]);
+            }
+        }
+    }
+    backend_cpu.close(backend);
 }
 
 static void epochs_differ(void **state) {
@@ -499,6 +537,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(batches_do_not_depend_on_workers),
         cmocka_unit_test(batches_do_not_depend_on_their_bounds),
+        cmocka_unit_test(positives_have_the_weights_of_their_places),
         cmocka_unit_test(epochs_differ),
         cmocka_unit_test(windows_are_word2vecs),
         cmocka_unit_test(shared_rows_make_the_same_windows),

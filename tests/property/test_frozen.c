@@ -114,7 +114,8 @@ static void frozen_rows_stay_and_others_get_the_same_bytes(void **state) {
                                          .temperature = trial % 2 ? 0.5f : 1,
                                          .margin = 0.1f,
                                          .negative_weight = 2,
-                                         .negative_power = trial % 4 == 3 ? 1.2f : 0},
+                                         .negative_power = trial % 4 == 3 ? 1.2f : 0,
+                                         .weighted = trial % 8 < 3},
                                 .mean = trial % 5 == 0};
         rule.count_rows = trial % 4 && rule_counts(&rule);
         rule.precision = (int)below(2), rule.state_precision = (int)below(2);
@@ -150,7 +151,14 @@ static void what_is_left_out(void **state) {
     uint32_t frozen[2][WORDS] = {{1u << 0}, {1u << 1 | 1u << 2}}; /* target 0; contexts 1 and 2 */
     const uint64_t target_starts[] = {0, 1, 2, 4}, context_starts[] = {0, 2, 5, 7};
     const uint32_t positives[] = {1, 1, 1}, targets[] = {0, 0, 0, 5}, contexts[] = {1, 2, 1, 3, 2, 2, 1};
-    const struct batch_view view = {3, target_starts, context_starts, positives, targets, contexts, {.on = 0}, {0, 0}};
+    const float weights[] = {2, 0, 3, 0, 0, 5, 0};
+    const struct batch_view view = {.blocks = 3,
+                                    .target_starts = target_starts,
+                                    .context_starts = context_starts,
+                                    .positives = positives,
+                                    .target_ids = targets,
+                                    .context_ids = contexts,
+                                    .weights = weights};
     struct step_result result;
     open_model(&m, 1, &rule, frozen, 1);
     struct step_request go = {.target = m.table[0], .context = m.table[1], .rule = &rule, .lr = 0.1, .loss_only = 1};
@@ -162,6 +170,9 @@ static void what_is_left_out(void **state) {
     assert_int_equal(result.terms, 0 + 1 + 2); /* nothing; target 0 with context 3, a negative; target 5 with both */
     assert_int_equal(result.pairs, 0 + 0 + 1);
     assert_int_equal(result.examples, 3);
+    struct batch_view left;
+    assert_int_equal(backend_cpu.batch_view(m.backend, 0, &left), 0);
+    assert_true(left.positives[1] == 1 && left.weights[left.context_starts[1]] == 5);
     backend_cpu.close(m.backend);
 }
 

@@ -218,14 +218,15 @@ static double learn64(const struct batch_view *view, uint64_t block, struct loss
     }
     if (!negatives) return 0;
     double power = o.negative_power, against = log(power > 0 ? sum / negatives : o.negative_weight * sum);
-    double pulled = power > 0 ? 1 : 1 / (1 + exp(own / t - against)), push = power > 0 ? power : 1;
+    double weight = o.weighted ? (double)view->weights[view->context_starts[block]] : 1;
+    double pulled = weight * (power > 0 ? 1 : 1 / (1 + exp(own / t - against))), push = power > 0 ? power : 1;
     for (uint32_t i = 0; i < view->shared.count; i++) {
         double s = score64(target, view->context_ids[i], dim);
         if (view->shared.masked && view->context_ids[i] == positive) continue;
         add64(target, view->context_ids[i], dim, push * pulled * exp(s / t) / sum / t, s, cosine);
     }
     add64(target, positive, dim, -pulled / t, own, cosine);
-    return power > 0 ? power * against - own / t : log1p(exp(against - own / t));
+    return weight * (power > 0 ? power * against - own / t : log1p(exp(against - own / t)));
 }
 
 static void check_step(uint32_t dim, uint32_t negatives, uint64_t count, int exclude, struct loss_options loss) {
@@ -235,6 +236,9 @@ static void check_step(uint32_t dim, uint32_t negatives, uint64_t count, int exc
     double want = 0, most = 0, error = 0;
     char *before = read_model(&m);
     source.exclude = exclude;
+    float *weights = calloc(source.tokens, sizeof *weights);
+    for (uint64_t i = 0; i < source.tokens; i++) weights[i] = 0.2f + (float)(i * 7 % 10) / 4;
+    source.weights = weights, source.weight_scale = 0.75f;
     backend_cpu.source(m.backend, &source);
     struct batch_view view = make(m.backend, 0, 0, count, 0);
     begin64(before, dim, loss.score == SCORE_COSINE);
@@ -254,6 +258,7 @@ static void check_step(uint32_t dim, uint32_t negatives, uint64_t count, int exc
     assert_true(most > 0 && error <= 1e-5 * most + 1e-6);
     free(before);
     free(after);
+    free(weights);
     backend_cpu.close(m.backend);
 }
 
@@ -264,7 +269,8 @@ static void steps_follow_the_formulas(void **state) {
                                     .score = i % 2 ? SCORE_DOT : SCORE_COSINE,
                                     .temperature = i % 4 < 2 ? 0.1f : 0.7f,
                                     .negative_weight = i % 5 ? 1 : 0.5f,
-                                    .negative_power = i / 2 % 2 ? 1.15f : 0};
+                                    .negative_power = i / 2 % 2 ? 1.15f : 0,
+                                    .weighted = i % 3 == 0};
         check_step(dims[i % 5], negatives[i / 3 % 5], i % 7 ? 1 + (uint64_t)(i * 37) % 600 : 1, i / 4 % 2, loss);
     }
 }

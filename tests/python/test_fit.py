@@ -101,6 +101,25 @@ def test_a_sparse_matrix(as_file, tmp_path, mode):
     assert fit(RATINGS, tmp_path / "higher", keys={**keys, "corpus.min_rating": 3}) == file
 
 
+@pytest.mark.parametrize("weights", ["linear", "log"])
+def test_weights_of_a_matrix_and_of_a_frame(as_file, tmp_path, weights):
+    """They weigh as the third column of a file does; entries of 0 are left out."""
+    keys = {"corpus.weights": weights}
+    matrix = RATINGS.copy()
+    matrix.data[::7] = 0
+    places = matrix.tocoo()
+    rows = sorted(zip(places.row.tolist(), places.col.tolist(), places.data.tolist()))
+    file = as_file("".join("%d,%d,%g\n" % row for row in rows), format="pairs", keys=keys)
+    assert file != as_file("".join("%d,%d,%g\n" % row for row in rows), format="pairs", keys={"corpus.min_rating": 1})
+    assert fit(matrix, tmp_path / "csr", keys=keys) == file
+    assert fit(matrix.tocsc(), tmp_path / "csc", keys=keys) == file
+    table = pyarrow.table({"user": [row[0] for row in rows], "item": [row[1] for row in rows], "plays": [row[2] for row in rows]})
+    assert fit(table, tmp_path / "table", keys=keys) == file
+    named = as_file("".join("u%d,i%d,%g\n" % row for row in rows if row[2] >= 2), format="pairs", keys=keys)
+    users, items = ["u%d" % user for user in range(200)], ["i%d" % item for item in range(60)]
+    assert fit(matrix, tmp_path / "named", users=users, items=items, keys={**keys, "corpus.min_rating": 2}) == named
+
+
 @pytest.fixture
 def ratings():
     places = RATINGS.tocoo()
@@ -202,6 +221,10 @@ def test_tokens_keep_the_blanks_around_them(tmp_path):
     (pyarrow.table({"user": [1, 2], "item": [1, 2], "rating": [2, float("nan")]}), {"keys": {"corpus.min_rating": 1}}, sptx.Error,
      "pair 1 of a block has no rating"),
     (scipy.sparse.csr_matrix([[1, float("nan")]]), {"keys": {"corpus.min_rating": 1}}, ValueError, "NaN"),
+    (scipy.sparse.csr_matrix([[1, float("nan")]]), {"keys": {"corpus.weights": "log"}}, sptx.Error, "pair 1 of a block has no rating"),
+    (scipy.sparse.csr_matrix([[1, -2.0]]), {"keys": {"corpus.weights": "linear"}}, sptx.Error, "the rating -2 of pair 1 of a block"),
+    (pyarrow.table({"a": [1], "b": [1]}), {"keys": {"corpus.weights": "linear"}}, sptx.Error, "have no ratings"),
+    ([["a", "b"]], {"keys": {"corpus.weights": "linear"}}, sptx.Error, "corpus.weights = linear needs corpus.format = pairs"),
     (pyarrow.table({"a": [-1], "b": [1]}), {}, ValueError, "token 0 is -1"),
     (numpy.zeros((2, 3)), {}, TypeError, "array of floats holds no tokens"),
     ([["a", "b"]], {"keys": {"corpus.path": "x"}}, ValueError, "corpus.path = x"),
@@ -340,7 +363,8 @@ def test_entries_of_a_matrix_that_are_left_out_are_counted(tmp_path):
     matrix.data[1] = 0
     found, said = said_of(matrix, tmp_path / "run")
     assert said == ["entries of the matrix are left out: 1 stored zeros, 1 negative values",
-                    "ratings 1 to 5 found in the matrix: all count alike; corpus.min_rating leaves lower ones out"]
+                    "ratings 1 to 5 found in the matrix: all count alike; corpus.min_rating leaves lower ones out, corpus.weights = log "
+                    "weighs by them"]
     without = scipy.sparse.csr_matrix(matrix.toarray() > 0)
     assert fit(without, tmp_path / "run", keys=SAID, overwrite=True) == found
 

@@ -34,6 +34,12 @@ CASES = {
     "contrastive_dot": (SGD, dict(loss="contrastive", margin=0.1, negative_weight=2)),
     "contrastive_cosine": (ADAM, dict(loss="contrastive", score="cosine", margin=0.3, negative_weight=20)),
     "logistic_cosine": (ADAGRAD, dict(loss="logistic", score="cosine", temperature=0.2, targets=2)),
+    "weighted_logistic": (SGD, dict(loss="logistic", weighted=True)),
+    "weighted_softmax_cosine": (ADAM, dict(loss="softmax", score="cosine", temperature=0.15, negative_weight=3, weighted=True)),
+    "weighted_softmax_power": (ADAM, dict(loss="softmax", score="cosine", temperature=0.15, negative_power=1.3, weighted=True)),
+    "weighted_bpr": (ADAGRAD, dict(loss="bpr", weighted=True)),
+    "weighted_contrastive": (SGD, dict(loss="contrastive", margin=0.1, negative_weight=2, weighted=True)),
+    "weighted_pooled": (SGD, dict(loss="logistic", targets=4, pool=True, own=0.4, weighted=True)),
     "pooled_logistic": (SGD, dict(loss="logistic", targets=4, pool=True)),
     "pooled_whole": (SGD, dict(loss="logistic", targets=4, pool=True, whole=True)),
     "pooled_own_cosine": (ADAM, dict(loss="softmax", score="cosine", temperature=0.15, targets=4, pool=True, own=0.4)),
@@ -57,22 +63,22 @@ def pooled(rows, o):
     return mean.detach() + added - added.detach()
 
 
-def loss_of(score, o):
-    """Computes scores [B, vectors, P + N]."""
+def loss_of(score, o, w):
+    """Computes the loss of scores [B, vectors, P + N], whose positives weigh w [B, 1, P]."""
     z = score / o.get("temperature", 1)
     weight = o.get("negative_weight", 1)
     positive, negative = z[..., :P], z[..., P:]
     if o["loss"] == "logistic":
-        return F.softplus(-positive).sum() + F.softplus(negative).sum()
+        return (w * F.softplus(-positive)).sum() + F.softplus(negative).sum()
     if o.get("negative_power"):
-        return (o["negative_power"] * torch.log(torch.exp(negative).mean(-1, keepdim=True)) - positive).sum()
+        return (w * (o["negative_power"] * torch.log(torch.exp(negative).mean(-1, keepdim=True)) - positive)).sum()
     if o["loss"] == "softmax":
         against = torch.log(weight * torch.exp(negative).sum(-1, keepdim=True))
-        return (torch.logaddexp(positive, against) - positive).sum()
+        return (w * (torch.logaddexp(positive, against) - positive)).sum()
     if o["loss"] == "bpr":
-        return F.softplus(negative[..., None, :] - positive[..., :, None]).sum()
+        return (w[..., None] * F.softplus(negative[..., None, :] - positive[..., :, None])).sum()
     over = torch.relu(score[..., P:] - o["margin"]).mean(-1, keepdim=True)
-    return (1 - score[..., :P] + weight * over).sum()
+    return (w * (1 - score[..., :P] + weight * over)).sum()
 
 
 def scores_of(u, c, o):
@@ -127,6 +133,7 @@ def run(path, rule, o, seed):
     tables = [Table(rule, torch.tensor(rng.uniform(-0.5, 0.5, (V, D)))), Table(rule, torch.tensor(rng.normal(0, 0.3, (V, D))))]
     target_ids = rng.zipf(1.3, (STEPS, B, each)) % V
     context_ids = rng.zipf(1.3, (STEPS, B, P + N)) % V
+    weights = rng.uniform(0, 3, (STEPS, B, P)).astype(np.float32).astype(float) if o.get("weighted") else np.ones((STEPS, B, P))
     losses = []
     with open(path, "w") as f:
         f.write(f"# optimizer {rule[0].__name__} {json.dumps(rule[1])} bias_correction row reduction sum loss {json.dumps(o)}\n")
@@ -135,12 +142,14 @@ def run(path, rule, o, seed):
         write_block(f, "context_init", tables[1].w.numpy())
         write_block(f, "target_ids", target_ids.reshape(STEPS, -1))
         write_block(f, "context_ids", context_ids.reshape(STEPS, -1))
+        if o.get("weighted"):
+            write_block(f, "weights", weights.reshape(STEPS, -1))
         for step in range(STEPS):
             rows, places = zip(*(np.unique(ids[step], return_inverse=True) for ids in (target_ids, context_ids)))
             leaf = [t.w[r].clone().requires_grad_(True) for t, r in zip(tables, rows)]
             u = leaf[0][torch.tensor(places[0].reshape(B, each))]
             c = leaf[1][torch.tensor(places[1].reshape(B, P + N))]
-            loss = loss_of(scores_of(pooled(u, o) if o.get("pool") else u, c, o), o)
+            loss = loss_of(scores_of(pooled(u, o) if o.get("pool") else u, c, o), o, torch.tensor(weights[step])[:, None, :])
             loss.backward()
             losses.append(loss.item())
             for table, r, l in zip(tables, rows, leaf):

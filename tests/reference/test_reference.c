@@ -112,6 +112,7 @@ static void read_loss(struct known *known) {
     known->loss.margin = (float)option(known, "margin", 0, 0);
     known->loss.negative_weight = (float)option(known, "negative_weight", 0, 1);
     known->loss.negative_power = (float)option(known, "negative_power", 0, 0);
+    known->loss.weighted = find(known, "weights") != NULL;
     known->targets = (uint64_t)option(known, "targets", 0, 1);
     known->pool.on = option(known, "pool", 0, 0) != 0;
     known->pool.own = (float)option(known, "own", 0, 0);
@@ -333,8 +334,10 @@ static int run_steps(struct run *run, const struct known *known) {
              *targets = mem_alloc(all, sizeof(uint32_t), "a batch"),
              *contexts = mem_alloc(examples * each, sizeof(uint32_t), "a batch");
     float *losses = mem_alloc(known->steps, sizeof(float), "losses");
+    float *weights = mem_zalloc(examples * each, sizeof(float), "a batch");
+    const struct block *given = find(known, "weights");
     int result = -1;
-    if (!target_starts || !context_starts || !positives || !targets || !contexts || !losses) goto out;
+    if (!weights || !target_starts || !context_starts || !positives || !targets || !contexts || !losses) goto out;
     for (uint64_t b = 0; b <= examples; b++) {
         target_starts[b] = b * known->targets;
         context_starts[b] = b * each;
@@ -344,8 +347,16 @@ static int run_steps(struct run *run, const struct known *known) {
     for (uint64_t s = 0; s < known->steps; s++) {
         for (uint64_t b = 0; b < all; b++) targets[b] = (uint32_t)target_ids[s * all + b];
         for (uint64_t i = 0; i < examples * each; i++) contexts[i] = (uint32_t)context_ids[s * examples * each + i];
-        struct batch_view view = {examples, target_starts, context_starts, positives, targets, contexts, known->pool,
-                                  {0, 0}};
+        for (uint64_t i = 0; given && i < examples * known->positives; i++)
+            weights[i / known->positives * each + i % known->positives] = (float)given->value[s * examples * known->positives + i];
+        struct batch_view view = {.blocks = examples,
+                                  .target_starts = target_starts,
+                                  .context_starts = context_starts,
+                                  .positives = positives,
+                                  .target_ids = targets,
+                                  .context_ids = contexts,
+                                  .weights = given ? weights : NULL,
+                                  .pool = known->pool};
         struct step_request request = {.target = run->table[0],
                                        .context = run->table[1],
                                        .rule = &known->rule,
@@ -369,6 +380,7 @@ out:
     free(targets);
     free(contexts);
     free(losses);
+    free(weights);
     return result;
 }
 

@@ -129,9 +129,16 @@ class Sparse(Source):
         self._items = _labels(items, matrix.shape[1], "items", "columns")
         self.min_rating: Optional[float] = None
 
+    def weigh(self) -> None:
+        """Makes the entries of the matrix pairs, whose values weigh them."""
+        self.format = "pairs"
+
     def give(self, corpus: Corpus) -> None:
         matrix = self._matrix.tocsr()
         columns, starts = matrix.indices, matrix.indptr
+        if self.format == "pairs":
+            self._give_pairs(corpus, columns[:starts[-1]], starts, matrix.data[:starts[-1]])
+            return
         kept = self._kept(matrix.data)
         if not kept.all():
             starts = numpy.concatenate([[0], numpy.cumsum(kept)])[starts]
@@ -143,6 +150,14 @@ class Sparse(Source):
             _learn(corpus, self._items, False)
             corpus.sentences(known(columns, "columns"), starts, users)
 
+    def _give_pairs(self, corpus: Corpus, columns: Any, starts: Any, values: Any) -> None:
+        rows = numpy.repeat(numpy.arange(len(starts) - 1, dtype=columns.dtype), numpy.diff(starts))
+        sides = []
+        for labels, places, lists in ((self._users, rows, True), (self._items, columns, False)):
+            if labels is not None:
+                _learn(corpus, labels, lists)
+            sides.append(numbers(places, "entries") if labels is None else known(places, "entries"))
+        corpus.pairs(*sides, values)
 
     def _kept(self, values: Any) -> Any:
         """Returns a mask of the entries of the matrix that are used; warns of entries, or of their values, that are not used."""
@@ -159,7 +174,8 @@ class Sparse(Source):
             tell("entries of the matrix are left out: %s" % ", ".join("%d %s" % (count, what) for what, count in left if count))
         used = values[kept]
         if self.min_rating is None and used.size and used.min() < used.max():
-            tell("ratings %.10g to %.10g found in the matrix: all count alike; corpus.min_rating leaves lower ones out"
+            tell("ratings %.10g to %.10g found in the matrix: all count alike; corpus.min_rating leaves lower ones out, "
+                 "corpus.weights = log weighs by them"
                  % (used.min(), used.max()))
         return kept
 

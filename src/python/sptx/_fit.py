@@ -28,7 +28,8 @@ def fit(data: Any, path: Union[str, "os.PathLike[str]"], *, dim: Optional[int] =
     an iterable of iterables of str, bytes or int      sentences, or lists (format="lists"); a generator is read once. A pandas
                                                        Series of lists is read as named lists if its index has a name
     a dict, or pairs of (name, items)                  lists with names
-    a sparse matrix of SciPy's, users x items          lists; users= and items= name its rows and columns
+    a sparse matrix of SciPy's, users x items          lists; users= and items= name its rows and columns. keys={"corpus.weights":
+                                                       "linear"} (or "log"): pairs, which weigh as much as the entries say
     anything with __arrow_c_stream__                   pairs: columns=("user", "item"), or with a third, the rating; a table of
                                                        pyarrow's, a frame of pandas' or polars'. One column of lists: sentences
     a pair of integer arrays, or an array [2, edges]   edges of a graph, which is walked (format="adjacency": lines of them)
@@ -88,8 +89,10 @@ def _source_and_settings(data: Any, path: Any, keys: Mapping[str, Any], format: 
     format = keys.get("corpus.format") if format is None else format
     format = "graph" if format is None and weights is not None else format
     source = source_of(data, columns, users, items, format, weights).read_as(format)
+    if isinstance(source, Sparse) and str(keys.get("corpus.weights", "none")) != "none":
+        source.weigh()
     settings = {**source.defaults, **keys, **source.settings, "corpus.format": source.format, "run.dir": os.fsdecode(path_of(path))}
-    if isinstance(source, Sparse) and "corpus.min_rating" in settings:
+    if isinstance(source, Sparse) and source.format == "lists" and "corpus.min_rating" in settings:
         source.min_rating = float(settings.pop("corpus.min_rating"))
     return source, [_setting(*item) for item in settings.items()]
 

@@ -496,6 +496,11 @@ static void refuses_what_cannot_work(void **state) {
     REFUSES("[corpus]\nformat = lists\n[examples]\nown = 0.5\npositives = 4\nreplacement = yes\n", "examples.own = 0.5",
             "replacement");
     REFUSES("[corpus]\nformat = lists\n[examples]\npooled = 7\n", "examples.pooled = 7", "examples.own = 1");
+    REFUSES("[corpus]\nformat = lists\nweights = log\n", "corpus.weights = log needs corpus.format = pairs", "it is lists");
+    REFUSES("[corpus]\nformat = graph\nweights = linear\n", "corpus.weights = linear", "graph.weights weighs edges");
+    REFUSES("[corpus]\nformat = pairs\nweights = log\n[examples]\nmode = window\n", "corpus.weights = log", "the mode is window");
+    REFUSES("[corpus]\nformat = pairs\nweights = log\n[train]\nupdate = hogwild\n[optimizer]\nrule = sgd\n",
+            "train.update = hogwild trains all pairs alike", "set train.update = batch, or corpus.weights = none");
     REFUSES("[corpus]\nformat = adjacency\n[examples]\ntargets = all\n", "examples.targets = all", "it is adjacency");
     REFUSES("[examples]\ntargets = all\n", "examples.targets = all", "it is window");
     REFUSES("[optimizer]\nnesterov = yes\n", "nesterov", "momentum");
@@ -504,7 +509,9 @@ static void refuses_what_cannot_work(void **state) {
     REFUSES("[optimizer]\nrule = rprop\nstep_min = 2\nstep_max = 1\n", "step_min = 2", "step_max = 1");
     RESOLVES("[corpus]\nformat = pairs\nmin_rating = 3.5\n[train]\nepochs = 0\nsteps = 7\n[optimizer]\nmomentum = "
              "0.9\nnesterov = yes\n");
-    assert_true(config_corpus(&config).min_rating == 3.5);
+    assert_true(config_corpus(&config).min_rating == 3.5 && !config_corpus(&config).pair_weights && !config_loss(&config).weighted);
+    assert_int_equal(config_set(&config, "corpus", "weights", "log", "test"), 0);
+    assert_true(config_corpus(&config).pair_weights == PAIR_WEIGHTS_LOG && config_loss(&config).weighted);
     config_release(&config);
 }
 

@@ -60,6 +60,22 @@ static void a_share_of_each_list_is_set_apart(void **state) {
     held_out_release(&h);
 }
 
+/* Weights follow their ids into what is trained. */
+static void weights_stay_with_their_ids(void **state) {
+    static float weights[TOKENS];
+    struct idstream whole = make_lists();
+    struct held_out h;
+    (void)state;
+    for (uint64_t i = 0; i < TOKENS; i++) weights[i] = (float)ids[i] / 8;
+    whole.weights = weights, whole.weighed = PAIR_WEIGHTS_LOG;
+    for (int own = 0; own < 2; own++) {
+        assert_int_equal(held_out_split(&h, &whole, own, 0.3, 1), 0);
+        assert_int_equal(h.trained.weighed, PAIR_WEIGHTS_LOG);
+        for (uint64_t i = 0; i < h.trained.tokens; i++) assert_true(h.trained.weights[i] == (float)h.trained.ids[i] / 8);
+        held_out_release(&h);
+    }
+}
+
 static void the_seed_alone_decides(void **state) {
     struct idstream whole = make_lists();
     struct held_out a, b, c;
@@ -87,6 +103,7 @@ static void refuses_lists_that_can_lose_nothing(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_share_of_each_list_is_set_apart),
+                                       cmocka_unit_test(weights_stay_with_their_ids),
                                        cmocka_unit_test(the_seed_alone_decides),
                                        cmocka_unit_test(refuses_lists_that_can_lose_nothing)};
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -42,7 +42,7 @@ static const char *pairs_of_bytes(const char *text, uint64_t length, double min_
         failed = more < 0;
         if (failed) break;
         corpus_cursor_start(&cursor, &block);
-        while ((more = pairs_next(&cursor, &block, min_rating, &pair)) > 0)
+        while ((more = pairs_next(&cursor, &block, min_rating, PAIR_WEIGHTS_NONE, &pair)) > 0)
             at += sprintf(at, "%.*s:%.*s;", (int)pair.list_length, pair.list, (int)pair.item_length, pair.item);
         failed = more < 0;
     }
@@ -232,7 +232,7 @@ static void every_file_may_have_a_header(void **state) {
         corpus_rewind(corpus);
         while (corpus_next(corpus, &block) > 0) {
             corpus_cursor_start(&cursor, &block);
-            while (pairs_next(&cursor, &block, -INFINITY, &pair) > 0)
+            while (pairs_next(&cursor, &block, -INFINITY, PAIR_WEIGHTS_NONE, &pair) > 0)
                 sprintf(seen + strlen(seen), "%.*s%d ", (int)pair.list_length, pair.list, (int)pair.line);
         }
     }

@@ -30,10 +30,11 @@ static void set(const char *argument) {
 }
 
 /* Calls space_find() with `config` and a resolved copy of it. */
+static int weighable;
 static int find_space(int wide) {
     struct config resolved;
     assert_int_equal(config_copy(&resolved, &config) || config_resolve(&resolved), 0);
-    int result = space_find(&space, &config, &resolved, wide);
+    int result = space_find(&space, &config, &resolved, wide, weighable);
     config_release(&resolved);
     return result;
 }
@@ -65,6 +66,18 @@ static void negatives_of_a_batch_have_keys_of_their_own(void **state) {
     assert_int_equal(find_space(0), 0);
     assert_null(find("own"));
     assert_string_equal(find("count")->value[find("count")->own], "8000");
+}
+
+static void weights_are_tried_where_pairs_have_them(void **state) {
+    (void)state;
+    for (weighable = 0; weighable < 2; weighable++)
+        for (int pairs = 0; pairs < 2; pairs++) {
+            set(pairs ? "--corpus.format=pairs" : "--corpus.format=lists");
+            assert_int_equal(find_space(0), 0);
+            assert_int_equal(find("weights") != NULL, weighable && pairs);
+        }
+    assert_string_equal(find("weights")->value[find("weights")->own], "none");
+    weighable = 0;
 }
 
 static void values_that_other_keys_refuse_are_not_tried(void **state) {
@@ -130,6 +143,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(keys_that_are_set_are_not_tried, set_up, tear_down),
         cmocka_unit_test_setup_teardown(negatives_of_a_batch_have_keys_of_their_own, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(weights_are_tried_where_pairs_have_them, set_up, tear_down),
         cmocka_unit_test_setup_teardown(values_that_other_keys_refuse_are_not_tried, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_loss_compares_fewer_keys_of_text, set_up, tear_down),
         cmocka_unit_test_setup_teardown(draws_depend_on_seed_and_number_alone, set_up, tear_down),
