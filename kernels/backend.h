@@ -17,6 +17,7 @@
 #include "draws.h"
 #include "examples.h"
 #include "filter.h"
+#include "fold_in.h"
 #include "losses.h"
 #include "optimizers.h"
 #include "record.h"
@@ -28,6 +29,7 @@
 struct ranks;   /* ranks.h */
 struct backend; /* each backend's own; begins with its `const struct backend_ops *` */
 struct backend_table;
+struct backend_fold;
 struct bench_request; /* bench.h */
 struct bench_times;
 struct bench_limits;
@@ -303,6 +305,12 @@ struct backend_ops {
     int (*topk)(struct backend *backend, const struct topk_request *request);
     /* Spreads rows over a graph (filter.h). Returns 1, with nothing changed, where the GPU has not the memory for it. */
     int (*filter)(struct backend *backend, const struct filter_request *request);
+
+    /* Rows for lists that training never saw (fold_in.h). fold_open() copies the problem's arrays; it returns 1, with nothing opened,
+     * where the GPU has not the memory for it. */
+    int (*fold_open)(struct backend *backend, const struct fold_problem *problem, struct backend_fold **fold);
+    int (*fold_solve)(struct backend_fold *fold, const struct fold_lists *lists);
+    void (*fold_close)(struct backend_fold *fold);
 
     /* Measuring (bench.h); NULL without a GPU. */
     int (*bench_transfer)(struct backend *backend, const struct bench_request *request, struct bench_times *times);

@@ -1,7 +1,6 @@
-/* losses_block: the losses of losses.h over a target's scores, positives first. Included by kernels/cpu/rows.c, which is compiled
- * once for each instruction set, and by src/vectors/fold_in.c. Each function replaces scores by `factor` x their coefficients (of
- * z), and returns the loss. weights: those of the positives; NULL: 1 each, and the loss is then summed with fewer logarithms. Sums
- * have LOSS_LANES partial sums, so that the compiler can use vector instructions of any width. */
+/* losses_block: the losses of losses.h over a target's scores, positives first. Included by kernels/cpu/rows.c alone, which is
+ * compiled once for each instruction set. Each function replaces scores by `factor` x their coefficients (of z), and returns the
+ * loss. weights: of the positives; NULL: 1 each, and the loss is then summed with fewer logarithms. Sums have LOSS_LANES partial sums, so that the compiler can use vector instructions of any width. */
 #ifndef SPTX_LOSSES_BLOCK_H
 #define SPTX_LOSSES_BLOCK_H
 

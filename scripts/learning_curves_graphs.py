@@ -1,11 +1,11 @@
-"""Graphs for scripts/learning_curves: generates them, lists the keys to try, and scores a run.
+"""Graphs for scripts/learning_curves: generated ones and public ones, the keys to try, and how a run is scored.
 
 Each graph is a file of edges and a file of labels (in each line a node and its labels) or of held-out links, which training does
 not see. Generated graphs replace public ones that may not be redistributed: dense graphs with several labels a node (blogs,
 proteins, products), and small graphs whose labels are roles instead of communities (airports), where long training hurts.
 """
 import collections
-import pathlib
+import lzma
 import re
 import subprocess
 
@@ -23,6 +23,8 @@ LABELS = {  # name: nodes, links a node, labels, labels a node, share of links w
     "dense-300": (300, 60, 5, 1.2, .4, 0, 9),
     "sparse-20000": (20000, 6, 20, 1.2, .6, 0, 10)}
 ROLES = {"roles-1200": (1190, 23, 1), "roles-400": (400, 30, 2), "roles-130": (131, 16, 3)}  # name: nodes, links a node, seed
+LINKS = {"rmat-sparse": (14, 60000, 1), "rmat-dense": (12, 130000, 2)}  # name: scale, links, seed; a fifth of the links is held out
+TABLES = ("target", "normsum", "propagated")
 CANDIDATES = ("", *(f"--walks.per_node={walks} --optimizer.lr={rate}"
                     for walks, rate in ((10, .01), (10, .025), (20, .01), (20, .015), (40, .01))))
 
@@ -75,25 +77,24 @@ def rmat(scale, count, seed):
     return numpy.c_[a, b]
 
 
-def words(text, most=4800, tokens=190000):
+def words(path, most=4800, tokens=190000):
     """Generates a graph of words: links join words at most 2 apart in a text; a word's label is its ending, such as 'ing'."""
-    text = text.split()[:tokens]
+    text = lzma.open(path, "rt", encoding="utf-8").read().split()[:tokens]
     number = {word: i for i, (word, _) in enumerate(collections.Counter(text).most_common(most))}
     edges = [(number[a], number[b]) for near in (1, 2) for a, b in zip(text, text[near:]) if a in number and b in number]
     endings = ["ing", "ed", "ly", "tion", "ity", "er", "ian", "al", "ic", "ous", "es", "s"]
     return edges, [[i for i, end in enumerate(endings) if word.endswith(end) and len(word) > len(end) + 2][:1] for word in number]
 
 
-def write_edges(path, edges):
+def distinct(edges):
     edges = numpy.sort(numpy.asarray(edges), 1)
-    numpy.savetxt(path, numpy.unique(edges[edges[:, 0] != edges[:, 1]], axis=0), "%d", delimiter="\t")
+    return numpy.unique(edges[edges[:, 0] != edges[:, 1]], axis=0)
 
 
-def write(folder, name, edges, labels=()):
-    write_edges(folder / f"{name}.edges.tsv", edges)
+def write(folder, name, edges, labels):
+    numpy.savetxt(folder / f"{name}.edges.tsv", distinct(edges), "%d", delimiter="\t")
     lines = ["%d\t%s\n" % (node, "\t".join(map(str, of))) for node, of in enumerate(labels) if len(of)]
-    if lines:
-        (folder / f"{name}.labels.tsv").write_text("".join(lines))
+    (folder / f"{name}.labels.tsv").write_text("".join(lines))
 
 
 def hold_out(folder, name, edges, share=.2, seed=0):
@@ -113,46 +114,53 @@ def hold_out(folder, name, edges, share=.2, seed=0):
         if a == b:
             spare.append(i)
     held = spare[:int(share * len(edges))]
-    numpy.savetxt(folder / f"{name}-links.held.tsv", edges[held], "%d", delimiter="\t")
-    numpy.savetxt(folder / f"{name}-links.edges.tsv", numpy.delete(edges, held, 0), "%d", delimiter="\t")
+    numpy.savetxt(folder / f"{name}.held.tsv", edges[held], "%d", delimiter="\t")
+    numpy.savetxt(folder / f"{name}.edges.tsv", numpy.delete(edges, held, 0), "%d", delimiter="\t")
 
 
-def make(folder):
-    """Writes all generated graphs, which need no downloaded data."""
-    folder = pathlib.Path(folder)
-    for name, form in LABELS.items():
-        write(folder, name, *planted(*form))
-    for name, form in ROLES.items():
-        write(folder, name, *roles(*form))
-    for name, form in {"rmat-sparse": (14, 60000, 1), "rmat-dense": (12, 130000, 2)}.items():
-        write(folder, name, rmat(*form))
-        hold_out(folder, name, numpy.loadtxt(folder / f"{name}.edges.tsv", int))
-    write(folder, "star", [(0, leaf) for leaf in range(1, 501)])
-    write(folder, "path", [(i, i + 1) for i in range(999)], [[i // 100] for i in range(1000)])
+def cases(folder, data, wanted):
+    """Yields generated graphs, and those in the folder `graphs` of `data` that have labels."""
+    text = data / "text/wiki16.txt.xz"
+    made = {**{name: lambda form=form: planted(*form) for name, form in LABELS.items()},
+            **{name: lambda form=form: roles(*form) for name, form in ROLES.items()},
+            **({"words": lambda: words(text)} if text.exists() else {}),
+            "path": lambda: ([(i, i + 1) for i in range(999)], [[i // 100] for i in range(1000)])}
+    for name in filter(wanted, made):
+        write(folder, name, *made[name]())
+        yield case_of(name, folder / f"{name}.edges.tsv", folder / f"{name}.labels.tsv")
+    for name, form in LINKS.items():
+        if wanted(name):
+            hold_out(folder, name, distinct(rmat(*form)))
+            yield case_of(name, folder / f"{name}.edges.tsv", folder / f"{name}.held.tsv")
+    for labels in sorted((data / "graphs").glob("*.labels.tsv")):
+        name = labels.name.split(".")[0]
+        for edges in (data / "graphs").glob(f"{name}.edges.tsv*"):
+            if wanted(name):
+                yield case_of(name, edges, labels)
 
 
-def curve(program, folder, name, keys, device="auto"):
-    """Trains on one graph with these keys, and returns the scores from judge()."""
-    run = pathlib.Path(folder) / "run"
-    edges = pathlib.Path(folder) / f"{name}.edges.tsv"
-    subprocess.run([program, "train", f"--corpus.path={edges}", "--corpus.format=graph", f"--run.dir={run}", "--overwrite",
-                    f"--device.backend={device}", *keys.split()], capture_output=True, check=True)
-    return judge(program, run, edges)
+def case_of(name, edges, known):
+    return name, (f"--corpus.path={edges}", "--corpus.format=graph"), known
 
 
-def judge(program, run, edges, tables=("target", "normsum", "propagated")):
-    """Returns the scores of a run, for each table in `tables`.
+def candidates(name):
+    return CANDIDATES
 
-    With labels: micro and macro F1, trained on 10% and on 50% of the labelled nodes. With held-out links: AUC and MRR, scored by
-    cosine and by target against context (cross)."""
-    edges, found = str(edges), {}
-    for table in tables:
+
+def judge(program, run, case):
+    """Returns the scores of a run, for each table.
+
+    With labels: micro-F1, trained on 10% and on 50% of the labelled nodes. With held-out links: AUC and MRR, scored by cosine and by
+    target against context (cross)."""
+    known, found = case[2], {}
+    for table in TABLES:
         asked = [program, "evaluate", run, f"--table={table}", "--device.backend=cpu"]
-        held, labels = (pathlib.Path(edges.replace(".edges.", f".{kind}.")) for kind in ("held", "labels"))
-        if held.exists():
-            said = subprocess.run([*asked, f"--edges={held}"], capture_output=True, text=True, check=True).stdout
-            found[table] = re.findall(r" (?:cosine|cross) auc (\S+) mrr (\S+)", said)
-        elif labels.exists():
-            said = subprocess.run([*asked, f"--labels={labels}", "--share=0.1,0.5"], capture_output=True, text=True, check=True).stdout
-            found[table] = re.findall(r"micro-f1 (\S+) .*?macro-f1 (\S+)", said)
+        if ".held." in known.name:
+            said = subprocess.run([*asked, f"--edges={known}"], capture_output=True, text=True, check=True).stdout
+            for score, auc, mrr in re.findall(r" (cosine|cross) auc (\S+) mrr (\S+)", said):
+                found |= {f"{table} {score} auc": float(auc), f"{table} {score} mrr": float(mrr)}
+        else:
+            said = subprocess.run([*asked, f"--labels={known}", "--share=0.1,0.5"], capture_output=True, text=True, check=True).stdout
+            for share, f1 in zip(("10%", "50%"), re.findall(r"micro-f1 (\S+)", said)):
+                found[f"{table} micro-f1 {share}"] = float(f1)
     return found

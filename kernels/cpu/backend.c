@@ -222,4 +222,7 @@ const struct backend_ops backend_cpu = {
     .hogwild = cpu_hogwild,
     .topk = topk,
     .filter = cpu_filter,
+    .fold_open = cpu_fold_open,
+    .fold_solve = cpu_fold_solve,
+    .fold_close = cpu_fold_close,
 };

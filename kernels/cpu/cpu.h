@@ -239,6 +239,11 @@ int cpu_step(struct backend *backend, unsigned stage, const struct step_request 
 int cpu_hogwild(struct backend *backend, const struct hogwild_request *request, struct hogwild_result *result);
 int cpu_filter(struct backend *backend, const struct filter_request *request);
 
+/* fold_in.c */
+int cpu_fold_open(struct backend *backend, const struct fold_problem *problem, struct backend_fold **fold);
+int cpu_fold_solve(struct backend_fold *fold, const struct fold_lists *lists);
+void cpu_fold_close(struct backend_fold *fold);
+
 /* ---- updates of rows (update.c) ---- */
 
 enum { CPU_FIELDS = 2 + RULE_SLOTS }; /* of unused_slot: the unused one, the weights, the slots */

@@ -14,6 +14,7 @@
  *   ranks_*     ranks_exchange, ranks_nccl, ranks_heartbeat: several processes
  *   search_*    search_topk
  *   filter      rows of nodes, spread over a finished run's graph
+ *   fold_in     rows of lists that training never saw
  *   for all     blas: products of matrices; values: how a column is stored; warp, older_cards; arrays and estimate: sizes; bench;
  *               absent, where there is no nvcc
  *
@@ -302,6 +303,8 @@ void gpu_give(struct backend *backend, void *data, uint64_t bytes);
 /* Makes an array hold at least `bytes`. When it grows, its contents are lost, and the call waits for the GPU. */
 int gpu_grow(struct backend *backend, struct gpu_array *array, uint64_t bytes, const char *what);
 void gpu_drop(struct backend *backend, struct gpu_array *array);
+/* Sets *fits to 1 if the budget and the GPU have so many bytes, with some left for the driver; else to 0. */
+int gpu_has_room(const struct backend *backend, uint64_t bytes, int *fits);
 /* Fills the GPU's memory from the host's (NULL: with zeros). Any stream may read it from then on. */
 int gpu_fill(void *to, const void *from, uint64_t bytes);
 /* Returns 1 where rows on the host are managed memory: the host and this GPU can use it at once, and SPTX_PIN_ROWS does not forbid

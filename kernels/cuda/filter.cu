@@ -20,7 +20,6 @@ enum {
     HUB_THREADS = 1024,
     HUB_ARCS = 1 << 13 /* arcs from which on a node has a thread block */
 };
-constexpr uint64_t LEFT_FREE = 256 << 20; /* bytes for the driver */
 
 /* A step of the filter: computes a node's new row from the row's product with the arcs. */
 enum step { HALVE_FIRST, FIND_FIRST, HALVE_NEXT, FIND_NEXT, GIVE };
@@ -169,16 +168,6 @@ struct lent_array {
 
 enum { X, STARTS, NEIGHBOURS, WEIGHTS, HUBS, WORK, ARRAYS };
 
-/* Returns 1 where all fit into the GPU's memory. */
-int have_room(const backend *b, const lent_array *arrays, int *fits) {
-    size_t free_bytes, all;
-    uint64_t wanted = LEFT_FREE;
-    CK(cudaMemGetInfo(&free_bytes, &all));
-    for (int i = 0; i < ARRAYS; i++) wanted += arrays[i].bytes;
-    *fits = wanted <= free_bytes && wanted <= b->gpu_budget - b->gpu_used;
-    return 0;
-}
-
 int lend(backend *b, lent_array *arrays) {
     for (int i = 0; i < ARRAYS; i++) {
         if (arrays[i].bytes && gpu_take(b, &arrays[i].data, arrays[i].bytes, "the rows that are spread over a graph"))
@@ -220,9 +209,11 @@ int cuda_filter(struct backend *b, const struct filter_request *r) {
     arrays[WEIGHTS] = {NULL, r->weights ? r->arcs * sizeof(float) : 0, r->weights};
     arrays[HUBS] = {NULL, hubs.size() * sizeof(uint32_t), hubs.data()};
     arrays[WORK] = {NULL, 4 * r->nodes * COLUMNS * sizeof(float), NULL};
+    uint64_t bytes = 0;
     int fits;
     CK(cudaSetDevice(b->device));
-    if (have_room(b, arrays, &fits)) return -1;
+    for (const lent_array &array : arrays) bytes += array.bytes;
+    if (gpu_has_room(b, bytes, &fits)) return -1;
     if (!fits) return 1;
     int result = lend(b, arrays) || spread_all(r, arrays, (unsigned)hubs.size()) ? -1 : 0;
     for (lent_array &array : arrays)

@@ -35,6 +35,9 @@ const struct backend_ops backend_cuda = {
     .hogwild = cuda_hogwild,
     .topk = cuda_topk,
     .filter = cuda_filter,
+    .fold_open = cuda_fold_open,
+    .fold_solve = cuda_fold_solve,
+    .fold_close = cuda_fold_close,
     .bench_transfer = cuda_bench_transfer,
     .bench_limits = cuda_bench_limits,
 };

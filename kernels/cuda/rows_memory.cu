@@ -71,6 +71,14 @@ void gpu_drop(struct backend *b, struct gpu_array *array) {
     array->bytes = 0;
 }
 
+int gpu_has_room(const struct backend *b, uint64_t bytes, int *fits) {
+    const uint64_t left_free = 256 << 20; /* for the driver */
+    size_t free_bytes, all;
+    CK(cudaMemGetInfo(&free_bytes, &all));
+    *fits = bytes + left_free <= free_bytes && bytes + left_free <= b->gpu_budget - b->gpu_used;
+    return 0;
+}
+
 /* A copy from memory that is not pinned, and zeros, are still on their way when their calls return, and the streams here wait
  * for nothing of the default one. */
 int gpu_fill(void *to, const void *from, uint64_t bytes) {

@@ -20,101 +20,23 @@ struct line {
     uint32_t count, positives, negatives; /* negatives: without slots left out */
     uint32_t tid;
     float scale, inverse; /* of the gradients; 1 / temperature */
+
+    __device__ float &score_at(uint32_t i) const {
+        return score[i];
+    }
+    __device__ float &coefficient_at(uint32_t i) const {
+        return coefficient[i];
+    }
+    __device__ bool is_there(uint32_t i) const {
+        return distinct[i] != DRAW_NONE;
+    }
+    __device__ const float *positive_weights() const {
+        return weights;
+    }
+    __device__ bool adds_loss(uint32_t i) const {
+        return !row_has_bit(unchanged, ids[i]);
+    }
 };
-
-static __device__ __forceinline__ bool is_there(const struct line &s, uint32_t i) {
-    return s.distinct[i] != DRAW_NONE;
-}
-
-/* The losses of kernels/losses.h. Each writes the coefficients of scores and returns the thread's part of the loss. */
-
-template <int WIDTH> static __device__ double learn_logistic(const struct line &s) {
-    double loss = 0;
-    for (uint32_t i = s.tid; i < s.count; i += WIDTH) {
-        bool positive = i < s.positives;
-        float z = s.score[i] * s.inverse;
-        float weight = positive ? loss_weight(s.weights, i) : 1.0f;
-        s.coefficient[i] = is_there(s, i) ? s.scale * s.inverse * weight * sgns_coefficient(z, positive ? 1.0f : 0.0f) : 0;
-        if (is_there(s, i) && !row_has_bit(s.unchanged, s.ids[i])) loss += (double)weight * softplus(positive ? -z : z);
-    }
-    return loss;
-}
-
-template <int WIDTH> static __device__ void learn_nothing(const struct line &s) {
-    for (uint32_t i = s.tid; i < s.count; i += WIDTH) s.coefficient[i] = 0;
-}
-
-template <int WIDTH> static __device__ double learn_softmax(const struct loss_options &o, const struct line &s) {
-    double loss = 0;
-    float most = -INFINITY, sum = 0, pulled = 0, factor = s.scale * s.inverse;
-    for (uint32_t i = s.positives + s.tid; i < s.count; i += WIDTH)
-        if (is_there(s, i)) most = larger()(most, s.score[i]);
-    most = across<WIDTH>(most, larger());
-    for (uint32_t i = s.positives + s.tid; i < s.count; i += WIDTH)
-        if (is_there(s, i)) sum += loss_power(s.score[i], most, s.inverse);
-    sum = across<WIDTH>(sum, plus());
-    float against = loss_against(&o, sum, most, s.inverse, s.negatives);
-    for (uint32_t i = s.tid; i < s.positives; i += WIDTH) {
-        float z = s.score[i] * s.inverse, weight = loss_weight(s.weights, i), coefficient = weight * loss_pulled(&o, z - against);
-        loss += (double)weight * (o.negative_power > 0 ? (double)loss_of_positive(&o, z, against) : softplus(against - z));
-        pulled -= coefficient;
-        s.coefficient[i] = factor * coefficient;
-    }
-    pulled = across<WIDTH>(pulled, plus());
-    float share = factor * loss_push(&o) * pulled / sum;
-    for (uint32_t i = s.positives + s.tid; i < s.count; i += WIDTH)
-        s.coefficient[i] = is_there(s, i) ? share * loss_power(s.score[i], most, s.inverse) : 0;
-    return loss;
-}
-
-/* A thread has the same negatives for every positive, whose coefficients it adds up where they are to be. */
-template <int WIDTH> static __device__ double learn_bpr(const struct line &s) {
-    double loss = 0;
-    float factor = s.scale * s.inverse;
-    for (uint32_t i = s.positives + s.tid; i < s.count; i += WIDTH) s.coefficient[i] = 0;
-    for (uint32_t p = 0; p < s.positives; p++) {
-        float own = s.score[p], weight = loss_weight(s.weights, p), pulled = 0;
-        for (uint32_t i = s.positives + s.tid; i < s.count; i += WIDTH) {
-            float above = (s.score[i] - own) * s.inverse, coefficient = weight * sgns_coefficient(above, 0.0f);
-            if (!is_there(s, i)) continue;
-            loss += (double)weight * softplus(above);
-            pulled += coefficient;
-            s.coefficient[i] += coefficient;
-        }
-        pulled = across<WIDTH>(pulled, plus());
-        if (s.tid == 0) s.coefficient[p] = -factor * pulled;
-    }
-    for (uint32_t i = s.positives + s.tid; i < s.count; i += WIDTH) s.coefficient[i] *= factor;
-    return loss;
-}
-
-template <int WIDTH> static __device__ double learn_contrastive(const struct loss_options &o, const struct line &s) {
-    float all = 0;
-    for (uint32_t i = s.tid; i < s.positives && s.weights; i += WIDTH) all += s.weights[i];
-    all = s.weights ? across<WIDTH>(all, plus()) : (float)s.positives;
-    float share = loss_negative_share(&o, all, s.negatives);
-    double loss = 0;
-    for (uint32_t i = s.tid; i < s.positives; i += WIDTH) {
-        float weight = loss_weight(s.weights, i);
-        loss += (double)weight * (1.0 - (double)s.score[i]);
-        s.coefficient[i] = -s.scale * weight;
-    }
-    for (uint32_t i = s.positives + s.tid; i < s.count; i += WIDTH) {
-        float past = is_there(s, i) ? loss_past(&o, s.score[i]) : 0;
-        loss += (double)share * (double)past;
-        s.coefficient[i] = past > 0 ? share * s.scale : 0;
-    }
-    return loss;
-}
-
-template <int WIDTH> static __device__ double learn_line(const struct loss_options &o, const struct line &s) {
-    if (o.kind == LOSS_LOGISTIC) return learn_logistic<WIDTH>(s);
-    if (s.negatives && o.kind == LOSS_SOFTMAX) return learn_softmax<WIDTH>(o, s);
-    if (o.kind == LOSS_BPR) return learn_bpr<WIDTH>(s);
-    if (o.kind == LOSS_CONTRASTIVE) return learn_contrastive<WIDTH>(o, s);
-    learn_nothing<WIDTH>(s); /* softmax tells a positive from negatives */
-    return 0;
-}
 
 /* ---- cosines ---- */
 
@@ -125,7 +47,7 @@ static __device__ void invert_lengths(const struct step_view &v, const struct le
     float *lengths = l.lengths[SIDE_CONTEXT] + place;
     uint64_t slot = l.length_slots[SIDE_CONTEXT] + place;
     for (uint32_t i = s.tid; i < s.count; i += WIDTH)
-        lengths[i] = is_there(s, i) ? loss_inverse_length(take_whole(v, lengths, i, slot + i)) : 0;
+        lengths[i] = s.is_there(i) ? loss_inverse_length(take_whole(v, lengths, i, slot + i)) : 0;
 }
 
 /* Whole scores where parts were, or dot products; cosines by the lengths of both. */
@@ -133,7 +55,7 @@ template <int WIDTH>
 static __device__ void take_scores(const struct step_view &v, const struct line &s, uint64_t term, const float *lengths,
                                    float inverse_length) {
     for (uint32_t i = s.tid; i < s.count; i += WIDTH) {
-        float score = is_there(s, i) ? take_whole(v, s.score, i, term + i) : 0;
+        float score = s.is_there(i) ? take_whole(v, s.score, i, term + i) : 0;
         s.score[i] = lengths ? score * inverse_length * lengths[i] : score;
     }
 }
@@ -197,7 +119,7 @@ static __device__ bool leave_out(const struct learn_view &l, struct left &left, 
     s.unchanged = left.by_pairs && !left.vectors ? l.frozen[SIDE_CONTEXT] : NULL;
     if (!some) return false;
     for (uint32_t i = s.tid; s.unchanged && i < s.count; i += WIDTH)
-        if (is_there(s, i) && !row_has_bit(s.unchanged, s.ids[i])) i < s.positives ? positives++ : negatives++;
+        if (s.is_there(i) && !row_has_bit(s.unchanged, s.ids[i])) i < s.positives ? positives++ : negatives++;
     if (s.unchanged) {
         positives = across<WIDTH>(positives, plus());
         negatives = across<WIDTH>(negatives, plus());
@@ -221,7 +143,7 @@ static __device__ void tell_left(const struct learn_view &l, const struct left &
 
 template <int WIDTH> static __device__ uint32_t count_negatives(const struct line &s) {
     uint32_t negatives = 0;
-    for (uint32_t i = s.positives + s.tid; i < s.count; i += WIDTH) negatives += is_there(s, i);
+    for (uint32_t i = s.positives + s.tid; i < s.count; i += WIDTH) negatives += s.is_there(i);
     return across<WIDTH>(negatives, plus());
 }
 

@@ -18,6 +18,7 @@
 #define SPTX_CUDA_STEP_LEARN_CUH
 
 #include "step_dots.cuh"
+#include "step_learn_line.cuh"
 
 enum { LEARN_CTA = 256 }; /* threads of a thread block, but for rows that take CTA of them */
 
@@ -83,37 +84,6 @@ template <int G> static __device__ __forceinline__ bool take_share(const struct 
     s.target = v.target_starts[s.block];
     s.targets = v.target_starts[s.block + 1] - s.target;
     return true;
-}
-
-/* ---- sums over a group of threads ---- */
-
-struct plus {
-    template <class T> __device__ T operator()(T a, T b) const {
-        return a + b;
-    }
-};
-struct larger {
-    __device__ float operator()(float a, float b) const {
-        return a > b ? a : b;
-    }
-};
-
-/* Combines what all threads have in one order, so that all of them get the same bits. */
-template <int WIDTH, class T, class Combine> static __device__ T across(T x, Combine combine) {
-    for (int width = 16; width; width /= 2) x = combine(x, __shfl_xor_sync(ALL_LANES, x, width));
-    if constexpr (WIDTH > 32) {
-        __shared__ T warps[WIDTH / 32];
-        __syncthreads(); /* what was there before is read */
-        if ((threadIdx.x & 31) == 0) warps[threadIdx.x / 32] = x;
-        __syncthreads();
-        x = warps[0];
-        for (int w = 1; w < WIDTH / 32; w++) x = combine(x, warps[w]);
-    }
-    return x;
-}
-
-static __device__ __forceinline__ double softplus(float x) {
-    return (double)(sgns_loss_linear(x, 0.0f) + log1pf(sgns_loss_tail(x)));
 }
 
 /* ---- by the host ---- */

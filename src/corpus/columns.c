@@ -212,6 +212,9 @@ int columns_check(const struct table_line *line, const struct columns_form *form
         if (!line->length[column])
             return fail("'%s' line %" PRIu64 ": its %s is empty (column %u)", path, number,
                         meaning == COLUMN_A ? words->a : words->b, column + 1);
+        if (line->length[column] == 2 && word[0] == '\\' && word[1] == 'N')
+            return fail("'%s' line %" PRIu64 ": its %s is \\N, which databases write where a value is missing; remove such lines", path, number,
+                        meaning == COLUMN_A ? words->a : words->b);
         if (*form->separator != ' ' && token_has_break(word, line->length[column]))
             return fail("'%s' line %" PRIu64 ": column %u, '%.*s', has a tab or a line's end in it", path, number,
                         column + 1, text_shown(line->length[column]), word);

@@ -38,100 +38,8 @@ static enum column_set set_of(enum look_rows rows) {
     }
 }
 
-static int is_of_lists(enum look_rows rows) {
-    return rows == LOOK_LISTS || rows == LOOK_ADJACENCY;
-}
-
 static int has_values(enum look_rows rows) {
     return rows == LOOK_PAIRS || rows == LOOK_EDGES || rows == LOOK_WORDS;
-}
-
-/* ---- files of other formats, which are refused ---- */
-
-static int is_json(const struct looked_line *line) {
-    const char *at = line->at, *end = line->end;
-    while (at < end && text_is_blank(*at)) at++;
-    while (end > at && (text_is_blank(end[-1]) || end[-1] == ',')) end--;
-    return end - at > 1 && (memchr(at, '"', (size_t)(end - at)) || memchr(at, ':', (size_t)(end - at))) && ((*at == '{' && end[-1] == '}') || (*at == '[' && end[-1] == ']'));
-}
-
-static int is_json_begun(const struct looked_line *line) {
-    return line->end - line->at == 1 && (*line->at == '[' || *line->at == '{');
-}
-
-static int are_json(const struct looked_lines *lines) {
-    if (lines->count && is_json_begun(&lines->line[0])) return 1;
-    for (uint64_t i = 0; i < lines->count; i++)
-        if (!is_json(&lines->line[i])) return 0;
-    return lines->count > 0;
-}
-
-/* Formats that cannot be read as tables: the beginning of such a file, the format's name, and what the user can do instead. */
-static const struct {
-    const char *begin, *what, *then;
-} others[] = {{"<", "XML", "write a line for each edge or pair first"},
-              {"graph [", "GML", "in Python: sptx.fit(networkx.read_gml(path), ..)"},
-              {"Creator ", "GML", "in Python: sptx.fit(networkx.read_gml(path), ..)"},
-              {"*vertices", "a graph of Pajek's", "in Python: sptx.fit(networkx.read_pajek(path), ..)"},
-              {"*network", "a graph of Pajek's", "in Python: sptx.fit(networkx.read_pajek(path), ..)"},
-              {"digraph ", "a graph of Graphviz'", "write an edge on each line first"},
-              {"graph {", "a graph of Graphviz'", "write an edge on each line first"},
-              {"@relation", "ARFF", "write its lines of data first"}};
-
-static int refuse_other_formats(const struct looking *l) {
-    const struct looked_line *line = &l->lines.line[0];
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        if ((size_t)(line->end - line->at) >= strlen(others[i].begin) && !strncasecmp(line->at, others[i].begin, strlen(others[i].begin)))
-            return fail("'%s' holds %s, and no rows of fields: %s", l->path, others[i].what, others[i].then);
-    return 0;
-}
-
-static int begins_with(const struct looked_line *line, const char *text) {
-    return (size_t)(line->end - line->at) >= strlen(text) && !memcmp(line->at, text, strlen(text));
-}
-static int ends_with(const struct looked_line *line, const char *text) {
-    return (size_t)(line->end - line->at) >= strlen(text) && !memcmp(line->end - strlen(text), text, strlen(text));
-}
-static int holds(const struct looked_line *line, const char *text) {
-    return memmem(line->at, (size_t)(line->end - line->at), text, strlen(text)) != NULL;
-}
-/* Returns 1 if the line's first word ends with a colon, as in "1: 2 3". */
-static int names_with_colon(const struct looked_line *line, const char *unused) {
-    const char *at = line->at;
-    while (at < line->end && !token_is_white(*at)) at++;
-    return at > line->at && at < line->end && at[-1] == ':';
-}
-
-/* Marks by which all lines of a file show that they are not rows of fields. */
-static const struct {
-    int (*is)(const struct looked_line *line, const char *text);
-    const char *text;
-    int lists, tables; /* 1: checked for lists and adjacency; for all other rows */
-    const char *sentence;
-} marks[] = {
-    {holds, "['", 1, 0, "holds lists as a program prints them; write the items with tabs or commas between (in Python: '\\t'.join(items))"},
-    {ends_with, " -2", 1, 0, "ends each line with -2, as sequences of SPMF do; remove -1 and -2, which are no items"},
-    {names_with_colon, "", 1, 0, "has a colon behind each line's first word, which would be a part of the name; remove it (sed 's/:/ /')"},
-    {begins_with, "(", 0, 1, "begins each line with a bracket, as tuples are printed; write the fields with tabs or commas between"}};
-
-static int refuse_marks(const struct looking *l) {
-    int lists = is_of_lists(l->rows);
-    for (size_t m = 0; m < sizeof marks / sizeof *marks; m++) {
-        uint64_t count = 0;
-        if (!(lists ? marks[m].lists : marks[m].tables)) continue;
-        while (count < l->lines.count && marks[m].is(&l->lines.line[count], marks[m].text)) count++;
-        if (count == l->lines.count) return fail("'%s' line %" PRIu64 " %s", l->path, l->lines.line[0].number, marks[m].sentence);
-    }
-    for (uint64_t i = 0; i < l->lines.count && l->rows == LOOK_EDGES; i++)
-        if (begins_with(&l->lines.line[i], "p edge ") || begins_with(&l->lines.line[i], "p sp ") || begins_with(&l->lines.line[i], "p col "))
-            return fail("'%s' line %" PRIu64 ": a graph of DIMACS, and no rows of fields; keep its lines of edges without their first "
-                        "letter (awk '/^[ea] /{print $2, $3}')",
-                        l->path, l->lines.line[i].number);
-    if (l->rows == LOOK_PAIRS && begins_with(&l->lines.line[0], "%"))
-        return fail("'%s' line %" PRIu64 " is a comment of KONECT or Matrix Market; corpus.format = graph passes over such lines, pairs "
-                    "does not: remove them",
-                    l->path, l->lines.line[0].number);
-    return 0;
 }
 
 /* Passes over the # in front of a header, "# user item". */
@@ -204,16 +112,6 @@ static int names_both(const struct looking *l) {
 enum { NAME_MOST = 64 }; /* bytes of a field that may be a name of a column */
 enum { CODED_LEAST = 4 }; /* smallest number of lines from which a pattern such as u1, u2, u3 is inferred */
 
-/* Returns 1 if the first line must be a header: in some column all other lines have numbers (or codes such as u17) and the first
- * line has a word, and in no such column does the first line also have a number (or such a code). */
-/* Returns 1 for what programs write where a value is missing. */
-static int is_missing(const char *word, uint64_t length) {
-    static const char *const names[] = {"NA", "N/A", "NULL", "\\N", "nan", "None", "-", "?"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strlen(names[i]) == length && !strncasecmp(names[i], word, length)) return 1;
-    return 0;
-}
-
 /* Returns 1 if no other line has the first line's field in this column. */
 static int is_alone(const struct looking *l, unsigned c) {
     for (uint64_t i = 1; i < l->lines.count; i++) {
@@ -230,14 +128,16 @@ static int names_one_of_two(const struct looking *l) {
     return (a != NO_COLUMN || b != NO_COLUMN) && is_alone(l, 0) && is_alone(l, 1);
 }
 
+/* Returns 1 if the first line must be a header: in some column all other lines have numbers (or codes such as u17) and the first
+ * line has a word, and in no such column does the first line also have a number (or such a code). */
 static int differs_from_data(const struct looking *l) {
     int differs = 0;
-    uint64_t count = is_of_lists(l->rows) ? 1 : l->first.count;
+    uint64_t count = looked_is_of_lists(l->rows) ? 1 : l->first.count;
     for (uint64_t c = 0; c < count && c < COLUMNS_READ; c++) {
         const struct looked_column *column = &l->columns.column[c];
         uint64_t length = l->first.length[c];
         const char *word = l->first.word[c];
-        if (!column->filled || !length || is_missing(word, length)) continue;
+        if (!column->filled || !length || looked_is_missing(word, length)) continue;
         if (column->digits == column->filled) {
             if (looked_is_digits(word, length)) return 0;
             differs = 1;
@@ -256,21 +156,8 @@ static int look_for_header(struct looking *l) {
     if (key == HEADER_YES) return 1;
     if (l->rows == LOOK_EDGES && is_matrix_market(lines->bytes, l->length)) return 1;
     if (l->has_hash) return 1;
-    if (!is_of_lists(l->rows) && has_values(l->rows) && names_one_of_two(l)) return 1;
-    return (!is_of_lists(l->rows) && names_both(l)) || (lines->count > 1 && differs_from_data(l));
-}
-
-/* Returns 1 if all lines after the header have different first fields. */
-static int begin_differently(const struct looking *l) {
-    struct words firsts = {0};
-    int failed = 0;
-    for (uint64_t i = 1; i < l->lines.count && !failed; i++) {
-        struct table_line parts = looked_part(&l->lines.line[i], &l->look->form);
-        failed = words_add(&firsts, words_hash(parts.word[0], parts.length[0]), parts.word[0], parts.length[0]) < 0;
-    }
-    uint64_t different = firsts.size;
-    words_release(&firsts);
-    return !failed && different + 1 == l->lines.count;
+    if (!looked_is_of_lists(l->rows) && has_values(l->rows) && names_one_of_two(l)) return 1;
+    return (!looked_is_of_lists(l->rows) && names_both(l)) || (lines->count > 1 && differs_from_data(l));
 }
 
 /* Returns 1 if each line has one field more than the header: R writes row names, for which the header has no name. */
@@ -278,7 +165,7 @@ static int find_shift(const struct looking *l) {
     if (!l->has_header || l->lines.count < 2 || l->first.count + 1 != l->columns.most || l->columns.least != l->columns.most) return 0;
     struct table_line second = looked_part(&l->lines.line[1], &l->look->form);
     int numbered = second.length[0] == 1 && *second.word[0] == '1';
-    return (numbered || *l->lines.line[1].at == '"') && begin_differently(l);
+    return (numbered || *l->lines.line[1].at == '"') && looked_begin_differently(&l->lines, &l->look->form);
 }
 
 /* ---- which column is which ---- */
@@ -377,9 +264,11 @@ static int refuse_third(const struct looking *l) {
     return refuse_columns(l, "the third column is no rating, and nothing tells which column is what");
 }
 
-/* Returns 1 if the first column is an index, as pandas and R write it: its name is empty, or the header has no field for it. */
+/* Returns 1 if the first column is an index, as pandas and R write it: its name is empty, the header has no field for it, or pairs
+ * without a header have three columns or more, of which the first has row numbers. */
 static unsigned has_index(const struct looking *l) {
-    return l->is_shifted || (l->has_header && l->first.count > 2 && !l->first.length[0]);
+    if (l->is_shifted || (l->has_header && l->first.count > 2 && !l->first.length[0])) return 1;
+    return l->rows == LOOK_PAIRS && !l->has_header && l->columns.least > 2 && looked_are_numbered(&l->lines, &l->look->form);
 }
 
 /* Returns 1 if the header calls the column a value, or a time. */
@@ -388,7 +277,6 @@ static int is_value(const struct looking *l, unsigned column) {
     const char *name = word_of(l, column, &length), *text = strndupa(name, length < NAME_MOST ? length : NAME_MOST);
     return l->has_header && (column_rank(l->set, COLUMN_VALUE, name, length) || strcasestr(text, "time") || strcasestr(text, "date"));
 }
-
 
 /* Called if the header has a known name for only one of COLUMN_A (a) and COLUMN_B (b). With two columns, the other meaning is the
  * other column. With more columns, they are read by position if the known name is at its usual position; if not, this fails. */
@@ -403,6 +291,21 @@ static int take_half_named(const struct looking *l, unsigned a, unsigned b) {
     return expected ? 0 : refuse_columns(l, "the header does not name all columns that are wanted");
 }
 
+/* Labels may have features in front, columns of 0 and 1 as in Planetoid's files: then the last column is the label. */
+static int take_last_label(const struct looking *l) {
+    uint64_t last = l->columns.most - 1, flags = 1;
+    if (l->columns.least != l->columns.most || l->columns.most < 4 || l->columns.lines < 2) return 0;
+    while (flags < last && flags < COLUMNS_READ && l->columns.column[flags].flags == l->columns.lines) flags++;
+    if (flags < last && flags < COLUMNS_READ) return 0;
+    if (last >= COLUMNS_READ || l->columns.column[last].flags == l->columns.lines)
+        return fail("'%s' line %" PRIu64 ": %" PRIu64 " columns of 0 and 1 are no labels; keep the first column and that of the label "
+                    "(awk '{print $1, $NF}')",
+                    l->path, l->lines.line[0].number, last >= COLUMNS_READ ? last - 1 : last);
+    l->look->form.column[COLUMN_B] = (uint8_t)last;
+    l->look->form.named = 1;
+    return 0;
+}
+
 /* Chooses columns by position: the first two, and the third if it has numbers. Returns 0, or -1 after fail(). */
 static int take_positions(const struct looking *l) {
     struct columns_form *form = &l->look->form;
@@ -410,8 +313,14 @@ static int take_positions(const struct looking *l) {
     uint64_t most = l->columns.most - (l->columns.most ? index : 0);
     unsigned a = l->has_header ? find_named(l, COLUMN_A, NO_COLUMN) : NO_COLUMN;
     unsigned b = l->has_header ? find_named(l, COLUMN_B, NO_COLUMN) : NO_COLUMN;
+    if (index && !l->has_header && has_numbers(l, 2)) return refuse_columns(l, "the first column has the lines' numbers, or each list has one line");
     for (int meaning = 0; meaning < COLUMN_MEANINGS; meaning++) form->column[meaning] = (uint8_t)(meaning + (int)index);
     if (most < 3 || l->keys->no_values) form->column[COLUMN_VALUE] = NO_COLUMN;
+    if (l->rows == LOOK_LABELS) return take_last_label(l);
+    if (l->rows == LOOK_TITLES && most > 2 && l->has_header && (a == NO_COLUMN) != (b == NO_COLUMN))
+        return fail("'%s' line 1: the header names no %s among its %" PRIu64 " columns: %.*s; call that column %s", l->path,
+                    a == NO_COLUMN ? "id" : "title", l->columns.most, text_shown((uint64_t)(l->lines.line[0].end - l->lines.line[0].at)),
+                    l->lines.line[0].at, a == NO_COLUMN ? "id" : "title");
     if (!has_values(l->rows)) return 0;
     if (l->has_header && (a != NO_COLUMN || b != NO_COLUMN) && l->rows != LOOK_WORDS) return take_half_named(l, a, b);
     if (l->rows == LOOK_WORDS)
@@ -433,11 +342,11 @@ static int take_positions(const struct looking *l) {
 
 static int take_columns(const struct looking *l) {
     struct columns_form *form = &l->look->form;
-    form->most = is_of_lists(l->rows) || l->rows == LOOK_LABELS || l->rows == LOOK_TITLES ? 0 : l->columns.most;
+    form->most = looked_is_of_lists(l->rows) || l->rows == LOOK_LABELS || l->rows == LOOK_TITLES ? 0 : l->columns.most;
     if (l->has_header && l->keys->header != HEADER_YES && form->most && !l->is_shifted && (*form->separator != ' ' || form->most < l->first.count))
         form->most = l->first.count;
     if (form->braces) form->most = 3;
-    if (is_of_lists(l->rows)) return 0;
+    if (looked_is_of_lists(l->rows)) return 0;
     if (l->keys->columns && *l->keys->columns) return take_given(l);
     if (l->has_header && names_both(l)) {
         take_named(l);
@@ -455,16 +364,6 @@ static void pass_over_times(struct looking *l) {
     const struct looked_column *column = &l->columns.column[value];
     l->has_times = column->filled && column->times == column->filled;
     if (l->has_times) form->column[COLUMN_VALUE] = NO_COLUMN;
-}
-
-static int refuse_printed_lists(const struct looking *l) {
-    unsigned item = l->look->form.column[COLUMN_B];
-    const struct looked_column *column = &l->columns.column[item];
-    if (l->rows != LOOK_PAIRS || !column->filled || column->bracketed < column->filled) return 0;
-    const struct looked_line *line = &l->lines.line[l->has_header && l->lines.count > 1];
-    return fail("'%s' line %" PRIu64 ": column %u holds whole lists, as a program prints them: %.*s; write a line for each item "
-                "(in Python: frame.explode)",
-                l->path, line->number, item + 1, text_shown((uint64_t)(line->end - line->at)), line->at);
 }
 
 /* Chooses decimal commas if all ratings or weights are numbers when read with commas, and not all are when read with points. */
@@ -561,18 +460,19 @@ static void say(const struct looking *l) {
 static int decide(struct looking *l, uint64_t length) {
     struct look *look = l->look;
     struct columns_form *form = &look->form;
-    int lists = is_of_lists(l->rows);
+    int lists = looked_is_of_lists(l->rows);
     uint64_t weights = 0;
     char separator[3] = "";
     const char *before = l->lines.line[0].at;
     if (!take_separator_line(&l->lines, separator)) *separator = 0;
     form->braces = l->rows == LOOK_EDGES && cut_braces(&l->lines, &weights);
-    if (!form->braces && are_json(&l->lines))
-        return fail("'%s' holds JSON; wanted %s on each line: write it so first (in Python: pandas.read_json, then to_csv)",
-                    l->path, lists ? "a list" : "fields with commas or tabs between");
-    if (refuse_other_formats(l) || refuse_marks(l)) return -1;
+    if (looked_refuse_lines(&l->lines, l->rows, form->braces, l->path)) return -1;
     pass_hash(l);
     looked_separate(form, &l->lines, !lists, l->rows != LOOK_TITLES, l->keys->separator, separator);
+    if (!lists && l->keys->separator == SEPARATOR_AUTO && looked_has_two_separators(&l->lines, form))
+        return fail("'%s' line %" PRIu64 ": both %s and commas split all lines: %.*s; say which by corpus.separator", l->path,
+                    l->lines.line[0].number, columns_separator_name(form->separator),
+                    text_shown((uint64_t)(l->lines.line[0].end - l->lines.line[0].at)), l->lines.line[0].at);
     if (l->lines.count) l->first = looked_part(&l->lines.line[0], form);
     looked_describe(&l->columns, &l->lines, l->lines.count > 1, form);
     l->has_header = look_for_header(l);
@@ -580,7 +480,7 @@ static int decide(struct looking *l, uint64_t length) {
     l->is_shifted = find_shift(l);
     if (take_columns(l)) return -1;
     pass_over_times(l);
-    if (refuse_printed_lists(l)) return -1;
+    if (!lists && looked_refuse_fields(&l->lines, (uint64_t)l->has_header, form, l->rows, l->path)) return -1;
     if (form->braces) form->column[COLUMN_VALUE] = l->keys->no_values || !weights ? NO_COLUMN : 2;
     if (choose_decimals(l)) return -1;
     int unnamed = lists ? have_no_names(l) : 0;
@@ -604,7 +504,7 @@ int look_at_lines(struct look *look, const char *bytes, uint64_t length, int who
     if (!result && keys->header == HEADER_YES && !l.lines.count && !whole)
         result = fail("the first line of '%s' is longer than %" PRIu64 " bytes: corpus.header = yes has no header to leave out",
                       path, length);
-    int cut = !result && !l.lines.count && !whole && length && is_of_lists(rows); /* a list's line may be longer than the look */
+    int cut = !result && !l.lines.count && !whole && length && looked_is_of_lists(rows); /* a list's line may be longer than the look */
     if (cut) l.lines.line[l.lines.count++] = (struct looked_line){bytes, bytes + length, 1};
     if (!result && l.lines.count) result = decide(&l, length);
     looked_lines_release(&l.lines);

@@ -3,8 +3,10 @@
 
 #include "base/memory.h"
 #include "base/text.h"
+#include "words.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -100,6 +102,33 @@ static int are_decimal_commas(const struct looked_lines *lines) {
     return 1;
 }
 
+static int is_uniform(const struct looked_lines *lines, const struct parting *parting) {
+    return parting->parted == lines->count && parting->least == parting->most && parting->least > 1;
+}
+
+/* Returns 1 if in some line a comma is neither between digits nor followed by a blank: it separates fields. */
+static int have_commas_of_fields(const struct looked_lines *lines) {
+    for (uint64_t i = 0; i < lines->count; i++) {
+        const struct looked_line *line = &lines->line[i];
+        for (const char *at = line->at; at < line->end; at++) {
+            int digits = at > line->at && at + 1 < line->end && at[-1] >= '0' && at[-1] <= '9' && at[1] >= '0' && at[1] <= '9';
+            if (*at == ',' && !digits && !(at + 1 < line->end && text_is_blank(at[1]))) return 1;
+        }
+    }
+    return 0;
+}
+
+/* Returns 1 if names hold the bars or colons: commas split all lines, too, and into more fields. */
+static int are_in_names(const struct looked_lines *lines, const char *separator, const struct parting *of, const struct parting *commas) {
+    return (*separator == '|' || *separator == ':') && is_uniform(lines, commas) && commas->least > of->least && have_commas_of_fields(lines);
+}
+
+int looked_has_two_separators(const struct looked_lines *lines, const struct columns_form *form) {
+    struct parting of = try_separator(lines, form->separator), commas = try_separator(lines, ",");
+    return lines->count > 1 && (*form->separator == '|' || *form->separator == ':') && is_uniform(lines, &of) && is_uniform(lines, &commas) &&
+           of.least == commas.least && have_commas_of_fields(lines);
+}
+
 /* Returns the separator of lines that should have the same number of fields: the first that splits all lines into the same number
  * of fields; else the first that splits all lines; else the one that splits the most lines. */
 static const char *separator_of_fixed(const struct looked_lines *lines, int blanks) {
@@ -108,7 +137,7 @@ static const char *separator_of_fixed(const struct looked_lines *lines, int blan
     for (int s = 0; s < count; s++) parting[s] = try_separator(lines, separators[s]);
     if (blanks && are_decimal_commas(lines)) parting[COMMA] = (struct parting){.least = 0};
     for (int s = 0; s < count; s++)
-        if (parting[s].parted == lines->count && parting[s].least == parting[s].most && parting[s].least > 1) return separators[s];
+        if (is_uniform(lines, &parting[s]) && !are_in_names(lines, separators[s], &parting[s], &parting[COMMA])) return separators[s];
     for (int s = 0; s < count; s++)
         if (parting[s].parted == lines->count && parting[s].least > 1) return separators[s];
     for (int s = count - 1; s >= 0; s--)
@@ -214,6 +243,7 @@ static void describe_field(struct looked_column *column, const struct columns_fo
     for (size_t i = 0; i < sizeof arrows / sizeof *arrows; i++)
         column->arrows += strlen(arrows[i]) == length && !memcmp(arrows[i], word, length);
     column->thousands += has_thousands(word, length);
+    column->flags += length == 1 && (*word == '0' || *word == '1');
     if (!column->filled++) {
         column->letters = word;
         column->letters_length = count_letters(word, length);
@@ -221,7 +251,6 @@ static void describe_field(struct looked_column *column, const struct columns_fo
     int is_number = !columns_number(&point, word, length, &value);
     column->numbers += is_number;
     column->times += is_number && is_time(value);
-    column->bracketed += length > 1 && *word == '[' && word[length - 1] == ']';
     column->comma_numbers += !columns_number(&comma, word, length, &value);
     column->digits += looked_is_digits(word, length) || is_number;
     column->coded += looked_is_coded(column, word, length);
@@ -239,4 +268,33 @@ void looked_describe(struct looked_columns *columns, const struct looked_lines *
             describe_field(&columns->column[c], form, parts.word[c], parts.length[c]);
     }
     if (!columns->lines) columns->least = 0;
+}
+
+/* ---- what columns have in all lines ---- */
+
+int looked_begin_differently(const struct looked_lines *lines, const struct columns_form *form) {
+    struct words firsts = {0};
+    int failed = 0;
+    for (uint64_t i = 1; i < lines->count && !failed; i++) {
+        struct table_line parts = looked_part(&lines->line[i], form);
+        failed = words_add(&firsts, words_hash(parts.word[0], parts.length[0]), parts.word[0], parts.length[0]) < 0;
+    }
+    uint64_t different = firsts.size;
+    words_release(&firsts);
+    return !failed && different + 1 == lines->count;
+}
+
+enum { NUMBERED_LEAST = 5 }; /* smallest number of lines from which row numbers are told from lists */
+
+int looked_are_numbered(const struct looked_lines *lines, const struct columns_form *form) {
+    uint64_t number, first = 0;
+    if (lines->count < NUMBERED_LEAST) return 0;
+    for (uint64_t i = 0; i < lines->count; i++) {
+        struct table_line parts = looked_part(&lines->line[i], form);
+        char text[24];
+        snprintf(text, sizeof text, "%.*s", (int)(parts.length[0] < sizeof text ? parts.length[0] : 0), parts.word[0]);
+        if (text_count(text, &number) || (!i && number > 1) || (i && number != first + i)) return 0;
+        if (!i) first = number;
+    }
+    return 1;
 }

@@ -30,6 +30,10 @@ struct table_line looked_part(const struct looked_line *line, const struct colum
 void looked_separate(struct columns_form *form, const struct looked_lines *lines, int fixed, int blanks,
                      enum corpus_separator key, const char *written);
 
+/* Returns 1 if the separator is '|' or '::', and commas, which are neither decimal nor followed by blanks, also split all lines into
+ * the same number of fields. */
+int looked_has_two_separators(const struct looked_lines *lines, const struct columns_form *form);
+
 /* Statistics of one column: each counter is the number of the column's fields that have a property. */
 struct looked_column {
     uint64_t filled;        /* number of fields that are not empty */
@@ -38,8 +42,8 @@ struct looked_column {
     uint64_t digits;        /* number of fields of digits and signs such as . : / - only: numbers, dates, times */
     uint64_t arrows;        /* number of fields such as -> or -- */
     uint64_t thousands;     /* number of fields such as 1,234 */
+    uint64_t flags;         /* number of fields that are 0 or 1 */
     uint64_t times;         /* number of fields that are seconds or milliseconds since 1970, within the years 1986 to 2096 */
-    uint64_t bracketed;     /* number of fields that are a printed list: ['a', 'b'] */
     uint64_t coded;         /* number of fields with the same letters as the first field, and digits after them: u17 */
     const char *letters;    /* the letters before the first digit of the column's first field: u */
     uint64_t letters_length;
@@ -52,6 +56,25 @@ struct looked_columns {
 /* Computes the statistics of all columns over the lines from index `first` on. */
 void looked_describe(struct looked_columns *columns, const struct looked_lines *lines, uint64_t first,
                      const struct columns_form *form);
+
+/* Returns 1 if all lines after the first have different first fields. */
+int looked_begin_differently(const struct looked_lines *lines, const struct columns_form *form);
+/* Returns 1 if there are at least five lines, and their first fields are consecutive numbers from 0 or 1 on. */
+int looked_are_numbered(const struct looked_lines *lines, const struct columns_form *form);
+
+/* ---- look_refuse.c ---- */
+
+static inline int looked_is_of_lists(enum look_rows rows) {
+    return rows == LOOK_LISTS || rows == LOOK_ADJACENCY;
+}
+/* Refuses a file whose lines are no rows of fields. braces: 1 if edges end with networkx' attributes. Returns 0, or -1 after fail(). */
+int looked_refuse_lines(const struct looked_lines *lines, enum look_rows rows, int braces, const char *path);
+/* Refuses columns that were chosen for COLUMN_A and COLUMN_B, but whose fields in the lines from index `first` on are no names.
+ * Returns 0, or -1 after fail(). */
+int looked_refuse_fields(const struct looked_lines *lines, uint64_t first, const struct columns_form *form, enum look_rows rows,
+                         const char *path);
+/* Returns 1 for what programs write where a value is missing. */
+int looked_is_missing(const char *word, uint64_t length);
 
 /* Returns 1 if the word has a digit, and consists of digits and signs such as . : / - only. */
 int looked_is_digits(const char *word, uint64_t length);

@@ -1,24 +1,19 @@
-/* fold_in: computes a row for a list that was never trained: minimizes the run's loss by that row alone, with items' rows fixed.
+/* fold_in: computes a row for a list that was never trained, by the run's loss (kernels/fold_in.h).
  *
- *   positives   the items of the list, each as often as the list names it
  *   negatives   the same FOLD_NEGATIVES items for all lists, chosen by the weights of negatives.law; if negatives.exclude is set, a
  *               list's own items are left out
- *   start       the mean of the items' rows (scaled to unit length if scores are cosines)
- *   a step      direction <- unit(direction - 2 gradient / (sum of |coefficients| x length of items' rows));
- *               FOLD_STEPS steps, or twice as many for few negatives
+ *   steps       FOLD_STEPS, or twice as many for few negatives
  *   length      1 if scores are cosines; otherwise the root mean square length of the run's trained lists
  *
  * Lists that training never saw score as well as trained ones; configs/README.md, "Lists that were never trained", has the figures.
- * Division by the sum of coefficients makes the step's size independent of the loss, its temperature and the list's length.
- *
- * A list's row is the same to the bit whatever other lists are solved with it, and for any number of threads, because each sum is
- * added up in a fixed order.
+ * A list's row is the same to the bit whatever other lists are solved with it, and for any number of threads.
  */
 #ifndef SPTX_FOLD_IN_H
 #define SPTX_FOLD_IN_H
 
 #include "model.h"
 #include "base/pool.h"
+#include "kernels/backend.h"
 
 enum {
     FOLD_NEGATIVES = 8192, /* gowalla, NDCG@20 of new lists: 1,024 give 0.149, 4,096 0.154, 8,192 0.156, all 40,980 0.159; trained
@@ -30,22 +25,23 @@ enum {
 
 struct fold_in {
     const struct model *model;
-    struct pool *pool;
-    struct loss_options loss;
-    float *negatives;    /* [padded x dim] rows of the negatives, of unit length if scores are cosines; zeros from `count` on */
-    uint32_t *ids;       /* [count] item of each negative, rising */
-    uint32_t count, padded, steps; /* number of negatives; that number, rounded up to whole tiles; number of steps */
-    float per_negative;  /* factor of the negatives' coefficients: logistic: negatives.count / count; 1 for other losses */
-    float length;        /* length that every solved row gets */
-    float item_length;   /* root mean square length of the negatives' rows */
+    const struct backend_ops *ops;
+    struct backend *own;         /* opened if the caller's backend has not the memory; else NULL */
+    struct backend_fold *solver; /* of `own`, or of the caller's backend */
+    struct pool *pool;           /* its threads read items' rows */
+    struct fold_problem problem; /* its negatives' rows are with the solver alone */
+    uint32_t *ids;               /* [problem.count] item of each negative, rising */
+    uint32_t *places;            /* [items] of one call: 1 + the place of the item's row, or 0 */
 };
 
 /* Returns 1 if lists can be folded in: the run's lists have rows (examples.mode = user, examples.own above 0), and it was trained
  * with negatives. */
 int fold_in_is_for(const struct model *model);
 
-/* Chooses and reads the negatives. threads: 0 means one a core. Returns 0, or -1 after fail(). */
-int fold_in_open(struct fold_in *fold, const struct model *model, unsigned threads);
+/* Chooses and reads the negatives. The backend is the caller's, and is used until fold_in_close(). threads: 0 means one a core.
+ * Returns 0, or -1 after fail(). */
+int fold_in_open(struct fold_in *fold, const struct model *model, const struct backend_ops *ops, struct backend *backend,
+                 unsigned threads);
 void fold_in_close(struct fold_in *fold); /* harmless on a zeroed one */
 
 /* A list whose row is to be computed. */

@@ -90,8 +90,8 @@ int list_scores_open(struct list_scores *scores, const struct model *model, enum
 }
 
 void list_scores_close(struct list_scores *scores) {
+    fold_in_close(&scores->fold); /* uses the search's backend */
     search_close(&scores->search);
-    fold_in_close(&scores->fold);
     free(scores->candidates);
     scores->candidates = NULL;
     graph_close(&scores->graph);
@@ -259,7 +259,9 @@ static int open_fold(struct asking *asking) {
     for (uint64_t i = 0; !folds && i < asking->question->count; i++) folds = is_folded(asking, list_at(asking->question, i));
     if (!folds) return 0;
     asking->folds = mem_alloc(asking->block.rows, sizeof *asking->folds, "new lists");
-    return asking->folds && (scores->fold.model || !fold_in_open(&scores->fold, scores->model, scores->threads)) ? 0 : -1;
+    if (!asking->folds) return -1;
+    const struct search *search = &scores->search;
+    return scores->fold.model ? 0 : fold_in_open(&scores->fold, scores->model, search->ops, search->backend, scores->threads);
 }
 
 int list_scores_ask(struct list_scores *scores, const struct list_question *question, list_answer *answer, void *user) {

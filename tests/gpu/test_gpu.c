@@ -34,6 +34,7 @@
  *   CPU_GRAIN, more threads than rows          random: batches of 127 to 129, 1 to 16 threads
  *   of hogwild.cu and search_topk.cu                  hogwild, topk
  *   COLUMNS and HUB_ARCS of filter.cu                 filter
+ *   CHUNK of fold_in.cu                               fold
  *   of lists by id (by_id.cuh)                 tests/python/test_gpu: FEW, NEAR_BYTES, DENSE_BYTES, CLAIMED_MOST, GIVEN
  *
  * Prints a line a failed case and ends with "N passed, N failed"; 2 where there is no GPU.
@@ -88,6 +89,7 @@ int main(int argc, char **argv) {
                  {"hogwild-worker", test_hogwild_worker},
                  {"topk", test_topk},
                  {"filter", test_filter},
+                 {"fold", test_fold_in},
                  {"runs", test_runs},
                  {"first", first_rows_on_gpu},
                  {"ids", test_by_id}};

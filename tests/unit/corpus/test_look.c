@@ -140,6 +140,53 @@ static void what_people_have_is_read_rightly_or_refused(void **state) {
     LOOKS(LOOK_ADJACENCY, {"1: 2 3\n2: 1\n", "line 1 has a colon behind each line's first word, which would be a part of the name; remove it (sed 's/:/ /')"});
 }
 
+/* Fields and lines that are no names. */
+static void what_programs_write_beside_names_is_refused(void **state) {
+    LOOKS(LOOK_PAIRS,
+          {"'ann','dune'\n'bob','emma'\n", "line 1: column 1 has single quotes, which would be parts of the names: 'ann','dune'; write double quotes (sed \"s/'/\\\"/g\")"},
+          {"'t Hooft,dune\nbob,emma\n", "list = column 1, item = column 2, rating = none; commas, no header"},
+          {"ann,=\"A1\"\nbob,=\"A2\"\n", "line 1: column 2 has formulas of a spreadsheet: ann,=\"A1\"; write the values alone (sed 's/=\"/\"/g')"},
+          {"ann,dune\nbob,\\N\n", "line 2: column 2 has \\N, which databases write where a value is missing: bob,\\N; remove such lines"},
+          {"1,10\n2,NA\n3,12\n", "line 2: column 2 has a field without a value: 2,NA; remove such lines"},
+          {"ann,fr\nbob,na\ncid,de\n", "list = column 1, item = column 2, rating = none; commas, no header"}, /* na: Namibia */
+          {"ann,2024-01-31,3\nbob,2024-02-01,4\n", "line 1: column 2 has dates: ann,2024-01-31,3; say by corpus.columns which columns are wanted, as in corpus.columns = 1,3 or by their names"},
+          {"ann,31.1.2024 10:00\nbob,1.2.2024 11:00\n", "line 1: column 2 has dates: ann,31.1.2024 10:00; say by corpus.columns which columns are wanted, as in corpus.columns = 1,3 or by their names"},
+          {"ann,1.2.3\nbob,2024\n", "list = column 1, item = column 2, rating = none; commas, no header"},
+          {" user | item\n------+------\n ann  | dune\n(1 row)\n", "line 2 draws a table, as psql and mysql print results; write CSV (psql --csv, mysql --batch)"},
+          {"+----+----+\n| a  | b  |\n+----+----+\n", "line 1 draws a table, as psql and mysql print results; write CSV (psql --csv, mysql --batch)"},
+          {"// user, item\nann,dune\nbob,emma\n", "line 1 is a comment; remove such lines (grep -v '^//')"});
+    LOOKS(LOOK_EDGES, {"a b\n; the second\nb c\n", "line 2 is a comment; remove such lines (grep -v '^;')"},
+          {"a -> b\na -- b\n", "source = column 1, target = column 3, weight = none of 3; blanks, no header"});
+    LOOKS(LOOK_LISTS, {"| list | items |\n|---|---|\n| a | b |\n", "line 2 draws a table, as psql and mysql print results; write CSV (psql --csv, mysql --batch)"});
+}
+
+static void row_numbers_are_no_lists(void **state) {
+    LOOKS(LOOK_PAIRS, {"0,ann,dune\n1,ann,emma\n2,bob,dune\n3,bob,ulysses\n4,cid,emma\n", "list = column 2, item = column 3, rating = none of 3; commas, no header"},
+          {"1,7,12\n2,7,13\n3,8,12\n4,8,14\n5,9,13\n",
+           "line 1: the first column has the lines' numbers, or each list has one line: 1,7,12" ASK("list and item")},
+          {"1,7,12\n1,8,13\n2,8,12\n3,8,14\n4,9,13\n", "list = column 1, item = column 2, rating = column 3; commas, no header"},
+          {"0 a\n1 b\n2 a\n3 c\n4 a\n", "list = column 1, item = column 2, rating = none; blanks, no header"});
+    LOOKS(LOOK_EDGES, {"1 2 .5\n2 3 .5\n3 4 .5\n4 5 1\n5 6 1\n", "source = column 1, target = column 2, weight = column 3; blanks, no header"});
+}
+
+static void bars_and_colons_may_be_within_names(void **state) {
+    LOOKS(LOOK_PAIRS, {"ann,War|Drama,5\nbob,Love|Drama,4\n", "list = column 1, item = column 2, rating = column 3; commas, no header"},
+          {"user,item\nann,War|Drama\nbob,Love|Drama\n", "list = user, item = item, rating = none; commas, a header"},
+          {"ann,War|Drama\nbob,Love|Drama\n", "line 1: both '|' and commas split all lines: ann,War|Drama; say which by corpus.separator"},
+          {"ann,std::list\nbob,std::map\n", "line 1: both '::' and commas split all lines: ann,std::list; say which by corpus.separator"},
+          {"ann|Rome, Italy\nbob|York, England\n", "list = column 1, item = column 2, rating = none; '|', no header"},
+          {"ann|dune|1,5\nbob|emma|2,5\n", "list = column 1, item = column 2, rating = column 3; '|', no header, decimal commas"});
+}
+
+static void labels_and_titles_of_public_data(void **state) {
+    LOOKS(LOOK_LABELS, {"31336 0 1 0 Neural_Networks\n1061127 1 0 0 Rule_Learning\n", "name = column 1, label = column 5; blanks, no header"},
+          {"1 0 1 0\n2 1 0 0\n", "line 1: 3 columns of 0 and 1 are no labels; keep the first column and that of the label (awk '{print $1, $NF}')"},
+          {"1 3 5 7\n2 3 0 1\n", "name = column 1, label = column 2; blanks, no header"},
+          {"movieId,title,genres\n1,Emma,Drama|Romance\n", "name = movieId, label = genres; commas, a header"});
+    LOOKS(LOOK_TITLES, {"tconst\ttitleType\tprimaryTitle\toriginalTitle\ntt1\tshort\tCarmencita\tCarmencita\n", "id = tconst, title = primaryTitle; tabs, a header"},
+          {"id,year,Movie name\n1,1999,Emma\n2,2001,Dune\n", "line 1: the header names no title among its 3 columns: id,year,Movie name; call that column title"});
+}
+
 static void a_spreadsheet_may_name_its_separator(void **state) {
     LOOKS(LOOK_PAIRS, {"sep=;\nuser;item;rating\n1;2;3,5\n", "list = user, item = item, rating = rating; semicolons, a header, decimal commas"},
           {"SEP=,\na,b c\n", "list = column 1, item = column 2, rating = none; commas, no header"});
@@ -275,6 +322,10 @@ int main(void) {
         cmocka_unit_test(files_of_other_formats_are_refused_by_name),
         cmocka_unit_test(long_lines_are_looked_at_within_bounds),
         cmocka_unit_test(what_people_have_is_read_rightly_or_refused),
+        cmocka_unit_test(what_programs_write_beside_names_is_refused),
+        cmocka_unit_test(row_numbers_are_no_lists),
+        cmocka_unit_test(bars_and_colons_may_be_within_names),
+        cmocka_unit_test(labels_and_titles_of_public_data),
         cmocka_unit_test(a_spreadsheet_may_name_its_separator),
         cmocka_unit_test(times_are_no_weights),
         cmocka_unit_test(networkx_attributes_are_one_field),

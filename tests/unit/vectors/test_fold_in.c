@@ -13,6 +13,8 @@ static char words[ROWS * 16];
 struct trained {
     struct small_run run;
     struct model model;
+    struct backend *backend;
+    struct fold_in fold;
 };
 
 static void open_trained(struct trained *t, const char *keys) {
@@ -26,6 +28,18 @@ static void open_trained(struct trained *t, const char *keys) {
     int result = model_open(&t->model, t->run.directory);
     if (result) print_message("%s\n", report_sentence());
     assert_int_equal(result, 0);
+}
+
+static void open_fold(struct trained *t, unsigned threads) {
+    const struct backend_ops *ops = backend_without_gpu();
+    struct backend_options options = {.threads = threads, .depth = 1};
+    assert_int_equal(ops->open(&t->backend, &options), 0);
+    assert_int_equal(fold_in_open(&t->fold, &t->model, ops, t->backend, threads), 0);
+}
+
+static void close_fold(struct trained *t) {
+    fold_in_close(&t->fold);
+    backend_without_gpu()->close(t->backend);
 }
 
 static void close_trained(struct trained *t) {
@@ -167,12 +181,11 @@ static void against_the_definition(void **state) {
     };
     for (size_t way = 0; way < sizeof runs / sizeof *runs; way++) {
         struct trained t;
-        struct fold_in fold;
         float out[ASKED][DIM];
         open_trained(&t, runs[way].keys);
         assert_true(fold_in_is_for(&t.model));
-        assert_int_equal(fold_in_open(&fold, &t.model, 2), 0);
-        solve(&fold, 0, ASKED, out);
+        open_fold(&t, 2);
+        solve(&t.fold, 0, ASKED, out);
         for (int list = 0; list < ASKED; list++) {
             double wanted[DIM];
             fold_in_the_open(&runs[way].by, list, wanted);
@@ -182,7 +195,7 @@ static void against_the_definition(void **state) {
                 assert_true(fabs(out[list][i] - wanted[i]) <= 2e-4);
             }
         }
-        fold_in_close(&fold);
+        close_fold(&t);
         close_trained(&t);
     }
 }
@@ -193,18 +206,17 @@ static void bytes_stay(void **state) {
     float first[ASKED][DIM], again[ASKED][DIM];
     open_trained(&t, "");
     for (unsigned threads = 1; threads < 6; threads += 2) {
-        struct fold_in fold;
-        assert_int_equal(fold_in_open(&fold, &t.model, threads), 0);
-        if (threads == 1) solve(&fold, 0, ASKED, first);
+        open_fold(&t, threads);
+        if (threads == 1) solve(&t.fold, 0, ASKED, first);
         for (int times = 0; times < 2; times++) {
-            solve(&fold, 0, ASKED, again);
+            solve(&t.fold, 0, ASKED, again);
             assert_memory_equal(again, first, sizeof first);
         }
         for (int list = 0; list < ASKED; list++) {
-            solve(&fold, list, 1, again);
+            solve(&t.fold, list, 1, again);
             assert_memory_equal(again, first[list], sizeof *first);
         }
-        fold_in_close(&fold);
+        close_fold(&t);
     }
     close_trained(&t);
 }
@@ -212,16 +224,15 @@ static void bytes_stay(void **state) {
 /* An item that a list names twice counts twice. A list without items, or only of an item whose row is zeros, has a row of zeros. */
 static void what_lists_hold(void **state) {
     struct trained t;
-    struct fold_in fold;
     float out[ASKED][DIM], once[DIM];
     static const uint64_t apart[] = {7, 3, 20};
     open_trained(&t, "");
-    assert_int_equal(fold_in_open(&fold, &t.model, 1), 0);
-    solve(&fold, 0, ASKED, out);
-    assert_int_equal(fold_in_solve(&fold, &(struct fold_list){apart, 3, once}, 1), 0);
+    open_fold(&t, 1);
+    solve(&t.fold, 0, ASKED, out);
+    assert_int_equal(fold_in_solve(&t.fold, &(struct fold_list){apart, 3, once}, 1), 0);
     assert_memory_not_equal(out[0], once, sizeof once);
     for (int i = 0; i < DIM; i++) assert_true(out[2][i] == 0 && out[5][i] == 0);
-    fold_in_close(&fold);
+    close_fold(&t);
     close_trained(&t);
 }
 
@@ -230,19 +241,18 @@ static void laws_of_negatives(void **state) {
     static const char *const keys[] = {"", "[negatives]\nlaw = unigram\npower = 1\n", "[negatives]\nlaw = log-uniform\n"};
     for (int law = 0; law < 3; law++) {
         struct trained t;
-        struct fold_in fold;
         uint64_t times[ITEMS] = {0};
         double all = 0;
         open_trained(&t, keys[law]);
-        assert_int_equal(fold_in_open(&fold, &t.model, 1), 0);
-        assert_int_equal(fold.count, law ? FOLD_NEGATIVES : ITEMS);
-        for (uint32_t i = 0; i < fold.count; i++) times[fold.ids[i]]++;
+        open_fold(&t, 1);
+        assert_int_equal(t.fold.problem.count, law ? FOLD_NEGATIVES : ITEMS);
+        for (uint32_t i = 0; i < t.fold.problem.count; i++) times[t.fold.ids[i]]++;
         for (int i = 0; i < ITEMS; i++) all += law == 1 ? 2 * ITEMS - i : law == 2 ? (i ? log1p(1.0 / i) : 0) : 1;
         for (int i = 0; i < ITEMS; i++) {
             double weight = law == 1 ? 2 * ITEMS - i : law == 2 ? (i ? log1p(1.0 / i) : 0) : 1;
-            assert_true(fabs((double)times[i] - weight / all * fold.count) <= 1);
+            assert_true(fabs((double)times[i] - weight / all * t.fold.problem.count) <= 1);
         }
-        fold_in_close(&fold);
+        close_fold(&t);
         close_trained(&t);
     }
 }
