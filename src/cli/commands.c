@@ -2,10 +2,12 @@
 #include "commands.h"
 
 #include "sptx.h"
+#include "base/memory.h"
 #include "base/report.h"
 #include "base/text.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define KEYS_HELP                                                                                                      \
@@ -260,6 +262,24 @@ const struct command commands[] = {
      "  --lists            rows of lists are shown and found, too\n"
      "  --evaluation=FILE  what evaluate printed (evaluate RUN ... > FILE), shown in the page; may be given several times\n"
      "\n" DEVICE_HELP},
+    {"phrases", cmd_phrases,
+     "phrases CORPUS... [--out=FILE] [--min-count=5] [--threshold=T[,T..]] [--passes=N] [--score=word2phrase|default|npmi] "
+     "[--delimiter=_] [--connectors=FILE] [--memory=SIZE]",
+     "join words that often follow each other: new york -> new_york",
+     "Reads text and writes it with phrases joined; train does the same in one run with corpus.phrases = yes. CORPUS is files or\n"
+     "directories, packed ones too, or - for standard input. Lines stay lines. The scores are those of word2phrase and of\n"
+     "gensim's Phrases, and so are the phrases, but no count is ever dropped to save memory.\n"
+     "\n"
+     "  --out=FILE         written beside and renamed; by itself the text is printed\n"
+     "  --min-count=5      bigrams counted fewer times are not joined\n"
+     "  --threshold=T      joins bigrams with a higher score; T,T.. are those of each pass. By itself 100 for word2phrase, 10 for\n"
+     "                     default, 0.5 for npmi\n"
+     "  --passes=N         how often neighbours are joined; two passes make phrases of up to four words\n"
+     "  --score=S          word2phrase, default (gensim's) or npmi; see 'sptx-w2v help keys' for the formulas\n"
+     "  --delimiter=_      what is put between the words of a phrase\n"
+     "  --connectors=FILE  words that may be within a phrase but neither begin nor end it: bank_of_america\n"
+     "  --memory=SIZE      for counts of bigrams; where they need more, the text is read several times, with the same result\n"
+     "\n" KEYS_HELP},
     {"generate", cmd_generate, "generate books|papers|words|graph --out=FILE [--rows=N --lists=N --edges=N --seed=S]",
      "a synthetic corpus in the shape of a run",
      "books: reading lists (corpus.format = lists); papers: citations (adjacency); words: sentences (text); graph: edges as\n"
@@ -322,6 +342,15 @@ const struct command *command_find(const char *name) {
     else
         fail_usage("there is no command '%.100s'; 'sptx-w2v help' lists them", name);
     return NULL;
+}
+
+int command_set_key(struct config *config, const char *key, const char *value) {
+    char *argument = mem_alloc(strlen(key) + strlen(value) + sizeof "--=", 1, "an option");
+    if (!argument) return -1;
+    sprintf(argument, "--%s=%s", key, value);
+    int result = config_argument(config, argument);
+    free(argument);
+    return result;
 }
 
 int command_ranks(struct ranks *ranks, const char *command) {

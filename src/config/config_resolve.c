@@ -172,6 +172,8 @@ static int check_format(const struct config *c) {
     if (strcmp(c->corpus_min_rating, "none") && !format->ratings)
         return fail("corpus.min_rating = %s needs corpus.format = %s, whose lines have ratings, and it is %s",
                     c->corpus_min_rating, formats_with(RATINGS, others), format->name);
+    if (c->corpus_phrases && format->rows != LOOK_TEXT)
+        return fail("corpus.phrases = yes needs corpus.format = text, and it is %s", format->name);
     if (strcmp(c->corpus_columns, "auto") && !format->columns)
         return fail("corpus.columns = %s needs corpus.format = %s, whose lines have columns, and it is %s", c->corpus_columns,
                     formats_with(COLUMNS, others), format->name);

@@ -8,6 +8,7 @@
 #include "base/report.h"
 #include "encode.h"
 #include "graph_make.h"
+#include "phrases.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -117,7 +118,7 @@ static int encode(struct cache *c) {
 }
 
 static int make(struct cache *c) {
-    return check_names(c) || remove_leftovers(c) || vocab_build(c->vocab, c->corpus, c->options, c->pool) ||
+    return check_names(c) || remove_leftovers(c) || (c->options->phrases.joins && phrases_join_corpus(c->corpus, c->options, c->pool)) || vocab_build(c->vocab, c->corpus, c->options, c->pool) ||
                    vocab_check_size(c->vocab) || encode(c) || file_remove(c->encoded[!c->kind]) || vocab_write(c->vocab, c->words)
                ? -1
                : 0;
