@@ -109,7 +109,7 @@ const struct command commands[] = {
      "Ctrl-C keeps the best so far. RUN.tune/tried.tsv, beside run.dir, remembers what was tried: the same call goes on\n"
      "from it. Only one process at a time can search in RUN.tune. A RUN.tune with files that tune did not write is refused.\n"
      "\n" KEYS_HELP},
-    {"export", cmd_export, "export RUN --format=F --out=FILE [--type=f32|bf16|f16] [--table=TABLE] [--lists]",
+    {"export", cmd_export, "export RUN --format=F --out=FILE [--type=f32|bf16|f16] [--table=TABLE] [--classes=N] [--lists]",
      "write the vectors in a format that other programs read",
      RUN_HELP
      "\n"
@@ -125,6 +125,7 @@ const struct command commands[] = {
      "                               word and count\n"
      "                fasttext       fastText's own file (.bin) of words: both tables, and the rows of all n-grams; fastText\n"
      "                               and gensim go on with it, and every command here reads it in the place of RUN\n"
+     "                classes        lines of word and class, as word2vec -classes writes them; wants --classes\n"
      "                npy, fvecs, fbin and safetensors hold no words: their rows are in the order of vocab.tsv\n"
      "  --out=FILE    written beside and renamed: FILE is never half there, keeps its rights, and may be a link to it;\n"
      "                /dev/stdout and pipes get the bytes as they come\n"
@@ -133,6 +134,7 @@ const struct command commands[] = {
      "                of uint16, the upper halves of float32\n"
      "  --table=T     target, context, their sum, normsum (each of unit length first; a row of zeros stays zeros), or\n"
      "                propagated\n"
+     "  --classes=N   parts the words into at most N classes by the directions of their vectors (k-means of unit vectors)\n"
      "  --lists       the rows of lists, too, behind those of items\n"
      "\n" TABLES_HELP},
     {"nearest", cmd_nearest,
