@@ -46,6 +46,32 @@
     "                      compute the row that training would have given it, from its items and the run's loss, with the\n" \
     "                      items' rows unchanged. context-context uses the mean of its items' rows instead\n"
 
+/* The table of flags as help: a program's lines of it. */
+#define KEY(program, flag, key, fallback, help) HELP_OF_##program("  " flag "  " key " = " fallback ": " help "\n")
+#define OWN(program, flag, fallback, help)      HELP_OF_##program("  " flag "  " help "\n")
+#define HELP_OF_WORD2VEC(text)                  text
+#define HELP_OF_WORD2PHRASE(text)
+static const char word2vec_help[] =
+    "Takes all flags of word2vec.c with its defaults and writes the same files. In a link to this program that is named word2vec,\n"
+    "the command is left out: scripts that call ./word2vec run as they are, and so they do with word2phrase, distance,\n"
+    "word-analogy and compute-accuracy. The run directory is OUTPUT.run while training, and is removed at the end. Line ends are\n"
+    "no word here: </s> has no vector.\n"
+    "\n"
+#include "word2vec_flags.def"
+    "\n" KEYS_HELP;
+#undef HELP_OF_WORD2VEC
+#undef HELP_OF_WORD2PHRASE
+#define KEY(program, flag, key, fallback, help) HELP_OF_##program("  " flag "  " key " = " fallback ": " help "\n")
+#define OWN(program, flag, fallback, help)      HELP_OF_##program("  " flag "  " help "\n")
+#define HELP_OF_WORD2VEC(text)
+#define HELP_OF_WORD2PHRASE(text)               text
+static const char word2phrase_help[] =
+    "Joins the same words as word2phrase.c, and writes the same bytes: a blank begins each line. It keeps what that program\n"
+    "loses: the last word of a text without a line end, letters of words beyond 59, and rare bigrams of a large text.\n"
+    "\n"
+#include "word2vec_flags.def"
+    "\n" KEYS_HELP;
+
 const char command_version[] = "sptx-w2v " SPTX_VERSION;
 
 const struct command commands[] = {
@@ -155,12 +181,13 @@ const struct command commands[] = {
      "\n"
      TABLES_HELP
      "Where words share rows of their n-grams (examples.subwords, and models of fastText), WORD may be one never seen.\n"
-     "A word that begins with -- is given behind a lone --.\n" DEVICE_HELP},
+     "A word that begins with -- is given behind a lone --. Without a WORD it asks at the terminal, and sums the vectors of\n"
+     "several words.\n" DEVICE_HELP},
     {"analogy", cmd_analogy, "analogy RUN A B C [--k=10]", "A is to B as C is to ?",
      RUN_HELP "\n"
               "\n"
               "Lines of word <TAB> score: the words nearest to B - A + C by cosine, the three left out, in the table that\n"
-              "nearest asks by itself.\n"
+              "nearest asks by itself. Without words it asks at the terminal.\n"
               "\n"
               "  --k=10        how many\n"
               "\n" DEVICE_HELP},
@@ -282,6 +309,26 @@ const struct command commands[] = {
      "  --connectors=FILE  words that may be within a phrase but neither begin nor end it: bank_of_america\n"
      "  --memory=SIZE      for counts of bigrams; where they need more, the text is read several times, with the same result\n"
      "\n" KEYS_HELP},
+    {"word2vec", cmd_word2vec, "word2vec -train FILE -output FILE [-flag value ...] [--section.key=value ...]",
+     "word2vec.c's command line: trains on text and writes vectors or classes",
+     word2vec_help},
+    {"word2phrase", cmd_word2phrase, "word2phrase -train FILE -output FILE [-min-count 5] [-threshold 100] [-debug 2]",
+     "word2phrase.c's command line: joins words that often follow each other",
+     word2phrase_help},
+    {"distance", cmd_distance, "distance FILE", "word2vec's distance: asks for words and prints the 40 nearest",
+     "FILE has vectors as word2vec.c writes them, binary or text; a run directory serves, too. Each line of standard input is a\n"
+     "question; the vectors of several words are summed. EXIT, or the end of input, ends it.\n"
+     "\n" DEVICE_HELP},
+    {"word-analogy", cmd_word_analogy, "word-analogy FILE", "word2vec's word-analogy: asks for three words and prints the 40 nearest",
+     "As distance, for A B C on each line: A is to B as C is to ?\n"
+     "\n" DEVICE_HELP},
+    {"compute-accuracy", cmd_compute_accuracy, "compute-accuracy FILE [THRESHOLD] < QUESTIONS",
+     "word2vec's compute-accuracy: analogies of standard input, by section",
+     "Prints for each section of questions (A B C D below ': section' lines) how many are answered by D. The first five sections\n"
+     "are semantic and the others syntactic, as in questions-words.txt. Case does not matter.\n"
+     "\n"
+     "  THRESHOLD     searches this many of the most frequent words; 0, the default: all\n"
+     "\n" DEVICE_HELP},
     {"generate", cmd_generate, "generate books|papers|words|graph --out=FILE [--rows=N --lists=N --edges=N --seed=S]",
      "a synthetic corpus in the shape of a run",
      "books: reading lists (corpus.format = lists); papers: citations (adjacency); words: sentences (text); graph: edges as\n"

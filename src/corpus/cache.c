@@ -64,6 +64,16 @@ int cache_owns(const char *name) {
            !strcmp(name, lock_name) || is_leftover(name);
 }
 
+int cache_remove(const char *directory) {
+    char **names = NULL;
+    int64_t count = directory_is_plain(directory) ? directory_list(directory, &names) : 0;
+    int result = count < 0 ? -1 : 0;
+    for (int64_t i = 0; i < count && !result; i++)
+        if (cache_owns(names[i])) result = file_remove_in(directory, names[i]);
+    mem_free_texts(names, count);
+    return result;
+}
+
 /* Removes what killed processes left half written. The caller holds the lock, without which nobody writes these
  * files. */
 static int remove_leftovers(const struct cache *c) {
