@@ -33,12 +33,21 @@ static int copy(int from, int to, const char *directory, const char *what) {
     return n < 0 ? -1 : 0;
 }
 
-int spool_all(int from, const char *what) {
-    const char *named = getenv("TMPDIR"), *directory = named && *named ? named : "/var/tmp";
-    char *path = file_join(directory, "sptx-spool");
-    int to = path ? file_open_unnamed(path) : -1;
+const char *spool_directory(void) {
+    const char *named = getenv("TMPDIR");
+    return named && *named ? named : "/var/tmp";
+}
+
+int spool_open(void) {
+    char *path = file_join(spool_directory(), "sptx-spool");
+    int fd = path ? file_open_unnamed(path) : -1;
     free(path);
-    if (to < 0 || !copy(from, to, directory, what)) return to;
+    return fd;
+}
+
+int spool_all(int from, const char *what) {
+    int to = spool_open();
+    if (to < 0 || !copy(from, to, spool_directory(), what)) return to;
     close(to);
     return -1;
 }

@@ -2,6 +2,7 @@
 #include "base/memory.h"
 #include "base/report.h"
 #include "base/terminal.h"
+#include "prompt.h"
 #include "vectors/answers.h"
 
 #include <stdio.h>
@@ -73,6 +74,11 @@ int cmd_analogy(int argc, char **argv) {
     int result = -1;
     if (arguments_read(&arguments, "analogy", argc, argv, options, "device, memory") ||
         arguments_number("analogy", "k", k_text, 1, MOST_ANSWERS, &k)) goto out;
+    if (arguments.count == 1 && prompt_is_possible()) {
+        result = arguments_config(&config, 0, NULL, &arguments) ? -1 : prompt_run(&(struct prompt_request){
+            .path = arguments.given[0], .analogy = 1, .plain = 1, .k = (uint32_t)k, .config = &config});
+        goto out;
+    }
     if (arguments.count != 4) {
         fail_usage("analogy wants a run directory and three words: four arguments, %d given; see 'sptx-w2v help analogy'",
                    arguments.count);

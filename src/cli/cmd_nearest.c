@@ -2,6 +2,7 @@
 #include "base/memory.h"
 #include "base/report.h"
 #include "base/terminal.h"
+#include "prompt.h"
 #include "vectors/answers.h"
 #include "vectors/titles.h"
 
@@ -128,6 +129,11 @@ int cmd_nearest(int argc, char **argv) {
     int result = -1;
     if (arguments_read(&arguments, "nearest", argc, argv, options, "device, memory") ||
         arguments_number("nearest", "k", k_text, 1, MOST_ANSWERS, &k)) goto out;
+    if (arguments.count == 1 && prompt_is_possible()) {
+        result = arguments_config(&config, 0, NULL, &arguments) ? -1 : prompt_run(&(struct prompt_request){
+            .path = arguments.given[0], .plain = 1, .k = (uint32_t)k, .config = &config});
+        goto out;
+    }
     if (arguments.count < 2) {
         fail_usage("nearest wants a run directory and at least one word; see 'sptx-w2v help nearest'");
         goto out;

@@ -2,10 +2,12 @@
 #include "commands.h"
 
 #include "sptx.h"
+#include "base/memory.h"
 #include "base/report.h"
 #include "base/text.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define KEYS_HELP                                                                                                      \
@@ -43,6 +45,32 @@
     "                      If the run's lists have rows, user and user-cosine fold a list in that was not trained: they\n" \
     "                      compute the row that training would have given it, from its items and the run's loss, with the\n" \
     "                      items' rows unchanged. context-context uses the mean of its items' rows instead\n"
+
+/* The table of flags as help: a program's lines of it. */
+#define KEY(program, flag, key, fallback, help) HELP_OF_##program("  " flag "  " key " = " fallback ": " help "\n")
+#define OWN(program, flag, fallback, help)      HELP_OF_##program("  " flag "  " help "\n")
+#define HELP_OF_WORD2VEC(text)                  text
+#define HELP_OF_WORD2PHRASE(text)
+static const char word2vec_help[] =
+    "Takes all flags of word2vec.c with its defaults and writes the same files. In a link to this program that is named word2vec,\n"
+    "the command is left out: scripts that call ./word2vec run as they are, and so they do with word2phrase, distance,\n"
+    "word-analogy and compute-accuracy. The run directory is OUTPUT.run while training, and is removed at the end. Line ends are\n"
+    "no word here: </s> has no vector.\n"
+    "\n"
+#include "word2vec_flags.def"
+    "\n" KEYS_HELP;
+#undef HELP_OF_WORD2VEC
+#undef HELP_OF_WORD2PHRASE
+#define KEY(program, flag, key, fallback, help) HELP_OF_##program("  " flag "  " key " = " fallback ": " help "\n")
+#define OWN(program, flag, fallback, help)      HELP_OF_##program("  " flag "  " help "\n")
+#define HELP_OF_WORD2VEC(text)
+#define HELP_OF_WORD2PHRASE(text)               text
+static const char word2phrase_help[] =
+    "Joins the same words as word2phrase.c, and writes the same bytes: a blank begins each line. It keeps what that program\n"
+    "loses: the last word of a text without a line end, letters of words beyond 59, and rare bigrams of a large text.\n"
+    "\n"
+#include "word2vec_flags.def"
+    "\n" KEYS_HELP;
 
 const char command_version[] = "sptx-w2v " SPTX_VERSION;
 
@@ -107,7 +135,7 @@ const struct command commands[] = {
      "Ctrl-C keeps the best so far. RUN.tune/tried.tsv, beside run.dir, remembers what was tried: the same call goes on\n"
      "from it. Only one process at a time can search in RUN.tune. A RUN.tune with files that tune did not write is refused.\n"
      "\n" KEYS_HELP},
-    {"export", cmd_export, "export RUN --format=F --out=FILE [--type=f32|bf16|f16] [--table=TABLE] [--lists]",
+    {"export", cmd_export, "export RUN --format=F --out=FILE [--type=f32|bf16|f16] [--table=TABLE] [--classes=N] [--lists]",
      "write the vectors in a format that other programs read",
      RUN_HELP
      "\n"
@@ -123,6 +151,7 @@ const struct command commands[] = {
      "                               word and count\n"
      "                fasttext       fastText's own file (.bin) of words: both tables, and the rows of all n-grams; fastText\n"
      "                               and gensim go on with it, and every command here reads it in the place of RUN\n"
+     "                classes        lines of word and class, as word2vec -classes writes them; wants --classes\n"
      "                npy, fvecs, fbin and safetensors hold no words: their rows are in the order of vocab.tsv\n"
      "  --out=FILE    written beside and renamed: FILE is never half there, keeps its rights, and may be a link to it;\n"
      "                /dev/stdout and pipes get the bytes as they come\n"
@@ -131,6 +160,7 @@ const struct command commands[] = {
      "                of uint16, the upper halves of float32\n"
      "  --table=T     target, context, their sum, normsum (each of unit length first; a row of zeros stays zeros), or\n"
      "                propagated\n"
+     "  --classes=N   parts the words into at most N classes by the directions of their vectors (k-means of unit vectors)\n"
      "  --lists       the rows of lists, too, behind those of items\n"
      "\n" TABLES_HELP},
     {"nearest", cmd_nearest,
@@ -151,12 +181,13 @@ const struct command commands[] = {
      "\n"
      TABLES_HELP
      "Where words share rows of their n-grams (examples.subwords, and models of fastText), WORD may be one never seen.\n"
-     "A word that begins with -- is given behind a lone --.\n" DEVICE_HELP},
+     "A word that begins with -- is given behind a lone --. Without a WORD it asks at the terminal, and sums the vectors of\n"
+     "several words.\n" DEVICE_HELP},
     {"analogy", cmd_analogy, "analogy RUN A B C [--k=10]", "A is to B as C is to ?",
      RUN_HELP "\n"
               "\n"
               "Lines of word <TAB> score: the words nearest to B - A + C by cosine, the three left out, in the table that\n"
-              "nearest asks by itself.\n"
+              "nearest asks by itself. Without words it asks at the terminal.\n"
               "\n"
               "  --k=10        how many\n"
               "\n" DEVICE_HELP},
@@ -260,6 +291,44 @@ const struct command commands[] = {
      "  --lists            rows of lists are shown and found, too\n"
      "  --evaluation=FILE  what evaluate printed (evaluate RUN ... > FILE), shown in the page; may be given several times\n"
      "\n" DEVICE_HELP},
+    {"phrases", cmd_phrases,
+     "phrases CORPUS... [--out=FILE] [--min-count=5] [--threshold=T[,T..]] [--passes=N] [--score=word2phrase|default|npmi] "
+     "[--delimiter=_] [--connectors=FILE] [--memory=SIZE]",
+     "join words that often follow each other: new york -> new_york",
+     "Reads text and writes it with phrases joined; train does the same in one run with corpus.phrases = yes. CORPUS is files or\n"
+     "directories, packed ones too, or - for standard input. Lines stay lines. The scores are those of word2phrase and of\n"
+     "gensim's Phrases, and so are the phrases, but no count is ever dropped to save memory.\n"
+     "\n"
+     "  --out=FILE         written beside and renamed; by itself the text is printed\n"
+     "  --min-count=5      bigrams counted fewer times are not joined\n"
+     "  --threshold=T      joins bigrams with a higher score; T,T.. are those of each pass. By itself 100 for word2phrase, 10 for\n"
+     "                     default, 0.5 for npmi\n"
+     "  --passes=N         how often neighbours are joined; two passes make phrases of up to four words\n"
+     "  --score=S          word2phrase, default (gensim's) or npmi; see 'sptx-w2v help keys' for the formulas\n"
+     "  --delimiter=_      what is put between the words of a phrase\n"
+     "  --connectors=FILE  words that may be within a phrase but neither begin nor end it: bank_of_america\n"
+     "  --memory=SIZE      for counts of bigrams; where they need more, the text is read several times, with the same result\n"
+     "\n" KEYS_HELP},
+    {"word2vec", cmd_word2vec, "word2vec -train FILE -output FILE [-flag value ...] [--section.key=value ...]",
+     "word2vec.c's command line: trains on text and writes vectors or classes",
+     word2vec_help},
+    {"word2phrase", cmd_word2phrase, "word2phrase -train FILE -output FILE [-min-count 5] [-threshold 100] [-debug 2]",
+     "word2phrase.c's command line: joins words that often follow each other",
+     word2phrase_help},
+    {"distance", cmd_distance, "distance FILE", "word2vec's distance: asks for words and prints the 40 nearest",
+     "FILE has vectors as word2vec.c writes them, binary or text; a run directory serves, too. Each line of standard input is a\n"
+     "question; the vectors of several words are summed. EXIT, or the end of input, ends it.\n"
+     "\n" DEVICE_HELP},
+    {"word-analogy", cmd_word_analogy, "word-analogy FILE", "word2vec's word-analogy: asks for three words and prints the 40 nearest",
+     "As distance, for A B C on each line: A is to B as C is to ?\n"
+     "\n" DEVICE_HELP},
+    {"compute-accuracy", cmd_compute_accuracy, "compute-accuracy FILE [THRESHOLD] < QUESTIONS",
+     "word2vec's compute-accuracy: analogies of standard input, by section",
+     "Prints for each section of questions (A B C D below ': section' lines) how many are answered by D. The first five sections\n"
+     "are semantic and the others syntactic, as in questions-words.txt. Case does not matter.\n"
+     "\n"
+     "  THRESHOLD     searches this many of the most frequent words; 0, the default: all\n"
+     "\n" DEVICE_HELP},
     {"generate", cmd_generate, "generate books|papers|words|graph --out=FILE [--rows=N --lists=N --edges=N --seed=S]",
      "a synthetic corpus in the shape of a run",
      "books: reading lists (corpus.format = lists); papers: citations (adjacency); words: sentences (text); graph: edges as\n"
@@ -322,6 +391,15 @@ const struct command *command_find(const char *name) {
     else
         fail_usage("there is no command '%.100s'; 'sptx-w2v help' lists them", name);
     return NULL;
+}
+
+int command_set_key(struct config *config, const char *key, const char *value) {
+    char *argument = mem_alloc(strlen(key) + strlen(value) + sizeof "--=", 1, "an option");
+    if (!argument) return -1;
+    sprintf(argument, "--%s=%s", key, value);
+    int result = config_argument(config, argument);
+    free(argument);
+    return result;
 }
 
 int command_ranks(struct ranks *ranks, const char *command) {

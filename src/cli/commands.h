@@ -33,11 +33,23 @@ int cmd_analogy(int argc, char **argv);
 int cmd_evaluate(int argc, char **argv);
 int cmd_recommend(int argc, char **argv);
 int cmd_report(int argc, char **argv);
+int cmd_phrases(int argc, char **argv);
+int cmd_word2vec(int argc, char **argv);
+int cmd_word2phrase(int argc, char **argv);
+int cmd_distance(int argc, char **argv);
+int cmd_word_analogy(int argc, char **argv);
+int cmd_compute_accuracy(int argc, char **argv);
 int cmd_generate(int argc, char **argv);
 int cmd_bench(int argc, char **argv);
 int cmd_devices(int argc, char **argv);
 int cmd_config(int argc, char **argv);
 int cmd_help(int argc, char **argv);
+
+/* Sets a key ("phrases.passes") to an option's value. Returns -1 after fail_usage() where the key cannot have it. */
+int command_set_key(struct config *config, const char *key, const char *value);
+
+/* Joins words of the files to phrases and writes the text to `out`; NULL: to standard output. margin: a blank begins each line. */
+int command_join_words(const struct config *config, const char *const *paths, int count, const char *out, int margin);
 
 /* Joins the processes that mpirun began for this command ("bench ranks"), by ranks_open(). */
 int command_ranks(struct ranks *ranks, const char *command);

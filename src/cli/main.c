@@ -42,7 +42,23 @@ static int take_flag(int *argc, char **argv, const char *flag) {
     return found;
 }
 
+/* A link to the program that is named as a command runs it: scripts that call ./word2vec need no change. */
+static int is_named_as_command(const char *program) {
+    const char *slash = strrchr(program, '/'), *name = slash ? slash + 1 : program;
+    for (const struct command *c = commands; c->name; c++)
+        if (!strcmp(c->name, name)) return 1;
+    return 0;
+}
+
+static int run_command(int argc, char **argv) {
+    const char *slash = strrchr(argv[0], '/');
+    if (slash) argv[0] = (char *)slash + 1;
+    if (take_flag(&argc, argv, "--help") || argc == 1) return cmd_help(2, (char *[]){"help", argv[0], NULL});
+    return command_find(argv[0])->run(argc, argv);
+}
+
 static int run(int argc, char **argv) {
+    if (argc && is_named_as_command(argv[0])) return run_command(argc, argv);
     int help = take_flag(&argc, argv, "--help"), quiet = take_flag(&argc, argv, "--quiet");
     if (quiet) report_quiet(1);
     if (argc < 2) {

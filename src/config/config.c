@@ -72,6 +72,8 @@ static const char *refuse_form(enum config_form form, const char *text) {
         return "auto, or two or three names or numbers of columns with commas between, such as user,item or 1,3";
     if (form == FORM_SUBWORDS && subwords_read_lengths(text, &subwords))
         return "none, or two lengths such as 3-6: the fewest and the most characters of an n-gram, from 1 to 255, the fewest first";
+    if (form == FORM_THRESHOLDS && strcmp(text, "auto") && phrase_thresholds(text, (double[PHRASE_PASSES]){0}) < 0)
+        return "auto, or numbers with commas between, 16 at most, such as 200,100";
     if (form == FORM_BUCKETS && subwords_read_buckets(text, &subwords))
         return "a whole number from 1 to 2,147,483,647, or used";
     return NULL;

@@ -12,7 +12,7 @@
 /* ---- the table ---- */
 
 /* The form that a text must have. Paths may hold double quotes; the file is looked at when it is opened. */
-enum config_form { FORM_ANY, FORM_PATHS, FORM_RATING, FORM_COLUMNS, FORM_TIMES, FORM_SUBWORDS, FORM_BUCKETS };
+enum config_form { FORM_ANY, FORM_PATHS, FORM_RATING, FORM_COLUMNS, FORM_TIMES, FORM_SUBWORDS, FORM_BUCKETS, FORM_THRESHOLDS };
 
 enum config_type { TYPE_TEXT, TYPE_COUNT, TYPE_REAL, TYPE_BYTES, TYPE_TRUTH, TYPE_CHOICE };
 

@@ -180,6 +180,8 @@ static int check_format(const struct config *c) {
         return fail("corpus.weights = %s weighs the positives of lists: it works with examples.mode = user and list, and the mode is %s",
                     config_choice_name("corpus", "weights", c->corpus_weights),
                     config_choice_name("examples", "mode", c->examples_mode));
+    if (c->corpus_phrases && format->rows != LOOK_TEXT)
+        return fail("corpus.phrases = yes needs corpus.format = text, and it is %s", format->name);
     if (strcmp(c->corpus_columns, "auto") && !format->columns)
         return fail("corpus.columns = %s needs corpus.format = %s, whose lines have columns, and it is %s", c->corpus_columns,
                     formats_with(COLUMNS, others), format->name);

@@ -8,6 +8,7 @@
 #include "base/report.h"
 #include "encode.h"
 #include "graph_make.h"
+#include "phrases.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -63,6 +64,16 @@ int cache_owns(const char *name) {
            !strcmp(name, lock_name) || is_leftover(name);
 }
 
+int cache_remove(const char *directory) {
+    char **names = NULL;
+    int64_t count = directory_is_plain(directory) ? directory_list(directory, &names) : 0;
+    int result = count < 0 ? -1 : 0;
+    for (int64_t i = 0; i < count && !result; i++)
+        if (cache_owns(names[i])) result = file_remove_in(directory, names[i]);
+    mem_free_texts(names, count);
+    return result;
+}
+
 /* Removes files that killed processes left half written. The caller holds the lock; no process writes these files without it. */
 static int remove_leftovers(const struct cache *c) {
     char **names;
@@ -116,7 +127,7 @@ static int encode(struct cache *c) {
 }
 
 static int make(struct cache *c) {
-    return check_names(c) || remove_leftovers(c) || vocab_build(c->vocab, c->corpus, c->options, c->pool) ||
+    return check_names(c) || remove_leftovers(c) || (c->options->phrases.joins && phrases_join_corpus(c->corpus, c->options, c->pool)) || vocab_build(c->vocab, c->corpus, c->options, c->pool) ||
                    vocab_check_size(c->vocab) || encode(c) || file_remove(c->encoded[!c->kind]) || vocab_write(c->vocab, c->words)
                ? -1
                : 0;

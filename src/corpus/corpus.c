@@ -43,6 +43,9 @@ struct corpus {
     struct look_keys keys;
     int stream; /* 1: the only file is an id stream */
     int spool;  /* standard input, which comes once (base/spool.h); -1: it is no file of the corpus */
+    struct corpus_file *replaced; /* [replaced_count] the files whose text corpus_replace() replaced; NULL: none */
+    uint64_t replaced_count;
+    int replacement; /* the file without a name that has the new text; -1: none */
     struct gathered *gathered; /* the caller's; NULL: the corpus is files */
 
     pthread_mutex_t lock; /* held for all fields below */
@@ -160,11 +163,23 @@ static int add_path(struct corpus *corpus, const char *path) {
     return corpus->count > before ? 0 : fail("directory '%s' holds no file", path);
 }
 
+int corpus_replace(struct corpus *corpus, int fd) {
+    char path[64];
+    corpus->replaced = corpus->files;
+    corpus->replaced_count = corpus->count;
+    corpus->files = NULL;
+    corpus->count = corpus->capacity = corpus->size = 0;
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    if (add_file(corpus, path, "the joined text")) return -1;
+    corpus->replacement = fd;
+    return 0;
+}
+
 static struct corpus *make_corpus(void) {
     struct corpus *corpus = mem_zalloc(1, sizeof *corpus, "the corpus");
     if (!corpus) return NULL;
     pthread_mutex_init(&corpus->lock, NULL);
-    corpus->reader.fd = corpus->spool = -1;
+    corpus->reader.fd = corpus->spool = corpus->replacement = -1;
     corpus->block_bytes = CORPUS_BLOCK;
     corpus->max_word = CORPUS_WORD;
     corpus->format = corpus_formats;
@@ -209,10 +224,18 @@ uint64_t corpus_done(const struct corpus *corpus) {
     return atomic_load_explicit(&corpus->done, memory_order_relaxed);
 }
 
+/* Returns the files that the user named, be their text replaced or not. */
+static const struct corpus_file *named_files(const struct corpus *corpus, uint64_t *count) {
+    *count = corpus->replaced ? corpus->replaced_count : corpus->count;
+    return corpus->replaced ? corpus->replaced : corpus->files;
+}
+
 uint64_t corpus_fingerprint(const struct corpus *corpus) {
-    uint64_t sum = corpus->gathered ? gathered_fingerprint(corpus->gathered) : corpus->count;
-    for (uint64_t i = 0; i < corpus->count; i++) {
-        const struct corpus_file *file = &corpus->files[i];
+    uint64_t count, sum;
+    const struct corpus_file *files = named_files(corpus, &count);
+    sum = corpus->gathered ? gathered_fingerprint(corpus->gathered) : count;
+    for (uint64_t i = 0; i < count; i++) {
+        const struct corpus_file *file = &files[i];
         uint64_t facts[] = {file->size, file->modified[0], file->modified[1], file->sample};
         sum = XXH3_64bits_withSeed(file->path, strlen(file->path), sum);
         sum = XXH3_64bits_withSeed(facts, sizeof facts, sum);
@@ -221,8 +244,10 @@ uint64_t corpus_fingerprint(const struct corpus *corpus) {
 }
 
 int corpus_check_unchanged(const struct corpus *corpus) {
-    for (uint64_t i = 0; i < corpus->count; i++) {
-        const struct corpus_file *file = &corpus->files[i];
+    uint64_t count;
+    const struct corpus_file *files = named_files(corpus, &count);
+    for (uint64_t i = 0; i < count; i++) {
+        const struct corpus_file *file = &files[i];
         struct stat now;
         if (stat(file->path, &now)) return fail_system("look at", file->path);
         if ((uint64_t)now.st_size != file->size)
@@ -514,8 +539,11 @@ void corpus_close(struct corpus *corpus) {
     if (!corpus) return;
     reader_close(&corpus->reader);
     for (uint64_t i = 0; i < corpus->count; i++) free(corpus->files[i].path);
+    for (uint64_t i = 0; i < corpus->replaced_count; i++) free(corpus->replaced[i].path);
     if (corpus->spool >= 0) close(corpus->spool);
+    if (corpus->replacement >= 0) close(corpus->replacement);
     free(corpus->files);
+    free(corpus->replaced);
     free(corpus->carry);
     pthread_mutex_destroy(&corpus->lock);
     free(corpus);

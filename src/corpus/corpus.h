@@ -14,6 +14,7 @@
 
 #include "first_bytes.h"
 #include "format.h"
+#include "phrase_score.h"
 #include "tokens.h"
 
 #include <stdint.h>
@@ -37,6 +38,7 @@ struct corpus_options {
     enum corpus_format format;
     enum corpus_order order;
     struct look_keys look; /* the user's keys about the format of lines */
+    struct phrase_options phrases; /* which words of a text are joined before they are counted */
     uint64_t max_sentence;     /* tokens of a sentence of running text */
     uint64_t max_word;     /* bytes; a longer word is a failure; 0: as many as CORPUS_WORD */
     uint64_t min_count;    /* rarer words are left out */
@@ -72,6 +74,10 @@ struct corpus_block {
  * there, not readable, no file in it. */
 struct corpus *corpus_open(char *const *paths, uint64_t count);
 void corpus_close(struct corpus *corpus);
+
+/* Makes the text of the file `fd` the corpus' text: blocks are read from it, while fingerprints and checks for changes are still
+ * those of the named files. `fd` is then the corpus'. Returns 0, or -1 after fail(). */
+int corpus_replace(struct corpus *corpus, int fd);
 
 /* Opens data that a program has handed over (gathered.h), which stays the caller's and must outlive the corpus. It has
  * no files and no blocks. NULL after fail(). */

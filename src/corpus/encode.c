@@ -9,6 +9,7 @@
 #include "base/progress.h"
 #include "base/report.h"
 #include "encode_block.h"
+#include "phrases.h"
 
 #include <inttypes.h>
 #include <limits.h>
@@ -44,7 +45,8 @@ uint64_t encode_fingerprint(const struct corpus *corpus, const struct vocab *voc
                         (uint64_t)options->list_rows};
     uint64_t known = sizeof facts - (options->list_rows ? 0 : sizeof *facts); /* what older streams were made with */
     if (format->ratings) memcpy(&facts[10], &options->min_rating, sizeof options->min_rating);
-    return XXH3_64bits_withSeed(facts, known, (uint64_t)options->pair_weights);
+    uint64_t sum = XXH3_64bits_withSeed(facts, known, (uint64_t)options->pair_weights);
+    return options->phrases.joins ? sum ^ phrases_fingerprint(&options->phrases) : sum;
 }
 
 /* ---- committing blocks in order ---- */

@@ -270,3 +270,15 @@ int run_directory_settle(struct run_directory *run) {
     run->place = place;
     return 0;
 }
+
+int run_directory_remove(const char *path) {
+    struct run_directory run;
+    if (!directory_is_plain(path)) return 0;
+    if (run_directory_open(&run, path, 0)) return -1;
+    int result = checkpoints_remove(run.path) || run_files_remove(run.path) || cache_remove(run.path) ? -1 : 0;
+    char *resolved = run.path ? mem_text(run.path, strlen(run.path), "a path") : NULL;
+    run_directory_close(&run);
+    if (resolved) directory_unmake(resolved, 1);
+    free(resolved);
+    return result;
+}

@@ -36,6 +36,10 @@ int run_directory_check(const char *path);
  * is empty and this process made it. Harmless on a zeroed one. */
 void run_directory_close(struct run_directory *run);
 
+/* Removes a run and its directory, which may be absent; other files in it stay. Takes its lock first, so that no other process
+ * trains there meanwhile. Returns 0, or -1 after fail(). */
+int run_directory_remove(const char *path);
+
 /* Returns 1 where it holds checkpoints of an older run, whole or not; 0 where not; -1 after fail(). */
 int run_directory_has_run(const struct run_directory *run);
 

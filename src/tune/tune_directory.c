@@ -8,9 +8,7 @@
 #include "base/path.h"
 #include "base/report.h"
 #include "corpus/cache.h"
-#include "run/checkpoints.h"
 #include "run/run_directory.h"
-#include "run/run_files.h"
 #include "tried.h"
 
 #include <stdio.h>
@@ -65,29 +63,8 @@ static int refuse_others(const struct tune_directory *d) {
 
 /* ---- removing ---- */
 
-/* Removes the run directory of a trial. Takes its lock first, so that no other process trains there meanwhile. */
-static int remove_run(const char *path) {
-    struct run_directory run;
-    if (!directory_is_plain(path)) return 0;
-    if (run_directory_open(&run, path, 0)) return -1;
-    int result = checkpoints_remove(run.path) || run_files_remove(run.path) ? -1 : 0;
-    run_directory_close(&run);
-    directory_unmake(path, 1);
-    return result;
-}
-
-static int remove_cache(const char *path) {
-    char **names = NULL;
-    int64_t count = directory_is_plain(path) ? directory_list(path, &names) : 0;
-    int result = count < 0 ? -1 : 0;
-    for (int64_t i = 0; i < count && !result; i++)
-        if (cache_owns(names[i])) result = file_remove_in(path, names[i]);
-    mem_free_texts(names, count);
-    return result;
-}
-
 static int remove_trials(const struct tune_directory *d) {
-    if (remove_run(d->run) || remove_cache(d->corpus) || remove_cache(d->trials) || file_remove(d->edges) ||
+    if (run_directory_remove(d->run) || cache_remove(d->corpus) || cache_remove(d->trials) || file_remove(d->edges) ||
         file_remove(d->held_out))
         return -1;
     directory_unmake(d->corpus, 1);

@@ -8,23 +8,42 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    TRIES = 4,   /* with other first centres, of which the best is kept */
-    ROUNDS = 30, /* of a try, at most */
-};
-
 struct clustering {
-    const float *rows; /* [count x dim] */
-    uint64_t count;
-    uint32_t dim, most;
-    float *centres;   /* [most x dim], each of unit length or zeros */
-    double *far;      /* [count] 1 - cosine to the nearest centre so far */
-    uint8_t *cluster; /* [count] */
+    const struct clusters_request *request;
+    float *centres;    /* [most x dim], each of unit length or zeros */
+    double *far;       /* [count] 1 - cosine to the nearest centre */
+    uint32_t *cluster; /* [count] */
+    uint32_t begin;    /* centres from this one on are new to `far` */
     struct numpy_draws draws;
 };
 
 static const float *row_of(const struct clustering *c, uint64_t row) {
-    return c->rows + row * c->dim;
+    return c->request->rows + row * c->request->dim;
+}
+
+static float *centre_of(const struct clustering *c, uint32_t k) {
+    return c->centres + (uint64_t)k * c->request->dim;
+}
+
+/* Compares each row with the centres from `begin` up to `most`, and keeps the nearest. */
+static void compare(struct clustering *c, uint64_t row, uint32_t most) {
+    for (uint32_t k = c->begin; k < most; k++) {
+        double far = 1 - (double)dot(centre_of(c, k), row_of(c, row), c->request->dim);
+        if (far < c->far[row]) c->far[row] = far, c->cluster[row] = k;
+    }
+}
+
+/* Each worker compares a share of the rows. */
+static int assign_share(void *context, unsigned worker) {
+    struct clustering *c = context;
+    uint64_t row, end;
+    pool_share(c->request->count, worker, c->request->pool ? pool_threads(c->request->pool) : 1, &row, &end);
+    for (; row < end; row++) compare(c, row, c->request->most);
+    return 0;
+}
+
+static int run(const struct clustering *c, pool_job *job, void *context) {
+    return c->request->pool ? pool_run(c->request->pool, job, context) : job(context, 0);
 }
 
 /* ---- the first centres (k-means++, Arthur and Vassilvitskii 2007) ---- */
@@ -32,95 +51,93 @@ static const float *row_of(const struct clustering *c, uint64_t row) {
 /* Draws a row: the farther it lies from all centres, the likelier. */
 static uint64_t draw_row(struct clustering *c) {
     double all = 0, at;
-    for (uint64_t row = 0; row < c->count; row++) all += c->far[row];
+    for (uint64_t row = 0; row < c->request->count; row++) all += c->far[row];
     at = all * numpy_draws_below(&c->draws, (uint64_t)1 << 32) / 4294967296.0;
-    for (uint64_t row = 0; row < c->count; row++)
+    for (uint64_t row = 0; row < c->request->count; row++)
         if ((at -= c->far[row]) < 0) return row;
     return 0;
 }
 
+/* A job for each centre would cost more than it saves where rows are few: one thread does these. */
 static void choose_centres(struct clustering *c) {
-    for (uint64_t row = 0; row < c->count; row++) c->far[row] = 1;
-    for (uint32_t k = 0; k < c->most; k++) {
-        float *centre = c->centres + (uint64_t)k * c->dim;
-        memcpy(centre, row_of(c, draw_row(c)), c->dim * sizeof *centre);
-        for (uint64_t row = 0; row < c->count; row++)
-            c->far[row] = fmin(c->far[row], fmax(0, 1 - (double)dot(centre, row_of(c, row), c->dim)));
+    uint64_t count = c->request->count;
+    for (uint64_t row = 0; row < count; row++) c->far[row] = 1;
+    for (uint32_t k = 0; k < c->request->most; k++) {
+        memcpy(centre_of(c, k), row_of(c, draw_row(c)), c->request->dim * sizeof(float));
+        c->begin = k;
+        for (uint64_t row = 0; row < count; row++) {
+            compare(c, row, k + 1);
+            c->far[row] = fmax(0, c->far[row]);
+        }
     }
 }
 
 /* ---- rounds ---- */
 
-/* Gives each row to its nearest centre. Returns the sum of their cosines; *moved: rows that went to another. */
-static double assign(struct clustering *c, uint64_t *moved) {
+/* Gives each row to its nearest centre. Returns the sum of their cosines, or NaN after fail(). */
+static double assign(struct clustering *c) {
     double sum = 0;
-    *moved = 0;
-    for (uint64_t row = 0; row < c->count; row++) {
-        uint32_t best = 0;
-        float nearest = -2;
-        for (uint32_t k = 0; k < c->most; k++) {
-            float cosine = dot(c->centres + (uint64_t)k * c->dim, row_of(c, row), c->dim);
-            if (cosine > nearest) nearest = cosine, best = k;
-        }
-        *moved += c->cluster[row] != best;
-        c->cluster[row] = (uint8_t)best;
-        sum += (double)nearest;
-    }
+    c->begin = 0;
+    for (uint64_t row = 0; row < c->request->count; row++) c->far[row] = 3, c->cluster[row] = 0;
+    if (run(c, assign_share, c)) return NAN;
+    for (uint64_t row = 0; row < c->request->count; row++) sum += 1 - c->far[row];
     return sum;
 }
 
-/* Puts each centre in the middle of its rows. One without rows stays where the others have left it: nowhere. */
+/* Puts each centre in the middle of its rows. One without rows becomes zeros, which no row is nearest to. */
 static void move_centres(struct clustering *c) {
-    memset(c->centres, 0, (uint64_t)c->most * c->dim * sizeof *c->centres);
-    for (uint64_t row = 0; row < c->count; row++) {
-        float *centre = c->centres + (uint64_t)c->cluster[row] * c->dim;
-        for (uint32_t i = 0; i < c->dim; i++) centre[i] += row_of(c, row)[i];
+    uint32_t dim = c->request->dim;
+    memset(c->centres, 0, (uint64_t)c->request->most * dim * sizeof *c->centres);
+    for (uint64_t row = 0; row < c->request->count; row++) {
+        float *centre = centre_of(c, c->cluster[row]);
+        for (uint32_t i = 0; i < dim; i++) centre[i] += row_of(c, row)[i];
     }
-    for (uint32_t k = 0; k < c->most; k++) {
-        float *centre = c->centres + (uint64_t)k * c->dim;
-        float length = fmaxf(sqrtf(dot(centre, centre, c->dim)), 1e-12f);
-        for (uint32_t i = 0; i < c->dim; i++) centre[i] /= length;
+    for (uint32_t k = 0; k < c->request->most; k++) {
+        float *centre = centre_of(c, k), length = fmaxf(sqrtf(dot(centre, centre, dim)), 1e-12f);
+        for (uint32_t i = 0; i < dim; i++) centre[i] /= length;
     }
 }
 
+/* Returns the sum of cosines of one try. It ends early once a round brings no row nearer to its centre. */
 static double try(struct clustering *c) {
-    uint64_t moved;
-    memset(c->cluster, UINT8_MAX, c->count);
     choose_centres(c);
-    double sum = assign(c, &moved);
-    for (int round = 1; round < ROUNDS && moved; round++) {
+    double sum = assign(c), before = -INFINITY;
+    for (unsigned round = 1; round < c->request->rounds && sum > before; round++) {
         move_centres(c);
-        sum = assign(c, &moved);
+        before = sum;
+        sum = assign(c);
     }
     return sum;
 }
 
-/* Numbers clusters in the order of their first rows. Returns how many have one. */
-static uint32_t number(uint8_t *cluster, uint64_t count) {
+/* Numbers clusters in the order of their first rows; `numbers` has space for all. Returns how many have a row. */
+static uint32_t number(uint32_t *cluster, uint64_t count, uint32_t *numbers, uint32_t most) {
     uint32_t next = 0;
-    uint8_t numbers[UINT8_MAX + 1];
-    memset(numbers, UINT8_MAX, sizeof numbers);
+    memset(numbers, 0xff, most * sizeof *numbers);
     for (uint64_t row = 0; row < count; row++) {
-        if (numbers[cluster[row]] == UINT8_MAX) numbers[cluster[row]] = (uint8_t)next++;
+        if (numbers[cluster[row]] == UINT32_MAX) numbers[cluster[row]] = next++;
         cluster[row] = numbers[cluster[row]];
     }
     return next;
 }
 
-int clusters_find(uint8_t *cluster, uint32_t *found, const float *rows, uint64_t count, uint32_t dim, uint32_t most) {
-    struct clustering c = {.rows = rows, .count = count, .dim = dim, .most = most, .draws = numpy_draws_make(1)};
-    c.centres = mem_aligned(most, dim * sizeof *c.centres, "clusters");
-    c.far = mem_alloc(count, sizeof *c.far, "clusters");
-    c.cluster = mem_alloc(count, sizeof *c.cluster, "clusters");
-    int result = c.centres && c.far && c.cluster ? 0 : -1;
+int clusters_find(uint32_t *cluster, uint32_t *found, const struct clusters_request *request) {
+    struct clustering c = {.request = request, .draws = numpy_draws_make(1)};
+    uint32_t *numbers = mem_alloc(request->most, sizeof *numbers, "clusters");
+    c.centres = mem_aligned(request->most, request->dim * sizeof *c.centres, "clusters");
+    c.far = mem_alloc(request->count, sizeof *c.far, "clusters");
+    c.cluster = mem_alloc(request->count, sizeof *c.cluster, "clusters");
+    int result = numbers && c.centres && c.far && c.cluster ? 0 : -1;
     double best = -INFINITY;
-    for (int i = 0; !result && i < TRIES; i++) {
+    for (unsigned i = 0; !result && i < request->tries; i++) {
         double sum = try(&c);
-        if (sum <= best) continue;
+        if (isnan(sum)) result = -1;
+        if (!(sum > best)) continue;
         best = sum;
-        memcpy(cluster, c.cluster, count);
+        memcpy(cluster, c.cluster, request->count * sizeof *cluster);
     }
-    if (!result) *found = number(cluster, count);
+    if (!result) *found = number(cluster, request->count, numbers, request->most);
+    free(numbers);
     free(c.centres);
     free(c.far);
     free(c.cluster);

@@ -3,11 +3,21 @@
 #ifndef SPTX_CLUSTERS_H
 #define SPTX_CLUSTERS_H
 
+#include "base/pool.h"
+
 #include <stdint.h>
 
-/* Fills cluster [count] with the number of each row's cluster, 0 .. *found - 1, numbered in the order of their first
- * rows. rows: [count x dim], each of unit length or zeros. At most `most` clusters are found, which is at most 255. The
+struct clusters_request {
+    const float *rows; /* [count x dim], each of unit length or zeros */
+    uint64_t count;
+    uint32_t dim;
+    uint32_t most;          /* clusters at most */
+    unsigned tries, rounds; /* the best of so many tries, each of so many rounds at most */
+    struct pool *pool;      /* NULL: this thread alone; the clusters are the same */
+};
+
+/* Fills cluster [count] with the number of each row's cluster, 0 .. *found - 1, numbered in the order of their first rows. The
  * same rows make the same clusters. Returns 0, or -1 after fail(). */
-int clusters_find(uint8_t *cluster, uint32_t *found, const float *rows, uint64_t count, uint32_t dim, uint32_t most);
+int clusters_find(uint32_t *cluster, uint32_t *found, const struct clusters_request *request);
 
 #endif

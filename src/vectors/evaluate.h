@@ -31,6 +31,12 @@ struct analogies_score {
     double accuracy, semantic, syntactic; /* semantic, syntactic: NaN where that part has no question */
     uint64_t covered, total;
 };
+/* The questions below one ": section" line, or above the first. */
+struct analogies_section {
+    char *name;    /* "" above the first such line */
+    int syntactic; /* its name begins with "gram" */
+    uint64_t total, covered, right;
+};
 struct lists_request {
     const char *train, *held_out;  /* files, or directories of them */
     struct corpus_options reading; /* as the run's corpus; where that is text, files are read as lists */
@@ -99,6 +105,10 @@ struct links_counts {
 int evaluate_pairs(struct pairs_score *score, const struct model *model, enum model_view view, const char *path);
 int evaluate_analogies(struct analogies_score *score, const struct model *model, enum model_view view, const char *path,
                        uint64_t restrict_rows, const struct config *config);
+/* Judges each section of the file. Stores the sections, which analogies_sections_free() frees in any case. */
+int evaluate_analogies_sections(struct analogies_section **sections, uint64_t *count, const struct model *model, enum model_view view,
+                                const char *path, uint64_t restrict_rows, const struct config *config);
+void analogies_sections_free(struct analogies_section *sections, uint64_t count);
 int evaluate_lists(struct lists_score *score, const struct model *model, const struct lists_request *request,
                    const struct config *config);
 /* Judges lists as evaluate_lists() does: by the items that training left out. At most EVALUATE_SPLIT_LISTS of them are asked,

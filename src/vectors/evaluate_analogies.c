@@ -12,34 +12,51 @@
 
 struct question {
     int64_t word[4]; /* first numbers of names, then rows: a is to b as c is to d */
-    int syntactic;
+    uint64_t section;
+};
+
+/* A file of questions. */
+struct asking {
+    struct names names;
+    struct question *questions;
+    uint64_t count, capacity;
+    struct analogies_section *sections;
+    uint64_t section_count, section_capacity;
 };
 
 /* Sections such as ": gram1-adjective-to-adverb" are syntactic. */
-static int is_syntactic(struct lines section) {
-    struct token name;
-    section.line++;
-    return lines_token(&section, &name) && name.length >= 4 && !memcmp(name.text, "gram", 4);
+static int begin_section(struct asking *asking, const char *name, uint64_t length) {
+    if (mem_grow(&asking->sections, &asking->section_capacity, asking->section_count + 1, sizeof *asking->sections, "analogies")) return -1;
+    struct analogies_section *section = &asking->sections[asking->section_count];
+    *section = (struct analogies_section){.name = mem_text(name, length, "analogies"), .syntactic = length >= 4 && !memcmp(name, "gram", 4)};
+    asking->section_count += section->name != NULL;
+    return section->name ? 0 : -1;
 }
 
-static int read_questions(struct lines *lines, struct names *names, struct question **questions, uint64_t *count) {
-    struct token token;
-    uint64_t capacity = 0;
-    int syntactic = 0;
+static int read_section(struct asking *asking, struct lines *lines) {
+    struct token name = {"", 0};
+    lines->line++;
+    lines_token(lines, &name);
+    return begin_section(asking, name.text, name.length);
+}
+
+static int read_questions(struct asking *asking, struct lines *lines) {
+    struct token token, words[4];
+    if (begin_section(asking, "", 0)) return -1;
     while (lines_next(lines)) {
+        int n = 0;
         if (lines->line < lines->stop && *lines->line == ':') {
-            syntactic = is_syntactic(*lines);
+            if (read_section(asking, lines)) return -1;
             continue;
         }
-        struct token words[4];
-        int n = 0;
         while (n < 4 && lines_token(lines, &token)) words[n++] = token;
         if (n < 4) continue;
-        if (mem_grow(questions, &capacity, *count + 1, sizeof **questions, "analogies")) return -1;
-        struct question *question = &(*questions)[(*count)++];
-        question->syntactic = syntactic;
+        if (mem_grow(&asking->questions, &asking->capacity, asking->count + 1, sizeof *asking->questions, "analogies")) return -1;
+        struct question *question = &asking->questions[asking->count++];
+        question->section = asking->section_count - 1;
+        asking->sections[question->section].total++;
         for (int i = 0; i < 4; i++)
-            if ((question->word[i] = names_add_lower(names, words[i].text, words[i].length)) < 0) return -1;
+            if ((question->word[i] = names_add_lower(&asking->names, words[i].text, words[i].length)) < 0) return -1;
     }
     return 0;
 }
@@ -79,54 +96,69 @@ static double share(uint64_t part, uint64_t whole) {
 }
 
 /* Says why there is no accuracy. */
-static int refuse_questions(const struct analogies_score *score, const struct model *model, const char *path,
-                            uint64_t rows) {
-    if (!score->total) return fail("'%s' has no line of four words with blanks or tabs between", path);
+static int refuse_questions(uint64_t total, const struct model *model, const char *path, uint64_t rows) {
+    if (!total) return fail("'%s' has no line of four words with blanks or tabs between", path);
     return fail("none of the %" PRIu64 " analogies of '%s' has its four words among the %" PRIu64
                 " most frequent of '%s'",
-                score->total, path, rows, model->directory);
+                total, path, rows, model->directory);
+}
+
+static int ask_all(struct asking *asking, uint64_t known, const struct model *model, enum model_view view, uint64_t rows,
+                   const struct config *config) {
+    struct search search = {.rows = 0};
+    struct search_block block = {.rows = 0};
+    int result = search_open(&search, model, view, METRIC_COSINE, rows, config) || search_block_init(&block, model->dim, 1, known) ? -1 : 0;
+    for (uint64_t first = 0; !result && first < known; first += block.rows) {
+        uint64_t n = known - first < block.rows ? known - first : block.rows;
+        result = ask_questions(&search, &block, asking->questions + first, n);
+        for (uint64_t i = 0; !result && i < n; i++) {
+            const struct question *question = &asking->questions[first + i];
+            asking->sections[question->section].covered++;
+            asking->sections[question->section].right += (int64_t)block.ids[i] == question->word[3];
+        }
+    }
+    search_block_release(&block);
+    search_close(&search);
+    return result;
+}
+
+int evaluate_analogies_sections(struct analogies_section **sections, uint64_t *count, const struct model *model, enum model_view view,
+                                const char *path, uint64_t restrict_rows, const struct config *config) {
+    struct asking asking = {.count = 0};
+    struct lines lines;
+    uint64_t items = model_items(model), rows = restrict_rows && restrict_rows < items ? restrict_rows : items;
+    char *text = lines_open(&lines, path);
+    int result = !text || read_questions(&asking, &lines) || names_locate(&asking.names, model, rows) ? -1 : 0;
+    uint64_t known = result ? 0 : keep_known(asking.questions, asking.count, &asking.names);
+    if (!result) result = known ? ask_all(&asking, known, model, view, rows, config) : refuse_questions(asking.count, model, path, rows);
+    *sections = asking.sections;
+    *count = asking.section_count;
+    free(text);
+    free(asking.questions);
+    names_release(&asking.names);
+    return result;
+}
+
+void analogies_sections_free(struct analogies_section *sections, uint64_t count) {
+    for (uint64_t i = 0; i < count; i++) free(sections[i].name);
+    free(sections);
 }
 
 int evaluate_analogies(struct analogies_score *score, const struct model *model, enum model_view view, const char *path,
                        uint64_t restrict_rows, const struct config *config) {
-    struct lines lines;
-    struct names names = {.capacity = 0};
-    struct question *questions = NULL;
-    struct search search = {.rows = 0};
-    struct search_block block = {.rows = 0};
-    uint64_t count = 0, asked[2] = {0, 0}, right[2] = {0, 0};
-    int result = -1;
+    struct analogies_section *sections;
+    uint64_t count, asked[2] = {0, 0}, right[2] = {0, 0};
     *score = (struct analogies_score){.accuracy = NAN, .semantic = NAN, .syntactic = NAN};
-    uint64_t items = model_items(model), rows = restrict_rows && restrict_rows < items ? restrict_rows : items;
-    char *text = lines_open(&lines, path);
-    if (!text || read_questions(&lines, &names, &questions, &count) || names_locate(&names, model, rows)) goto out;
-    uint64_t known = keep_known(questions, count, &names);
-    score->covered = known;
-    score->total = count;
-    if (!known) {
-        refuse_questions(score, model, path, rows);
-        goto out;
+    int result = evaluate_analogies_sections(&sections, &count, model, view, path, restrict_rows, config);
+    for (uint64_t i = 0; i < count; i++) {
+        score->total += sections[i].total;
+        asked[sections[i].syntactic] += sections[i].covered;
+        right[sections[i].syntactic] += sections[i].right;
     }
-    if (search_open(&search, model, view, METRIC_COSINE, rows, config)) goto out;
-    if (search_block_init(&block, model->dim, 1, known)) goto out;
-    for (uint64_t first = 0; first < known; first += block.rows) {
-        uint64_t n = known - first < block.rows ? known - first : block.rows;
-        if (ask_questions(&search, &block, questions + first, n)) goto out;
-        for (uint64_t i = 0; i < n; i++) {
-            int part = questions[first + i].syntactic;
-            asked[part]++;
-            right[part] += (int64_t)block.ids[i] == questions[first + i].word[3];
-        }
-    }
-    score->accuracy = share(right[0] + right[1], known);
+    score->covered = asked[0] + asked[1];
+    score->accuracy = share(right[0] + right[1], score->covered);
     score->semantic = share(right[0], asked[0]);
     score->syntactic = share(right[1], asked[1]);
-    result = 0;
-out:
-    free(text);
-    free(questions);
-    names_release(&names);
-    search_block_release(&block);
-    search_close(&search);
+    analogies_sections_free(sections, count);
     return result;
 }

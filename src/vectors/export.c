@@ -1,4 +1,5 @@
 #include "export.h"
+#include "clusters.h"
 #include "export_fasttext.h"
 
 #include "base/floats.h"
@@ -93,7 +94,7 @@ struct row {
     const char *word;
     uint64_t length, count; /* of the word: its bytes, how often it was met */
     const float *values;    /* [dim] */
-    uint32_t dim;
+    uint32_t dim, class;
     enum export_type type;
 };
 
@@ -141,6 +142,10 @@ static int word_text_row(struct file_writer *writer, const struct row *row) {
                : 0;
 }
 
+static int word_class_row(struct file_writer *writer, const struct row *row) {
+    return file_write(writer, row->word, row->length) || file_print(writer, " %u\n", row->class) ? -1 : 0;
+}
+
 static int tsv_row(struct file_writer *writer, const struct row *row) {
     return print_values(writer, row, '\t');
 }
@@ -181,6 +186,7 @@ static const struct format {
     [EXPORT_PROJECTOR] = {"projector",
                           &cell_ends,
                           {{"", NULL, tsv_row}, {".metadata.tsv", metadata_head, metadata_row}}},
+    [EXPORT_CLASSES] = {"classes", &white_space, {{"", NULL, word_class_row}}},
     [EXPORT_FASTTEXT] = {"fasttext", NULL, {{"", export_fasttext, NULL}}},
 };
 enum { FORMATS = sizeof formats / sizeof *formats };
@@ -240,10 +246,11 @@ static int open_part(struct file_writer *writer, const struct part *part, const 
 }
 
 static int write_rows(const struct export *export, const struct part *parts, int files, struct file_writer *writers,
-                      uint64_t first, uint64_t count, const float *values) {
+                      uint64_t first, uint64_t count, const float *values, const uint32_t *classes) {
     const struct model *model = export->model;
     for (uint64_t id = first; id < first + count; id++, values += model->dim) {
         struct row row = {.count = model->vocab.counts[id], .values = values, .dim = model->dim, .type = export->type};
+        row.class = classes ? classes[id] : 0;
         row.word = vocab_word(&model->vocab, id, &row.length);
         if (!floats_finite(values, model->dim))
             return fail("the vector of '%.100s' in '%s' holds NaN or infinity, which no export may hold: nothing is written", row.word,
@@ -254,7 +261,24 @@ static int write_rows(const struct export *export, const struct part *parts, int
     return 0;
 }
 
-static int write_parts(const struct export *export, const struct part *parts, int files, struct file_writer *writers) {
+/* Returns the class of each row, for the caller to free; NULL after fail(). */
+static uint32_t *find_classes(const struct export *export) {
+    float *unit = model_matrix(export->model, export->view, export->rows, 1);
+    uint32_t found, *classes = unit ? mem_alloc(export->rows, sizeof *classes, "classes") : NULL;
+    struct pool *pool = classes ? pool_open(export->threads) : NULL;
+    struct clusters_request request = {.rows = unit, .count = export->rows, .dim = export->model->dim, .most = export->classes,
+                                       .tries = 1, .rounds = 10, .pool = pool};
+    if (!pool || clusters_find(classes, &found, &request)) {
+        free(classes);
+        classes = NULL;
+    }
+    if (pool) pool_close(pool);
+    free(unit);
+    return classes;
+}
+
+static int write_parts(const struct export *export, const struct part *parts, int files, struct file_writer *writers,
+                       const uint32_t *classes) {
     const struct model *model = export->model;
     uint64_t chunk = CHUNK_BYTES / (model->dim * sizeof(float)) + 1;
     float *values = mem_alloc(chunk, model->dim * sizeof *values, "rows to export");
@@ -265,7 +289,7 @@ static int write_parts(const struct export *export, const struct part *parts, in
         uint64_t count = export->rows - first < chunk ? export->rows - first : chunk;
         if (interrupt_asked()) result = fail("stopped by a signal: '%s' is as it was", writers->path);
         if (!result) model_rows(model, export->view, first, count, values);
-        if (!result) result = write_rows(export, parts, files, writers, first, count, values);
+        if (!result) result = write_rows(export, parts, files, writers, first, count, values, classes);
     }
     free(values);
     return result;
@@ -278,7 +302,10 @@ int export_write(const struct export *export, enum export_format format, const c
     while (files < FILES && parts[files].suffix) files++;
     int result = check_type(export, &formats[format]) || check_words(export, &formats[format]) ? -1 : 0;
     while (!result && opened < files && !(result = open_part(&writers[opened], &parts[opened], path, files))) opened++;
-    if (!result) result = write_parts(export, parts, files, writers);
+    uint32_t *classes = !result && format == EXPORT_CLASSES ? find_classes(export) : NULL;
+    if (!result && format == EXPORT_CLASSES && !classes) result = -1;
+    if (!result) result = write_parts(export, parts, files, writers, classes);
+    free(classes);
     /* The file that was asked for is renamed last: where it is in place, the one beside it is, too. */
     while (!result && opened) result = file_commit(&writers[--opened]);
     while (opened) file_abandon(&writers[--opened]);

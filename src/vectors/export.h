@@ -17,7 +17,8 @@ enum export_format {
     EXPORT_FBIN,
     EXPORT_SAFETENSORS,
     EXPORT_PROJECTOR,
-    EXPORT_FASTTEXT
+    EXPORT_FASTTEXT,
+    EXPORT_CLASSES
 };
 
 /* How numbers are written; bf16 and f16 are rounded to nearest, and bf16 is exact for rows that a run keeps so. */
@@ -28,6 +29,8 @@ struct export {
     const struct model *model;
     enum model_view view;
     uint64_t rows;
+    uint32_t classes;      /* of EXPORT_CLASSES: rows are parted into at most so many, by direction (clusters.h) */
+    unsigned threads;      /* that find them; 0: all cores */
     enum export_type type; /* other than F32 for npy, fbin and safetensors alone */
 };
 

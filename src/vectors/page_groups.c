@@ -90,8 +90,12 @@ static int group_by_clusters(struct page_groups *groups, const struct model *mod
                              const uint32_t *rows, uint64_t count) {
     uint64_t most = count / PAGE_CLUSTER_ROWS < PAGE_GROUPS ? count / PAGE_CLUSTER_ROWS : PAGE_GROUPS;
     float *unit = model_matrix_of(model, view, rows, count, 1);
-    int result =
-        unit ? clusters_find(groups->of, &groups->count, unit, count, model->dim, most ? (uint32_t)most : 1) : -1;
+    uint32_t *cluster = mem_alloc(count, sizeof *cluster, "the groups of a map");
+    const struct clusters_request request = {
+        .rows = unit, .count = count, .dim = model->dim, .most = most ? (uint32_t)most : 1, .tries = 4, .rounds = 30};
+    int result = unit && cluster ? clusters_find(cluster, &groups->count, &request) : -1;
+    for (uint64_t i = 0; !result && i < count; i++) groups->of[i] = (uint8_t)cluster[i];
+    free(cluster);
     free(unit);
     return result;
 }

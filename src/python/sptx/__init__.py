@@ -9,6 +9,7 @@
     Run, train  what the sptx-w2v program trains: a finished run's words and vectors, and training itself
     Word2Vec    gensim's class: `from sptx import Word2Vec`; its vectors are KeyedVectors
     FastText    gensim's class of words that share the rows of their n-grams; its vectors are FastTextKeyedVectors
+    Phrases     gensim's class that joins words which often follow each other; FrozenPhrases is the same without its counts
     Context     the machine that tables run on, where the default is not wanted
     Rows        rows in place, as Table.weights gives them
     Error       what failed outside a call; a call that is wrong itself raises ValueError, TypeError or IndexError
@@ -26,14 +27,15 @@ from ._fit import fit
 from ._halves import HalfRows
 from ._keyed import KeyedVectors
 from ._library import version as __version__
+from ._phrases import FrozenPhrases, Phrases
 from ._run import Progress, Run, train
 from ._table import Table
 from ._tune import Tuned, tune
 from ._views import Rows
 from ._word2vec import Word2Vec
 
-__all__ = ["Context", "Error", "FastText", "FastTextKeyedVectors", "HalfRows", "KeyedVectors", "OutOfMemory", "Progress", "Rows", "Run",
-           "SptxWarning", "Table", "Tuned", "Word2Vec", "fit", "gensim", "speedtorch", "torch", "train", "tune"]
+__all__ = ["Context", "Error", "FastText", "FastTextKeyedVectors", "FrozenPhrases", "HalfRows", "KeyedVectors", "OutOfMemory", "Phrases", "Progress",
+           "Rows", "Run", "SptxWarning", "Table", "Tuned", "Word2Vec", "fit", "gensim", "speedtorch", "torch", "train", "tune"]
 
 
 def __getattr__(name: str) -> Any:

@@ -25,33 +25,44 @@ static void make_rows(float *rows) {
     }
 }
 
+static struct pool *pool;
+
+static int find(uint32_t *cluster, uint32_t *found, const float *rows, uint64_t count, uint32_t most) {
+    return clusters_find(cluster, found, &(struct clusters_request){rows, count, DIM, most, 4, 30, pool});
+}
+
 static void directions_are_found(void **state) {
     float rows[COUNT * DIM];
-    uint8_t cluster[COUNT], again[COUNT];
+    uint32_t cluster[COUNT], again[COUNT];
     uint32_t found;
     make_rows(rows);
-    assert_int_equal(clusters_find(cluster, &found, rows, COUNT, DIM, DIM), 0);
+    assert_int_equal(find(cluster, &found, rows, COUNT, DIM), 0);
     assert_int_equal(found, DIM);
     for (int row = 0; row < COUNT; row++) assert_int_equal(cluster[row], row % DIM); /* by their first rows */
-    assert_int_equal(clusters_find(again, &found, rows, COUNT, DIM, DIM), 0);
-    assert_memory_equal(cluster, again, COUNT);
+    assert_int_equal(find(again, &found, rows, COUNT, DIM), 0);
+    assert_memory_equal(cluster, again, sizeof cluster);
+    pool = pool_open(3);
+    assert_int_equal(find(again, &found, rows, COUNT, DIM), 0);
+    assert_memory_equal(cluster, again, sizeof cluster);
+    pool_close(pool);
+    pool = NULL;
 }
 
 /* Rows that are all the same, or zeros, and fewer rows than clusters. */
 static void rows_without_directions(void **state) {
     float rows[COUNT * DIM] = {0};
-    uint8_t cluster[COUNT];
+    uint32_t cluster[COUNT];
     uint32_t found;
-    assert_int_equal(clusters_find(cluster, &found, rows, COUNT, DIM, 4), 0);
+    assert_int_equal(find(cluster, &found, rows, COUNT, 4), 0);
     assert_int_equal(found, 1);
     for (int row = 0; row < COUNT; row++) rows[row * DIM + 1] = 1;
-    assert_int_equal(clusters_find(cluster, &found, rows, COUNT, DIM, 4), 0);
+    assert_int_equal(find(cluster, &found, rows, COUNT, 4), 0);
     assert_int_equal(found, 1);
     make_rows(rows);
-    assert_int_equal(clusters_find(cluster, &found, rows, 2, DIM, 4), 0);
+    assert_int_equal(find(cluster, &found, rows, 2, 4), 0);
     assert_int_equal(found, 2);
     assert_int_equal(cluster[1], 1);
-    assert_int_equal(clusters_find(cluster, &found, rows, 1, DIM, 1), 0);
+    assert_int_equal(find(cluster, &found, rows, 1, 1), 0);
     assert_int_equal(found, 1);
 }
 

@@ -1,13 +1,14 @@
-"""gensim.models: Word2Vec, FastText and KeyedVectors of this package."""
+"""gensim.models: Word2Vec, FastText, KeyedVectors and Phrases of this package."""
 
 from typing import Any
 
 from ..._fasttext import FastText
 from ..._keyed import KeyedVectors
+from ..._phrases import Phrases
 from ..._word2vec import Word2Vec
-from . import fasttext, keyedvectors, word2vec
+from . import fasttext, keyedvectors, phrases, word2vec
 
-__all__ = ["FastText", "KeyedVectors", "Word2Vec", "fasttext", "keyedvectors", "word2vec"]
+__all__ = ["FastText", "KeyedVectors", "Phrases", "Word2Vec", "fasttext", "keyedvectors", "phrases", "word2vec"]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,0 +1,70 @@
+#include "commands.h"
+#include "base/file.h"
+#include "base/interrupt.h"
+#include "base/memory.h"
+#include "base/report.h"
+#include "corpus/phrases.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int take(void *writer, const char *bytes, uint64_t length) {
+    return file_write(writer, bytes, length);
+}
+
+/* Standard output may be a file that the shell has opened, which a writer would replace. */
+static int write_to_stdout(void *user, const char *bytes, uint64_t length) {
+    return fwrite(bytes, 1, length, stdout) == length ? 0 : fail("cannot write the text to stdout");
+}
+
+static int join_into(struct corpus *corpus, const struct corpus_options *options, struct pool *pool, int margin, const char *out) {
+    struct file_writer writer;
+    if (!out || !strcmp(out, CORPUS_INPUT)) return phrases_join(corpus, options, pool, margin, write_to_stdout, NULL);
+    if (file_writer_open_given(&writer, out)) return -1;
+    int result = phrases_join(corpus, options, pool, margin, take, &writer);
+    if (!result) return file_commit(&writer);
+    file_abandon(&writer);
+    return -1;
+}
+
+int command_join_words(const struct config *config, const char *const *paths, int count, const char *out, int margin) {
+    const struct corpus_options options = config_corpus(config);
+    struct pool *pool = pool_open((unsigned)config->device_threads);
+    struct corpus *corpus = pool ? corpus_open((char *const *)paths, (uint64_t)count) : NULL;
+    struct interrupt watch;
+    interrupt_watch(&watch);
+    int ends = interrupt_ends_work(1), result = corpus ? join_into(corpus, &options, pool, margin, out) : -1;
+    interrupt_ends_work(ends);
+    interrupt_end(&watch);
+    corpus_close(corpus);
+    if (pool) pool_close(pool);
+    return result;
+}
+
+/* The options and the keys that they set. */
+static const struct {
+    const char *option, *key;
+} keys[] = {{"min-count", "phrases.min_count"}, {"threshold", "phrases.threshold"}, {"passes", "phrases.passes"},
+            {"score", "phrases.score"},         {"delimiter", "phrases.delimiter"}, {"connectors", "phrases.connectors"},
+            {"memory", "phrases.memory"}};
+enum { KEYS = sizeof keys / sizeof *keys };
+
+/* sptx-w2v phrases CORPUS... [--out=FILE] [--min-count=5] [--threshold=T[,T]] [--passes=N] [--score=S] [--delimiter=_]
+ * [--connectors=FILE] [--memory=SIZE] */
+int cmd_phrases(int argc, char **argv) {
+    const char *texts[KEYS] = {NULL}, *out = NULL;
+    struct option options[KEYS + 2] = {{.name = "out", .text = &out}};
+    struct arguments arguments;
+    struct config config = {.name = NULL};
+    for (int i = 0; i < KEYS; i++) options[i + 1] = (struct option){.name = keys[i].option, .text = &texts[i]};
+    int result = arguments_read(&arguments, "phrases", argc, argv, options, "phrases, corpus, device");
+    if (!result && !arguments.count) result = fail_usage("phrases wants a file of text, or - for standard input; see 'sptx-w2v help phrases'");
+    if (!result) result = arguments_config(&config, 0, NULL, &arguments);
+    for (int i = 0; i < KEYS && !result; i++)
+        if (texts[i]) result = command_set_key(&config, keys[i].key, texts[i]);
+    if (!result) result = command_join_words(&config, arguments.given, arguments.count, out, 0);
+    config_release(&config);
+    arguments_release(&arguments);
+    return result;
+}

@@ -1,0 +1,69 @@
+/* bigrams: how often each bigram of a text occurs, in bounded memory and without forgetting any.
+ *
+ *   a bigram -> its 64-bit hash -> top 6 bits: one of 64 shards, each under its own lock -> open addressing, 16 bytes a slot
+ *
+ * A shard that reaches its share of the memory keeps only the lower half of its hashes, from then on and of those that it
+ * holds. The text is then read once more (a sweep) for the other half, and bigrams that are too rare to matter are dropped
+ * between sweeps. Counts are exact, whatever the memory and the number of threads.
+ */
+#ifndef SPTX_BIGRAMS_H
+#define SPTX_BIGRAMS_H
+
+#include <pthread.h>
+#include <stdint.h>
+
+/* What names a bigram: two word numbers (tag 0), or 95 bits of the hash of its text (tag above 0). */
+struct bigram {
+    uint64_t key;
+    uint32_t tag;
+};
+
+struct bigram_slot {
+    uint64_t key;
+    uint32_t tag;
+    uint32_t count; /* 0: the slot is free; BIGRAM_KEPT is set where sweeps never drop it */
+};
+
+#define BIGRAM_KEPT ((uint32_t)1 << 31)
+#define BIGRAM_MOST (BIGRAM_KEPT - 1) /* counts stop here */
+
+struct bigram_shard {
+    pthread_mutex_t lock;
+    struct bigram_slot *slots; /* [slot_count] */
+    uint64_t slot_count, size;
+    uint64_t low, high;        /* this sweep counts hashes from low up to high, of 2^32; low == 2^32: all are counted */
+};
+
+enum { BIGRAM_SHARDS = 64, BIGRAM_BATCH = 1 << 16 };
+struct bigrams {
+    struct bigram_shard shards[BIGRAM_SHARDS];
+    uint64_t shard_most; /* slots of a shard at most */
+    uint64_t memory;     /* bytes allowed, for sentences */
+    uint64_t distinct;   /* different bigrams of finished sweeps */
+};
+
+static inline struct bigram bigram_of_words(uint32_t first, uint32_t second) {
+    return (struct bigram){(uint64_t)first << 32 | second, 0};
+}
+struct bigram bigram_of_text(const char *text, uint64_t length);
+
+/* Prepares an empty table of at most `memory` bytes. The caller releases in any case. */
+void bigrams_init(struct bigrams *bigrams, uint64_t memory);
+void bigrams_release(struct bigrams *bigrams);
+
+/* Adds bigrams that a worker met, in any order: BIGRAM_BATCH at most. kept: sweeps never drop them. counts: [count], or NULL:
+ * each was met once. Any thread may call it. Returns 0, or -1 after fail(). */
+int bigrams_add(struct bigrams *bigrams, const struct bigram *met, const uint32_t *counts, uint32_t count, int kept);
+
+/* Ends a sweep: drops bigrams met fewer than `least` times if another sweep follows. Returns 1 if the text must be read once
+ * more, 0 if all are counted, -1 after fail(). */
+int bigrams_next_sweep(struct bigrams *bigrams, uint32_t least);
+
+/* Drops every bigram for which `keeps` returns 0, after the last sweep. Returns 0, or -1 after fail(). */
+typedef int bigrams_keeps(void *user, struct bigram bigram, uint32_t count);
+int bigrams_filter(struct bigrams *bigrams, bigrams_keeps *keeps, void *user);
+
+/* Returns how often the bigram was met, or 0. */
+uint32_t bigrams_count(const struct bigrams *bigrams, struct bigram bigram);
+
+#endif

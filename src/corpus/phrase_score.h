@@ -1,0 +1,40 @@
+/* phrase_score: which bigrams are phrases, as word2phrase and gensim's Phrases decide it. a, b: counts of the first and the last
+ * word; ab: count of the bigram; a bigram is joined if its score is above the threshold.
+ *
+ *   word2phrase   (ab - min_count) / a / b * words, in float32; 0 where a, b or ab is below min_count
+ *   default       (ab - min_count) / (a * b) * distinct words and bigrams
+ *   npmi          ln(p(ab) / (p(a) p(b))) / -ln p(ab); -infinity where ab is below min_count
+ */
+#ifndef SPTX_PHRASE_SCORE_H
+#define SPTX_PHRASE_SCORE_H
+
+#include <stdint.h>
+
+/* Numbered in the order of phrases.score in config.def. */
+enum phrase_score { PHRASES_WORD2PHRASE, PHRASES_DEFAULT, PHRASES_NPMI };
+
+/* How words are joined: the keys of [phrases]. The caller owns the texts. */
+struct phrase_options {
+    int joins; /* corpus.phrases */
+    enum phrase_score score;
+    uint64_t min_count, passes; /* passes = UINT64_MAX: one for each threshold */
+    const char *threshold;      /* "auto", or numbers with commas between, one for each pass */
+    const char *delimiter;      /* between the words of a phrase */
+    const char *connectors;     /* file of words that may be within a phrase but neither begin nor end it; "": none */
+    uint64_t memory;            /* bytes for counts of bigrams; UINT64_MAX: half of what is available */
+};
+
+enum { PHRASE_PASSES = 16 }; /* most thresholds */
+
+/* Reads numbers with commas between. Returns how many there are, or -1 where the text is something else. */
+int phrase_thresholds(const char *text, double thresholds[PHRASE_PASSES]);
+
+/* Stores the threshold of each pass. Returns the number of passes, or -1 after fail() where options contradict each other. */
+int phrase_passes(const struct phrase_options *options, double thresholds[PHRASE_PASSES]);
+
+struct phrase_totals {
+    uint64_t words, distinct; /* words of the text; different words and bigrams */
+};
+double phrase_score(const struct phrase_options *options, const struct phrase_totals *totals, uint64_t a, uint64_t b, uint64_t ab);
+
+#endif

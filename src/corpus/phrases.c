@@ -1,0 +1,413 @@
+#define _GNU_SOURCE
+#include "phrases.h"
+
+#include "base/file.h"
+#include "base/interrupt.h"
+#include "base/memory.h"
+#include "base/report.h"
+#include "base/retry.h"
+#include "base/spool.h"
+#include "base/text.h"
+#include "bigrams.h"
+#include "phrase_score.h"
+#include "phrase_tokens.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+enum word_flag {
+    CONNECTOR = 1, /* may be within a phrase, but neither begins nor ends one */
+    COMPOUND = 2,  /* has a byte of the delimiter in it, so that a bigram may have the same text */
+    RARE = 4,      /* occurs too seldom to be part of a phrase */
+    BEGINS = 8,    /* some phrase of two words begins with it */
+    ENDS = 16,     /* some phrase of two words ends with it */
+};
+
+struct joining {
+    const struct phrase_options *options;
+    double threshold; /* of this pass */
+    int across;       /* 1: bigrams are counted across line ends */
+    struct phrase_tokens tokens;
+    struct vocab vocab; /* its words alone are used, to which phrases are added */
+    struct words connectors;
+    uint64_t *counts; /* [vocab.words.size] */
+    uint8_t *flags;   /* [vocab.words.size] of enum word_flag */
+    uint64_t counts_capacity, flags_capacity;
+    struct phrase_totals totals;
+    struct bigrams bigrams;
+    int sweep;
+    _Atomic uint64_t next;  /* token to be scanned next */
+    _Atomic uint64_t alone; /* different bigrams that are not in `bigrams`: those of words that occur once */
+};
+
+/* The text of a bigram. */
+struct joined {
+    char *text;
+    uint64_t length, capacity;
+};
+
+#define NOWHERE UINT64_MAX
+
+/* ---- bigrams and their texts ---- */
+
+static int append(struct joined *joined, const char *text, uint64_t length) {
+    if (mem_grow(&joined->text, &joined->capacity, joined->length + length + 1, 1, "a phrase")) return -1;
+    memcpy(joined->text + joined->length, text, length);
+    joined->length += length;
+    return 0;
+}
+
+/* Writes the text of the words at begin .. end of the tokens with the delimiter between them. */
+static int write_text(const struct joining *j, uint64_t begin, uint64_t end, struct joined *joined) {
+    uint64_t length;
+    joined->length = 0;
+    for (uint64_t i = begin; i <= end; i++) {
+        if (j->tokens.ids[i] == PHRASE_LINE_END) continue;
+        const char *word = words_get(&j->vocab.words, j->tokens.ids[i], &length);
+        if ((i > begin && append(joined, j->options->delimiter, strlen(j->options->delimiter))) || append(joined, word, length)) return -1;
+    }
+    return 0;
+}
+
+/* Returns 1 if the words at `begin` and `end` alone, without a connector between, make a bigram that no other text equals. */
+static inline int is_simple(const struct joining *j, uint64_t begin, uint64_t end) {
+    const uint32_t *ids = j->tokens.ids;
+    return (j->across || end == begin + 1) && !((j->flags[ids[begin]] | j->flags[ids[end]]) & COMPOUND);
+}
+
+/* Names the bigram from `begin` to `end`. Returns 0, or -1 after fail(). */
+static inline int name_bigram(const struct joining *j, uint64_t begin, uint64_t end, struct joined *joined, struct bigram *bigram) {
+    if (is_simple(j, begin, end)) {
+        *bigram = bigram_of_words(j->tokens.ids[begin], j->tokens.ids[end]);
+        return 0;
+    }
+    if (write_text(j, begin, end, joined)) return -1;
+    *bigram = bigram_of_text(joined->text, joined->length);
+    return 0;
+}
+
+/* Names the bigram that has the text of a compound word: of two simple words where it can be parted so. */
+static struct bigram bigram_of_compound(const struct joining *j, uint32_t id, int64_t parts[2]) {
+    uint64_t length, skip = strlen(j->options->delimiter);
+    const char *word = words_get(&j->vocab.words, id, &length), *at = memmem(word, length, j->options->delimiter, skip);
+    parts[0] = parts[1] = -1;
+    if (at) {
+        uint64_t before = (uint64_t)(at - word), after = length - before - skip;
+        parts[0] = words_find(&j->vocab.words, words_hash(word, before), word, before);
+        parts[1] = words_find(&j->vocab.words, words_hash(at + skip, after), at + skip, after);
+        if (parts[0] >= 0 && parts[1] >= 0 && !((j->flags[parts[0]] | j->flags[parts[1]]) & COMPOUND))
+            return bigram_of_words((uint32_t)parts[0], (uint32_t)parts[1]);
+    }
+    parts[0] = parts[1] = -1;
+    return bigram_of_text(word, length);
+}
+
+/* ---- counting ---- */
+
+static int count_words(struct joining *j) {
+    uint64_t size = j->vocab.words.size;
+    if (mem_grow(&j->counts, &j->counts_capacity, size, sizeof *j->counts, "the words' counts") ||
+        mem_grow(&j->flags, &j->flags_capacity, size, 1, "the words"))
+        return -1;
+    memset(j->counts, 0, size * sizeof *j->counts);
+    j->totals.words = 0;
+    for (uint64_t i = 0; i < j->tokens.size; i++) {
+        if (j->tokens.ids[i] == PHRASE_LINE_END) continue;
+        j->counts[j->tokens.ids[i]]++;
+        j->totals.words++;
+    }
+    return 0;
+}
+
+static int has_byte_of(const char *word, uint64_t length, const char *delimiter) {
+    for (; *delimiter; delimiter++)
+        if (memchr(word, *delimiter, length)) return 1;
+    return 0;
+}
+
+static void flag_words(struct joining *j) {
+    for (uint64_t id = 0; id < j->vocab.words.size; id++) {
+        uint64_t length;
+        const char *word = words_get(&j->vocab.words, id, &length);
+        int connector = j->connectors.size && words_find(&j->connectors, words_hash(word, length), word, length) >= 0;
+        int compound = has_byte_of(word, length, j->options->delimiter);
+        j->flags[id] = (uint8_t)((connector ? CONNECTOR : 0) | (compound ? COMPOUND : j->counts[id] < j->options->min_count ? RARE : 0));
+    }
+}
+
+/* Adds the counts of compound words to those of bigrams of the same text. The two words of such a bigram are no longer rare: all
+ * of their bigrams count. */
+static int add_compounds(struct joining *j) {
+    for (uint64_t id = 0; id < j->vocab.words.size; id++) {
+        int64_t parts[2];
+        if (!(j->flags[id] & COMPOUND) || j->flags[id] & CONNECTOR || !j->counts[id]) continue;
+        struct bigram bigram = bigram_of_compound(j, (uint32_t)id, parts);
+        uint32_t count = j->counts[id] < BIGRAM_MOST ? (uint32_t)j->counts[id] : BIGRAM_MOST;
+        for (int i = 0; i < 2 && parts[i] >= 0; i++) j->flags[parts[i]] &= (uint8_t)~RARE;
+        if (bigrams_add(&j->bigrams, &bigram, &count, 1, 1)) return -1;
+    }
+    return 0;
+}
+
+/* Returns where the bigram begins that the token at `at` may end, or NOWHERE. */
+static uint64_t begin_before(const struct joining *j, uint64_t at) {
+    while (at-- > 0) {
+        uint32_t id = j->tokens.ids[at];
+        if (id == PHRASE_LINE_END ? !j->across : !(j->flags[id] & CONNECTOR)) return id == PHRASE_LINE_END ? NOWHERE : at;
+    }
+    return NOWHERE;
+}
+
+/* Returns 1 if the bigram needs no slot: it is too rare to be a phrase. Where the score needs the number of different bigrams,
+ * only one whose word occurs once is known to be met for the only time. */
+static inline int is_skipped(struct joining *j, uint64_t begin, uint64_t end, uint64_t *alone) {
+    uint32_t first = j->tokens.ids[begin], second = j->tokens.ids[end];
+    uint8_t rare = (j->flags[first] | j->flags[second]) & RARE;
+    if (!rare || !is_simple(j, begin, end)) return 0;
+    if (j->options->score != PHRASES_DEFAULT) return 1;
+    if (!((j->flags[first] & RARE && j->counts[first] == 1) || (j->flags[second] & RARE && j->counts[second] == 1))) return 0;
+    *alone += !j->sweep;
+    return 1;
+}
+
+static int count_range(struct joining *j, uint64_t at, uint64_t end, struct bigram *met, struct joined *joined) {
+    uint64_t begin = begin_before(j, at), alone = 0;
+    uint32_t count = 0;
+    for (; at < end; at++) {
+        uint32_t id = j->tokens.ids[at];
+        if (id == PHRASE_LINE_END) {
+            if (!j->across) begin = NOWHERE;
+            continue;
+        }
+        if (j->flags[id] & CONNECTOR) continue;
+        if (begin != NOWHERE && !is_skipped(j, begin, at, &alone) && name_bigram(j, begin, at, joined, &met[count++])) return -1;
+        begin = at;
+    }
+    j->alone += alone;
+    return bigrams_add(&j->bigrams, met, NULL, count, 0);
+}
+
+static int count_ranges(void *context, unsigned worker) {
+    struct joining *j = context;
+    struct bigram *met = mem_alloc(BIGRAM_BATCH, sizeof *met, "bigrams");
+    struct joined joined = {NULL, 0, 0};
+    uint64_t at, end;
+    int result = met ? 0 : -1;
+    while (!result && pool_take(&j->next, j->tokens.size, BIGRAM_BATCH, &at, &end))
+        result = interrupt_check() ? -1 : count_range(j, at, end, met, &joined);
+    free(joined.text);
+    free(met);
+    return result;
+}
+
+/* Gives compound words the count that they share with bigrams. */
+static void share_counts(struct joining *j) {
+    j->totals.distinct = j->bigrams.distinct + j->alone;
+    for (uint64_t id = 0; id < j->vocab.words.size; id++) {
+        int64_t parts[2];
+        if (!j->counts[id] || j->flags[id] & CONNECTOR) continue;
+        if (j->flags[id] & COMPOUND) j->counts[id] = bigrams_count(&j->bigrams, bigram_of_compound(j, (uint32_t)id, parts));
+        else j->totals.distinct++;
+    }
+}
+
+static int count_bigrams(struct joining *j, struct pool *pool) {
+    int more = 1;
+    j->alone = 0;
+    for (j->sweep = 0; more > 0; j->sweep++) {
+        j->next = 0;
+        if (add_compounds(j) || pool_run(pool, count_ranges, j)) return -1;
+        more = bigrams_next_sweep(&j->bigrams, j->options->min_count < BIGRAM_MOST ? (uint32_t)j->options->min_count : BIGRAM_MOST);
+    }
+    if (more) return -1;
+    share_counts(j);
+    return 0;
+}
+
+/* ---- joining ---- */
+
+static inline int is_phrase(const struct joining *j, uint32_t first, uint32_t second, uint32_t count) {
+    return count && phrase_score(j->options, &j->totals, j->counts[first], j->counts[second], count) > j->threshold;
+}
+
+/* Keeps the phrases of two simple words, and marks these. Whether a text is a phrase depends on how it is parted. */
+static int keeps(void *user, struct bigram bigram, uint32_t count) {
+    struct joining *j = user;
+    uint32_t first = (uint32_t)(bigram.key >> 32), second = (uint32_t)bigram.key;
+    if (bigram.tag) return count >= j->options->min_count;
+    if (!is_phrase(j, first, second, count)) return 0;
+    j->flags[first] |= BEGINS;
+    j->flags[second] |= ENDS;
+    return 1;
+}
+
+/* Returns the number of the phrase from `begin` to `end`; -1: it is none; -2 after fail(). */
+static int64_t find_phrase(struct joining *j, uint64_t begin, uint64_t end, struct joined *joined) {
+    uint32_t first = j->tokens.ids[begin], second = j->tokens.ids[end];
+    struct bigram bigram;
+    int simple = is_simple(j, begin, end);
+    if (simple && (!(j->flags[first] & BEGINS) || !(j->flags[second] & ENDS))) return -1;
+    if (name_bigram(j, begin, end, joined, &bigram)) return -2;
+    if (!is_phrase(j, first, second, bigrams_count(&j->bigrams, bigram))) return -1;
+    if (simple && write_text(j, begin, end, joined)) return -2;
+    int64_t number = words_add(&j->vocab.words, words_hash(joined->text, joined->length), joined->text, joined->length);
+    return number < 0 ? -2 : number;
+}
+
+/* Joins phrases from left to right: tokens are moved to the front as they are settled. The tokens from `begin` on may still be
+ * part of a phrase. Returns how many phrases there are, or -1 after fail(). */
+static int64_t join_tokens(struct joining *j, struct joined *joined) {
+    uint32_t *ids = j->tokens.ids;
+    uint64_t settled = 0, begin = NOWHERE;
+    int64_t phrases = 0;
+    j->across = 0;
+    for (uint64_t i = 0; i < j->tokens.size; i++) {
+        int64_t number = -1;
+        if (!(i & (BIGRAM_BATCH - 1)) && interrupt_check()) return -1;
+        if (ids[i] != PHRASE_LINE_END && j->flags[ids[i]] & CONNECTOR) {
+            if (begin == NOWHERE) ids[settled++] = ids[i];
+            continue;
+        }
+        if (begin != NOWHERE && ids[i] != PHRASE_LINE_END && (number = find_phrase(j, begin, i, joined)) < -1) return -1;
+        if (number >= 0) {
+            ids[settled++] = (uint32_t)number;
+            begin = NOWHERE;
+            phrases++;
+            continue;
+        }
+        for (; begin < i; begin++) ids[settled++] = ids[begin];
+        begin = ids[i] == PHRASE_LINE_END ? NOWHERE : i;
+        if (begin == NOWHERE) ids[settled++] = ids[i];
+    }
+    j->tokens.size = settled;
+    return phrases;
+}
+
+static int run_pass(struct joining *j, struct pool *pool, uint64_t memory) {
+    struct joined joined = {NULL, 0, 0};
+    uint64_t before = j->vocab.words.size;
+    char words[TEXT_BYTES], places[TEXT_BYTES];
+    j->across = j->options->score == PHRASES_WORD2PHRASE && !j->connectors.size;
+    bigrams_init(&j->bigrams, memory);
+    int result = count_words(j);
+    if (!result) flag_words(j);
+    if (!result) result = count_bigrams(j, pool);
+    if (!result) result = bigrams_filter(&j->bigrams, keeps, j);
+    int64_t phrases = result ? -1 : join_tokens(j, &joined);
+    bigrams_release(&j->bigrams);
+    free(joined.text);
+    if (phrases < 0) return -1;
+    remark("phrases    %s new ones with a score above %g, in %s places", text_of_count(words, j->vocab.words.size - before), j->threshold,
+           text_of_count(places, (uint64_t)phrases));
+    return 0;
+}
+
+/* ---- the joined text ---- */
+
+enum { TEXT_PIECE = 1 << 20 };
+
+static int write_joined(const struct joining *j, int margin, phrases_take *take, void *user) {
+    struct joined piece = {NULL, 0, 0};
+    int result = 0, line_begins = 1;
+    for (uint64_t i = 0; i < j->tokens.size && !result; i++) {
+        uint64_t length;
+        uint32_t id = j->tokens.ids[i];
+        const char *word = id == PHRASE_LINE_END ? NULL : words_get(&j->vocab.words, id, &length);
+        if (word && (!line_begins || margin)) result = append(&piece, " ", 1);
+        if (!result) result = word ? append(&piece, word, length) : append(&piece, "\n", 1);
+        line_begins = !word;
+        if (piece.length < TEXT_PIECE || result) continue;
+        result = interrupt_check() ? -1 : take(user, piece.text, piece.length);
+        piece.length = 0;
+    }
+    if (!result && piece.length) result = take(user, piece.text, piece.length);
+    free(piece.text);
+    return result;
+}
+
+/* ---- the whole ---- */
+
+static int read_connectors(struct joining *j) {
+    uint64_t length;
+    if (!*j->options->connectors) return 0;
+    char *text = file_read_given(j->options->connectors, 0, &length);
+    struct corpus_cursor cursor = {text, text + length, 1};
+    const char *word;
+    int kind, result = text ? 0 : -1;
+    while (!result && (kind = corpus_token(&cursor, "", &word, &length)) != TOKEN_END)
+        if (kind == TOKEN_WORD && words_add(&j->connectors, words_hash(word, length), word, length) < 0) result = -1;
+    free(text);
+    return result;
+}
+
+/* Counts all words of the text, whatever the corpus' keys leave out. */
+static int read_text(struct joining *j, struct corpus *corpus, const struct corpus_options *options, struct pool *pool) {
+    struct corpus_options all = {.path = options->path, .format = options->format, .max_word = options->max_word, .min_count = 1,
+                                 .min_rating = options->min_rating, .report_seconds = options->report_seconds};
+    return vocab_build(&j->vocab, corpus, &all, pool) || phrase_tokens_read(&j->tokens, corpus, &all, &j->vocab, pool) ||
+                   corpus_check_unchanged(corpus)
+               ? -1
+               : 0;
+}
+
+static int refuse(const struct corpus *corpus, const struct corpus_options *options) {
+    if (!*options->phrases.delimiter) return fail("phrases.delimiter is empty; wanted a text such as _");
+    if (corpus_gathered(corpus)) return fail("corpus.phrases = yes joins the words of files, and these words were given by a program: join them before");
+    if (corpus_stream(corpus)) return fail("'%s' is an id stream: its words cannot be joined any more", corpus_stream(corpus));
+    return 0;
+}
+
+int phrases_join(struct corpus *corpus, const struct corpus_options *options, struct pool *pool, int margin, phrases_take *take, void *user) {
+    struct joining j = {.options = &options->phrases};
+    double thresholds[PHRASE_PASSES];
+    uint64_t memory = options->phrases.memory == UINT64_MAX ? mem_available() / 2 : options->phrases.memory;
+    int passes = refuse(corpus, options) ? -1 : phrase_passes(&options->phrases, thresholds);
+    int result = passes < 0 || read_connectors(&j) || read_text(&j, corpus, options, pool) ? -1 : 0;
+    for (int pass = 0; pass < passes && !result; pass++) {
+        j.threshold = thresholds[pass];
+        result = run_pass(&j, pool, memory ? memory : UINT64_MAX);
+    }
+    if (!result) result = write_joined(&j, margin, take, user);
+    phrase_tokens_release(&j.tokens);
+    vocab_release(&j.vocab);
+    words_release(&j.connectors);
+    free(j.counts);
+    free(j.flags);
+    return result;
+}
+
+struct kept_text {
+    int fd;
+    uint64_t bytes;
+};
+
+static int keep(void *user, const char *bytes, uint64_t length) {
+    struct kept_text *kept = user;
+    if (retry_write_at(kept->fd, bytes, length, kept->bytes))
+        return fail("cannot keep the joined text in '%s': %s; TMPDIR names another directory", spool_directory(), strerror(errno));
+    kept->bytes += length;
+    return 0;
+}
+
+int phrases_join_corpus(struct corpus *corpus, const struct corpus_options *options, struct pool *pool) {
+    struct kept_text kept = {.fd = spool_open()};
+    if (kept.fd < 0) return -1;
+    if (!phrases_join(corpus, options, pool, 0, keep, &kept) && !corpus_replace(corpus, kept.fd)) return 0;
+    close(kept.fd);
+    return -1;
+}
+
+uint64_t phrases_fingerprint(const struct phrase_options *options) {
+    uint64_t facts[] = {options->score, options->min_count, options->passes}, sum = XXH3_64bits(facts, sizeof facts), length = 0;
+    const char *texts[] = {options->threshold, options->delimiter};
+    char *connectors = *options->connectors ? file_read_given(options->connectors, 0, &length) : NULL;
+    for (int i = 0; i < 2; i++) sum = XXH3_64bits_withSeed(texts[i], strlen(texts[i]) + 1, sum);
+    sum = XXH3_64bits_withSeed(connectors ? connectors : "", length, sum);
+    free(connectors);
+    return sum;
+}

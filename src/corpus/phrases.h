@@ -1,0 +1,31 @@
+/* phrases: joins words that often follow each other to one word (new york -> new_york), as word2phrase and gensim's Phrases do.
+ *
+ *   corpus -> vocabulary of all its words -> phrase_tokens: the text as numbers -> for each pass:
+ *       bigrams: count them -> phrase_score: which are phrases -> join these from left to right, in place
+ *   -> the joined text
+ *
+ * A word joins only one neighbour a pass; a second pass makes phrases of phrases. Words and bigrams of the same letters are one
+ * and share their count (the word new_york, new beside york), as in both programs. word2phrase counts bigrams across line ends,
+ * too, which are not joined; gensim does not count them. Both forget rare bigrams when memory is short, which this does not.
+ */
+#ifndef SPTX_PHRASES_H
+#define SPTX_PHRASES_H
+
+#include "base/pool.h"
+#include "corpus.h"
+
+/* Takes bytes of the joined text, in order. Returns 0, or -1 after fail(). */
+typedef int phrases_take(void *user, const char *bytes, uint64_t length);
+
+/* Joins the words of a text by options->phrases and gives the result to `take`: lines of words with a blank between. margin: 1
+ * puts a blank before each line's first word, too, as word2phrase does. Returns 0, or -1 after fail(). */
+int phrases_join(struct corpus *corpus, const struct corpus_options *options, struct pool *pool, int margin, phrases_take *take,
+                 void *user);
+
+/* Joins the words of a corpus before it is counted and encoded: from now on its blocks are those of the joined text. */
+int phrases_join_corpus(struct corpus *corpus, const struct corpus_options *options, struct pool *pool);
+
+/* Returns a number that changes with the phrases that these options make of a text. */
+uint64_t phrases_fingerprint(const struct phrase_options *options);
+
+#endif
