@@ -23,15 +23,18 @@ struct example_pool {
     int on;    /* 0: all T x C pairs are trained */
     float own; /* weight of a block's first row, the others share the rest of 1; 0: each row weighs 1 / T */
     int whole; /* 1: each row takes the vector's whole gradient, as in word2vec.c's CBOW; 0: its weight's part of it */
+    int sum;   /* 1: the vector is the rows' sum, of whose gradient each takes 1 / T, as gensim's cbow_mean=0; whole is 0 */
 };
 
 FN float example_pool_weight(const struct example_pool *pool, uint32_t targets, uint32_t i) {
+    if (pool->sum) return 1.0f;
     if (!(pool->own > 0) || targets == 1) return 1.0f / (float)targets;
     return i ? (1.0f - pool->own) / (float)(targets - 1) : pool->own;
 }
 
 /* Returns the part of its vector's gradient that row i takes. */
 FN float example_pool_share(const struct example_pool *pool, uint32_t targets, uint32_t i) {
+    if (pool->sum) return 1.0f / (float)targets;
     return pool->whole ? 1.0f : example_pool_weight(pool, targets, i);
 }
 

@@ -138,8 +138,8 @@ static void vector_gradient(const struct step *step, uint64_t number, const stru
 static void share_gradient(const struct step *step, const struct cpu_block *block, float *gradient) {
     const struct example_pool *pool = &step->stage->pool;
     for (uint32_t t = block->t; t-- > 0 && !pool->whole;) {
-        float weight = example_pool_weight(pool, block->t, t), *of_row = gradient + t * step->span;
-        for (uint32_t j = 0; j < step->span; j++) of_row[j] = weight * gradient[j];
+        float share = example_pool_share(pool, block->t, t), *of_row = gradient + t * step->span;
+        for (uint32_t j = 0; j < step->span; j++) of_row[j] = share * gradient[j];
     }
     for (uint32_t t = 1; t < block->t && pool->whole; t++)
         memcpy(gradient + t * step->span, gradient, step->span * sizeof(float));

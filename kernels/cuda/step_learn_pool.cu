@@ -51,7 +51,7 @@ static __global__ void __launch_bounds__(CTA)
         float4 whole = read_quad(gradient, q);
         for (uint32_t t = 0; t < targets; t++) {
             float4 part[1] = {whole};
-            if (!l.pool.whole) scale_row<1>(part, example_pool_weight(&l.pool, targets, t));
+            if (!l.pool.whole) scale_row<1>(part, example_pool_share(&l.pool, targets, t));
             write_quad(gradient + t * v.span, q, part[0]);
         }
     }

@@ -52,10 +52,10 @@
 #define HELP_OF_WORD2VEC(text)                  text
 #define HELP_OF_WORD2PHRASE(text)
 static const char word2vec_help[] =
-    "Takes all flags of word2vec.c with its defaults and writes the same files. In a link to this program that is named word2vec,\n"
-    "the command is left out: scripts that call ./word2vec run as they are, and so they do with word2phrase, distance,\n"
-    "word-analogy and compute-accuracy. The run directory is OUTPUT.run while training, and is removed at the end. Line ends are\n"
-    "no word here: </s> has no vector.\n"
+    "Takes all flags of word2vec.c with its defaults and writes the same files. A link to this program that is named\n"
+    "word2vec runs this command, so that scripts which call ./word2vec need no change; word2phrase, distance, word-analogy\n"
+    "and compute-accuracy work likewise. OUTPUT.run is the run directory while training, and is removed at the end. A line\n"
+    "end is no word: there is no vector of </s>.\n"
     "\n"
 #include "word2vec_flags.def"
     "\n" KEYS_HELP;
@@ -295,14 +295,14 @@ const struct command commands[] = {
      "phrases CORPUS... [--out=FILE] [--min-count=5] [--threshold=T[,T..]] [--passes=N] [--score=word2phrase|default|npmi] "
      "[--delimiter=_] [--connectors=FILE] [--memory=SIZE]",
      "join words that often follow each other: new york -> new_york",
-     "Reads text and writes it with phrases joined; train does the same in one run with corpus.phrases = yes. CORPUS is files or\n"
-     "directories, packed ones too, or - for standard input. Lines stay lines. The scores are those of word2phrase and of\n"
-     "gensim's Phrases, and so are the phrases, but no count is ever dropped to save memory.\n"
+     "Reads text and writes it with phrases joined; train does the same in one run with corpus.phrases = yes. CORPUS is\n"
+     "files or directories, packed ones too, or - for standard input. Lines stay lines. The scores and the phrases are those\n"
+     "of word2phrase and of gensim's Phrases, but no count is ever dropped to save memory.\n"
      "\n"
      "  --out=FILE         written beside and renamed; by itself the text is printed\n"
      "  --min-count=5      bigrams counted fewer times are not joined\n"
-     "  --threshold=T      joins bigrams with a higher score; T,T.. are those of each pass. By itself 100 for word2phrase, 10 for\n"
-     "                     default, 0.5 for npmi\n"
+     "  --threshold=T      joins bigrams with a higher score; T,T.. are those of each pass. By itself 100 for word2phrase,\n"
+     "                     10 for default, 0.5 for npmi\n"
      "  --passes=N         how often neighbours are joined; two passes make phrases of up to four words\n"
      "  --score=S          word2phrase, default (gensim's) or npmi; see 'sptx-w2v help keys' for the formulas\n"
      "  --delimiter=_      what is put between the words of a phrase\n"
@@ -316,16 +316,16 @@ const struct command commands[] = {
      "word2phrase.c's command line: joins words that often follow each other",
      word2phrase_help},
     {"distance", cmd_distance, "distance FILE", "word2vec's distance: asks for words and prints the 40 nearest",
-     "FILE has vectors as word2vec.c writes them, binary or text; a run directory serves, too. Each line of standard input is a\n"
-     "question; the vectors of several words are summed. EXIT, or the end of input, ends it.\n"
+     "FILE has vectors as word2vec.c writes them, binary or text, or is a run directory. Each line of standard input is a\n"
+     "question; the vectors of several words are summed. EXIT, or the end of input, ends the program.\n"
      "\n" DEVICE_HELP},
     {"word-analogy", cmd_word_analogy, "word-analogy FILE", "word2vec's word-analogy: asks for three words and prints the 40 nearest",
      "As distance, for A B C on each line: A is to B as C is to ?\n"
      "\n" DEVICE_HELP},
     {"compute-accuracy", cmd_compute_accuracy, "compute-accuracy FILE [THRESHOLD] < QUESTIONS",
      "word2vec's compute-accuracy: analogies of standard input, by section",
-     "Prints for each section of questions (A B C D below ': section' lines) how many are answered by D. The first five sections\n"
-     "are semantic and the others syntactic, as in questions-words.txt. Case does not matter.\n"
+     "Prints for each section of questions (A B C D below ': section' lines) how many are answered by D. The first five\n"
+     "sections are semantic and the others syntactic, as in questions-words.txt. Case does not matter.\n"
      "\n"
      "  THRESHOLD     searches this many of the most frequent words; 0, the default: all\n"
      "\n" DEVICE_HELP},

@@ -24,7 +24,7 @@ enum { PLACE_AUTO = 3, RULE_AUTO = 10, LAW_AUTO = 3, LOSS_AUTO = 4, SCORE_AUTO =
 
 /* The others, in the order of their lists. */
 enum config_mode { MODE_WINDOW, MODE_LIST, MODE_ADJACENCY, MODE_USER, MODE_CBOW, MODE_WALK, MODE_AUTO }; /* the kernels' first */
-enum config_pooled_gradient { POOLED_MEAN, POOLED_WHOLE, POOLED_AUTO };
+enum config_pooled_gradient { POOLED_MEAN, POOLED_WHOLE, POOLED_SUM, POOLED_AUTO };
 enum config_targets { TARGETS_ONE, TARGETS_ALL, TARGETS_NEW, TARGETS_AUTO };
 enum config_short { SHORT_SKIP, SHORT_REPEAT, SHORT_AUTO };
 enum config_per { PER_PAIR, PER_EXAMPLE, PER_BATCH, PER_AUTO };

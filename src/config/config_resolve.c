@@ -225,6 +225,8 @@ static int check_pools(const struct config *c) {
         return fail("examples.pooled_gradient = whole works with examples.mode = cbow and with examples.subwords only, and the mode "
                     "is %s",
                     mode);
+    if (c->examples_pooled_gradient == POOLED_SUM && c->examples_mode != MODE_CBOW)
+        return fail("examples.pooled_gradient = sum works with examples.mode = cbow only, and the mode is %s", mode);
     if (c->examples_own < 1 && c->examples_mode != MODE_USER)
         return fail("examples.own = %g weighs a list's own row: it works with examples.mode = user only, and it is %s",
                     c->examples_own, mode);

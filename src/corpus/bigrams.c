@@ -121,15 +121,19 @@ static int add_one(const struct bigrams *bigrams, struct bigram_shard *shard, st
     return 0;
 }
 
-static int add_to_shard(struct bigrams *bigrams, struct bigram_shard *shard, const struct bigram *met, const uint32_t *counts,
-                        const uint32_t *which, uint32_t count, uint32_t kept) {
+/* A bigram of a batch, put beside those of its shard. */
+struct sorted {
+    struct bigram bigram;
+    uint32_t count;
+    uint64_t hash;
+};
+
+static int add_to_shard(struct bigrams *bigrams, struct bigram_shard *shard, const struct sorted *sorted, uint32_t count, uint32_t kept) {
     int result = 0;
     pthread_mutex_lock(&shard->lock);
     for (uint32_t i = 0; i < count && !result; i++) {
-        if (i + AHEAD < count && shard->slots)
-            __builtin_prefetch(&shard->slots[home_of(shard, hash_of(met[which[i + AHEAD]]))], 1);
-        struct bigram bigram = met[which[i]];
-        result = add_one(bigrams, shard, bigram, hash_of(bigram), counts ? counts[which[i]] : 1, kept);
+        if (i + AHEAD < count && shard->slots) __builtin_prefetch(&shard->slots[home_of(shard, sorted[i + AHEAD].hash)], 1);
+        result = add_one(bigrams, shard, sorted[i].bigram, sorted[i].hash, sorted[i].count, kept);
     }
     pthread_mutex_unlock(&shard->lock);
     return result;
@@ -139,19 +143,21 @@ static int add_to_shard(struct bigrams *bigrams, struct bigram_shard *shard, con
 
 int bigrams_add(struct bigrams *bigrams, const struct bigram *met, const uint32_t *counts, uint32_t count, int kept) {
     uint32_t starts[BIGRAM_SHARDS + 1] = {0}, next[BIGRAM_SHARDS];
-    uint32_t *which = mem_alloc(count ? count : 1, sizeof *which, "bigrams");
-    int result = which ? 0 : -1;
-    if (!which) return -1;
+    struct sorted *sorted = mem_alloc(count ? count : 1, sizeof *sorted, "bigrams");
+    int result = sorted ? 0 : -1;
+    if (!sorted) return -1;
     for (uint32_t i = 0; i < count; i++) starts[shard_of(hash_of(met[i])) + 1]++;
     for (int s = 0; s < BIGRAM_SHARDS; s++) {
         next[s] = starts[s];
         starts[s + 1] += starts[s];
     }
-    for (uint32_t i = 0; i < count; i++) which[next[shard_of(hash_of(met[i]))]++] = i;
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t hash = hash_of(met[i]);
+        sorted[next[shard_of(hash)]++] = (struct sorted){met[i], counts ? counts[i] : 1, hash};
+    }
     for (int s = 0; s < BIGRAM_SHARDS && !result; s++)
-        result = add_to_shard(bigrams, &bigrams->shards[s], met, counts, which + starts[s], starts[s + 1] - starts[s],
-                              kept ? BIGRAM_KEPT : 0);
-    free(which);
+        result = add_to_shard(bigrams, &bigrams->shards[s], sorted + starts[s], starts[s + 1] - starts[s], kept ? BIGRAM_KEPT : 0);
+    free(sorted);
     return result;
 }
 

@@ -315,13 +315,17 @@ static int write_joined(const struct joining *j, int margin, phrases_take *take,
     struct joined piece = {NULL, 0, 0};
     int result = 0, line_begins = 1;
     for (uint64_t i = 0; i < j->tokens.size && !result; i++) {
-        uint64_t length;
+        uint64_t length = 0;
         uint32_t id = j->tokens.ids[i];
         const char *word = id == PHRASE_LINE_END ? NULL : words_get(&j->vocab.words, id, &length);
-        if (word && (!line_begins || margin)) result = append(&piece, " ", 1);
-        if (!result) result = word ? append(&piece, word, length) : append(&piece, "\n", 1);
+        if (piece.length + length + 2 > piece.capacity && mem_grow(&piece.text, &piece.capacity, piece.length + length + 2, 1, "joined text")) result = -1;
+        if (result) break;
+        if (!word) piece.text[piece.length++] = '\n';
+        else if (!line_begins || margin) piece.text[piece.length++] = ' ';
+        memcpy(piece.text + piece.length, word ? word : "", length);
+        piece.length += length;
         line_begins = !word;
-        if (piece.length < TEXT_PIECE || result) continue;
+        if (piece.length < TEXT_PIECE) continue;
         result = interrupt_check() ? -1 : take(user, piece.text, piece.length);
         piece.length = 0;
     }

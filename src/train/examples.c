@@ -205,6 +205,7 @@ static void take_keys(struct example_source *source, const struct config *config
     source->pool.on = config->examples_mode == MODE_CBOW || config->examples_own < 1 || config_subwords(config).max;
     source->pool.own = config->examples_own < 1 ? (float)config->examples_own : 0;
     source->pooled = (uint32_t)config->examples_pooled;
+    source->pool.sum = config->examples_pooled_gradient == POOLED_SUM;
     source->pool.whole = config->examples_pooled_gradient == POOLED_WHOLE;
     source->window = (uint32_t)config->examples_window;
     source->shrink = config->examples_shrink;

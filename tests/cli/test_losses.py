@@ -58,7 +58,7 @@ def test_the_plateau_of_a_loss_of_scores_is_the_first_batch_not_ln2(sptx):
 
 
 @pytest.mark.parametrize("keys", [{"update": "hogwild"}, {"update": "batch"}])
-@pytest.mark.parametrize("gradient", ["mean", "whole"])
+@pytest.mark.parametrize("gradient", ["mean", "whole", "sum"])
 def test_the_mean_of_a_window_learns(sptx, keys, gradient):
     device = {} if keys["update"] == "hogwild" else EXACT_MEANS
     config = sptx.config(examples={"mode": "cbow", "window": 3, "subsample": 0, "pooled_gradient": gradient},
@@ -103,6 +103,7 @@ def test_what_cannot_work_is_refused(sptx):
         (["--train.loss=softmax", "--model.context_init=zeros"], "model.context_init = zeros", "never moves"),
         (["--train.loss=bpr", "--negatives.count=0"], "negatives.count is 0"),
         (["--examples.pooled_gradient=whole"], "examples.pooled_gradient", "cbow"),
+        (["--examples.pooled_gradient=sum"], "examples.pooled_gradient = sum", "cbow only"),
         (["--examples.mode=cbow", "--negatives.per=pair"], "negatives.per = pair", "cbow"),
     ]:
         said = sptx.refuses("train", config, *arguments)

@@ -2,7 +2,7 @@
 #include "common.h"
 
 static int same_view(const struct batch_view *a, const struct batch_view *b, char *why, size_t capacity) {
-    if (a->pool.on != b->pool.on || a->pool.own != b->pool.own || a->pool.whole != b->pool.whole)
+    if (a->pool.on != b->pool.on || a->pool.own != b->pool.own || a->pool.whole != b->pool.whole || a->pool.sum != b->pool.sum)
         return snprintf(why, capacity, "its targets are pooled in another way"), 0;
     if (a->shared.count != b->shared.count || a->shared.masked != b->shared.masked)
         return snprintf(why, capacity, "%u shared negatives, wanted %u", b->shared.count, a->shared.count), 0;

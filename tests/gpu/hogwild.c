@@ -215,6 +215,7 @@ static void choose_examples(struct trial *t, struct corpus *c) {
     if (s->mode == EXAMPLE_WINDOW) s->per_pair = 0;
     s->pooled = (uint32_t)below(4);
     s->pool = (struct example_pool){.on = 1, .own = below(3) ? 0 : 0.3f, .whole = (int)below(2)};
+    s->pool.sum = !s->pool.whole && s->seed % 2;
 }
 
 static void choose_rule(struct trial *t) {

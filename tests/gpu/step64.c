@@ -108,7 +108,7 @@ static void make_vector(const struct block64 *b, uint64_t number) {
 static void share_gradient(const struct block64 *b, uint64_t number) {
     uint64_t dim = b->target->layout.dim;
     for (uint64_t i = 0; i < b->t; i++) {
-        double weight = b->pool->whole ? 1 : (double)example_pool_weight(b->pool, (uint32_t)b->t, (uint32_t)i);
+        double weight = (double)example_pool_share(b->pool, (uint32_t)b->t, (uint32_t)i);
         if (!b->pool->on) weight = i == number;
         if (weight != 0) add(b->target->gradients + b->targets[i] * dim, weight, b->gradient, dim);
     }

@@ -279,7 +279,7 @@ static void lock_free_training_has_the_mean_of_float32(void **state) {
         for (int i = 0; i < WORDS; i++) ids[i] = below(trial % 2 ? 5 : ROWS);
         struct example_source source = {.ids = ids, .starts = starts, .tokens = WORDS, .sentences = 2, .rows = ROWS,
                                         .window = 1 + below(8), .negatives = 3 + below(20), .exclude = 1, .noise = NOISE_UNIFORM,
-                                        .seed = trial, .pool = {.on = trial % 3 == 2, .whole = trial % 2}};
+                                        .seed = trial, .pool = {.on = trial % 3 == 2, .whole = trial % 2, .sum = trial % 4 == 2}};
         struct rule_options rule = {.rule = trial % 4 == 3 ? RULE_ADAGRAD : RULE_SGD, .eps = 1e-3}, kept = rule;
         struct hogwild_result result;
         struct hogwild_request request = {.count = WORDS, .lr_first = 1e-3, .lr_last = 5e-4, .workers = 1, .global_step = trial};

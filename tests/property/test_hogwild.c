@@ -79,6 +79,7 @@ static void choose_examples(struct trial *t) {
     if (s->mode != EXAMPLE_WINDOW) s->keep = NULL;
     if (s->mode != EXAMPLE_WINDOW || below(3)) return;
     s->pool = (struct example_pool){.on = 1, .own = below(3) ? 0 : 0.3f, .whole = coin()};
+    s->pool.sum = !s->pool.whole && s->window % 2;
     s->per_pair = 0;
 }
 
@@ -117,7 +118,7 @@ static void name_trial(struct trial *t) {
         t->name, sizeof t->name,
         "mode %d, window %u%s%s%s, positives %u, negatives %u%s%s%s, rows %d, dim %u, rule %d, decay %g, lr_decay %g (%s)%s",
         (int)s->mode, s->window, s->pool.on ? " pooled" : "",
-        s->pool.own > 0 ? " by weight" : "", s->pool.whole ? " whole" : "", s->positives, s->negatives, s->per_pair ? " a pair" : "",
+        s->pool.own > 0 ? " by weight" : "", s->pool.whole ? " whole" : s->pool.sum ? " sum" : "", s->positives, s->negatives, s->per_pair ? " a pair" : "",
         s->exclude ? " excluded" : "", s->distinct ? " distinct" : "", (int)s->rows, t->layout.dim, t->rule.rule,
         t->rule.weight_decay, t->rule.lr_decay, t->rule.count_rows ? "row" : "global", t->freezes ? ", frozen rows" : "");
 }

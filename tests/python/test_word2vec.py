@@ -167,8 +167,51 @@ def test_words_are_chosen_as_gensim_chooses_them():
         assert set(ours.wv.index_to_key) == set(wanted.wv.index_to_key) and len(ours.wv) > 1
 
 
+class Told:
+    """A callback that keeps what it is told of the model."""
+
+    def __init__(self):
+        self.calls, self.losses, self.vectors = [], [], []
+
+    def on_train_begin(self, model):
+        self.calls.append("train")
+
+    def on_epoch_begin(self, model):
+        self.calls.append("begin")
+
+    def on_epoch_end(self, model):
+        self.calls.append("end")
+        self.losses.append(model.get_latest_training_loss())
+        self.vectors.append(model.wv.vectors.copy())
+
+    def on_train_end(self, model):
+        self.calls.append("trained")
+
+
+@pytest.mark.parametrize("sg", [0, 1])
+def test_callbacks_see_the_model_between_epochs(sg):
+    told, options = Told(), dict(vector_size=20, window=3, min_count=1, workers=1, sample=0, device="cpu", sg=sg, epochs=4)
+    model = sptx.Word2Vec(SENTENCES, callbacks=[told, object()], compute_loss=True, **options)
+    assert told.calls == ["train"] + ["begin", "end"] * 4 + ["trained"] and model.train_count == 1
+    assert told.losses == sorted(told.losses) and told.losses[0] > 0 and model.get_latest_training_loss() == told.losses[-1]
+    assert all((one != other).any() for one, other in zip(told.vectors, told.vectors[1:])) and (told.vectors[-1] == model.wv.vectors).all()
+    plain = sptx.Word2Vec(SENTENCES, **options)
+    assert separation(model.wv) > separation(plain.wv) - 0.1
+    told.calls.clear()
+    model.train(SENTENCES[:50], epochs=2, total_examples=50, callbacks=[told])
+    assert told.calls == ["train"] + ["begin", "end"] * 2 + ["trained"] and model.train_count == 2
+
+
+def test_cbow_of_sums_is_as_good_as_gensims():
+    kind = pytest.importorskip("gensim.models").Word2Vec
+    options = dict(vector_size=20, window=3, min_count=1, workers=1, sample=0, cbow_mean=0)
+    ours, theirs = sptx.Word2Vec(SENTENCES, device="cpu", **options), kind(SENTENCES, **options)
+    assert separation(ours.wv) > separation(theirs.wv) - 0.1
+    assert (ours.wv.vectors != sptx.Word2Vec(SENTENCES, device="cpu", **{**options, "cbow_mean": 1}).wv.vectors).any()
+
+
 @pytest.mark.parametrize("options, said", [
-    ({"hs": 1}, "negative sampling"), ({"cbow_mean": 0}, "sg=1"), ({"negative": 0}, "negative=5"), ({"callbacks": [1]}, "progress="),
+    ({"hs": 1}, "negative sampling"), ({"negative": 0}, "negative=5"),
     ({"trim_rule": len}, "min_count"), ({"max_vocab_size": 5}, "max_final_vocab"),
     ({"null_word": 1}, "concatenated"),
 ])

@@ -42,6 +42,7 @@ CASES = {
     "weighted_pooled": (SGD, dict(loss="logistic", targets=4, pool=True, own=0.4, weighted=True)),
     "pooled_logistic": (SGD, dict(loss="logistic", targets=4, pool=True)),
     "pooled_whole": (SGD, dict(loss="logistic", targets=4, pool=True, whole=True)),
+    "pooled_sum": (SGD, dict(loss="logistic", targets=4, pool=True, sum=True)),
     "pooled_own_cosine": (ADAM, dict(loss="softmax", score="cosine", temperature=0.15, targets=4, pool=True, own=0.4)),
     "pooled_contrastive": (ADAGRAD, dict(loss="contrastive", score="cosine", margin=0.2, negative_weight=9, targets=3, pool=True)),
 }
@@ -55,11 +56,14 @@ def weights_of(targets, o):
 
 
 def pooled(rows, o):
-    """Pools [B, T, D] into [B, 1, D]. word2vec.c gives each row the whole gradient, as if it had been added with weight 1."""
+    """Pools [B, T, D] into [B, 1, D]. word2vec.c gives each row of a mean the whole gradient, as if it had
+    been added with weight 1; gensim's cbow_mean=0 gives each row of a sum its share of the gradient, as if it were a mean."""
     mean = (rows * weights_of(rows.shape[1], o)[None, :, None]).sum(1, keepdim=True)
+    added = rows.sum(1, keepdim=True)
+    if o.get("sum"):
+        return added.detach() + mean - mean.detach()
     if not o.get("whole"):
         return mean
-    added = rows.sum(1, keepdim=True)
     return mean.detach() + added - added.detach()
 
 

@@ -117,6 +117,7 @@ static void read_loss(struct known *known) {
     known->pool.on = option(known, "pool", 0, 0) != 0;
     known->pool.own = (float)option(known, "own", 0, 0);
     known->pool.whole = option(known, "whole", 0, 0) != 0;
+    known->pool.sum = option(known, "sum", 0, 0) != 0;
 }
 
 static int read_rule(struct known *known) {

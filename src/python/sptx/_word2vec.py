@@ -40,7 +40,7 @@ class Word2Vec(MoreOfWord2Vec):
     vector_size     columns; alpha, min_alpha: learning rate, and where it falls to; window: words each side at most
     min_count       rarer words are left out; max_final_vocab: the least min_count that leaves so many words
     sample          threshold of word2vec's rule for frequent words; 0: none
-    sg              1: skip-gram; 0: CBOW, of means (cbow_mean=1)
+    sg              1: skip-gram; 0: CBOW, of means (cbow_mean=1) or sums (0)
     negative        noise words of an example; ns_exponent: of the counts they are drawn by
     workers         threads; None: all cores. seed: the same one gives the same vectors with one thread
     epochs          passes; shrink_windows: window sizes are drawn from 1..window
@@ -51,7 +51,9 @@ class Word2Vec(MoreOfWord2Vec):
 
     compute_loss    True: get_latest_training_loss() returns the loss of the last train()
 
-    hs=1, cbow_mean=0, negative=0, callbacks, trim_rule, null_word and max_vocab_size are not supported: they raise
+    callbacks       objects with on_train_begin, on_epoch_begin, on_epoch_end and on_train_end, each called with the model
+
+    hs=1, negative=0, trim_rule, null_word and max_vocab_size are not supported: they raise
     NotImplementedError, which says what to do instead. hashfxn, batch_words and sorted_vocab have no effect.
     """
 
@@ -63,8 +65,7 @@ class Word2Vec(MoreOfWord2Vec):
                  trim_rule: Any = None, sorted_vocab: int = 1, batch_words: int = 10000, compute_loss: bool = False,
                  callbacks: Any = (), comment: Optional[str] = None, max_final_vocab: Optional[int] = None,
                  shrink_windows: bool = True, *, device: str = "auto") -> None:
-        _refuse(hs=hs, negative=negative, cbow_mean=1 if sg else cbow_mean, callbacks=callbacks,
-                trim_rule=trim_rule, null_word=null_word, max_vocab_size=max_vocab_size)
+        _refuse(hs=hs, negative=negative, trim_rule=trim_rule, null_word=null_word, max_vocab_size=max_vocab_size)
         self.vector_size = self.layer1_size = int(vector_size)
         self.alpha, self.min_alpha = float(alpha), float(min_alpha)
         self.window, self.shrink_windows = int(window), bool(shrink_windows)
@@ -74,6 +75,7 @@ class Word2Vec(MoreOfWord2Vec):
         self.compute_loss, self.running_training_loss = bool(compute_loss), 0.0
         self.max_vocab_size, self.null_word, self.sorted_vocab = max_vocab_size, null_word, sorted_vocab
         self.hashfxn, self.batch_words = hashfxn, batch_words
+        self._epochs_before = 0  # epochs of this train() that are over, where callbacks are called between them
         self._loaded: Optional[str] = None  # path of the fastText file that the model was loaded from; train() then refuses
         self.corpus_count = self.corpus_total_words = self.train_count = 0
         self.total_train_time = 0.0
@@ -85,7 +87,7 @@ class Word2Vec(MoreOfWord2Vec):
         if sentences is not None or corpus_file is not None:
             given = self._met(sentences, corpus_file)
             self._count(given, update=False)
-            self._train(given, self.epochs, self.alpha, self.min_alpha)
+            self._train_called(given, self.epochs, self.alpha, self.min_alpha, callbacks)
 
     def build_vocab(self, corpus_iterable: Optional[Sentences] = None, corpus_file: Optional[Path] = None, update: bool = False,
                     progress_per: int = 10000, keep_raw_vocab: bool = False, trim_rule: Any = None, **_: Any) -> None:
@@ -102,7 +104,6 @@ class Word2Vec(MoreOfWord2Vec):
         Returns (words trained, words given), both as they stand in the corpus times epochs. total_examples, total_words and what
         else tells gensim how long it will take are not needed. RuntimeError before build_vocab().
         """
-        _refuse(callbacks=callbacks)
         if self._loaded:
             raise NotImplementedError("a model that was loaded from fastText's file is not trained further; sptx.fit(data, path, keys="
                                       "{'train.from': %r}) begins with its vectors" % self._loaded)
@@ -115,7 +116,7 @@ class Word2Vec(MoreOfWord2Vec):
         epochs = self.epochs if epochs is None else int(epochs)
         given = self._numbered(corpus_iterable, corpus_file, _Known({word: self._numbers[word] for word in self.wv}))
         if given.kept:
-            self._train(given, epochs, start_alpha or self.alpha, end_alpha or self.min_alpha)
+            self._train_called(given, epochs, start_alpha or self.alpha, end_alpha or self.min_alpha, callbacks)
         return given.kept * epochs, given.words * epochs
 
     # ---- the vocabulary ----
@@ -170,8 +171,27 @@ class Word2Vec(MoreOfWord2Vec):
                 "examples.shrink": self.shrink_windows, "examples.subsample": self.sample, "negatives.count": self.negative,
                 "negatives.power": self.ns_exponent, "model.dim": self.vector_size,
                 "model.target_init": "uniform %r %r" % (-1 / self.vector_size, 1 / self.vector_size), "optimizer.lr": start_alpha,
-                "optimizer.min_lr_ratio": min(1.0, end_alpha / (start_alpha or 1)), "train.epochs": epochs, "train.seed": self.seed,
+                "optimizer.min_lr_ratio": min(1.0, end_alpha / (start_alpha or 1)), "train.epochs": epochs,
+                "train.seed": (self.seed + self._epochs_before) % 2**32,
+                "examples.pooled_gradient": "auto" if self.sg or self.cbow_mean else "sum",
                 "device.threads": self.workers or 0, "run.checkpoint_every": "end", "run.keep": 1}
+
+    def _train_called(self, given: "_Numbered", epochs: int, start_alpha: float, end_alpha: float, callbacks: Any) -> None:
+        """Trains, and calls callbacks between epochs. With callbacks each epoch is a training of its own, which goes on from the one
+        before with the learning rate that belongs to it and other draws."""
+        trained, self._epochs_before = self.train_count, 0
+        _call(callbacks, "on_train_begin", self)
+        fall = (start_alpha - end_alpha) / max(1, epochs)
+        for epoch in range(epochs if callbacks else 0):
+            _call(callbacks, "on_epoch_begin", self)
+            self._epochs_before = epoch
+            self._train(given, 1, start_alpha - fall * epoch, start_alpha - fall * (epoch + 1))
+            _call(callbacks, "on_epoch_end", self)
+        self._epochs_before = 0
+        if not callbacks:
+            self._train(given, epochs, start_alpha, end_alpha)
+        self.train_count = trained + 1
+        _call(callbacks, "on_train_end", self)
 
     def _train(self, given: "_Numbered", epochs: int, start_alpha: float, end_alpha: float) -> None:
         """Trains a run on numbered words, and takes its vectors."""
@@ -195,7 +215,7 @@ class Word2Vec(MoreOfWord2Vec):
         self.wv.fill_norms(force=True)
         self._left = _sum_of(self.wv.vectors)
         if self.compute_loss:
-            self.running_training_loss = summed_loss(place.path(os.path.join("run", "metrics.jsonl")))
+            self.running_training_loss += summed_loss(place.path(os.path.join("run", "metrics.jsonl")))
         self._place.remove()
         self._place = place
         self.train_count += 1
@@ -245,8 +265,6 @@ class Word2Vec(MoreOfWord2Vec):
 
 _WHAT_TO_DO = {
     "hs": (0, "hs=1 (hierarchical softmax) is not there: train with negative sampling, negative=5 to 20"),
-    "cbow_mean": (1, "cbow_mean=0 (CBOW of sums) is not there: take cbow_mean=1, or skip-gram with sg=1"),
-    "callbacks": ((), "callbacks are not there: sptx.train(.., progress=) calls a function while it trains"),
     "trim_rule": (None, "trim_rule is not there: leave words out of the sentences, or set min_count or max_final_vocab"),
     "null_word": (0, "null_word is not there: it serves models of concatenated words, which are not there either"),
     "word_ngrams": (1, "word_ngrams above 1 (n-grams of words) are not there: join words in the sentences instead"),
@@ -261,8 +279,16 @@ def _refuse(**given: Any) -> None:
                 raise NotImplementedError("negative=0 leaves nothing to train: hierarchical softmax is not there; take negative=5")
             continue
         wanted, sentence = _WHAT_TO_DO[name]
-        if value != wanted and not (name == "callbacks" and not value):
+        if value != wanted:
             raise NotImplementedError(sentence)
+
+
+def _call(callbacks: Any, name: str, model: Word2Vec) -> None:
+    """Calls the method of each callback that has one of this name."""
+    for callback in callbacks or ():
+        method = getattr(callback, name, None)
+        if method is not None:
+            method(model)
 
 
 class _Learning(dict):
