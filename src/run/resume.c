@@ -63,6 +63,10 @@ int resume_corpus(const struct config *config, const char *checkpoint, const str
         return fail("'%s' was trained on the same words in another order or other %s: the corpus has changed since; "
                     "--overwrite starts over",
                     checkpoint, config_lines(config));
+    if (older->corpus.tree != corpus->tree)
+        return fail("'%s' was trained along another tree of the same words, by another version: train from the beginning with "
+                    "--overwrite",
+                    checkpoint);
     if (position >= examples_per_epoch || older->progress.epoch > UINT32_MAX)
         return fail("'%s' stands at example %" PRIu64 " of epoch %" PRIu64 ", and an epoch of this corpus has %" PRIu64
                     " examples: the corpus has changed since; --overwrite starts over",
