@@ -59,6 +59,20 @@ struct example_subwords {
     int by_window;
 };
 
+/* Hierarchical softmax: words are leaves of a binary tree, and context rows are its inner nodes. A block's contexts are then the
+ * nodes on the paths of the words that it predicts, and no negatives are drawn:
+ *
+ *   positives   nodes where such a path turns to code 0, word after word (word2vec.c's label 1)
+ *   negatives   nodes where it turns to code 1, word after word
+ */
+struct example_paths {
+    const uint64_t *starts; /* [2 x words + 1] word w: nodes of code 0 from starts[2 w] on, of code 1 from starts[2 w + 1] on; NULL: a
+                             * word is its own context */
+    const uint32_t *nodes;  /* [starts[2 x words]] */
+    uint64_t words, listed; /* listed: nodes of all paths together */
+    uint64_t most;          /* nodes of a path, at most */
+};
+
 /* Returns 1 where a row's bit is set in `bits`: 32 rows to a word, the first in the lowest bit; NULL: none is set. */
 FN int row_has_bit(const uint32_t *bits, uint32_t row) {
     return bits && (bits[row / 32] >> row % 32 & 1);
@@ -92,6 +106,7 @@ struct example_source {
     uint64_t rows;        /* rows of both tables */
     uint64_t target_only; /* so many of them, at the end, are lists or n-grams: these are never contexts */
     struct example_subwords subwords;
+    struct example_paths paths; /* of WINDOW alone */
     enum example_mode mode;
     uint32_t window;
     int shrink, shuffle_items, shuffle;
@@ -164,6 +179,32 @@ FN uint32_t example_window_positives(const struct example_source *s, uint32_t ar
 }
 FN uint64_t example_window_negatives(const struct example_source *s, uint32_t around) {
     return s->per_pair ? (uint64_t)around * s->negatives : s->negatives;
+}
+
+/* ---- paths in a tree ---- */
+
+/* Nodes of a word's path, by code: at nodes[first[0]] those of code 0, at nodes[first[1]] those of code 1. */
+struct example_path {
+    uint64_t first[2];
+    uint32_t count[2];
+};
+
+FN struct example_path example_path(const struct example_source *s, uint32_t word) {
+    struct example_path path;
+    uint64_t end = portable_load64_at(s->paths.starts, 2 * (uint64_t)word + 2);
+    path.first[0] = portable_load64_at(s->paths.starts, 2 * (uint64_t)word);
+    path.first[1] = portable_load64_at(s->paths.starts, 2 * (uint64_t)word + 1);
+    path.count[0] = (uint32_t)(path.first[1] - path.first[0]);
+    path.count[1] = (uint32_t)(end - path.first[1]);
+    return path;
+}
+
+/* Returns how many contexts a word is predicted by: itself, or the nodes of its path. */
+FN uint32_t example_contexts_of(const struct example_source *s, uint32_t word) {
+    struct example_path path;
+    if (!s->paths.starts) return 1;
+    path = example_path(s, word);
+    return path.count[0] + path.count[1];
 }
 
 /* ---- sentences ---- */
@@ -411,18 +452,18 @@ FN int example_excludes(const struct example_own *own, uint32_t id) {
 /* Returns bounds for one example, without what a batch shares. */
 FN struct example_sizes example_most(const struct example_source *s) {
     struct example_sizes most;
-    uint64_t negatives = s->negatives, positives;
+    uint64_t negatives = s->negatives, predicted = s->paths.starts ? s->paths.most : 1, positives;
     struct example_row row;
     if (s->subwords.starts) {
         most.blocks = 1;
         most.targets = s->subwords.most * (s->subwords.by_window ? 2 * (uint64_t)s->window : 1);
         most.contexts = most.terms =
-            example_window_positives(s, 2 * s->window) + example_window_negatives(s, 2 * s->window);
+            example_window_positives(s, 2 * s->window) * predicted + example_window_negatives(s, 2 * s->window);
     } else if (s->mode == EXAMPLE_WINDOW) {
         most.targets = 2 * (uint64_t)s->window;
         most.blocks = s->per_pair ? most.targets : 1;
-        most.contexts = most.blocks * (1 + negatives);
-        most.terms = (s->pool.on ? most.blocks : most.targets) * (1 + negatives);
+        most.contexts = most.blocks * (predicted + negatives);
+        most.terms = (s->pool.on ? most.blocks : most.targets) * (predicted + negatives);
     } else {
         row.count = s->longest;
         example_row_sizes(s, &row);

@@ -88,7 +88,7 @@ int cpu_index_batch(struct cpu_stage *stage) {
         stage->logit_starts[i] = b->logits;
         uint64_t vectors = example_vectors(&stage->pool, block->t);
         b->logits += vectors * block->c;
-        stage->result.pairs += vectors * block->positives;
+        stage->result.pairs += vectors * block->predicted;
         for (uint32_t t = 0; t < block->t; t++) stage->target_block[block->targets + t] = i;
         for (uint32_t c = 0; c < block->c; c++) stage->context_block[block->contexts + c] = i;
     }
@@ -160,6 +160,7 @@ int cpu_set_batch(struct backend *backend, unsigned number, const struct batch_v
             .t = (uint32_t)(view->target_starts[i + 1] - view->target_starts[i]),
             .c = (uint32_t)(view->context_starts[i + 1] - view->context_starts[i]),
             .positives = view->positives[i],
+            .predicted = view->positives[i],
         };
     memcpy(stage->all.target, view->target_ids, targets * sizeof(uint32_t));
     memcpy(stage->all.context, view->context_ids, contexts * sizeof(uint32_t));

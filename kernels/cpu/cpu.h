@@ -70,6 +70,7 @@ FN uint32_t *cpu_updates(const struct backend_table *t, uint32_t row) {
 struct cpu_block {
     uint64_t targets, contexts; /* where its ids begin in the arrays */
     uint32_t t, c, positives;   /* T, C, P */
+    uint32_t predicted;         /* words that its targets predict: P of them, but for paths in a tree (example_paths) */
     uint32_t example;           /* the block's example: its place among the examples that were built together */
 };
 

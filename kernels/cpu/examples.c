@@ -61,6 +61,7 @@ static struct cpu_block *begin_block(const struct build *build, uint64_t example
 static void end_block(const struct build *build, struct cpu_block *block) {
     struct cpu_blocks *b = build->blocks;
     INVARIANT(block->contexts == b->contexts && block->targets == b->targets); /* blocks follow each other without a gap */
+    if (build->source->mode != EXAMPLE_WINDOW) block->predicted = block->positives;
     b->targets += block->t;
     b->contexts += block->c;
     b->logits += (uint64_t)example_vectors(&build->source->pool, block->t) * block->c;
@@ -170,6 +171,44 @@ static void add_rows(const struct build *build, struct cpu_block *block, uint32_
     block->t += (uint32_t)count;
 }
 
+/* ---- paths in a tree ---- */
+
+/* Returns how many contexts predict words [first, end) of the piece, of which `but` is none. */
+static uint64_t contexts_of(const struct build *build, uint64_t first, uint64_t end, uint64_t but) {
+    uint64_t contexts = 0;
+    for (uint64_t i = first; i < end; i++)
+        if (i != but) contexts += example_contexts_of(build->source, build->piece->id[i]);
+    return contexts;
+}
+
+/* Appends the nodes of one code on a word's path to the block's contexts. */
+static void add_nodes(const struct build *build, struct cpu_block *block, uint32_t word, int code) {
+    const struct example_source *s = build->source;
+    const struct example_path path = example_path(s, word);
+    uint32_t *contexts = build->blocks->context + block->contexts + block->c;
+    const uint32_t *nodes = s->paths.nodes + path.first[code];
+    for (uint32_t i = 0; i < path.count[code]; i++) contexts[i] = nodes[i];
+    block->c += path.count[code];
+}
+
+/* Appends what predicts words [first, end) of the piece, of which `but` is none: these words, which are positives, or the nodes of
+ * their paths. */
+static void add_predicted(const struct build *build, struct cpu_block *block, uint64_t first, uint64_t end, uint64_t but) {
+    const uint32_t *id = build->piece->id;
+    int paths = build->source->paths.starts != NULL;
+    for (int code = 0; code < 2; code++) {
+        for (uint64_t i = first; i < end; i++) {
+            if (i == but) continue;
+            if (paths) add_nodes(build, block, id[i], code);
+            else if (!code) build->blocks->context[block->contexts + block->c++] = id[i];
+            block->predicted += !code;
+        }
+        if (!code) block->positives = block->c;
+    }
+}
+
+/* ---- blocks of windows ---- */
+
 /* The block of a window [first, end) around `middle`, whose words have several rows each. */
 static int add_pooled_window(const struct build *build, uint64_t middle, uint64_t first, uint64_t end) {
     const struct example_source *s = build->source;
@@ -179,15 +218,12 @@ static int add_pooled_window(const struct build *build, uint64_t middle, uint64_
     uint64_t negatives = example_window_negatives(s, (uint32_t)around);
     for (uint64_t i = first; i < end && by_window; i++)
         if (i != middle) rows += example_rows_of(s, p->id[i]);
-    struct cpu_block *block = begin_block(build, p->at[middle], rows, example_window_positives(s, (uint32_t)around) + negatives);
+    uint64_t from = by_window ? middle : first, to = by_window ? middle + 1 : end, but = by_window ? end : middle;
+    struct cpu_block *block = begin_block(build, p->at[middle], rows, contexts_of(build, from, to, but) + negatives);
     if (!block) return -1;
-    uint32_t *contexts = build->blocks->context + block->contexts;
     for (uint64_t i = first; i < end; i++)
-        if ((i == middle) != by_window)
-            add_rows(build, block, p->id[i]);
-        else
-            contexts[block->c++] = p->id[i];
-    block->positives = block->c;
+        if ((i == middle) != by_window) add_rows(build, block, p->id[i]);
+    add_predicted(build, block, from, to, but);
     add_negatives(build, block, p->at[middle], 0, (uint32_t)negatives);
     end_block(build, block);
     return 0;
@@ -205,12 +241,11 @@ static int add_window(const struct build *build, uint64_t middle, uint32_t width
     uint64_t next = first;
     if (!t) return 0;
     for (uint32_t i = 0; i < blocks; i++) {
-        struct cpu_block *block = begin_block(build, p->at[middle], each, 1 + (uint64_t)s->negatives);
+        struct cpu_block *block = begin_block(build, p->at[middle], each, contexts_of(build, middle, middle + 1, end) + s->negatives);
         if (!block) return -1;
         for (; block->t < each; next++)
             if (next != middle) b->target[block->targets + block->t++] = p->id[next];
-        b->context[block->contexts] = p->id[middle];
-        block->c = block->positives = 1;
+        add_predicted(build, block, middle, middle + 1, end);
         add_negatives(build, block, p->at[middle], i * s->negatives, s->negatives);
         end_block(build, block);
     }

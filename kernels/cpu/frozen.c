@@ -44,7 +44,11 @@ static void leave_out(struct cpu_blocks *left, struct cpu_block block, const str
     float *weights_to = weighted ? left->weight + left->contexts : NULL, *weights = weighted ? left->weight + block.contexts : NULL;
     int some_targets = by_pairs && !c, some_contexts = by_pairs && !t;
     if (!t && !c) return;
-    if (some_contexts) block.positives = count_changing(context, contexts, block.positives);
+    if (some_contexts) {
+        uint32_t changing = count_changing(context, contexts, block.positives);
+        block.predicted -= block.positives - changing; /* of nodes of a tree all change, or none does */
+        block.positives = changing;
+    }
     block.t = move_ids(target, left->target + left->targets, targets, block.t, some_targets, NULL, NULL);
     block.c = move_ids(context, left->context + left->contexts, contexts, block.c, some_contexts, weights_to, weights);
     block.targets = left->targets;

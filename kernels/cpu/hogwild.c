@@ -96,6 +96,7 @@ static void move_wide(const struct hogwild *run, struct cpu_scratch *scratch, co
                       float **targets, float **contexts, float *logits, float lr) {
     const struct cpu_rows *rows = run->backend->rows;
     float **moves = contexts + block->c, factors[BAND * CPU_ROWS_CONTEXTS];
+    const float whole = 1;
     rows->coefficients(logits, block->t, block->c, block->positives, -lr);
     memset(scratch->gradient, 0, block->t * run->span * sizeof(float));
     for (uint32_t t = 0; t < block->t; t++) moves[t] = scratch->gradient + t * run->span;
@@ -108,8 +109,7 @@ static void move_wide(const struct hogwild *run, struct cpu_scratch *scratch, co
             rows->update((const float *const *)targets + t, moves + t, band, contexts + c, count, run->dim, factors);
         }
     }
-    for (uint32_t t = 0; t < block->t; t++)
-        for (uint32_t j = 0; j < run->dim; j++) targets[t][j] += moves[t][j];
+    for (uint32_t t = 0; t < block->t; t++) rows->combine(targets[t], &whole, 1, (const float *const *)moves + t, 1, run->dim);
 }
 
 /* ---- rows of bfloat16 ---- */
@@ -280,11 +280,11 @@ static void count_block(const struct hogwild *run, const struct piece *piece, co
                         const float *logits) {
     struct hogwild_result *part = &piece->scratch->part;
     part->examples++;
-    part->pairs += (uint64_t)vectors * block->positives;
+    part->pairs += (uint64_t)vectors * block->predicted;
     if ((piece->first + block->example) & run->loss_mask) return;
     part->loss += run->backend->rows->loss(logits, vectors, block->c, block->positives);
     part->sampled_examples++;
-    part->sampled_pairs += (uint64_t)vectors * block->positives;
+    part->sampled_pairs += (uint64_t)vectors * block->predicted;
     part->sampled_terms += (uint64_t)vectors * block->c;
 }
 

@@ -21,8 +21,8 @@ INLINE void store(float *p, vec v) {
     *(vec *)p = v;
 }
 
-/* Returns the sum of all lanes: the upper half is added to the lower one until one lane is left. */
-INLINE float sum_lanes(vec v) {
+/* Returns the sum of all lanes of `v` and of `more`: the upper half is added to the lower one until one lane is left. */
+INLINE float sum_lanes(vec v, vec4 more) {
     union {
         vec all;
         vec4 four[LANES / 4];
@@ -31,7 +31,7 @@ INLINE float sum_lanes(vec v) {
     for (int width = LANES / 8; width; width /= 2)
 #pragma GCC unroll 4
         for (int i = 0; i < width; i++) lanes.four[i] += lanes.four[i + width];
-    vec4 last = lanes.four[0];
+    vec4 last = lanes.four[0] + more;
     return (last[0] + last[2]) + (last[1] + last[3]);
 }
 
@@ -54,8 +54,11 @@ INLINE void dots_tile(const float *const *t, const int nt, const float *const *c
     for (int i = 0; i < nt; i++)
 #pragma GCC unroll 3
         for (int k = 0; k < nc; k++) {
-            float s = sum_lanes(sum[i][k]);
-            for (uint32_t left = j; left < dim; left++) s += t[i][left] * c[k][left];
+            uint32_t left = j;
+            vec4 more = {0};
+            for (; left + 4 <= dim; left += 4) more += *(const vec4 *)(t[i] + left) * *(const vec4 *)(c[k] + left);
+            float s = sum_lanes(sum[i][k], more);
+            for (; left < dim; left++) s += t[i][left] * c[k][left];
             out[(uint64_t)i * stride + (uint64_t)k] = s;
         }
 }

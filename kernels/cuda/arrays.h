@@ -234,7 +234,8 @@ enum {
     /* Rows of a table for each warp, at least. Rows that many warps touch at once move by differences of the same old
      * row and overshoot, so small vocabularies train on few warps. */
     HOGWILD_WARP_ROWS = 48,
-    HOGWILD_LEAST_WARPS = 32
+    HOGWILD_LEAST_WARPS = 32,
+    HOGWILD_TREE_WARPS = 256 /* at most, where words are predicted along paths in a tree (hogwild.h) */
 };
 #define HOGWILD_SCRATCH_BYTES ((uint64_t)256 << 20) /* of all warps together, unless a single one needs more */
 
@@ -261,6 +262,7 @@ static inline struct hogwild_scratch hogwild_scratch(const struct example_source
     struct example_sizes most = example_most(s);
     struct hogwild_scratch scratch;
     scratch.contexts = most.contexts / most.blocks;
+    if (example_predicts_window(s)) scratch.contexts += 2 * (uint64_t)s->window; /* words wait here for what predicts them */
     scratch.targets = most.targets / most.blocks;
     scratch.vectors = example_vectors(&s->pool, (uint32_t)scratch.targets);
     scratch.window_targets = most.targets;
@@ -274,6 +276,7 @@ static inline struct hogwild_scratch hogwild_scratch(const struct example_source
  * than any word is: half of the warps are as fast there, and with all of them training was near diverging. */
 static inline uint64_t hogwild_wanted_warps(const struct example_source *s) {
     uint64_t warps = (s->subwords.starts ? s->subwords.words / 2 : s->rows) / HOGWILD_WARP_ROWS;
+    if (s->paths.starts && warps > HOGWILD_TREE_WARPS) warps = HOGWILD_TREE_WARPS;
     return warps > HOGWILD_LEAST_WARPS ? warps : HOGWILD_LEAST_WARPS;
 }
 

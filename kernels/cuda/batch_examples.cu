@@ -161,6 +161,13 @@ static __device__ uint32_t rows_beside(const struct example_source &s, const str
     return rows;
 }
 
+/* Returns how many contexts predict the kept words on one side of the middle. */
+static __device__ uint32_t contexts_beside(const struct example_source &s, const struct middle &middle, int by, uint32_t width) {
+    uint32_t contexts = 0;
+    middle.walk(by, width, [&](uint32_t id, uint32_t) { contexts += example_contexts_of(&s, id); });
+    return contexts;
+}
+
 /* ---- examples ---- */
 
 static __device__ uint64_t example_at(const struct example_request &b, uint64_t i) {
@@ -185,7 +192,10 @@ static __device__ struct need count_shared(const struct example_source &s, const
     need.blocks = 1;
     need.targets = s.subwords.by_window ? rows_beside(s, middle, -1, width) + rows_beside(s, middle, 1, width)
                                         : (uint32_t)example_rows_of(&s, own);
-    need.contexts = need.terms = example_window_positives(&s, around) + example_window_negatives(&s, around);
+    uint32_t predicting = example_window_positives(&s, around);
+    if (s.paths.starts && s.subwords.by_window) predicting = example_contexts_of(&s, own);
+    else if (s.paths.starts) predicting = contexts_beside(s, middle, -1, width) + contexts_beside(s, middle, 1, width);
+    need.contexts = need.terms = predicting + example_window_negatives(&s, around);
     return need;
 }
 
@@ -201,8 +211,9 @@ static __device__ struct need count_window(const struct example_request *request
     need.targets = middle.kept(-1, width) + middle.kept(1, width);
     if (s.subwords.starts) return count_shared(s, middle, own, width, need.targets);
     need.blocks = s.per_pair ? need.targets : need.targets > 0;
-    need.contexts = (uint64_t)need.blocks * (1 + s.negatives);
-    need.terms = (uint64_t)(s.pool.on ? need.blocks : need.targets) * (1 + s.negatives);
+    uint32_t contexts = example_contexts_of(&s, own) + s.negatives;
+    need.contexts = (uint64_t)need.blocks * contexts;
+    need.terms = (uint64_t)(s.pool.on ? need.blocks : need.targets) * contexts;
     return need;
 }
 
@@ -254,8 +265,10 @@ static __global__ void count_examples(const struct example_request *request, con
     needs[i] = need;
 }
 
-/* Targets, or pooled vectors, with one positive each, summed over the blocks. */
+/* Targets, or pooled vectors, with one positive each, summed over the blocks. fill_worded() counts those whose positives are on
+ * several paths. */
 static __device__ uint64_t pairs_of(const struct example_source &s, const struct need &n) {
+    if (s.paths.starts && example_predicts_window(&s)) return 0;
     if (s.mode == EXAMPLE_WINDOW && !example_predicts_window(&s)) return s.pool.on ? n.blocks : n.targets;
     if (s.per_batch) return n.targets;
     if (s.per_pair) return n.contexts / (1 + s.negatives);
@@ -278,6 +291,26 @@ static __global__ void tell_sizes(const struct example_request *request, const s
 
 /* ---- fill ---- */
 
+/* Writes the nodes of one code on a word's path as contexts from place `at` on. Returns how many there are. */
+static __device__ uint32_t fill_nodes_of(const struct example_source &s, uint32_t *contexts, uint32_t word, uint32_t at, int code) {
+    const struct example_path path = example_path(&s, word);
+    for (uint32_t i = 0; i < path.count[code]; i++)
+        contexts[at + i] = portable_load32_at(s.paths.nodes, path.first[code] + i);
+    return path.count[code];
+}
+
+/* Writes the one word that a block predicts, or the nodes of its path. Returns how many of its contexts are positive. */
+static __device__ uint32_t fill_word(const struct example_source &s, uint32_t *contexts, uint32_t word) {
+    uint32_t positives = 1;
+    if (!s.paths.starts) {
+        contexts[0] = word;
+    } else {
+        positives = fill_nodes_of(s, contexts, word, 0, 0);
+        fill_nodes_of(s, contexts, word, positives, 1);
+    }
+    return positives;
+}
+
 static __device__ void fill_window(const struct example_request *request, const struct kept_word *words, const struct built &to,
                                    uint64_t position, const struct need &at, uint32_t targets) {
     const struct example_source &s = request->source;
@@ -285,17 +318,17 @@ static __device__ void fill_window(const struct example_request *request, const 
     struct middle middle(request, words, position, &beside);
     uint32_t own = middle.word(), width = strip_window(&s, position, request->epoch);
     list_around(middle, width, to.target_ids + at.targets);
-    uint32_t blocks = s.per_pair ? targets : 1, each = s.per_pair ? 1 : targets, contexts = 1 + s.negatives;
+    uint32_t blocks = s.per_pair ? targets : 1, each = s.per_pair ? 1 : targets;
+    uint32_t contexts = example_contexts_of(&s, own) + s.negatives;
     for (uint32_t i = 0; i < targets; i++) to.target_block[at.targets + i] = at.blocks + (s.per_pair ? i : 0);
     for (uint32_t i = 0; i < blocks; i++) {
         uint32_t block = at.blocks + i;
         to.target_starts[block] = at.targets + i * each;
         to.context_starts[block] = (uint32_t)at.contexts + i * contexts;
         to.term_starts[block] = (uint32_t)at.terms + i * example_vectors(&s.pool, each) * contexts;
-        to.positives[block] = 1;
+        to.positives[block] = fill_word(s, to.context_ids + at.contexts + (uint64_t)i * contexts, own);
         to.block_example[block] = position;
         to.block_slot[block] = i * s.negatives;
-        to.context_ids[at.contexts + (uint64_t)i * contexts] = own;
     }
 }
 
@@ -363,6 +396,25 @@ static __global__ void fill(const struct example_request *request, const struct 
         fill_window(request, words, to, example, at, targets);
 }
 
+/* Writes the nodes of the paths of a window's words: of each code, word after word as the window has them. Returns how many are
+ * positive. */
+static __device__ uint32_t fill_paths_beside(const struct example_source &s, const struct middle &middle, uint32_t width,
+                                             uint32_t *contexts) {
+    uint32_t count = 0, positives = 0;
+    for (int code = 0; code < 2; code++) {
+        uint32_t before = count;
+        middle.walk(-1, width, [&](uint32_t id, uint32_t) { before += example_path(&s, id).count[code]; });
+        count = before;
+        middle.walk(-1, width, [&](uint32_t id, uint32_t) {
+            before -= example_path(&s, id).count[code];
+            fill_nodes_of(s, contexts, id, before, code);
+        });
+        middle.walk(1, width, [&](uint32_t id, uint32_t) { count += fill_nodes_of(s, contexts, id, count, code); });
+        if (!code) positives = count;
+    }
+    return positives;
+}
+
 /* The blocks of windows whose words share rows, an example a thread. A kernel of its own, so that other windows keep their
  * registers. */
 static __global__ void fill_worded(const struct example_request *request, const struct kept_word *words, struct built to,
@@ -383,10 +435,15 @@ static __global__ void fill_worded(const struct example_request *request, const 
             fill_rows_of(s, to, id, before, block);
         });
         middle.walk(1, width, [&](uint32_t id, uint32_t) { behind += fill_rows_of(s, to, id, behind, block); });
-        contexts[0] = own;
+        positives = fill_word(s, contexts, own);
     } else {
         fill_rows_of(s, to, own, at.targets, block);
-        positives = list_around(middle, width, contexts);
+        if (s.paths.starts) {
+            positives = fill_paths_beside(s, middle, width, contexts);
+            atomicAdd(&to.counts->pairs, (unsigned long long)(middle.kept(-1, width) + middle.kept(1, width)));
+        } else {
+            positives = list_around(middle, width, contexts);
+        }
     }
     to.target_starts[block] = at.targets;
     to.context_starts[block] = (uint32_t)at.contexts;
@@ -447,7 +504,8 @@ static __global__ void fill_negatives(const struct example_request *request, str
     uint32_t lanes = 1u << lane_bits, lane = (uint32_t)thread & (lanes - 1);
     if (number >= to.counts->blocks) return;
     uint32_t block = (uint32_t)number, start = to.context_starts[block], end = to.context_starts[block + 1];
-    uint32_t positives = to.positives[block], first = to.block_slot[block], count = end - start - positives;
+    uint32_t positives = to.positives[block], first = to.block_slot[block];
+    uint32_t count = b.source.paths.starts ? 0 : end - start - positives; /* paths are listed already */
     uint64_t example = to.block_example[block];
     struct example_own own = own_rows_of(b, to, block);
     for (uint32_t i = start + lane; i < end; i += lanes) to.context_block[i] = block;
@@ -648,7 +706,7 @@ static uint32_t negative_lane_bits(const struct batch_sizes *sizes) {
 /* Enqueues the drawing of negatives for the first `blocks`, with 2^bits threads each unless they are to be distinct. */
 static int fill_slots(struct stage *stage, const struct built &to, uint32_t blocks, uint32_t bits) {
     cudaStream_t stream = stage->builder->stream;
-    if (stage->request_host->source.distinct) {
+    if (stage->request_host->source.distinct && !stage->request_host->source.paths.starts) {
         fill_distinct_negatives<<<blocks, DISTINCT_THREADS, 0, stream>>>(stage->request, to);
         CK_LAUNCH("fill_distinct_negatives");
     } else {

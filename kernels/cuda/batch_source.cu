@@ -1,6 +1,6 @@
 /* batch_source: puts what examples are made of where the GPU finds it: the id stream and its sentences, or a graph's arcs, in the
  * GPU's own memory or, where they would take too much of it, in the host's (the weights of pairs likewise); subsampling, the
- * negatives' table, known rows and a graph's nodes always in its own, and so the rows that words share. */
+ * negatives' table, known rows and a graph's nodes always in its own, and so the rows that words share and the paths in a tree. */
 #include "cuda.cuh"
 
 #include <string.h>
@@ -83,6 +83,15 @@ static int place_subwords(struct backend *b, const struct example_subwords *from
                : 0;
 }
 
+static int place_paths(struct backend *b, const struct example_paths *from, struct example_paths *view) {
+    uint64_t starts = from->starts ? (2 * from->words + 1) * sizeof *from->starts : 0;
+    return copy_to_gpu(b, SOURCE_PATH_STARTS, from->starts, starts, "the tree of words", (const void **)&view->starts) ||
+                   copy_to_gpu(b, SOURCE_PATH_NODES, from->nodes, from->listed * sizeof *from->nodes, "the tree of words",
+                               (const void **)&view->nodes)
+               ? -1
+               : 0;
+}
+
 void cuda_source_drop(struct backend *b) {
     struct cuda_source *source = &b->source;
     for (int i = 0; i < SOURCE_ARRAYS; i++) gpu_give(b, source->owned[i], source->owned_bytes[i]);
@@ -116,7 +125,7 @@ int cuda_source_set(struct backend *b, const struct example_source *from) {
     source->host = source->view = *from;
     source->host.longest = longest_sentence(from);
     if (from->walks.length ? place_graph(b, &from->walks, &source->view.walks) : place_corpus(b, from, &source->view)) return -1;
-    if (place_subwords(b, &from->subwords, &source->view.subwords)) return -1;
+    if (place_subwords(b, &from->subwords, &source->view.subwords) || place_paths(b, &from->paths, &source->view.paths)) return -1;
     if (copy_to_gpu(b, SOURCE_KEEP, from->keep, from->rows * sizeof *from->keep, "subsampling",
                     (const void **)&source->view.keep) ||
         copy_to_gpu(b, SOURCE_ALIAS, from->alias, from->rows * sizeof *from->alias, "the negatives' table",

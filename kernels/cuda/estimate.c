@@ -110,6 +110,8 @@ static void add_source(const struct run *run, struct estimate *e) {
     if (s->known) e->source.gpu += known_bytes(s->rows);
     if (s->subwords.starts)
         e->source.gpu += (s->subwords.words + 1) * sizeof *s->subwords.starts + s->subwords.listed * sizeof *s->subwords.rows;
+    if (s->paths.starts)
+        e->source.gpu += (2 * s->paths.words + 1) * sizeof *s->paths.starts + s->paths.listed * sizeof *s->paths.nodes;
 }
 
 /* ---- batches ---- */

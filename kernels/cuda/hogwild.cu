@@ -112,6 +112,7 @@ int launch(backend *backend, hogwild_memory *m, const hogwild_request *r, hogwil
     if (hogwild_pooled_can(job)) return hogwild_pooled_launch(job, warps, backend->processors, backend->compute);
     if (hogwild_windows_can(job)) return hogwild_windows_launch(job, warps, backend->processors, backend->compute);
     if (size_scratch(backend, m, job, &warps)) return -1;
+    job->node_limit = (float)HOGWILD_NODE_AT_ONCE / (float)warps;
     return hogwild_rows_launch(job, warps, backend->compute);
 }
 

@@ -167,6 +167,7 @@ static inline int launch_windows(window_function *kernel, hogwild_job *job, uint
     CK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, WARPS * 32, 0));
     uint64_t most = (uint64_t)processors * (unsigned)resident, blocks = warps / WARPS < most ? warps / WARPS : most;
     uint64_t at_once = (blocks ? blocks * WARPS : warps) * GRAIN; /* these are left for small pieces */
+    job->node_limit = (float)HOGWILD_NODE_AT_ONCE / (float)(blocks ? blocks * WARPS : warps);
     job->large_pieces = job->count > at_once ? (job->count - at_once) / GRAIN : 0;
     kernel<<<blocks ? (unsigned)blocks : 1, 32 * (unsigned)(blocks ? WARPS : warps), 0, stream>>>(*job);
     CK_LAUNCH("window_kernel");

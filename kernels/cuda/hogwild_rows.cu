@@ -29,6 +29,8 @@ struct block {
     float *rates;                        /* [c + t] of the places, contexts first, where rows count their updates */
     uint32_t *targets, *contexts;        /* ids; targets[] has those of all blocks of a window */
     uint32_t t, positives, c, negatives; /* negatives: slots to be drawn */
+    uint32_t listed;                     /* contexts that are there before negatives are drawn: positives, or all nodes of paths */
+    uint32_t predicted;                  /* words, or items: positives, but for paths */
     uint64_t example;                    /* its own number: what draws are counted by */
     uint32_t slot;                       /* of its first negative */
     float rate;
@@ -125,6 +127,12 @@ __device__ void move_quad(const hogwild_job &job, const table_view &rows, uint32
 /* The learning rate of place i: contexts first, then targets. */
 __device__ float rate_of(const hogwild_job &job, const block &b, uint32_t i) {
     return job.counted ? b.rates[i] : b.rate;
+}
+
+/* The learning rate of a context: of a tree's node by sgd, a share of it. */
+__device__ float context_rate(const hogwild_job &job, const block &b, uint32_t k) {
+    bool share = job.source.paths.starts && !job.adagrad;
+    return rate_of(job, b, k) * (share ? hogwild_node_share(job.node_limit, b.contexts[k]) : 1.0f);
 }
 
 __device__ uint32_t parts_of(uint32_t count, uint32_t size) {
@@ -243,7 +251,7 @@ template <class F> __device__ void move_contexts(const hogwild_job &job, const b
         for (int k = 0; k < CONTEXTS; k++) b.gradients[(b.t + k) * 32 + lane_number()] = gradient[k];
 #pragma unroll 1
         for (uint32_t k = first; k < b.c && k < first + CONTEXTS; k++)
-            move_quad<F>(job, job.context, b.contexts[k], quad, rate_of(job, b, k),
+            move_quad<F>(job, job.context, b.contexts[k], quad, context_rate(job, b, k),
                          b.gradients[(b.t + k - first) * 32 + lane_number()], b.context_key + k);
     }
 }
@@ -268,7 +276,7 @@ template <class F> __device__ void move_pooled(const hogwild_job &job, const blo
         gradient = fma4(b.factors[k], read_quad_past_cache<F>(weights_of<true>(job.context, b.contexts[k]), quad, true), gradient);
 #pragma unroll 1
     for (uint32_t k = 0; k < b.c; k++)
-        move_quad<F>(job, job.context, b.contexts[k], quad, rate_of(job, b, k), scale4(b.factors[k], vector), b.context_key + k);
+        move_quad<F>(job, job.context, b.contexts[k], quad, context_rate(job, b, k), scale4(b.factors[k], vector), b.context_key + k);
 #pragma unroll 1
     for (uint32_t i = 0; i < b.t; i++)
         move_quad<F>(job, job.target, b.targets[i], quad, rate_of(job, b, b.c + i),
@@ -286,7 +294,7 @@ template <class F, bool POOLED> __device__ void move_rows(const hogwild_job &job
 
 /* The block whose targets and positives are listed: its negatives, then all its pairs. */
 template <class F, bool POOLED> __device__ void train_block(const hogwild_job &job, block &b, hogwild_sums &sums) {
-    b.c = b.positives;
+    b.c = b.listed;
     if (job.source.distinct)
         add_distinct_negatives(job, b);
     else
@@ -296,7 +304,7 @@ template <class F, bool POOLED> __device__ void train_block(const hogwild_job &j
     count_places<POOLED>(job, b, sums);
     __syncwarp();
     move_rows<F, POOLED>(job, b);
-    uint64_t pairs = (uint64_t)vectors * b.positives;
+    uint64_t pairs = (uint64_t)vectors * b.predicted;
     sums.examples++;
     sums.pairs += pairs;
     if (b.sampled) {
@@ -347,34 +355,51 @@ __device__ uint32_t list_rows_of(const hogwild_job &job, const block &b, uint32_
     return count;
 }
 
+/* Lists what predicts words[count] as the block's contexts: these words, or the nodes of their paths. */
+__device__ void list_predicted(const hogwild_job &job, block &b, const uint32_t *words, uint32_t count) {
+    const example_source &s = job.source;
+    b.predicted = b.positives = b.listed = count;
+    if (!s.paths.starts) {
+        for (uint32_t i = lane_number(); i < count; i += 32) b.contexts[i] = words[i];
+        __syncwarp();
+        return;
+    }
+    b.listed = 0;
+    for (int code = 0; code < 2; code++) {
+        for (uint32_t w = 0; w < count; w++) {
+            const struct example_path path = example_path(&s, words[w]);
+            for (uint32_t i = lane_number(); i < path.count[code]; i += 32)
+                b.contexts[b.listed + i] = portable_load32_at(s.paths.nodes, path.first[code] + i);
+            b.listed += path.count[code];
+        }
+        if (!code) b.positives = b.listed;
+    }
+    __syncwarp();
+}
+
 /* Lists the words of a window and its first context, as blocks of b.t targets; returns how many targets there are. */
 __device__ uint32_t list_plain(const hogwild_job &job, block &b, const struct strip &strip, uint64_t sentence, uint32_t middle) {
     const example_source &s = job.source;
     uint32_t first, count = list_words(job, b, strip, sentence, b.targets, &first);
-    if (lane_number() == 0) b.contexts[0] = middle;
-    __syncwarp();
+    list_predicted(job, b, &middle, 1);
     b.targets += first;
-    b.positives = 1;
     b.t = s.per_pair ? 1 : count;
     b.negatives = s.negatives;
     return count;
 }
 
 /* Does the same where words share rows. A window's words wait at the end of the targets' space: rows of the words before one never
- * reach it, since the space would hold as many rows of each as any has. */
+ * reach it, since the space would hold as many rows of each as any has. Or they wait behind the contexts (hogwild_scratch). */
 __device__ uint32_t list_shared(const hogwild_job &job, block &b, const struct strip &strip, uint64_t sentence, uint32_t middle) {
     const example_source &s = job.source;
     int by_window = s.subwords.by_window;
-    uint32_t *words = by_window ? b.targets + job.most_words - 2 * s.window : b.contexts, first;
+    uint32_t *words = by_window ? b.targets + job.most_words - 2 * s.window : b.contexts + job.most_contexts - 2 * s.window, first;
     uint32_t count = list_words(job, b, strip, sentence, words, &first);
     b.t = 0;
     if (!count) return 0;
     for (uint32_t i = 0; i < count && by_window; i++) b.t += list_rows_of(job, b, words[first + i], b.t);
     if (!by_window) b.t = list_rows_of(job, b, middle, 0);
-    if (by_window && lane_number() == 0) b.contexts[0] = middle;
-    if (!by_window) b.contexts += first;
-    __syncwarp();
-    b.positives = example_window_positives(&s, count);
+    list_predicted(job, b, by_window ? &middle : words + first, by_window ? 1 : count);
     b.negatives = (uint32_t)example_window_negatives(&s, count);
     return b.t;
 }
@@ -421,7 +446,7 @@ __device__ uint32_t list_row(const hogwild_job &job, block &b) {
     struct example_row row = example_row(&s, number, b.example, job.epoch);
     if (!row.wanted) return 0;
     b.t = (uint32_t)row.targets;
-    b.positives = (uint32_t)row.wanted;
+    b.positives = b.listed = b.predicted = (uint32_t)row.wanted;
     b.negatives = (uint32_t)row.negatives;
     if (lane_number() == 0 && !row.split) b.targets[0] = portable_load32(s.ids + row.start + row.target);
     if (row.split)

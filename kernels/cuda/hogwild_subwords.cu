@@ -1,4 +1,5 @@
-/* hogwild_subwords: lock-free training of windows whose words share the rows of their n-grams, with sgd, in registers.
+/* hogwild_subwords: lock-free training of windows whose words share the rows of their n-grams, with sgd, in registers; and of windows
+ * whose words make one vector (CBOW), where that predicts the nodes of a path in a tree.
  *
  *   position -> the rows of its word (or of the words around it) are read once and make one vector
  *            -> contexts, a few at a time: dot products with the vector, coefficients, moves; the vector's own move is summed up
@@ -30,17 +31,18 @@ __device__ __forceinline__ word_list list_of(const hogwild_job &job, const uint3
 }
 
 /* Calls take(id, at) for the rows of all words in their order, N at a time: row at + n of them all is id[n], or DRAW_NONE behind a
- * word's last. */
+ * word's last. Words that share no rows are one list of rows, their own. */
 template <int N, class Take>
 __device__ __forceinline__ void each_rows(const hogwild_job &job, const word_list &words, Take take) {
     const example_subwords &subwords = job.source.subwords;
+    const bool shared = subwords.starts != nullptr;
     uint32_t at = 0;
-    for (uint32_t w = 0; w < words.count; w++) {
-        uint64_t first = portable_load64_at(subwords.starts, words.id[w]);
-        uint32_t rows = (uint32_t)example_rows_of(&job.source, words.id[w]);
+    for (uint32_t w = 0; w < (shared ? words.count : 1); w++) {
+        const uint32_t *listed = shared ? subwords.rows + portable_load64_at(subwords.starts, words.id[w]) : words.id;
+        uint32_t rows = shared ? (uint32_t)example_rows_of(&job.source, words.id[w]) : words.count;
         for (uint32_t base = 0; base < rows; base += 32) {
             uint32_t own = DRAW_NONE, behind = base + lane_number();
-            if (behind < rows) own = portable_load32_at(subwords.rows, first + behind);
+            if (behind < rows) own = listed[behind];
             for (uint32_t k = 0; k < 32 && base + k < rows; k += N) {
                 uint32_t id[N];
 #pragma unroll
@@ -92,6 +94,13 @@ __device__ __forceinline__ void move_rows(const hogwild_job &job, const word_lis
     });
 }
 
+/* A run of contexts that a vector is set against: all those of a block, or the nodes on the path of one of its words. */
+struct context_run {
+    uint32_t count, positives;
+    const uint32_t *words; /* the words that are predicted, where these are the positives */
+    struct example_path path;
+};
+
 /* This lane's context of a block: its number `slot` among the positives and, behind these, the negatives; or DRAW_NONE. */
 __device__ __forceinline__ uint32_t context_of(const hogwild_job &job, const position &at, const uint32_t *positives,
                                                uint32_t positive_count, uint32_t count, uint32_t slot) {
@@ -104,18 +113,36 @@ __device__ __forceinline__ uint32_t context_of(const hogwild_job &job, const pos
     return DRAW_NONE;
 }
 
-/* Trains one position. */
+/* Does the same in a run. */
+__device__ __forceinline__ uint32_t context_in(const hogwild_job &job, const position &at, const context_run &run, uint32_t slot) {
+    if (!job.source.paths.starts) return context_of(job, at, run.words, run.positives, run.count, slot);
+    return slot < run.count ? node_of(job.source, run.path, slot) : DRAW_NONE;
+}
+
+/* Returns run `i` of a block that predicts `count` words. */
+__device__ __forceinline__ context_run run_of(const hogwild_job &job, const position &at, const uint32_t *predicted, uint32_t count,
+                                              uint32_t i) {
+    context_run run = {};
+    run.words = predicted;
+    run.positives = count;
+    run.count = count + (uint32_t)example_window_negatives(&job.source, at.targets);
+    if (!job.source.paths.starts) return run;
+    run.path = example_path(&job.source, predicted[i]);
+    run.positives = run.path.count[0];
+    run.count = run.path.count[0] + run.path.count[1];
+    return run;
+}
+
+/* Sets the vector against a run of contexts, which move; adds to `moved` what the vector gains. */
 template <class F, int VEC, bool ON_HOST>
-__device__ __forceinline__ void train_shared(const hogwild_job &job, const position &at, const word_list &words,
-                                             const uint32_t *positives, uint32_t positive_count, hogwild_sums &sums) {
+__device__ __forceinline__ void train_run(const hogwild_job &job, const position &at, const context_run &run, const row<VEC> &vector,
+                                          row<VEC> &moved, hogwild_sums &sums) {
     constexpr int N = tile<VEC>::contexts;
-    uint32_t count = positive_count + (uint32_t)example_window_negatives(&job.source, at.targets);
-    const row<VEC> vector = pool_rows<F, VEC, ON_HOST>(job, words, sums);
-    row<VEC> moved = zero_row<VEC>();
-    for (uint32_t base = 0; base < count; base += 32) {
-        uint32_t drawn = context_of(job, at, positives, positive_count, count, base + lane_number());
+    const float limit = job.source.paths.starts ? job.node_limit : INFINITY;
+    for (uint32_t base = 0; base < run.count; base += 32) {
+        uint32_t drawn = context_in(job, at, run, base + lane_number());
         __syncwarp();
-        for (uint32_t k0 = 0; k0 < 32 && base + k0 < count; k0 += N) {
+        for (uint32_t k0 = 0; k0 < 32 && base + k0 < run.count; k0 += N) {
             uint32_t id[N], mine = __shfl_sync(ALL_LANES, drawn, (k0 + lane_number()) & 31);
             row<VEC> c[N];
             float logits[N];
@@ -126,16 +153,27 @@ __device__ __forceinline__ void train_shared(const hogwild_job &job, const posit
             for (int k = 0; k < N; k++) logits[k] = dot_row(vector, c[k]);
             float logit = sum_over_warp(logits);
             bool alive = lane_number() < N && mine != DRAW_NONE;
-            float factor = coefficient(at, sums, logit, alive, base + k0 + lane_number() < positive_count);
+            float factor = coefficient(at, sums, logit, alive, base + k0 + lane_number() < run.positives);
 #pragma unroll
             for (int k = 0; k < N; k++) {
                 float f = __shfl_sync(ALL_LANES, factor, k);
                 if (id[k] == DRAW_NONE) continue;
                 fma_row(moved, f, c[k]);
+                f *= hogwild_node_share(limit, id[k]);
                 add_to_row<F, VEC, ON_HOST>(scale_row(f, vector), c[k], job.context, id[k], job.quads, at.context_key, sums);
             }
         }
     }
+}
+
+/* Trains one position, whose words predict `count` others. */
+template <class F, int VEC, bool ON_HOST>
+__device__ __forceinline__ void train_shared(const hogwild_job &job, const position &at, const word_list &words,
+                                             const uint32_t *predicted, uint32_t count, hogwild_sums &sums) {
+    const row<VEC> vector = pool_rows<F, VEC, ON_HOST>(job, words, sums);
+    row<VEC> moved = zero_row<VEC>();
+    for (uint32_t i = 0; i < (job.source.paths.starts ? count : 1); i++)
+        train_run<F, VEC, ON_HOST>(job, at, run_of(job, at, predicted, count, i), vector, moved, sums);
     move_rows<F, VEC, ON_HOST>(job, words, moved, at.target_key, sums);
 }
 
@@ -144,17 +182,17 @@ template <class F, int VEC, bool ON_HOST> __global__ void __launch_bounds__(WARP
     __shared__ uint32_t middles[WARPS];
     windows &p = pieces[threadIdx.x / 32];
     uint32_t *middle = &middles[threadIdx.x / 32];
-    const bool by_window = job.source.subwords.by_window;
+    const bool by_window = job.source.subwords.by_window || !job.source.subwords.starts;
     hogwild_sums sums = {};
     each_position<F>(job, p, [&](const position &at) {
         if (lane_number() == 0) *middle = at.middle;
         __syncwarp();
         const word_list words = by_window ? list_of(job, p.targets, at.targets) : list_of(job, middle, 1);
-        uint32_t positives = example_window_positives(&job.source, at.targets);
+        uint32_t predicted = by_window ? 1 : at.targets;
         sums.examples++;
-        sums.pairs += positives;
-        if (at.sampled) sums.sampled_examples++, sums.sampled_pairs += positives;
-        train_shared<F, VEC, ON_HOST>(job, at, words, by_window ? middle : p.targets, positives, sums);
+        sums.pairs += predicted;
+        if (at.sampled) sums.sampled_examples++, sums.sampled_pairs += predicted;
+        train_shared<F, VEC, ON_HOST>(job, at, words, by_window ? middle : p.targets, predicted, sums);
         __syncwarp();
     });
     give_sums(job.totals, &sums);
@@ -170,7 +208,7 @@ template <class F> window_function *kernel_for(uint32_t quads, bool on_host) {
 } // namespace
 
 int hogwild_subwords_can(const struct hogwild_job *job) {
-    return job->source.subwords.starts && hogwild_windows_can(job);
+    return (job->source.subwords.starts || (job->source.pool.on && job->source.paths.starts)) && hogwild_windows_can(job);
 }
 
 int hogwild_subwords_launch(struct hogwild_job *job, uint64_t warps, int processors, cudaStream_t stream) {

@@ -96,17 +96,59 @@ __device__ __forceinline__ void train_pairs(const hogwild_job &job, const positi
     add_to_row<F, VEC, ON_HOST>(gained, middle_read, job.context, at.middle, quads, at.context_key, sums);
 }
 
-/* Trains one position whose pairs share their negatives. */
-template <class F, int VEC, int TT, int NT, bool ON_HOST>
+/* The contexts that all words of a window are set against: the word in the middle and the negatives, or (PATHS) the nodes on its
+ * path in a tree. */
+template <bool PATHS> struct window_contexts {
+    const hogwild_job &job;
+    const position &at;
+    uint32_t negatives;
+
+    __device__ __forceinline__ window_contexts(const hogwild_job &job, const position &at)
+        : job(job), at(at), negatives(job.source.negatives) {}
+    /* Returns a lane's context of the WIDTH contexts that a loop with `done` before it takes, or DRAW_NONE. */
+    template <int WIDTH> __device__ __forceinline__ uint32_t take(uint32_t done, unsigned lane) const {
+        uint32_t slot = done + lane - 1;
+        uint32_t drawn = draw_slot(job, at.number, at.middle, slot, lane > 0 && lane < WIDTH && slot < negatives);
+        return lane == 0 && done == 0 ? at.middle : drawn;
+    }
+    template <int WIDTH> __device__ __forceinline__ bool next(uint32_t &done) const {
+        done += WIDTH - 1; /* lane 0 has none but the first time */
+        return done < negatives;
+    }
+    __device__ __forceinline__ bool is_positive(uint32_t done, unsigned slot) const {
+        return done == 0 && slot == 0;
+    }
+};
+
+template <> struct window_contexts<true> {
+    const example_source &source;
+    const struct example_path path;
+
+    __device__ __forceinline__ window_contexts(const hogwild_job &job, const position &at)
+        : source(job.source), path(example_path(&job.source, at.middle)) {}
+    template <int WIDTH> __device__ __forceinline__ uint32_t take(uint32_t done, unsigned lane) const {
+        bool on = lane < WIDTH && done + lane < path.count[0] + path.count[1];
+        return on ? node_of(source, path, done + lane) : DRAW_NONE;
+    }
+    template <int WIDTH> __device__ __forceinline__ bool next(uint32_t &done) const {
+        done += WIDTH;
+        return done < path.count[0] + path.count[1];
+    }
+    __device__ __forceinline__ bool is_positive(uint32_t done, unsigned slot) const {
+        return done + slot < path.count[0];
+    }
+};
+
+/* Trains one position whose pairs share their contexts, WIDTH of them and TT targets at a time. */
+template <class F, int VEC, int TT, int WIDTH, bool PATHS, bool ON_HOST>
 __device__ __forceinline__ void train_shared(const hogwild_job &job, const position &at, const uint32_t *targets,
                                              hogwild_sums &sums) {
-    constexpr int WIDTH = NT + 1, LOGITS = TT * WIDTH;
-    const unsigned lane = lane_number(), quads = job.quads, negatives = job.source.negatives;
-    uint32_t n0 = 0;
+    constexpr int LOGITS = TT * WIDTH;
+    const unsigned lane = lane_number(), quads = job.quads;
+    const window_contexts<PATHS> contexts(job, at);
+    uint32_t done = 0;
     do {
-        uint32_t drawn = draw_slot(job, at.number, at.middle, n0 + lane - 1,
-                                   lane > 0 && lane < WIDTH && n0 + lane - 1 < negatives);
-        if (lane == 0 && n0 == 0) drawn = at.middle;
+        uint32_t drawn = contexts.template take<WIDTH>(done, lane);
         uint32_t other[WIDTH];
         row<VEC> c[WIDTH], gained[WIDTH];
 #pragma unroll
@@ -132,7 +174,7 @@ __device__ __forceinline__ void train_shared(const hogwild_job &job, const posit
                 for (int k = 0; k < WIDTH; k++) logits[j * WIDTH + k] = dot_row(t[j], c[k]);
             float logit = sum_over_warp(logits);
             bool alive = lane < LOGITS && j0 + my_target < at.targets && my_other != DRAW_NONE;
-            float factor = coefficient(at, sums, logit, alive, n0 == 0 && my_slot == 0);
+            float factor = coefficient(at, sums, logit, alive, contexts.is_positive(done, my_slot));
 #pragma unroll
             for (int j = 0; j < TT; j++) {
                 if (id[j] == DRAW_NONE) continue;
@@ -147,48 +189,57 @@ __device__ __forceinline__ void train_shared(const hogwild_job &job, const posit
             }
         }
 #pragma unroll
-        for (int k = 0; k < WIDTH; k++)
-            if (other[k] != DRAW_NONE)
-                add_to_row<F, VEC, ON_HOST>(gained[k], c[k], job.context, other[k], quads, at.context_key, sums);
-        n0 += NT;
-    } while (n0 < negatives);
+        for (int k = 0; k < WIDTH; k++) {
+            if (other[k] == DRAW_NONE) continue;
+            if (PATHS) gained[k] = scale_row(hogwild_node_share(job.node_limit, other[k]), gained[k]);
+            add_to_row<F, VEC, ON_HOST>(gained[k], c[k], job.context, other[k], quads, at.context_key, sums);
+        }
+    } while (contexts.template next<WIDTH>(done));
 }
 
 /* Tiles by the width of a row, so that they fit a thread's registers. */
 template <int VEC> struct tile {
     static constexpr int targets = VEC == 1 ? 5 : VEC == 2 ? 2 : 1, negatives = VEC <= 2 ? 5 : 3;
+    /* Paths: a window's words are read and moved once for so many nodes. */
+    static constexpr int path_targets = VEC == 1 ? 3 : VEC == 2 ? 2 : 1, nodes = VEC == 1 ? 8 : VEC == 2 ? 6 : 4;
 };
 
-template <class F, int VEC, bool PAIRS, bool ON_HOST>
+enum contexts { OF_PAIRS, OF_WINDOWS, OF_PATHS };
+
+template <class F, int VEC, enum contexts CONTEXTS, bool ON_HOST>
 __global__ void __launch_bounds__(WARPS * 32) window_kernel(const hogwild_job job) {
     __shared__ windows pieces[WARPS];
     windows &p = pieces[threadIdx.x / 32];
     constexpr int TT = tile<VEC>::targets, NT = tile<VEC>::negatives;
+    constexpr bool PAIRS = CONTEXTS == OF_PAIRS;
     hogwild_sums sums = {};
     each_position<F>(job, p, [&](const position &at) {
         sums.examples += PAIRS ? at.targets : 1;
         sums.pairs += at.targets;
         if (at.sampled) sums.sampled_examples += PAIRS ? at.targets : 1, sums.sampled_pairs += at.targets;
-        if (PAIRS)
+        if constexpr (CONTEXTS == OF_PAIRS)
             train_pairs<F, VEC, TT, NT, ON_HOST>(job, at, p.targets, sums);
+        else if constexpr (CONTEXTS == OF_WINDOWS)
+            train_shared<F, VEC, TT, NT + 1, false, ON_HOST>(job, at, p.targets, sums);
         else
-            train_shared<F, VEC, TT, NT, ON_HOST>(job, at, p.targets, sums);
+            train_shared<F, VEC, tile<VEC>::path_targets, tile<VEC>::nodes, true, ON_HOST>(job, at, p.targets, sums);
     });
     give_sums(job.totals, &sums);
 }
 
 /* ---- the launch ---- */
 
-/* Returns the kernel for a row width, for pairs with negatives of their own or not, and for rows on the host or not. */
-template <class F, int VEC> window_function *kernel_of(bool pairs, bool on_host) {
+/* Returns the kernel for a row width, for what a window's words are set against, and for rows on the host or not. */
+template <class F, int VEC> window_function *kernel_of(enum contexts contexts, bool on_host) {
     constexpr bool FEW = F::QUADS > 1; /* fewer kernels: those for rows on the host do the others' work, too */
-    if (pairs) return FEW || on_host ? window_kernel<F, VEC, true, true> : window_kernel<F, VEC, true, FEW>;
-    return on_host ? window_kernel<F, VEC, false, true> : window_kernel<F, VEC, false, false>;
+    if (contexts == OF_PATHS) return FEW || on_host ? window_kernel<F, VEC, OF_PATHS, true> : window_kernel<F, VEC, OF_PATHS, FEW>;
+    if (contexts == OF_PAIRS) return FEW || on_host ? window_kernel<F, VEC, OF_PAIRS, true> : window_kernel<F, VEC, OF_PAIRS, FEW>;
+    return on_host ? window_kernel<F, VEC, OF_WINDOWS, true> : window_kernel<F, VEC, OF_WINDOWS, false>;
 }
-template <class F> window_function *kernel_for(uint32_t quads, bool pairs, bool on_host) {
-    if (quads <= 32) return kernel_of<F, 1>(pairs, on_host);
-    if (quads <= 64) return kernel_of<F, 2>(pairs, on_host);
-    return kernel_of<F, 4>(pairs, on_host);
+template <class F> window_function *kernel_for(uint32_t quads, enum contexts contexts, bool on_host) {
+    if (quads <= 32) return kernel_of<F, 1>(contexts, on_host);
+    if (quads <= 64) return kernel_of<F, 2>(contexts, on_host);
+    return kernel_of<F, 4>(contexts, on_host);
 }
 
 } // namespace
@@ -199,5 +250,6 @@ int hogwild_windows_can(const struct hogwild_job *job) {
 
 int hogwild_windows_launch(struct hogwild_job *job, uint64_t warps, int processors, cudaStream_t stream) {
     auto choose = job->halves ? kernel_for<bfloat16_rows> : kernel_for<float32_rows>;
-    return launch_windows(choose(job->quads, job->source.per_pair, job->on_host), job, warps, processors, stream);
+    enum contexts contexts = job->source.paths.starts ? OF_PATHS : job->source.per_pair ? OF_PAIRS : OF_WINDOWS;
+    return launch_windows(choose(job->quads, contexts, job->on_host), job, warps, processors, stream);
 }

@@ -35,6 +35,7 @@ struct hogwild_job {
     uint32_t target_key, context_key; /* of bfloat16 rows: what the bits that round them are mixed from */
     int halves, state_halves;         /* weights are bfloat16; adagrad's sums are */
     uint32_t loss_mask; /* made by hogwild_loss_mask() */
+    float node_limit;   /* for hogwild_node_share() */
     uint32_t *scratch;  /* [warps x scratch_words], for the general kernel */
     uint64_t scratch_words;
     uint32_t most_contexts, most_targets, most_vectors; /* of one block */
@@ -47,6 +48,13 @@ struct hogwild_sums {
     unsigned long long examples, pairs, sampled_examples, sampled_pairs, sampled_terms, host_rows;
     double loss;
 };
+
+/* ---- paths in a tree ---- */
+
+/* Node `i` of a path: those of code 0 first, which are positives. */
+__device__ __forceinline__ uint32_t node_of(const struct example_source &s, const struct example_path &path, uint32_t i) {
+    return portable_load32_at(s.paths.nodes, path.first[0] + i);
+}
 
 /* ---- rows ---- */
 

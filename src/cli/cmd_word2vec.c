@@ -72,7 +72,9 @@ static int set_keys(struct config *config, const struct call *call) {
                                    {"run.keep", "1"}};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (command_set_key(config, keys[i][0], keys[i][1])) return -1;
-    if (call->hs) return fail("word2vec: -hs 1 asks for hierarchical softmax, which this program does not train; take -hs 0 -negative 5");
+    if (call->hs && strcmp(flag(call, "-negative"), "0"))
+        return fail("word2vec: -hs 1 with negatives trains two tables of contexts, and this program trains one; add -negative 0, or take -hs 0");
+    if (call->hs && command_set_key(config, "train.loss", "hierarchical")) return -1;
     return set_text_key(config, "corpus.path", call->text, "") || (*call->output && set_text_key(config, "run.dir", call->output, ".run")) ? -1 : 0;
 }
 

@@ -19,8 +19,9 @@
 enum { TRUTH_AUTO = 2 };
 
 /* Lists of config.def that the kernels have (kernels/backend.h, kernels/optimizers.h): their names stand first, in the
- * kernels' order, and "auto" after them. */
-enum { PLACE_AUTO = 3, RULE_AUTO = 10, LAW_AUTO = 3, LOSS_AUTO = 4, SCORE_AUTO = 2 };
+ * kernels' order, and "auto" after them. To the kernels, train.loss = hierarchical is the logistic loss of other contexts
+ * (example_paths). */
+enum { PLACE_AUTO = 3, RULE_AUTO = 10, LAW_AUTO = 3, LOSS_HIERARCHICAL = 4, LOSS_AUTO, SCORE_AUTO = 2 };
 
 /* The others, in the order of their lists. */
 enum config_mode { MODE_WINDOW, MODE_LIST, MODE_ADJACENCY, MODE_USER, MODE_CBOW, MODE_WALK, MODE_AUTO }; /* the kernels' first */
@@ -101,6 +102,9 @@ int config_resolve(struct config *config);
 
 /* The loss as the kernels take it. */
 struct loss_options config_loss(const struct config *config);
+
+/* 1 where contexts are nodes of a tree of the words: train.loss = hierarchical. */
+int config_has_tree(const struct config *config);
 
 /* A word for the lines of its corpus: "sentences", "lists" or, where each names a target first, "lines". */
 const char *config_lines(const struct config *config);

@@ -8,6 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+int config_has_tree(const struct config *c) {
+    return c->train_loss == LOSS_HIERARCHICAL;
+}
+
 static int is_cosine(const struct config *c) {
     return c->train_score == SCORE_COSINE;
 }
@@ -42,6 +46,24 @@ static int is_zeros(const char *init) {
     return !strcmp(init, "zeros");
 }
 
+static int check_tree(const struct config *c) {
+    if (!config_has_tree(c)) return 0;
+    if (!config_is_window(c))
+        return fail("train.loss = hierarchical predicts words of windows: it works with examples.mode = window, cbow and walk, and it "
+                    "is %s",
+                    config_choice_name("examples", "mode", c->examples_mode));
+    if (c->negatives_count || c->negatives_per != PER_EXAMPLE)
+        return fail("train.loss = hierarchical draws no negatives: a word is told from all others by a tree; leave negatives.count "
+                    "and negatives.per out, or set train.loss = logistic");
+    if (is_cosine(c) || c->train_temperature != 1)
+        return fail("train.loss = hierarchical has the dot product as its score, and no temperature; leave train.%s out",
+                    is_cosine(c) ? "score" : "temperature");
+    if (c->train_freeze == FREEZE_CONTEXT && !*c->train_from)
+        return fail("train.freeze = context with train.loss = hierarchical keeps the rows of a tree as they begin, which is untrained; "
+                    "set train.from to a run of the same tree");
+    return 0;
+}
+
 int config_check_loss(const struct config *c) {
     const char *loss = config_choice_name("train", "loss", c->train_loss);
     int softmax = c->train_loss == LOSS_SOFTMAX, contrastive = c->train_loss == LOSS_CONTRASTIVE;
@@ -64,13 +86,14 @@ int config_check_loss(const struct config *c) {
     if (is_cosine(c) && (is_zeros(c->model_target_init) || is_zeros(c->model_context_init)))
         return fail("model.%s_init = zeros with train.score = cosine: a row of zeros has no direction and never moves; set it "
                     "to word2vec", is_zeros(c->model_target_init) ? "target" : "context");
-    if (c->train_loss != LOSS_LOGISTIC && c->negatives_count == 0)
+    if (check_tree(c)) return -1;
+    if (c->train_loss != LOSS_LOGISTIC && !config_has_tree(c) && c->negatives_count == 0)
         return fail("train.loss = %s tells a positive from negatives, and negatives.count is 0", loss);
     return 0;
 }
 
 struct loss_options config_loss(const struct config *c) {
-    return (struct loss_options){.kind = (enum loss_kind)c->train_loss,
+    return (struct loss_options){.kind = config_has_tree(c) ? LOSS_LOGISTIC : (enum loss_kind)c->train_loss,
                                  .score = (enum loss_score)c->train_score,
                                  .temperature = (float)c->train_temperature,
                                  .margin = (float)c->train_margin,

@@ -76,9 +76,9 @@ static int resolve_examples(struct config *c) {
     choose(&c->examples_shuffle_items, TRUTH_AUTO, window && !text && !format->edges);
     choose_count(&c->examples_window, walks ? 10 : 5);
     uint64_t of_lists = shared ? SHARED_NEGATIVES : effort->negatives;
-    choose_count(&c->negatives_count, user ? of_lists : walks ? 1 : config_predicts_window(c) ? 10 : 5);
+    choose_count(&c->negatives_count, config_has_tree(c) ? 0 : user ? of_lists : walks ? 1 : config_predicts_window(c) ? 10 : 5);
     choose(&c->negatives_law, LAW_AUTO, user ? NOISE_UNIFORM : NOISE_UNIGRAM);
-    choose(&c->negatives_per, PER_AUTO, config_predicts_window(c) ? PER_PAIR : PER_EXAMPLE);
+    choose(&c->negatives_per, PER_AUTO, config_predicts_window(c) && !config_has_tree(c) ? PER_PAIR : PER_EXAMPLE);
     choose(&c->train_loss, LOSS_AUTO, user ? LOSS_SOFTMAX : LOSS_LOGISTIC);
     return 0;
 }

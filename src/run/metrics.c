@@ -78,7 +78,7 @@ static struct loss mean_losses(double sum, uint64_t examples, uint64_t pairs, ui
 
 /* Returns 1 where a term of an untrained model costs ln 2, whatever the other terms are. */
 static int begins_at_ln2(const struct config *config) {
-    return config->train_loss == LOSS_LOGISTIC && config->train_score == SCORE_DOT;
+    return (config->train_loss == LOSS_LOGISTIC || config_has_tree(config)) && config->train_score == SCORE_DOT;
 }
 
 /* Returns the loss of an untrained model with as many terms an example: ln 2 a term if the loss begins at that value, otherwise

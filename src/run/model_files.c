@@ -68,6 +68,7 @@ static struct fasttext_args args_of(const struct config *config, const struct su
 
 static int take_keys(struct model *model, const struct config *config) {
     model->mode = config->examples_mode;
+    model->tree = config_has_tree(config);
     model->cosine = config->train_score == SCORE_COSINE;
     model->own = config->examples_own;
     model->loss = config_loss(config);
@@ -108,6 +109,7 @@ static int verify(struct model *model, const char *checkpoint) {
         return fail("'%s/state.ini' says that target.npy begins with row %" PRIu64 ", but its %" PRIu64 " rows of %" PRIu64
                     " words begin with %" PRIu64,
                     checkpoint, model->state.target_first, model->target.rows, rows, rows - model->target.rows);
+    model->tree = model->state.corpus.tree != 0;
     if (model->state.target_first) model->own = 1; /* whatever config.ini says by now, or no longer */
     return 0;
 }
@@ -117,7 +119,7 @@ static int open_tables(struct model *model, const char *checkpoint) {
     if (open_table(&model->target, model, checkpoint, "target.npy", lists ? lists : vocab_targets(&model->vocab)))
         return -1;
     model->dim = npy_find(&model->target, "weights")->columns;
-    return open_table(&model->context, model, checkpoint, "context.npy", model->rows - lists);
+    return open_table(&model->context, model, checkpoint, "context.npy", model->rows - lists - (uint64_t)model->tree);
 }
 
 /* Returns a matrix of a mapped file of fastText as a table of weights. */

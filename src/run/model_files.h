@@ -18,6 +18,7 @@ struct model {
     uint32_t dim;
     int mode;   /* enum config_mode: how the run made its examples; MODE_AUTO where its config.ini is lost */
     int cosine; /* 1: trained by cosines (train.score) */
+    int tree;   /* 1: contexts are not words but nodes of a tree of them (train.loss = hierarchical), one fewer than words */
     struct loss_options loss; /* the loss that the rows were trained with; zeros if mode is MODE_AUTO */
     struct model_negatives {
         uint64_t count;       /* number of negatives of an example, or of a batch that shares them */

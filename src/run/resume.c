@@ -55,5 +55,9 @@ int resume_corpus(const struct config *config, const char *checkpoint, const str
         return fail("'%s' was trained on the same words in another order or other %s: the corpus has changed since; "
                     "--overwrite starts over",
                     checkpoint, config_lines(config));
+    if (older->corpus.tree != corpus->tree)
+        return fail("'%s' was trained along another tree of the same words, by another version: train from the beginning with "
+                    "--overwrite",
+                    checkpoint);
     return 0;
 }

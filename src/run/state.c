@@ -40,6 +40,7 @@ static const struct key {
     {"context_xxh64", offsetof(struct run_state, context.xxh64), HEXADECIMAL, NEEDED},
     {"vocab_xxh64", offsetof(struct run_state, corpus.vocab), HEXADECIMAL, NEEDED},
     {"stream_xxh3", offsetof(struct run_state, corpus.stream), HEXADECIMAL, NEEDED},
+    {"tree_xxh3", offsetof(struct run_state, corpus.tree), HEXADECIMAL, NOT_ZERO},
     {"target_first_row", offsetof(struct run_state, target_first), DECIMAL, NOT_ZERO},
     {"known_bytes", offsetof(struct run_state, known.bytes), DECIMAL, NOT_ZERO},
     {"known_xxh64", offsetof(struct run_state, known.xxh64), HEXADECIMAL, NOT_ZERO},
@@ -67,7 +68,7 @@ static size_t add_value(char *out, size_t capacity, size_t at, const struct key 
 }
 
 int state_write(const char *directory, const struct run_state *state) {
-    char text[2048], *path = file_join(directory, "state.ini"); /* 23 lines of at most 40 bytes, and a comment */
+    char text[2048], *path = file_join(directory, "state.ini"); /* 24 lines of at most 40 bytes, and a comment */
     size_t n = text_add(text, sizeof text, 0, "%s\n[state]\n", first_line);
     for (int i = 0; i < KEYS; i++) {
         if (keys[i].written == NOT_ZERO && !*(const uint64_t *)(const void *)((const char *)state + keys[i].offset)) continue;

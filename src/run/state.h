@@ -29,6 +29,7 @@ struct progress_state {
 struct corpus_identity {
     uint64_t vocab;  /* XXH3 of vocab.tsv's bytes: words, counts and their order */
     uint64_t stream; /* checksum of the id stream: ids, and where sentences begin */
+    uint64_t tree;   /* huffman_fingerprint() with train.loss = hierarchical; 0 otherwise */
 };
 
 /* A file of the checkpoint: its size, and XXH64 of all its bytes. */

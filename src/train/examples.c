@@ -225,8 +225,20 @@ static void take_keys(struct example_source *source, const struct config *config
     source->held_out = share_threshold(config->train_held_out);
 }
 
+static int make_tree(struct examples *examples, const struct vocab *vocab) {
+    struct huffman *tree = &examples->tree;
+    if (huffman_make(tree, vocab->counts, vocab->size)) return -1;
+    examples->source.paths = (struct example_paths){.starts = tree->starts,
+                                                    .nodes = tree->nodes,
+                                                    .words = tree->words,
+                                                    .listed = tree->starts[2 * tree->words],
+                                                    .most = tree->longest};
+    return 0;
+}
+
 static int make_tables(struct examples *examples, const struct config *config, const struct vocab *vocab) {
     struct example_source *source = &examples->source;
+    if (config_has_tree(config) && make_tree(examples, vocab)) return -1;
     if (config->examples_subsample > 0 && make_keep(examples, vocab, config->examples_subsample)) return -1;
     if (source->noise == NOISE_UNIGRAM && source->negatives > 0 && make_alias(examples, vocab, config->negatives_power))
         return -1;
@@ -314,11 +326,12 @@ void examples_release(struct examples *examples) {
     free(examples->keep);
     free(examples->alias);
     free(examples->arcs);
+    huffman_release(&examples->tree);
     *examples = (struct examples){0};
 }
 
 uint64_t examples_bytes(const struct examples *examples) {
     uint64_t rows = examples->source.rows - (examples->source.subwords.starts ? examples->source.target_only : 0);
     return (examples->keep ? rows * sizeof *examples->keep : 0) + (examples->alias ? rows * sizeof *examples->alias : 0) +
-           (examples->arcs ? examples->source.walks.arcs * sizeof *examples->arcs : 0);
+           (examples->arcs ? examples->source.walks.arcs * sizeof *examples->arcs : 0) + huffman_bytes(&examples->tree);
 }

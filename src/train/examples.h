@@ -5,6 +5,7 @@
 
 #include "config/config.h"
 #include "corpus/graph.h"
+#include "corpus/huffman.h"
 #include "corpus/idstream.h"
 #include "kernels/backend.h"
 
@@ -13,6 +14,7 @@ struct examples {
     uint32_t *keep;      /* [rows] or NULL */
     struct alias *alias; /* [rows] or NULL */
     struct alias *arcs;  /* [arcs] of a graph with weights, or NULL */
+    struct huffman tree; /* whose nodes are the contexts with train.loss = hierarchical; all zeros otherwise */
     uint64_t least;      /* words that a sentence, list or line needs so that examples come of it */
     uint64_t too_short;  /* how many have fewer: they are never trained */
     struct {
@@ -27,7 +29,7 @@ int examples_init(struct examples *examples, const struct config *config, const 
 int examples_init_walks(struct examples *examples, const struct config *config, const struct vocab *vocab,
                         const struct graph *graph, struct pool *pool);
 void examples_release(struct examples *examples); /* harmless on a zeroed one */
-uint64_t examples_bytes(const struct examples *examples); /* of `keep`, `alias` and `arcs` */
+uint64_t examples_bytes(const struct examples *examples); /* of `keep`, `alias`, `arcs` and `tree` */
 
 /* word2vec's rule: a word of frequency f is kept with probability sqrt(t / f) + t / f, as a threshold of 2^32. */
 uint32_t examples_keep(uint64_t count, uint64_t total, double t);

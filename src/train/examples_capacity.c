@@ -32,18 +32,20 @@ static double window_pairs(double kept, const struct example_source *source) {
     return 2 * (kept * chances - distances);
 }
 
-/* The words of a sentence that are expected to be kept, and their target rows. */
+/* The words of a sentence that are expected to be kept, their target rows, and the contexts that predict them. */
 struct kept {
-    double words, rows;
+    double words, rows, contexts;
 };
 
 static struct kept expected_kept(const struct example_source *source, const uint32_t *ids, uint64_t length) {
-    struct kept kept = {0, 0};
-    if (!source->keep && !source->subwords.starts) return (struct kept){(double)length, (double)length};
+    struct kept kept = {0};
+    if (!source->keep && !source->subwords.starts && !source->paths.starts)
+        return (struct kept){(double)length, (double)length, (double)length};
     for (uint64_t i = 0; i < length; i++) {
         double chance = examples_kept(source, ids[i]);
         kept.words += chance;
         kept.rows += chance * (double)example_rows_of(source, ids[i]);
+        kept.contexts += chance * (double)example_contexts_of(source, ids[i]);
     }
     return kept;
 }
@@ -54,11 +56,17 @@ static void add_bounded(struct sums *sums, int kind, double value, double most) 
     sums->square[kind] += value * most;
 }
 
-/* Windows that their middle words' rows are set against. */
-static void add_predicted(const struct example_source *source, double windows, double pairs, double rows, struct sums *sums) {
+/* Returns how many contexts predict a word, at most. */
+static double most_predicting(const struct example_source *source) {
+    return source->paths.starts ? (double)source->paths.most : 1;
+}
+
+/* Windows that their middle words' rows are set against. A word has `rows` of them, and is predicted by `predicting` contexts. */
+static void add_predicted(const struct example_source *source, double windows, double pairs, double rows, double predicting,
+                          struct sums *sums) {
     double most = 2.0 * source->window, negatives = source->negatives;
-    double contexts = pairs + (source->per_pair ? pairs : windows) * negatives;
-    double most_contexts = most + (source->per_pair ? most : 1) * negatives;
+    double contexts = pairs * predicting + (source->per_pair ? pairs : windows) * negatives;
+    double most_contexts = most * most_predicting(source) + (source->per_pair ? most : 1) * negatives;
     add_bounded(sums, BLOCKS, windows, 1);
     add_bounded(sums, TARGETS, windows * rows, (double)source->subwords.most);
     add_bounded(sums, CONTEXTS, contexts, most_contexts);
@@ -68,22 +76,23 @@ static void add_predicted(const struct example_source *source, double windows, d
 
 static void add_windows(const struct example_source *source, struct kept in, uint64_t length, struct sums *sums) {
     double kept = in.words, share = kept / (double)length, rows = kept > 0 ? in.rows / kept : 1;
+    double predicting = kept > 0 ? in.contexts / kept : 1;
     double most_rows = source->subwords.starts ? (double)source->subwords.most : 1;
     /* A kept word makes a block unless it is alone; for the odd short sentence its chance of company is rough. */
     double windows = length < 2 ? 0 : kept > 2 ? kept : kept * (1 - pow(1 - share, (double)(length - 1)));
     double pairs = fmax(window_pairs(kept, source), windows), most = 2.0 * source->window;
     double blocks = source->per_pair ? pairs : windows, most_blocks = source->per_pair ? most : 1;
-    double contexts = 1.0 + source->negatives;
+    double contexts = predicting + source->negatives, most_contexts = most_predicting(source) + source->negatives;
     sums->examples += (double)length;
     if (example_predicts_window(source)) {
-        add_predicted(source, windows, pairs, rows, sums);
+        add_predicted(source, windows, pairs, rows, predicting, sums);
         return;
     }
     add_bounded(sums, BLOCKS, blocks, most_blocks);
     add_bounded(sums, TARGETS, pairs * rows, most * most_rows);
-    add_bounded(sums, CONTEXTS, blocks * contexts, most_blocks * contexts);
+    add_bounded(sums, CONTEXTS, blocks * contexts, most_blocks * most_contexts);
     double vectors = source->pool.on ? blocks : pairs, most_vectors = source->pool.on ? most_blocks : most;
-    add_bounded(sums, TERMS, vectors * contexts, most_vectors * contexts);
+    add_bounded(sums, TERMS, vectors * contexts, most_vectors * most_contexts);
     add_bounded(sums, PAIRS, vectors, most_vectors);
 }
 
@@ -101,17 +110,26 @@ static void add_rows(const struct example_source *source, uint64_t length, struc
 }
 
 /* A walk comes to a node about as often as arcs lead there. */
-static double kept_of_walk(const struct example_source *source) {
+static struct kept kept_of_walk(const struct example_source *source) {
     const struct walks *w = &source->walks;
-    double kept = 0;
-    if (!source->keep) return (double)w->length;
-    for (uint64_t i = 0; i < w->nodes; i++) kept += (double)(w->starts[i + 1] - w->starts[i]) * examples_kept(source, i);
-    return kept / (double)w->arcs * (double)w->length;
+    struct kept kept = {0};
+    if (!source->keep && !source->paths.starts) return (struct kept){w->length, w->length, w->length};
+    for (uint64_t i = 0; i < w->nodes; i++) {
+        double share = (double)(w->starts[i + 1] - w->starts[i]) / (double)w->arcs * examples_kept(source, i);
+        kept.words += share * (double)w->length;
+        kept.contexts += share * (double)w->length * example_contexts_of(source, (uint32_t)i);
+    }
+    kept.rows = kept.words;
+    return kept;
 }
 
-static struct sums sum_walk(const struct example_source *source, double kept) {
+/* drops: 1 for words that are expected to be kept; 0 for a walk of which no word is sure to be dropped. */
+static struct sums sum_walk(const struct example_source *source, int drops) {
     struct sums sums = {0};
-    add_windows(source, (struct kept){kept, kept}, source->walks.length, &sums);
+    struct kept kept = kept_of_walk(source);
+    if (!drops && kept.words > 0) kept.contexts *= source->walks.length / kept.words;
+    if (!drops) kept.words = kept.rows = source->walks.length;
+    add_windows(source, kept, source->walks.length, &sums);
     return sums;
 }
 
@@ -136,7 +154,7 @@ struct examples_expected examples_expect(const struct examples *examples) {
     struct examples_expected expected = {0};
     struct sums all = {0};
     uint64_t stride = source->sentences / SENTENCES_LOOKED_AT + source->tokens / TOKENS_LOOKED_AT + 1;
-    if (source->walks.length) all = sum_walk(source, kept_of_walk(source));
+    if (source->walks.length) all = sum_walk(source, 1);
     else
         for (uint64_t i = 0; i < source->sentences; i += stride) {
             struct sums sums = sum_sentence(source, i);
@@ -206,7 +224,7 @@ struct example_sizes examples_capacity(const struct examples *examples, uint64_t
                               [CONTEXTS] = (double)most.contexts,
                               [TERMS] = (double)most.terms};
     uint64_t capacity[] = {[BLOCKS] = 0, [TARGETS] = 0, [CONTEXTS] = 0, [TERMS] = 0};
-    if (source->walks.length) all = sum_walk(source, source->walks.length); /* none is sure to be dropped */
+    if (source->walks.length) all = sum_walk(source, 0);
     else look_at_sentences(source, &all, &batches);
     for (int kind = 0; kind <= TERMS && all.examples > 0; kind++)
         capacity[kind] = (uint64_t)ceil(capacity_of_kind(source, &batches, &all, kind, share, largest[kind]));

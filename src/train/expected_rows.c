@@ -50,6 +50,17 @@ static void fill_ngrams(struct row_pools *pools, const struct expected_rows *t, 
     }
 }
 
+/* Over the nodes from `first` on. */
+static void fill_nodes(struct row_pools *pools, const struct expected_rows *t, uint64_t first) {
+    const struct huffman *tree = &t->examples->tree;
+    memset(pools, 0, sizeof *pools);
+    for (uint64_t i = first; i + 1 < tree->words; i++) {
+        unsigned at = pool_of(tree->counts[i]);
+        pools->rows[at]++;
+        pools->count[at] += (double)tree->counts[i];
+    }
+}
+
 static double total(const double *values) {
     double sum = 0;
     for (int i = 0; i < ROW_POOLS; i++) sum += values[i];
@@ -89,6 +100,7 @@ void expected_rows_init(struct expected_rows *t, const struct config *config, co
     fill_pools(&t->all, t, 0);
     t->ngrams_kept = kept_share_of_ngrams(t);
     fill_ngrams(&t->ngrams, t, 0);
+    fill_nodes(&t->nodes, t, 0);
     t->places = total(t->all.kept);
     t->lines = source->mode == EXAMPLE_ADJACENCY || source->mode == EXAMPLE_ITEM ? (double)source->sentences : 0;
     fill_chances(t, config->negatives_power);
@@ -140,17 +152,29 @@ static double distinct_contexts(const struct expected_rows *t, const struct row_
     return sum;
 }
 
+/* A word that is predicted names all nodes of its path: those above it have its count in theirs. */
+static double distinct_nodes(const struct expected_rows *t, const struct row_pools *nodes, double draws) {
+    double sum = 0;
+    for (int i = 1; i < ROW_POOLS; i++)
+        if (nodes->rows[i] > 0)
+            sum += nodes->rows[i] * (1 - missed(nodes->count[i] / nodes->rows[i] / (double)t->examples->tree.counts[0], draws));
+    return sum;
+}
+
 static struct distinct_rows distinct(const struct expected_rows *t, const struct row_pools *words, const struct row_pools *ngrams,
-                                     const struct batch_rows *batch) {
+                                     const struct row_pools *nodes, const struct batch_rows *batch) {
+    int tree = t->examples->source.paths.starts != NULL;
     return (struct distinct_rows){distinct_targets(t, words, batch) + distinct_ngrams(t, ngrams, batch),
-                                  distinct_contexts(t, words, batch->positive_draws, batch->negatives)};
+                                  tree ? distinct_nodes(t, nodes, batch->positive_draws)
+                                       : distinct_contexts(t, words, batch->positive_draws, batch->negatives)};
 }
 
 struct distinct_rows expected_rows_from(const struct expected_rows *t, const struct batch_rows *batch, uint64_t first) {
-    struct row_pools words, ngrams;
+    struct row_pools words, ngrams, nodes;
     fill_pools(&words, t, first);
     fill_ngrams(&ngrams, t, first);
-    return distinct(t, &words, &ngrams, batch);
+    fill_nodes(&nodes, t, first);
+    return distinct(t, &words, &ngrams, &nodes, batch);
 }
 
 /* ---- a batch ---- */
@@ -175,7 +199,7 @@ struct batch_rows expected_rows_of_batch(const struct expected_rows *t, uint64_t
     batch.target_draws = window ? fmin(words, batch.targets) : batch.targets;
     batch.line_draws = batch.blocks * own_targets(t);
     batch.positive_draws = window ? fmin(words, batch.positives) : batch.positives;
-    struct distinct_rows rows = distinct(t, &t->all, &t->ngrams, &batch);
+    struct distinct_rows rows = distinct(t, &t->all, &t->ngrams, &t->nodes, &batch);
     batch.distinct_targets = rows.targets;
     batch.distinct_contexts = rows.contexts;
     return batch;

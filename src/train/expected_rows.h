@@ -18,6 +18,7 @@ struct expected_rows {
     struct examples_expected expected;
     struct row_pools all;    /* of words, or lists and items */
     struct row_pools ngrams; /* rows that words share: rows and kept alone */
+    struct row_pools nodes;  /* of a tree, which are the contexts there: rows and count alone */
     /* The sources of a batch's rows. Targets and positives come from the corpus, each place once an epoch: a share s of all
      * places misses a row with count c with chance (1 - s)^c. Negatives come from the noise distribution. */
     double places;              /* kept tokens of the corpus */

@@ -388,7 +388,7 @@ static void make(struct planning *p, const struct vocab *vocab) {
     struct plan *plan = p->plan;
     p->rule = tables_rule(p->config);
     plan->rows = vocab_targets(vocab);
-    plan->items = vocab->size - vocab->lists;
+    plan->items = vocab->size - vocab->lists - (p->source.paths.starts != NULL);
     plan->first_target = vocab->lists && p->config->examples_own == 1 ? plan->items : 0;
     plan->tokens = p->source.tokens - (vocab->lists ? p->source.sentences : 0); /* without the lists' own rows */
     plan->sentences = p->source.sentences;

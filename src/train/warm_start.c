@@ -153,8 +153,21 @@ static enum table_side vector_side(const struct warm_start *grow, uint64_t row) 
  * is still known as untrained later (answers.h); so does the context of an item that was a list there. */
 static int begins_there(const struct warm_start *grow, enum table_side side, uint64_t row) {
     if (grow->row[row] == WORDS_ABSENT) return 0;
-    if (side == TABLE_CONTEXT && row >= grow->rows) return 0; /* n-grams have no contexts */
+    if (side == TABLE_CONTEXT && (row >= grow->rows || grow->targets_alone)) return 0; /* n-grams have no contexts */
     return grow->kind == WARM_RUN ? model_is_trained(&grow->run, side, grow->row[row]) : vector_side(grow, row) == side;
+}
+
+/* Nodes of a tree have no names by which they could be found again, and a tree follows from the vocabulary: it is the same one in
+ * both runs, or its rows are of no use. */
+static int compare_trees(struct warm_start *grow) {
+    int own = config_has_tree(grow->config), older = grow->kind == WARM_RUN && grow->run.tree;
+    grow->targets_alone =
+        own != older || (own && vocab_fingerprint(grow->vocab) != grow->run.state.corpus.vocab);
+    if (!grow->targets_alone || grow->config->train_freeze != FREEZE_CONTEXT) return 0;
+    return fail("train.freeze = context keeps the contexts of train.from = %s, and they are %s", grow->config->train_from,
+                !older ? "not the nodes of a tree (train.loss = hierarchical)"
+                : !own ? "nodes of a tree (train.loss = hierarchical), which no word of this run has"
+                       : "nodes of the tree of another vocabulary");
 }
 
 /* A row that comes from the source is known. */
@@ -177,11 +190,13 @@ static int match(void *user) {
     if (!grow->row) return -1;
     find_rows(grow);
     find_buckets(grow);
+    if (compare_trees(grow)) return -1;
     grow->scaled = grow->vocab->subwords.starts && !(grow->kind == WARM_RUN && grow->run.vocab.subwords.starts);
     if (frozen->known) freeze_known(grow, frozen);
-    int targets_alone = grow->kind == WARM_VECTORS && grow->config->examples_targets != TARGETS_NEW &&
-                        vector_side(grow, 0) == TABLE_TARGET; /* contexts still learn */
-    if (frozen->known && grow->known == grow->rows && !targets_alone)
+    int vectors = grow->kind == WARM_VECTORS && grow->config->examples_targets != TARGETS_NEW &&
+                  vector_side(grow, 0) == TABLE_TARGET;
+    int contexts_learn = vectors || grow->targets_alone;
+    if (frozen->known && grow->known == grow->rows && !contexts_learn)
         return fail("train.freeze = known: train.from = %s has all %" PRIu64
                     " words of this corpus, so there is nothing to "
                     "train",
@@ -293,6 +308,7 @@ static int fill_from_vectors(struct warm_start *grow, struct table *table, struc
 }
 
 static int fill_from_run(struct warm_start *grow, struct table *table, struct pool *pool) {
+    if (table->side == TABLE_CONTEXT && grow->targets_alone) return table_fill(table, pool);
     const struct npy *npy = table->side == TABLE_TARGET ? &grow->run.target : &grow->run.context;
     struct filling filling = {.grow = grow, .field = npy_find(npy, "weights"), .state = takes_state(table, npy)};
     if (filling.state) filling.field = &npy->field[0];
@@ -318,6 +334,9 @@ void warm_start_print(const struct warm_start *grow) {
                  text_of_count(others, grow->vocab->older));
     note("from       '%s': %s of %s words begin there, %s are new%s", grow->config->train_from, text_of_count(known, grow->known),
          text_of_count(rows, grow->rows), text_of_count(new_words, grow->rows - grow->known), rest);
+    if (grow->targets_alone && grow->kind == WARM_RUN)
+        note("contexts   begin anew: with train.loss = hierarchical they are rows of a tree, and that of '%s' is another, or there is none",
+             grow->config->train_from);
 }
 
 uint64_t warm_start_bytes(const struct config *config, uint64_t rows) {

@@ -27,6 +27,8 @@ struct warm_start {
     uint64_t rows, known;        /* words, and how many of them are not WORDS_ABSENT */
     uint64_t dropped;            /* number of words of the older run that this run does not have */
     int scaled;                  /* 1: words have n-grams here, and had none in the source */
+    int targets_alone;           /* 1: contexts begin anew, since they are nodes of a tree (train.loss = hierarchical) here or in the
+                                  * source, and not of the same one in both */
 };
 
 /* Opens what train.from names, if anything. 0, or -1 after fail(); released in any case. */

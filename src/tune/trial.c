@@ -102,7 +102,7 @@ static int judge_links(const struct tuning *t, const struct model *model, const 
     struct links_score scores[LINK_SCORES];
     struct links_counts counts;
     if (evaluate_links(scores, &counts, model, VIEW_TARGET, &request, config)) return -1;
-    *score = scores[LINK_CROSS].mrr;
+    *score = scores[model->tree ? LINK_COSINE : LINK_CROSS].mrr;
     return 0;
 }
 

@@ -22,7 +22,16 @@ static int default_view(const struct model *model) {
     return within < 0 ? -1 : within ? VIEW_PROPAGATED : VIEW_NORMSUM;
 }
 
+/* Returns -1 after fail() where words have no contexts. */
+static int check_contexts(const struct model *model) {
+    if (!model->tree) return 0;
+    return fail("'%s' was trained with train.loss = hierarchical: its context rows are nodes of a tree, and no word has one; ask the "
+                "table target",
+                model->directory);
+}
+
 enum list_score answers_score(const struct model *model, int named) {
+    if (model->tree) return LIST_SCORE_TARGET;
     if (has_lists(model)) return model->cosine ? LIST_SCORE_USER_COSINE : LIST_SCORE_USER;
     if (model->mode == MODE_ADJACENCY) return named ? LIST_SCORE_USER : LIST_SCORE_SUM;
     if (model->mode == MODE_WALK) return named ? LIST_SCORE_USER : LIST_SCORE_CONTEXT;
@@ -64,10 +73,12 @@ static int make_view(struct model *model, enum model_view view, unsigned threads
 
 int answers_view_named(struct model *model, const char *name, unsigned threads) {
     int view = name ? model_view_named(name) : default_view(model);
+    if (view == VIEW_CONTEXT && check_contexts(model)) return -1;
     return view < 0 || make_view(model, (enum model_view)view, threads) ? -1 : view;
 }
 
 int answers_score_named(struct model *model, const char *name, int named, unsigned threads) {
     int score = name ? list_score_named(name) : (int)answers_score(model, named);
+    if (score >= 0 && list_score_view((enum list_score)score) == VIEW_CONTEXT && check_contexts(model)) return -1;
     return score < 0 || make_view(model, list_score_view((enum list_score)score), threads) ? -1 : score;
 }

@@ -7,6 +7,8 @@
  *   citations, links (adjacency)              all     sum       user: the paper's own row; for items by hand: sum
  *   nodes            (walk)                   nodes   propagated, user: the node's own row; for nodes by hand: context
  *                                                      or normsum
+ *   any of these     (train.loss =            as above as above  target: the context rows are no words'
+ *                     hierarchical)
  *
  * A list's row has a name in the vocabulary, too; it answers only where lists are asked for. Rows trained by cosines lie near
  * rows of the other table and, unlike those trained by dot products, hardly near rows of their own (goodbooks, softmax:

@@ -638,6 +638,8 @@ static int judge_view(struct links_job *job, struct links_score *scores, enum mo
 }
 
 static int judge_cross(struct links_job *job, struct links_score *scores, struct pool *pool) {
+    scores[LINK_CROSS] = scores[LINK_CROSS_COSINE] = (struct links_score){NAN, NAN, NAN};
+    if (job->model->tree) return 0;
     float *x = matrix_of(job, VIEW_TARGET), *y = x ? matrix_of(job, VIEW_CONTEXT) : NULL;
     job->scoring = (struct scoring){.x = x, .y = y, .both = !job->directed};
     int result = y ? judge(job, &scores[LINK_CROSS], pool) : -1;

@@ -14,6 +14,10 @@ static int check_model(const struct export *export) {
     if (!model->trained.model)
         return fail("'%s' holds no model of words: fasttext is written of runs with examples.mode = window and cbow",
                     model->directory);
+    if (model->tree)
+        return fail("'%s' was trained with train.loss = hierarchical: fasttext wants a context row for each word, and this run has rows "
+                    "of a tree; export word2vec-bin, or npy with --table=target",
+                    model->directory);
     if (export->view != VIEW_TARGET)
         return fail("fasttext has both tables in one file, so --table=%s cannot be chosen for it; leave it out",
                     model_view_name(export->view));

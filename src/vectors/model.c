@@ -63,7 +63,7 @@ static void find_vectors(const struct model *model, uint64_t row, struct vectors
     if (subwords->starts)
         mean_of_rows(model, subwords->row + subwords->starts[row], subwords->starts[row + 1] - subwords->starts[row], of->copy[0]);
     of->context = of->target;
-    if (is_list(model, row)) return;
+    if (is_list(model, row) || model->tree) return;
     of->context = row_of(model, TABLE_CONTEXT, row, of->copy[1]);
     if (model->vocab.lists && model->own == 1) of->target = of->context;
 }
@@ -75,6 +75,7 @@ static void add(float *out, const float *row, float length, uint32_t dim) {
 /* Returns 1 where this vector of a row counts in the row's sums. A paper that cites nothing, or that nothing cites, was
  * trained in one of the two tables only; its other vector is still the random one that it began as. */
 static int adds(const struct model *model, enum table_side side, uint64_t row) {
+    if (model->tree) return side == TABLE_TARGET;
     return model->mode != MODE_ADJACENCY || model_is_trained(model, side, row);
 }
 
@@ -167,7 +168,7 @@ static int refuse_row(const struct model *model, enum model_view view, uint64_t 
 int model_check_row(const struct model *model, enum model_view view, uint64_t row) {
     int target = model_is_trained(model, TABLE_TARGET, row), context = model_is_trained(model, TABLE_CONTEXT, row);
     if (model_check_list(model, row)) return -1;
-    if (is_list(model, row))
+    if (is_list(model, row) || model->tree)
         context = target;
     else if (model->vocab.lists && model->own == 1)
         target = context;

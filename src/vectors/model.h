@@ -15,7 +15,7 @@ uint64_t model_items(const struct model *model);
  *
  * With examples.mode = adjacency, a vector that was never trained adds nothing to sums. Where lists have rows, a list
  * is trained only as a target. An item is then trained only as a context, unless lists are means of items, too
- * (model.own). A row that has one vector has it in every view.
+ * (model.own). A row that has one vector has it in every view; so has every word where contexts are nodes of a tree (model.tree).
  */
 void model_rows(const struct model *model, enum model_view view, uint64_t first, uint64_t count, float *out);
 /* Writes one row of a view, of unit length if asked (zeros stay zeros). Returns -1 after fail(), which names the word,

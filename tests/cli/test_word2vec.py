@@ -122,7 +122,7 @@ def test_vocabularies_are_saved_and_read(place):
 
 
 @pytest.mark.parametrize("arguments, sentence, code", [
-    (["-train", "text8", "-output", "v", "-hs", "1"], "hierarchical softmax", 1),
+    (["-train", "text8", "-output", "v", "-hs", "1"], "add -negative 0, or take -hs 0", 1),
     (["-train", "text8"], "word2vec wants -output FILE, or -save-vocab FILE", 2),
     (["-output", "v"], "word2vec wants -train FILE", 2),
     (["-train"], "a value is missing behind -train", 2),

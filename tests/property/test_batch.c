@@ -13,8 +13,9 @@
 #include <cmocka.h>
 
 #include "cpu_batches.h"
+#include "random_tree.h"
 
-enum { ROWS = 97, TOKENS = 3000, SENTENCES = 120, DIM = 20, NEGATIVES = 6 };
+enum { ROWS = 97, TOKENS = 3000, SENTENCES = 120, DIM = 20, NEGATIVES = 6, VARIANTS = 24 };
 
 static uint32_t ids[TOKENS];
 static uint64_t starts[SENTENCES + 1];
@@ -89,8 +90,18 @@ static void share_rows(struct example_source *s, int by_window) {
     s->subwords = (struct example_subwords){shared_starts, shared_rows, ROWS, at, most, by_window};
 }
 
+static struct huffman tree; /* of the corpus' words; made once */
+
+/* Predicts words by the nodes of their paths. */
+static void predict_by_paths(struct example_source *s) {
+    uint64_t counts[ROWS];
+    for (uint64_t i = 0; i < ROWS; i++) counts[i] = 3000 / (i + 1);
+    huffman_release(&tree);
+    tree = add_paths(s, counts, ROWS);
+}
+
 /* Makes sources of every mode, with the switches that change how examples are found. */
-static int variants(struct example_source out[20]) {
+static int variants(struct example_source out[VARIANTS]) {
     struct example_source base = corpus();
     int n = 0;
     out[n++] = base;
@@ -101,6 +112,12 @@ static int variants(struct example_source out[20]) {
     out[n] = base, share_rows(&out[n], 0), out[n++].per_pair = 1;
     out[n] = base, share_rows(&out[n], 0), out[n].shuffle = 1, out[n++].distinct = 1;
     out[n] = base, share_rows(&out[n++], 1);
+    int paths = n;
+    out[n++] = base;
+    out[n] = base, out[n].shuffle = 1, out[n++].pool = (struct example_pool){.on = 1};
+    for (int by_window = 0; by_window < 2; by_window++) out[n] = base, share_rows(&out[n++], by_window);
+    predict_by_paths(&out[paths]);
+    for (int i = paths; i < n; i++) out[i].paths = out[paths].paths, out[i].negatives = 0;
     base.mode = EXAMPLE_LIST;
     out[n++] = base;
     out[n] = base, out[n].targets_all = 1, out[n++].positives = 0;
@@ -117,7 +134,7 @@ static int variants(struct example_source out[20]) {
 }
 
 static void batches_do_not_depend_on_workers(void **state) {
-    struct example_source source[20];
+    struct example_source source[VARIANTS];
     struct backend *one = open_cpu(1), *many = open_cpu(5);
     for (int i = 0, n = variants(source); i < n; i++) {
         uint64_t count = example_count(&source[i]);
@@ -135,7 +152,7 @@ static void batches_do_not_depend_on_workers(void **state) {
 /* Building one example at a time gives the same blocks as building all at once: the bounds of a batch change
  * nothing. */
 static void batches_do_not_depend_on_their_bounds(void **state) {
-    struct example_source source[20];
+    struct example_source source[VARIANTS];
     struct backend *whole = open_cpu(2), *single = open_cpu(1);
     for (int i = 0, n = variants(source); i < n; i++) {
         uint64_t count = example_count(&source[i]), block = 0;
@@ -240,6 +257,42 @@ static void shared_rows_make_the_same_windows(void **state) {
     }
     backend_cpu.close(plain);
     backend_cpu.close(shared);
+}
+
+/* Asserts that contexts from `at` on are the nodes of one code on the words' paths; returns where these end. */
+static uint64_t assert_nodes_of(const struct batch_view *v, uint64_t at, const uint32_t *words, uint64_t count, uint64_t code) {
+    for (uint64_t i = 0; i < count; i++)
+        for (uint64_t k = tree.starts[2 * words[i] + code]; k < tree.starts[2 * words[i] + code + 1]; k++)
+            assert_int_equal(v->context_ids[at++], tree.nodes[k]);
+    return at;
+}
+
+/* Windows have the same targets, and in the place of each positive the nodes of its path: those of code 0 first. */
+static void paths_are_those_of_the_words_that_are_predicted(void **state) {
+    struct backend *plain = open_cpu(2), *along = open_cpu(3);
+    for (int variant = 0; variant < 4; variant++) {
+        struct example_source source = corpus(), other;
+        if (variant) source.pool.on = 1;
+        if (variant > 1) share_rows(&source, variant == 2);
+        source.negatives = 0;
+        other = source;
+        predict_by_paths(&other);
+        backend_cpu.source(plain, &source);
+        backend_cpu.source(along, &other);
+        struct batch_view a = make(plain, 1, 0, TOKENS, 0), b = make(along, 1, 0, TOKENS, 0);
+        assert_true(a.blocks > 1000);
+        assert_int_equal(a.blocks, b.blocks);
+        assert_memory_equal(a.target_starts, b.target_starts, (a.blocks + 1) * sizeof *a.target_starts);
+        assert_memory_equal(a.target_ids, b.target_ids, a.target_starts[a.blocks] * sizeof *a.target_ids);
+        for (uint64_t i = 0; i < a.blocks; i++) {
+            const uint32_t *words = a.context_ids + a.context_starts[i];
+            uint64_t first = b.context_starts[i], negative = assert_nodes_of(&b, first, words, a.positives[i], 0);
+            assert_int_equal(b.positives[i], negative - first);
+            assert_int_equal(b.context_starts[i + 1], assert_nodes_of(&b, negative, words, a.positives[i], 1));
+        }
+    }
+    backend_cpu.close(plain);
+    backend_cpu.close(along);
 }
 
 /* Makes a window's block from the documentation alone. */
@@ -384,7 +437,7 @@ static char *read_model(struct model *m) {
 }
 
 static void steps_do_not_depend_on_workers_or_places(void **state) {
-    struct example_source source[20];
+    struct example_source source[VARIANTS];
     for (int i = 0, n = variants(source); i < n; i++) {
         struct rule_options rule = {.rule = i % RULE_COUNT,
                                     .eps = 1e-8,
@@ -510,7 +563,7 @@ static void large_batches_diverge_unless_clipped(void **state) {
 
 /* Lock-free training on one worker lowers the loss in every mode, and passes every word once. */
 static void hogwild_learns(void **state) {
-    struct example_source source[20];
+    struct example_source source[VARIANTS];
     for (int i = 0, n = variants(source); i < n; i++)
         for (int adagrad = 0; adagrad < 2; adagrad++) {
             struct rule_options rule = {.rule = adagrad ? RULE_ADAGRAD : RULE_SGD, .eps = 1e-10};
@@ -541,6 +594,7 @@ int main(void) {
         cmocka_unit_test(epochs_differ),
         cmocka_unit_test(windows_are_word2vecs),
         cmocka_unit_test(shared_rows_make_the_same_windows),
+        cmocka_unit_test(paths_are_those_of_the_words_that_are_predicted),
         cmocka_unit_test(lists_exclude_and_do_not_repeat),
         cmocka_unit_test(held_out_is_a_partition),
         cmocka_unit_test(steps_do_not_depend_on_workers_or_places),
@@ -548,5 +602,7 @@ int main(void) {
         cmocka_unit_test(large_batches_diverge_unless_clipped),
         cmocka_unit_test(hogwild_learns),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    huffman_release(&tree);
+    return failed;
 }

@@ -14,6 +14,7 @@
 #include <cmocka.h> /* behind report.h: its macro fail() would take the function there apart */
 
 #include "cpu_batches.h"
+#include "random_tree.h"
 
 enum { MOST_ROWS = 300, MOST_DIM = 40, MOST_TOKENS = 20000 };
 
@@ -40,6 +41,7 @@ struct corpus {
 struct trial {
     struct corpus corpus;
     struct example_source source;
+    struct huffman tree; /* whose nodes are the contexts of some trials; all zeros in others */
     struct rule_options rule;
     struct record_layout layout;
     struct hogwild_request request;
@@ -89,6 +91,15 @@ static void choose_wide(struct example_source *s) {
     s->shrink = 0, s->per_pair = 0, s->negatives = 5 + (uint32_t)below(9);
 }
 
+/* Chooses whether windows predict words by the nodes of their paths. */
+static void choose_tree(struct trial *t) {
+    uint64_t counts[MOST_ROWS];
+    huffman_release(&t->tree);
+    if (t->source.mode != EXAMPLE_WINDOW || t->source.rows < 2 || below(3)) return;
+    for (uint64_t i = 0; i < t->source.rows; i++) counts[i] = below(1 + below(100000));
+    t->tree = add_paths(&t->source, counts, t->source.rows);
+}
+
 static void choose_rule(struct trial *t) {
     struct rule_options *o = &t->rule;
     *o = (struct rule_options){.rule = coin() ? RULE_SGD : RULE_ADAGRAD, .eps = 1e-3};
@@ -116,9 +127,9 @@ static void name_trial(struct trial *t) {
     const struct example_source *s = &t->source;
     snprintf(
         t->name, sizeof t->name,
-        "mode %d, window %u%s%s%s, positives %u, negatives %u%s%s%s, rows %d, dim %u, rule %d, decay %g, lr_decay %g (%s)%s",
+        "mode %d, window %u%s%s%s%s, positives %u, negatives %u%s%s%s, rows %d, dim %u, rule %d, decay %g, lr_decay %g (%s)%s",
         (int)s->mode, s->window, s->pool.on ? " pooled" : "",
-        s->pool.own > 0 ? " by weight" : "", s->pool.whole ? " whole" : s->pool.sum ? " sum" : "", s->positives, s->negatives, s->per_pair ? " a pair" : "",
+        s->pool.own > 0 ? " by weight" : "", s->pool.whole ? " whole" : s->pool.sum ? " sum" : "", s->paths.starts ? " along paths" : "", s->positives, s->negatives, s->per_pair ? " a pair" : "",
         s->exclude ? " excluded" : "", s->distinct ? " distinct" : "", (int)s->rows, t->layout.dim, t->rule.rule,
         t->rule.weight_decay, t->rule.lr_decay, t->rule.count_rows ? "row" : "global", t->freezes ? ", frozen rows" : "");
 }
@@ -262,7 +273,8 @@ static uint64_t train_all64(struct trial *t, struct rows64 *r) {
         for (uint64_t block = 0; block < view.blocks; block++) {
             train64(r, t, &view, block, i);
             uint64_t targets = view.target_starts[block + 1] - view.target_starts[block];
-            pairs += (uint64_t)example_vectors(&t->source.pool, (uint32_t)targets) * view.positives[block];
+            uint32_t predicted = t->source.paths.starts ? 1 : view.positives[block];
+            pairs += (uint64_t)example_vectors(&t->source.pool, (uint32_t)targets) * predicted;
         }
     }
     backend_cpu.close(maker);
@@ -299,6 +311,7 @@ static void trains_as_it_says(void **state) {
         choose_examples(&t);
         int wide = i % 5 == 4; /* whose updates are larger */
         if (wide) choose_wide(&t.source);
+        choose_tree(&t);
         if (i % 2 && t.source.mode != EXAMPLE_WINDOW) t.source.positives = 1 + (uint32_t)below(5);
         choose_rule(&t);
         choose_frozen(&t);

@@ -81,7 +81,7 @@ def test_without_ngrams_it_is_word2vec():
 
 
 def test_what_is_not_there_is_refused():
-    for given, wanted in (({"word_ngrams": 2}, "n-grams of words"), ({"hs": 1}, "hierarchical softmax")):
+    for given, wanted in (({"word_ngrams": 2}, "n-grams of words"), ({"hs": 1}, "set negative=0")):
         with pytest.raises(NotImplementedError, match=wanted):
             sptx.FastText(SENTENCES, **given, device="cpu")
     with pytest.raises(ValueError, match="no word of FastText"):

@@ -56,9 +56,10 @@ def separation(wv):
 
 
 @pytest.mark.parametrize("sg", [0, 1])
-def test_vectors_are_as_good_as_gensims(sg):
+@pytest.mark.parametrize("loss", [{}, {"hs": 1, "negative": 0}], ids=["negatives", "hs"])
+def test_vectors_are_as_good_as_gensims(sg, loss):
     kind = pytest.importorskip("gensim.models").Word2Vec
-    options = {"vector_size": 20, "window": 3, "min_count": 1, "workers": 1, "sg": sg, "sample": 0}
+    options = {"vector_size": 20, "window": 3, "min_count": 1, "workers": 1, "sg": sg, "sample": 0, **loss}
     ours, wanted = sptx.Word2Vec(SENTENCES, **options, device="cpu"), kind(SENTENCES, **options)
     assert abs(separation(ours.wv) - separation(wanted.wv)) < 0.1 and separation(ours.wv) > 0.4
     assert set(ours.wv.index_to_key) == set(wanted.wv.index_to_key)
@@ -66,7 +67,19 @@ def test_vectors_are_as_good_as_gensims(sg):
     for word in ours.wv.index_to_key:
         assert ours.wv.get_vecattr(word, "count") == wanted.wv.get_vecattr(word, "count")
     counts = [ours.wv.get_vecattr(word, "count") for word in ours.wv.index_to_key]
-    assert counts == sorted(counts, reverse=True) and ours.syn1neg.shape == ours.wv.vectors.shape
+    assert counts == sorted(counts, reverse=True)
+    contexts, other = ("syn1", "syn1neg") if loss else ("syn1neg", "syn1")
+    assert getattr(ours, contexts).shape == getattr(wanted, contexts).shape and not hasattr(ours, other)
+
+
+def test_hierarchical_softmax_is_trained_further():
+    model = sptx.Word2Vec(SENTENCES[:1000], vector_size=20, window=3, min_count=1, workers=1, sample=0, hs=1, negative=0, device="cpu")
+    nodes = model.syn1.copy()
+    assert not nodes[-1].any() and nodes[-2].any()
+    model.train(SENTENCES, total_examples=3000, epochs=3, start_alpha=1e-7, end_alpha=1e-7)
+    assert numpy.abs(model.syn1 - nodes).max() < 1e-3  # the same words have the same tree
+    with pytest.raises(RuntimeError, match="negative=5"):
+        model.predict_output_word(["t0w0"])
 
 
 def test_the_same_sentences_give_the_same_vectors(model, tmp_path):
@@ -211,7 +224,7 @@ def test_cbow_of_sums_is_as_good_as_gensims():
 
 
 @pytest.mark.parametrize("options, said", [
-    ({"hs": 1}, "negative sampling"), ({"negative": 0}, "negative=5"),
+    ({"hs": 1}, "set negative=0"), ({"negative": 0}, "negative=5, or hs=1"),
     ({"trim_rule": len}, "min_count"), ({"max_vocab_size": 5}, "max_final_vocab"),
     ({"null_word": 1}, "concatenated"),
 ])

@@ -166,7 +166,7 @@ class FastText(Word2Vec):
     def _take(self, run: Run, rows: List[int]) -> None:
         self.wv.vectors = run._vectors(numpy.array(rows, numpy.uint64), len(rows), None)
         self.wv.vectors_vocab = numpy.ascontiguousarray(run.target[rows])
-        self.syn1neg = numpy.ascontiguousarray(run.context[rows])
+        self._take_contexts(run, rows)
         self.wv.vectors_ngrams = self._ngrams(run)
 
     def _ngrams(self, run: Run) -> Any:

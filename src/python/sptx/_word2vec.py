@@ -41,19 +41,21 @@ class Word2Vec(MoreOfWord2Vec):
     min_count       rarer words are left out; max_final_vocab: the least min_count that leaves so many words
     sample          threshold of word2vec's rule for frequent words; 0: none
     sg              1: skip-gram; 0: CBOW, of means (cbow_mean=1) or sums (0)
+    hs              1, with negative=0: hierarchical softmax, along the paths of a Huffman tree
     negative        noise words of an example; ns_exponent: of the counts they are drawn by
     workers         threads; None: all cores. seed: the same one gives the same vectors with one thread
     epochs          passes; shrink_windows: window sizes are drawn from 1..window
     device          "auto": the GPU where there is one; "cpu", "cuda"
 
     wv              the words' vectors: sptx.KeyedVectors, with the names of gensim's
-    syn1neg         the context vectors, float32 [words x vector_size]
+    syn1neg         the context vectors, float32 [words x vector_size]; with hs=1 syn1 instead, the tree's nodes in the order in
+                    which they were joined, and a last row of zeros
 
     compute_loss    True: get_latest_training_loss() returns the loss of the last train()
 
     callbacks       objects with on_train_begin, on_epoch_begin, on_epoch_end and on_train_end, each called with the model
 
-    hs=1, negative=0, trim_rule, null_word and max_vocab_size are not supported: they raise
+    hs=1 beside negative above 0, trim_rule, null_word and max_vocab_size are not supported: they raise
     NotImplementedError, which says what to do instead. hashfxn, batch_words and sorted_vocab have no effect.
     """
 
@@ -65,12 +67,13 @@ class Word2Vec(MoreOfWord2Vec):
                  trim_rule: Any = None, sorted_vocab: int = 1, batch_words: int = 10000, compute_loss: bool = False,
                  callbacks: Any = (), comment: Optional[str] = None, max_final_vocab: Optional[int] = None,
                  shrink_windows: bool = True, *, device: str = "auto") -> None:
-        _refuse(hs=hs, negative=negative, trim_rule=trim_rule, null_word=null_word, max_vocab_size=max_vocab_size)
+        _refuse(trim_rule=trim_rule, null_word=null_word, max_vocab_size=max_vocab_size)
+        _check_loss(hs, negative)
         self.vector_size = self.layer1_size = int(vector_size)
         self.alpha, self.min_alpha = float(alpha), float(min_alpha)
         self.window, self.shrink_windows = int(window), bool(shrink_windows)
         self.min_count, self.max_final_vocab, self.sample, self.seed = min_count, max_final_vocab, sample, int(seed)
-        self.workers, self.sg, self.hs, self.negative, self.ns_exponent = workers, int(sg), 0, int(negative), ns_exponent
+        self.workers, self.sg, self.hs, self.negative, self.ns_exponent = workers, int(sg), int(hs), int(negative), ns_exponent
         self.cbow_mean, self.epochs, self.comment, self.device = int(cbow_mean), int(epochs), comment, device
         self.compute_loss, self.running_training_loss = bool(compute_loss), 0.0
         self.max_vocab_size, self.null_word, self.sorted_vocab = max_vocab_size, null_word, sorted_vocab
@@ -166,10 +169,10 @@ class Word2Vec(MoreOfWord2Vec):
     # ---- training, by the library ----
 
     def _keys(self, epochs: int, start_alpha: float, end_alpha: float) -> Dict[str, Any]:
-        return {"corpus.format": "text", "corpus.max_sentence": _SENTENCE, "corpus.min_count": 0,
+        loss = {"train.loss": "hierarchical"} if self.hs else {"negatives.count": self.negative, "negatives.power": self.ns_exponent}
+        return {**loss, "corpus.format": "text", "corpus.max_sentence": _SENTENCE, "corpus.min_count": 0,
                 "examples.mode": "window" if self.sg else "cbow", "examples.window": self.window,
-                "examples.shrink": self.shrink_windows, "examples.subsample": self.sample, "negatives.count": self.negative,
-                "negatives.power": self.ns_exponent, "model.dim": self.vector_size,
+                "examples.shrink": self.shrink_windows, "examples.subsample": self.sample, "model.dim": self.vector_size,
                 "model.target_init": "uniform %r %r" % (-1 / self.vector_size, 1 / self.vector_size), "optimizer.lr": start_alpha,
                 "optimizer.min_lr_ratio": min(1.0, end_alpha / (start_alpha or 1)), "train.epochs": epochs,
                 "train.seed": (self.seed + self._epochs_before) % 2**32,
@@ -230,13 +233,22 @@ class Word2Vec(MoreOfWord2Vec):
     def _take(self, run: Run, rows: List[int]) -> None:
         """Takes the vectors of the words of `wv`, which have these rows in the run."""
         self.wv.vectors = numpy.ascontiguousarray(run.target[rows])
-        self.syn1neg = numpy.ascontiguousarray(run.context[rows])
+        self._take_contexts(run, rows)
+
+    def _take_contexts(self, run: Run, rows: List[int]) -> None:
+        """Takes the words' contexts, or the nodes of a tree: the library numbers those from the root on, which was joined last."""
+        if self.hs:
+            self.syn1 = numpy.concatenate([run.context[::-1], numpy.zeros((1, self.vector_size), numpy.float32)])
+        else:
+            self.syn1neg = numpy.ascontiguousarray(run.context[rows])
 
     # ---- beyond vectors ----
 
     def predict_output_word(self, context_words_list: List[Any], topn: int = 10) -> Optional[List[Tuple[str, float]]]:
         """The words that the context vectors expect most in the middle of these, with probabilities that sum to 1 over all words;
         None where no word is known."""
+        if self.hs:
+            raise RuntimeError("predict_output_word() asks the context vectors, which a model with hs=1 does not have: train with negative=5")
         rows = [self.wv.get_index(word) for word in context_words_list if word in self.wv]
         if not rows:
             return None
@@ -264,7 +276,6 @@ class Word2Vec(MoreOfWord2Vec):
 
 
 _WHAT_TO_DO = {
-    "hs": (0, "hs=1 (hierarchical softmax) is not there: train with negative sampling, negative=5 to 20"),
     "trim_rule": (None, "trim_rule is not there: leave words out of the sentences, or set min_count or max_final_vocab"),
     "null_word": (0, "null_word is not there: it serves models of concatenated words, which are not there either"),
     "word_ngrams": (1, "word_ngrams above 1 (n-grams of words) are not there: join words in the sentences instead"),
@@ -274,10 +285,6 @@ _WHAT_TO_DO = {
 
 def _refuse(**given: Any) -> None:
     for name, value in given.items():
-        if name == "negative":
-            if not value:
-                raise NotImplementedError("negative=0 leaves nothing to train: hierarchical softmax is not there; take negative=5")
-            continue
         wanted, sentence = _WHAT_TO_DO[name]
         if value != wanted:
             raise NotImplementedError(sentence)
@@ -289,6 +296,12 @@ def _call(callbacks: Any, name: str, model: Word2Vec) -> None:
         method = getattr(callback, name, None)
         if method is not None:
             method(model)
+def _check_loss(hs: int, negative: int) -> None:
+    if hs and negative:
+        raise NotImplementedError("hs=1 with negative=%d would train two tables of contexts, which is not there: set negative=0, or hs=0"
+                                  % negative)
+    if not hs and not negative:
+        raise NotImplementedError("negative=0 with hs=0 leaves nothing to train: take negative=5, or hs=1")
 
 
 class _Learning(dict):

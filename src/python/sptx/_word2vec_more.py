@@ -71,11 +71,10 @@ class MoreOfWord2Vec:
 
         return _least_count(self.raw_vocab, self.min_count, self.max_final_vocab)
 
-    score = refused("score() is not there, as it needs hierarchical softmax (hs=1): predict_output_word() gives a word's probability "
-                    "among others")
+    score = refused("score() is not there: predict_output_word() gives a word's probability among others")
     reset_from = refused("reset_from() is not there: build_vocab() of the same sentences, or build_vocab_from_freq(other.raw_vocab), gives "
                          "the same vocabulary")
-    create_binary_tree = refused("create_binary_tree() serves hierarchical softmax (hs=1), which is not there: train with negative=5")
+    create_binary_tree = refused(_INSIDE % ("create_binary_tree", "training with hs=1 makes the tree"))
     add_null_word = refused("add_null_word() serves models of concatenated words, which are not there")
     scan_vocab = refused(_INSIDE % ("scan_vocab", "build_vocab() counts words and chooses among them"))
     prepare_vocab = refused(_INSIDE % ("prepare_vocab", "build_vocab() does all of it"))

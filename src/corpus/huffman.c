@@ -1,0 +1,189 @@
+#include "huffman.h"
+
+#include "base/memory.h"
+#include "base/report.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+static const char *const what = "the tree of words";
+
+/* The tree while it is made. An entry below `words` is a leaf, by falling count; the others are inner nodes in the order in which
+ * they are made, so that the last one is the root. */
+struct making {
+    uint64_t words;
+    uint32_t *leaf;    /* [words] the word of a leaf; NULL: leaf i is word i */
+    uint64_t *count;   /* [2 x words - 1] of an entry */
+    uint32_t *parent;  /* [2 x words - 2] the id of the inner node above an entry */
+    uint8_t *code;     /* [2 x words - 2] which way that node turns to it */
+    uint8_t *depth[2]; /* [words - 1] how many nodes above an inner node turn to it by code 0, and by code 1 */
+};
+
+static void release(struct making *m) {
+    free(m->leaf);
+    free(m->count);
+    free(m->parent);
+    free(m->code);
+    free(m->depth[0]);
+    free(m->depth[1]);
+}
+
+static int reserve(struct making *m) {
+    uint64_t entries = 2 * m->words - 1;
+    m->count = mem_alloc(entries, sizeof *m->count, what);
+    m->parent = mem_alloc(entries, sizeof *m->parent, what);
+    m->code = mem_zalloc(entries, sizeof *m->code, what);
+    m->depth[0] = mem_zalloc(m->words, 1, what);
+    m->depth[1] = mem_zalloc(m->words, 1, what);
+    return m->count && m->parent && m->code && m->depth[0] && m->depth[1] ? 0 : -1;
+}
+
+/* ---- the order of the leaves ---- */
+
+struct ranked {
+    uint64_t count;
+    uint32_t word;
+};
+
+static int by_falling_count(const void *one, const void *other) {
+    const struct ranked *a = one, *b = other;
+    if (a->count != b->count) return a->count > b->count ? -1 : 1;
+    return a->word < b->word ? -1 : 1;
+}
+
+/* A word that was never met counts as one: sums of zeros would make a chain of nodes as long as there are such words. */
+static uint64_t counted(uint64_t count) {
+    return count ? count : 1;
+}
+
+/* Ids are usually ranks of frequency; with another corpus.order the leaves are sorted. */
+static int order_leaves(struct making *m, const uint64_t *counts) {
+    int sorted = 1;
+    for (uint64_t i = 1; i < m->words && sorted; i++) sorted = counts[i] <= counts[i - 1];
+    for (uint64_t i = 0; i < m->words; i++) m->count[i] = counted(counts[i]);
+    if (sorted) return 0;
+    struct ranked *all = mem_alloc(m->words, sizeof *all, what);
+    m->leaf = mem_alloc(m->words, sizeof *m->leaf, what);
+    for (uint64_t i = 0; all && m->leaf && i < m->words; i++) all[i] = (struct ranked){counts[i], (uint32_t)i};
+    if (all && m->leaf) qsort(all, m->words, sizeof *all, by_falling_count);
+    for (uint64_t i = 0; all && m->leaf && i < m->words; i++) m->count[i] = counted(all[i].count), m->leaf[i] = all[i].word;
+    free(all);
+    return m->leaf ? 0 : -1;
+}
+
+/* ---- joining ---- */
+
+/* The two queues: leaves from the rarest on, inner nodes from the first made on. */
+struct queues {
+    uint64_t leaves; /* leaves [0, leaves) are left */
+    uint64_t inner;  /* inner nodes [inner, made) are left */
+    uint64_t made;
+};
+
+/* Takes the entry with the smaller count; of equal ones the inner node. */
+static uint64_t take_rarest(const struct making *m, struct queues *q) {
+    int leaf = q->leaves && (q->inner == q->made || m->count[q->leaves - 1] < m->count[q->inner]);
+    return leaf ? --q->leaves : q->inner++;
+}
+
+/* Inner nodes are numbered from the root on, which is made last. */
+static uint32_t id_of(const struct making *m, uint64_t entry) {
+    return (uint32_t)(2 * m->words - 2 - entry);
+}
+static uint64_t entry_of(const struct making *m, uint32_t id) {
+    return 2 * m->words - 2 - id;
+}
+
+static void join_all(struct making *m) {
+    struct queues q = {m->words, m->words, m->words};
+    for (; q.made < 2 * m->words - 1; q.made++) {
+        uint64_t first = take_rarest(m, &q), second = take_rarest(m, &q);
+        m->count[q.made] = m->count[first] + m->count[second];
+        m->parent[first] = m->parent[second] = id_of(m, q.made);
+        m->code[second] = 1;
+    }
+}
+
+/* ---- paths ---- */
+
+/* Sets how many nodes are above `entry`, by the code at which they turn to it. 64-bit counts make fewer than 100 levels. */
+static void count_above(const struct making *m, uint64_t entry, uint64_t above[2]) {
+    for (int code = 0; code < 2; code++) above[code] = m->depth[code][m->parent[entry]] + (uint64_t)(m->code[entry] == code);
+}
+
+static void count_depths(struct making *m) {
+    for (uint64_t entry = 2 * m->words - 2; entry-- > m->words;) {
+        uint64_t above[2];
+        count_above(m, entry, above);
+        for (int code = 0; code < 2; code++) m->depth[code][id_of(m, entry)] = (uint8_t)above[code];
+    }
+}
+
+static uint64_t word_of(const struct making *m, uint64_t leaf) {
+    return m->leaf ? m->leaf[leaf] : leaf;
+}
+
+static void set_starts(struct huffman *tree, const struct making *m) {
+    uint64_t *starts = tree->starts;
+    for (uint64_t leaf = 0; leaf < m->words; leaf++) {
+        uint64_t above[2], word = word_of(m, leaf);
+        count_above(m, leaf, above);
+        starts[2 * word + 1] = above[0];
+        starts[2 * word + 2] = above[1];
+        if (above[0] + above[1] > tree->longest) tree->longest = above[0] + above[1];
+    }
+    for (uint64_t i = 0; i < 2 * m->words; i++) starts[i + 1] += starts[i];
+}
+
+/* Paths are walked from the leaf up, so they are written from their ends. */
+static void fill_nodes(struct huffman *tree, const struct making *m) {
+    for (uint64_t leaf = 0; leaf < m->words; leaf++) {
+        uint64_t word = word_of(m, leaf), end[2] = {tree->starts[2 * word + 1], tree->starts[2 * word + 2]};
+        for (uint64_t entry = leaf; entry != entry_of(m, 0); entry = entry_of(m, m->parent[entry]))
+            tree->nodes[--end[m->code[entry]]] = m->parent[entry];
+    }
+}
+
+static int make(struct huffman *tree, struct making *m, const uint64_t *counts) {
+    if (reserve(m) || order_leaves(m, counts)) return -1;
+    join_all(m);
+    count_depths(m);
+    tree->starts = mem_zalloc(2 * m->words + 1, sizeof *tree->starts, what);
+    tree->counts = mem_alloc(m->words - 1, sizeof *tree->counts, what);
+    if (!tree->starts || !tree->counts) return -1;
+    for (uint64_t entry = m->words; entry < 2 * m->words - 1; entry++) tree->counts[id_of(m, entry)] = m->count[entry];
+    set_starts(tree, m);
+    tree->nodes = mem_alloc(tree->starts[2 * m->words], sizeof *tree->nodes, what);
+    if (!tree->nodes) return -1;
+    fill_nodes(tree, m);
+    return 0;
+}
+
+int huffman_make(struct huffman *tree, const uint64_t *counts, uint64_t words) {
+    struct making m = {.words = words};
+    *tree = (struct huffman){.words = words};
+    if (words < 2) return fail("a tree of words needs two of them, the vocabulary has %llu", (unsigned long long)words);
+    int result = make(tree, &m, counts);
+    release(&m);
+    return result;
+}
+
+void huffman_release(struct huffman *tree) {
+    free(tree->starts);
+    free(tree->nodes);
+    free(tree->counts);
+    *tree = (struct huffman){0};
+}
+
+uint64_t huffman_bytes(const struct huffman *tree) {
+    if (!tree->starts) return 0;
+    return (2 * tree->words + 1) * sizeof *tree->starts + tree->starts[2 * tree->words] * sizeof *tree->nodes +
+           (tree->words - 1) * sizeof *tree->counts;
+}
+
+uint64_t huffman_fingerprint(const struct huffman *tree) {
+    uint64_t starts = XXH3_64bits(tree->starts, (2 * tree->words + 1) * sizeof *tree->starts);
+    uint64_t both = starts ^ XXH3_64bits(tree->nodes, tree->starts[2 * tree->words] * sizeof *tree->nodes);
+    return both ? both : 1;
+}

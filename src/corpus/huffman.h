@@ -1,0 +1,34 @@
+/* huffman: the binary tree of a hierarchical softmax (train.loss = hierarchical). Words are its leaves; frequent words have short
+ * paths. It is word2vec.c's tree: the same two queues, and the same choice between equal counts.
+ *
+ *                  (0)              inner nodes: ids by falling count, 0 is the root
+ *              0 /     \ 1          a word's path: the nodes from the root to its leaf
+ *             (1)       the         code: which way the path turns at each node
+ *          0 /   \ 1
+ *          a     of                 the: node 0, code 1.   a: nodes 0 and 1, codes 0 and 0
+ *
+ * A tree follows from the counts alone. It is the same on every machine.
+ */
+#ifndef SPTX_HUFFMAN_H
+#define SPTX_HUFFMAN_H
+
+#include <stdint.h>
+
+struct huffman {
+    uint64_t words;   /* leaves; there are words - 1 inner nodes */
+    uint64_t *starts; /* [2 x words + 1] in `nodes`: word w turns to code 0 at starts[2 w] .. starts[2 w + 1] - 1, and to code 1 from
+                       * there to starts[2 w + 2] - 1; each from the root on */
+    uint32_t *nodes;  /* [starts[2 x words]] inner nodes of all paths */
+    uint64_t *counts; /* [words - 1] of an inner node: the sum of its words' counts */
+    uint64_t longest; /* nodes of the longest path */
+};
+
+/* Makes the tree of two words or more, whatever the order of their counts; of equal counts, a word with a higher id is taken to
+ * be the rarer. Returns 0, or -1 after fail(); the caller releases it in either case. */
+int huffman_make(struct huffman *tree, const uint64_t *counts, uint64_t words);
+void huffman_release(struct huffman *tree); /* harmless on a zeroed one */
+
+uint64_t huffman_bytes(const struct huffman *tree);       /* that it holds */
+uint64_t huffman_fingerprint(const struct huffman *tree); /* XXH3 of all paths; never 0 */
+
+#endif
