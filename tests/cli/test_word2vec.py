@@ -107,6 +107,11 @@ def test_answers_are_the_nearest_by_sums_of_unit_vectors(place):
         assert "Word: absent  Position in vocabulary: -1\nOut of dictionary word!\n" in out
 
 
+def test_hierarchical_softmax_by_the_flags_of_word2vec(place):
+    bash(place, "./word2vec -train text8 -output v.bin -hs 1 -negative 0 -cbow 0 -size 8 -iter 1 -binary 1 -debug 0")
+    assert vectors(place.path("v.bin"))
+
+
 def test_vocabularies_are_saved_and_read(place):
     bash(place, "./word2vec -train text8 -save-vocab words -debug 0")
     lines = place.path("words").read_text().splitlines()
