@@ -38,7 +38,7 @@ FN float example_pool_share(const struct example_pool *pool, uint32_t targets, u
     return pool->whole ? 1.0f : example_pool_weight(pool, targets, i);
 }
 
-/* Returns the vectors that a block with so many target rows sets against its contexts. */
+/* Returns the number of vectors that a block with this number of target rows trains with its contexts. */
 FN uint32_t example_vectors(const struct example_pool *pool, uint32_t targets) {
     return pool->on && targets ? 1 : targets;
 }
@@ -53,7 +53,7 @@ FN uint32_t example_vectors(const struct example_pool *pool, uint32_t targets) {
  */
 struct example_subwords {
     const uint64_t *starts; /* [words + 1] where a word's rows begin; NULL: a word is one row, its own */
-    const uint32_t *rows;   /* [starts[words]] its own row, then those of its n-grams */
+    const uint32_t *rows;   /* [starts[words]] for each word its own row, then the rows of its n-grams */
     uint64_t words, listed; /* listed: starts[words], rows of all words together */
     uint64_t most;          /* rows of a word, at most */
     int by_window;
@@ -104,7 +104,7 @@ struct example_source {
     uint64_t first, first_sentence; /* tokens and sentences before these are not at hand: 0, but for walks */
     uint64_t longest; /* tokens of the longest sentence; 0: not known */
     uint64_t rows;        /* rows of both tables */
-    uint64_t target_only; /* so many of them, at the end, are lists or n-grams: these are never contexts */
+    uint64_t target_only; /* number of last rows that are lists or n-grams: these are never contexts */
     struct example_subwords subwords;
     struct example_paths paths; /* of WINDOW alone */
     enum example_mode mode;
@@ -153,8 +153,8 @@ FN int example_held_out(const struct example_source *s, uint64_t example) {
     return s->held_out && draw_word(s->seed, DRAW_HELD_OUT, example, 0) < s->held_out;
 }
 
-/* Returns the bytes of the corpus that lie on the host where stream_on_host says so: ids, where sentences begin, and weights; or a
- * graph's arcs. Where a node's arcs begin is read at every step of a walk, so that is not among them. */
+/* Returns the bytes of the corpus that are on the host if stream_on_host is set: ids, starts of sentences, and weights; or a
+ * graph's arcs. The starts of a node's arcs are read at every step of a walk, so they are always on the GPU. */
 FN uint64_t example_stream_bytes(const struct example_source *s) {
     const struct walks *w = &s->walks;
     if (w->length) return w->arcs * (sizeof *w->neighbours + (w->alias ? sizeof *w->alias : 0));
@@ -183,7 +183,7 @@ FN uint64_t example_window_negatives(const struct example_source *s, uint32_t ar
 
 /* ---- paths in a tree ---- */
 
-/* Nodes of a word's path, by code: at nodes[first[0]] those of code 0, at nodes[first[1]] those of code 1. */
+/* Nodes of a word's path, by code: nodes of code 0 begin at nodes[first[0]], nodes of code 1 at nodes[first[1]]. */
 struct example_path {
     uint64_t first[2];
     uint32_t count[2];
@@ -273,11 +273,11 @@ struct example_row {
     uint64_t start, count, target; /* items[target] is the target, all other items are the others */
     uint64_t item;                 /* ITEM: the positive's place among the others */
     uint64_t wanted, negatives;    /* positives, and slots of negatives; wanted 0: the row makes no example */
-    uint64_t targets, pooled;      /* target rows: those of the pool, and in front of them the row's own where there is one more */
+    uint64_t targets, pooled;      /* number of target rows: the pool's rows, after the row's own if it has one */
     int replacement, split;        /* split: 1: a drawn order of the others splits them into positives and pool */
 };
 
-/* Returns the positives of a row with so many others. */
+/* Returns the number of positives of a row with this number of other items. */
 FN uint64_t example_wanted(const struct example_source *s, uint64_t others) {
     if (s->mode == EXAMPLE_ITEM) return 1;
     if (s->positives) return s->positives;
@@ -363,8 +363,8 @@ FN int example_among(uint32_t id, const uint32_t *ids, uint64_t count) {
     return 0;
 }
 
-/* Draws all positives of a row that is not split, in one thread. `contexts` holds places until all are drawn; these fit
- * into 32 bits where a row has fewer than 2^32 items. weights: what they weigh; NULL where the caller wants none. */
+/* Draws all positives of a row that is not split, in one thread. `contexts` holds places until all are drawn; these fit into 32
+ * bits if a row has fewer than 2^32 items. weights: gets the positives' weights; NULL if the caller wants none. */
 FN void example_positives(const struct example_source *s, const struct example_row *row, uint64_t example,
                           uint32_t epoch, uint32_t *contexts, float *weights) {
     uint32_t wanted = (uint32_t)row->wanted;
@@ -449,7 +449,7 @@ FN int example_excludes(const struct example_own *own, uint32_t id) {
 
 #define EXAMPLE_MOST_PADDED ((uint64_t)1 << 19) /* terms of a batch of windows up to which padding pays: half of them are empty */
 
-/* Returns bounds for one example, without what a batch shares. */
+/* Returns bounds for one example, without negatives that a batch shares. */
 FN struct example_sizes example_most(const struct example_source *s) {
     struct example_sizes most;
     uint64_t negatives = s->negatives, predicted = s->paths.starts ? s->paths.most : 1, positives;

@@ -19,7 +19,7 @@
 /* Distinct items of the lists of one call, at which it is full. A list that alone has more makes a call of its own. */
 enum { FOLD_ITEMS = 1 << 16 };
 
-/* What all lists have in common. The backend copies the arrays; rows have unit length if scores are cosines. */
+/* The values that all lists share. The backend copies the arrays; rows have unit length if scores are cosines. */
 struct fold_problem {
     const float *negatives; /* [count x dim] */
     const uint32_t *ids;    /* [count] the item of each negative, rising */

@@ -63,8 +63,8 @@ FN int hogwild_is_linear(const struct rule_options *rule) {
     return rule->rule == RULE_SGD && rule->weight_decay == 0;
 }
 
-/* Returns the share of what it gains by which a node of a tree moves. Ids fall with counts, so about one window in id + 1 names the
- * node. `limit`: HOGWILD_NODE_AT_ONCE / workers. */
+/* Returns the share of its gain by which a node of a tree moves. Frequent nodes have low ids: about one window in id + 1 names
+ * the node. `limit`: HOGWILD_NODE_AT_ONCE / workers. */
 FN float hogwild_node_share(float limit, uint32_t node) {
     return fminf(1.0f, limit * ((float)node + 1.0f));
 }

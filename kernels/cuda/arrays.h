@@ -77,7 +77,7 @@ static inline uint64_t block_of_bytes(uint64_t n) {
     return n * sizeof(uint32_t);
 }
 
-/* Returns the bytes of the array of weights beside so many contexts. */
+/* Returns the bytes of an array of weights for this number of contexts. */
 static inline uint64_t weight_bytes(uint64_t contexts, int weighted) {
     return weighted ? contexts * sizeof(float) : 0;
 }

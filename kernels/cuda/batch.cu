@@ -364,7 +364,7 @@ static int download_view(const struct stage *stage, const struct batch_counts *c
     return 0;
 }
 
-/* Converts starts to 64 bits, and removes left-out slots from the contexts and from what stands beside them. */
+/* Converts starts to 64 bits, and removes left-out slots from the contexts and from the arrays beside them. */
 static void close_gaps(const struct view_arrays *a, uint64_t blocks, int weighted) {
     const uint32_t *context_starts = a->starts + blocks + 1;
     uint64_t kept = 0;

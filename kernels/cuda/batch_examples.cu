@@ -265,8 +265,8 @@ static __global__ void count_examples(const struct example_request *request, con
     needs[i] = need;
 }
 
-/* Targets, or pooled vectors, with one positive each, summed over the blocks. fill_worded() counts those whose positives are on
- * several paths. */
+/* The number of targets, or pooled vectors, with one positive each, summed over the blocks. fill_worded() counts blocks whose
+ * positives are on several paths. */
 static __device__ uint64_t pairs_of(const struct example_source &s, const struct need &n) {
     if (s.paths.starts && example_predicts_window(&s)) return 0;
     if (s.mode == EXAMPLE_WINDOW && !example_predicts_window(&s)) return s.pool.on ? n.blocks : n.targets;

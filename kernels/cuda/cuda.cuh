@@ -305,7 +305,7 @@ void gpu_give(struct backend *backend, void *data, uint64_t bytes);
 /* Makes an array hold at least `bytes`. When it grows, its contents are lost, and the call waits for the GPU. */
 int gpu_grow(struct backend *backend, struct gpu_array *array, uint64_t bytes, const char *what);
 void gpu_drop(struct backend *backend, struct gpu_array *array);
-/* Sets *fits to 1 if the budget and the GPU have so many bytes, with some left for the driver; else to 0. */
+/* Sets *fits to 1 if the budget and the GPU have this number of bytes and some for the driver; else to 0. */
 int gpu_has_room(const struct backend *backend, uint64_t bytes, int *fits);
 /* Fills the GPU's memory from the host's (NULL: with zeros). Any stream may read it from then on. */
 int gpu_fill(void *to, const void *from, uint64_t bytes);

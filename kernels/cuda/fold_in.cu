@@ -98,7 +98,7 @@ __device__ uint32_t exclude_items(const chunk &c, uint64_t start, uint64_t end, 
     return c.count - across<THREADS>(left_out, plus());
 }
 
-/* Computes the scores of the positives, a warp each, and scales those of the negatives. */
+/* Computes the scores of the positives, a warp each, and scales the scores of the negatives. */
 __device__ void find_scores(const chunk &c, const list_line &s, uint64_t start, const float *direction) {
     for (uint32_t i = threadIdx.x / 32; i < s.positives; i += THREADS / 32) {
         const float *row = item_row(c, start + i);

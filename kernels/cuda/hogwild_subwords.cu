@@ -76,7 +76,7 @@ __device__ __forceinline__ row<VEC> pool_rows(const hogwild_job &job, const word
     return vector;
 }
 
-/* Gives each row its share of what the vector has gained. */
+/* Gives each row its share of the vector's gain. */
 template <class F, int VEC, bool ON_HOST>
 __device__ __forceinline__ void move_rows(const hogwild_job &job, const word_list &words, const row<VEC> &moved, uint32_t key,
                                           hogwild_sums &sums) {
@@ -94,7 +94,7 @@ __device__ __forceinline__ void move_rows(const hogwild_job &job, const word_lis
     });
 }
 
-/* A run of contexts that a vector is set against: all those of a block, or the nodes on the path of one of its words. */
+/* A run of contexts that a vector is trained with: all contexts of a block, or the nodes on the path of one of its words. */
 struct context_run {
     uint32_t count, positives;
     const uint32_t *words; /* the words that are predicted, where these are the positives */
@@ -133,7 +133,7 @@ __device__ __forceinline__ context_run run_of(const hogwild_job &job, const posi
     return run;
 }
 
-/* Sets the vector against a run of contexts, which move; adds to `moved` what the vector gains. */
+/* Trains the vector with a run of contexts, which change; adds the vector's own gain to `moved`. */
 template <class F, int VEC, bool ON_HOST>
 __device__ __forceinline__ void train_run(const hogwild_job &job, const position &at, const context_run &run, const row<VEC> &vector,
                                           row<VEC> &moved, hogwild_sums &sums) {

@@ -200,7 +200,7 @@ __device__ __forceinline__ void train_shared(const hogwild_job &job, const posit
 /* Tiles by the width of a row, so that they fit a thread's registers. */
 template <int VEC> struct tile {
     static constexpr int targets = VEC == 1 ? 5 : VEC == 2 ? 2 : 1, negatives = VEC <= 2 ? 5 : 3;
-    /* Paths: a window's words are read and moved once for so many nodes. */
+    /* Paths: for this number of nodes a window's words are read and written once. */
     static constexpr int path_targets = VEC == 1 ? 3 : VEC == 2 ? 2 : 1, nodes = VEC == 1 ? 8 : VEC == 2 ? 6 : 4;
 };
 
@@ -229,7 +229,7 @@ __global__ void __launch_bounds__(WARPS * 32) window_kernel(const hogwild_job jo
 
 /* ---- the launch ---- */
 
-/* Returns the kernel for a row width, for what a window's words are set against, and for rows on the host or not. */
+/* Returns the kernel for a row width, for the contexts that a window's words are trained with, and for rows on the host or not. */
 template <class F, int VEC> window_function *kernel_of(enum contexts contexts, bool on_host) {
     constexpr bool FEW = F::QUADS > 1; /* fewer kernels: those for rows on the host do the others' work, too */
     if (contexts == OF_PATHS) return FEW || on_host ? window_kernel<F, VEC, OF_PATHS, true> : window_kernel<F, VEC, OF_PATHS, FEW>;

@@ -32,7 +32,7 @@ struct hogwild_job {
     int on_host;                  /* 1: some rows lie in host memory */
     double lr_decay;
     uint64_t global_step;
-    uint32_t target_key, context_key; /* of bfloat16 rows: what the bits that round them are mixed from */
+    uint32_t target_key, context_key; /* of bfloat16 rows: the value from which their rounding bits are mixed */
     int halves, state_halves;         /* weights are bfloat16; adagrad's sums are */
     uint32_t loss_mask; /* made by hogwild_loss_mask() */
     float node_limit;   /* for hogwild_node_share() */
@@ -51,7 +51,7 @@ struct hogwild_sums {
 
 /* ---- paths in a tree ---- */
 
-/* Node `i` of a path: those of code 0 first, which are positives. */
+/* Node `i` of a path: nodes of code 0 come first and are positives. */
 __device__ __forceinline__ uint32_t node_of(const struct example_source &s, const struct example_path &path, uint32_t i) {
     return portable_load32_at(s.paths.nodes, path.first[0] + i);
 }
@@ -61,7 +61,7 @@ __device__ __forceinline__ uint32_t node_of(const struct example_source &s, cons
 __device__ __forceinline__ bool is_on_host(const struct table_view &rows, uint32_t id) {
     return id >= rows.weights.hot_rows;
 }
-/* Returns the weights of a row. Where ON_HOST is false, all rows lie on the GPU. */
+/* Returns the weights of a row. If ON_HOST is false, all rows are on the GPU. */
 template <bool ON_HOST> __device__ __forceinline__ char *weights_of(const struct table_view &rows, uint32_t id) {
     char *base = ON_HOST && is_on_host(rows, id) ? rows.weights.home : rows.weights.hot;
     return base + (uint64_t)id * (uint32_t)rows.weights.stride;
@@ -74,8 +74,7 @@ __device__ __forceinline__ uint32_t place_key(uint32_t table_key, uint64_t numbe
     return round_mix(table_key + (uint32_t)number * 0x9E3779B9u);
 }
 
-/* The key of a row that a place changes. No mix is needed here: the place's key is one, and what is made of the sum is mixed
- * again. */
+/* The key of a row that a place changes. No mix is needed here: the place's key is mixed already, and the sum is mixed again. */
 __device__ __forceinline__ uint32_t row_key(uint32_t place, uint32_t id) {
     return place + id * 0xC2B2AE3Du;
 }

@@ -28,7 +28,7 @@ static inline unsigned shard_of(uint64_t hash) {
     return (unsigned)(hash >> (64 - SHARD_BITS));
 }
 
-/* The 32 bits below those of the shard: a bigram's place in the order of sweeps, and of slots. */
+/* The 32 hash bits below the bits of the shard: they order the bigrams into sweeps, and into slots. */
 static inline uint64_t order_of(uint64_t hash) {
     return hash << SHARD_BITS >> 32;
 }
@@ -121,7 +121,7 @@ static int add_one(const struct bigrams *bigrams, struct bigram_shard *shard, st
     return 0;
 }
 
-/* A bigram of a batch, put beside those of its shard. */
+/* A bigram of a batch, sorted beside other bigrams of its shard. */
 struct sorted {
     struct bigram bigram;
     uint32_t count;
@@ -161,7 +161,7 @@ int bigrams_add(struct bigrams *bigrams, const struct bigram *met, const uint32_
     return result;
 }
 
-/* Counts the bigrams that this sweep has counted, but for those that an earlier one did. */
+/* Returns the number of bigrams that this sweep has counted and no earlier one. */
 static uint64_t counted(const struct bigram_shard *shard) {
     uint64_t size = 0;
     for (uint64_t i = 0; i < shard->slot_count; i++) {

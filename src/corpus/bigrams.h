@@ -12,7 +12,7 @@
 #include <pthread.h>
 #include <stdint.h>
 
-/* What names a bigram: two word numbers (tag 0), or 95 bits of the hash of its text (tag above 0). */
+/* The key of a bigram: two word numbers (tag 0), or 95 bits of the hash of its text (tag above 0). */
 struct bigram {
     uint64_t key;
     uint32_t tag;

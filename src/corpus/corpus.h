@@ -25,7 +25,7 @@ enum corpus_order { ORDER_FREQUENCY, ORDER_FIRST_SEEN, ORDER_GIVEN };
 /* Has a graph's edges weights? Numbered in the order of its list in config.def. */
 enum corpus_weights { WEIGHTS_AUTO, WEIGHTS_YES, WEIGHTS_NO };
 
-/* What pairs weigh as positives: 1 each, their rating, or log(1 + rating). Numbered in the order of its list in config.def. */
+/* The weight of a pair's positive: 1, its rating, or log(1 + rating). The order is that of the choices in config.def. */
 enum pair_weights { PAIR_WEIGHTS_NONE, PAIR_WEIGHTS_LINEAR, PAIR_WEIGHTS_LOG };
 
 /* How a corpus is read, and which of its words become rows: the keys of [corpus] that matter here. The caller owns the
@@ -75,8 +75,8 @@ struct corpus_block {
 struct corpus *corpus_open(char *const *paths, uint64_t count);
 void corpus_close(struct corpus *corpus);
 
-/* Makes the text of the file `fd` the corpus' text: blocks are read from it, while fingerprints and checks for changes are still
- * those of the named files. `fd` is then the corpus'. Returns 0, or -1 after fail(). */
+/* Makes the file `fd` the corpus' text: blocks are read from it, while fingerprints and checks for changes still use the named
+ * files. The corpus then owns `fd`. Returns 0, or -1 after fail(). */
 int corpus_replace(struct corpus *corpus, int fd);
 
 /* Opens data that a program has handed over (gathered.h), which stays the caller's and must outlive the corpus. It has

@@ -241,7 +241,7 @@ static uint64_t choose_lists(struct encoding *encoding, uint64_t first, uint64_t
     return ids;
 }
 
-/* What is put in order: ids, or their weights. */
+/* The arrays that are put in order: ids, or their weights. */
 union value {
     uint32_t id;
     float weight;

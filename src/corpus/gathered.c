@@ -258,7 +258,7 @@ int gathered_take_sentences(struct gathered *gathered, const struct tokens *toke
 
 /* ---- pairs ---- */
 
-/* Refuses a missing rating (NaN) where ratings choose or weigh the pairs, and what is no weight. */
+/* Refuses a missing rating (NaN) if ratings choose or weigh the pairs, and a rating that cannot be a weight. */
 static int check_ratings(const struct gathered *gathered, const double *ratings, uint64_t count) {
     const char *key = gathered->options->pair_weights ? "weights" : "min_rating";
     float weight;

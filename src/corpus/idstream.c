@@ -160,7 +160,7 @@ static void items_between(uint64_t from, uint64_t to, uint64_t size, uint64_t mo
     *end = to / size < most ? to / size : most;
 }
 
-/* Does the same where item 0 lies at byte `at`. */
+/* Does the same for items of which the first begins at byte `at`. */
 static void items_behind(uint64_t at, uint64_t from, uint64_t to, uint64_t size, uint64_t most, uint64_t *first, uint64_t *end) {
     items_between(from > at ? from - at : 0, to > at ? to - at : 0, size, most, first, end);
 }

@@ -1,5 +1,5 @@
-/* look_refuse: refuses files that are no rows of fields, and columns whose fields are no names, by tables of what is known to occur.
- * Each would otherwise be read as something else in silence. */
+/* look_refuse: refuses files that are not rows of fields, and columns whose fields are not names, by tables of known kinds. Each
+ * would otherwise be read as something else in silence. */
 #define _GNU_SOURCE
 #include "look_lines.h"
 
@@ -31,7 +31,7 @@ static int are_json(const struct looked_lines *lines) {
     return lines->count > 0;
 }
 
-/* Formats that cannot be read as tables: how such a file begins, the format's name, and what the user can do instead. */
+/* Formats that cannot be read as tables: the beginning of such a file, the format's name, and what the user can do instead. */
 static const struct {
     const char *begin, *what, *then;
 } others[] = {{"<", "XML", "write a line for each edge or pair first"},
@@ -167,7 +167,7 @@ enum how_many {
     ALL,              /* each field */
     ONE_BESIDE_DIGITS /* one field, if all other fields are numbers */
 };
-/* Which of the two wanted columns are checked. */
+/* The checked columns among the two wanted ones. */
 enum checked {
     BOTH,            /* both */
     BOTH_OF_PAIRS,   /* both, of pairs and edges */

@@ -21,7 +21,7 @@ struct phrase_options {
     const char *threshold;      /* "auto", or numbers with commas between, one for each pass */
     const char *delimiter;      /* between the words of a phrase */
     const char *connectors;     /* file of words that may be within a phrase but neither begin nor end it; "": none */
-    uint64_t memory;            /* bytes for counts of bigrams; UINT64_MAX: half of what is available */
+    uint64_t memory;            /* bytes for counts of bigrams; UINT64_MAX: half of the available memory */
 };
 
 enum { PHRASE_PASSES = 16 }; /* most thresholds */

@@ -42,7 +42,7 @@ struct joining {
     struct bigrams bigrams;
     int sweep;
     _Atomic uint64_t next;  /* token to be scanned next */
-    _Atomic uint64_t alone; /* different bigrams that are not in `bigrams`: those of words that occur once */
+    _Atomic uint64_t alone; /* number of different bigrams that `bigrams` leaves out: bigrams of words that occur once */
 };
 
 /* The text of a bigram. */
@@ -140,8 +140,8 @@ static void flag_words(struct joining *j) {
     }
 }
 
-/* Adds the counts of compound words to those of bigrams of the same text. The two words of such a bigram are no longer rare: all
- * of their bigrams count. */
+/* Adds the counts of compound words to the counts of bigrams of the same text. The two words of such a bigram are no longer
+ * rare: all of their bigrams count. */
 static int add_compounds(struct joining *j) {
     for (uint64_t id = 0; id < j->vocab.words.size; id++) {
         int64_t parts[2];
@@ -246,7 +246,7 @@ static int keeps(void *user, struct bigram bigram, uint32_t count) {
     return 1;
 }
 
-/* Returns the number of the phrase from `begin` to `end`; -1: it is none; -2 after fail(). */
+/* Returns the number of the phrase from `begin` to `end`; -1 if it is not a phrase; -2 after fail(). */
 static int64_t find_phrase(struct joining *j, uint64_t begin, uint64_t end, struct joined *joined) {
     uint32_t first = j->tokens.ids[begin], second = j->tokens.ids[end];
     struct bigram bigram;
@@ -259,8 +259,8 @@ static int64_t find_phrase(struct joining *j, uint64_t begin, uint64_t end, stru
     return number < 0 ? -2 : number;
 }
 
-/* Joins phrases from left to right: tokens are moved to the front as they are settled. The tokens from `begin` on may still be
- * part of a phrase. Returns how many phrases there are, or -1 after fail(). */
+/* Joins phrases from left to right: a settled token is moved to the front. The tokens from `begin` on may still be part of a
+ * phrase. Returns the number of phrases, or -1 after fail(). */
 static int64_t join_tokens(struct joining *j, struct joined *joined) {
     uint32_t *ids = j->tokens.ids;
     uint64_t settled = 0, begin = NOWHERE;

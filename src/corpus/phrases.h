@@ -22,7 +22,7 @@ typedef int phrases_take(void *user, const char *bytes, uint64_t length);
 int phrases_join(struct corpus *corpus, const struct corpus_options *options, struct pool *pool, int margin, phrases_take *take,
                  void *user);
 
-/* Joins the words of a corpus before it is counted and encoded: from now on its blocks are those of the joined text. */
+/* Joins the words of a corpus before it is counted and encoded: from now on its blocks are blocks of the joined text. */
 int phrases_join_corpus(struct corpus *corpus, const struct corpus_options *options, struct pool *pool);
 
 /* Returns a number that changes with the phrases that these options make of a text. */

@@ -27,8 +27,8 @@ void ratings_release(struct ratings *ratings); /* harmless on a zeroed one */
  * first bytes of its files, or the ratings that a program has given. Returns 0, or -1 after fail(). */
 int ratings_note(const struct corpus *corpus, const struct corpus_options *options);
 
-/* Returns 1 if corpus.weights may be tried: the pairs in the first bytes of the files all have a rating, above 0, and these differ.
- * 0 otherwise, and for what a program has given; -1 after fail(). */
+/* Returns 1 if corpus.weights may be tried: the pairs in the first bytes of the files all have a rating above 0, and the ratings
+ * differ. 0 otherwise, and for pairs that a program has given; -1 after fail(). */
 int ratings_may_weigh(const struct corpus *corpus, const struct corpus_options *options);
 
 #endif

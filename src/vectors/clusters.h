@@ -12,7 +12,7 @@ struct clusters_request {
     uint64_t count;
     uint32_t dim;
     uint32_t most;          /* clusters at most */
-    unsigned tries, rounds; /* the best of so many tries, each of so many rounds at most */
+    unsigned tries, rounds; /* best of this number of tries, each of at most this number of rounds */
     struct pool *pool;      /* NULL: this thread alone; the clusters are the same */
 };
 

@@ -29,7 +29,7 @@ struct export {
     const struct model *model;
     enum model_view view;
     uint64_t rows;
-    uint32_t classes;      /* of EXPORT_CLASSES: rows are parted into at most so many, by direction (clusters.h) */
+    uint32_t classes;      /* of EXPORT_CLASSES: rows are divided into at most this number of classes, by direction (clusters.h) */
     unsigned threads;      /* that find them; 0: all cores */
     enum export_type type; /* other than F32 for npy, fbin and safetensors alone */
 };

@@ -85,7 +85,8 @@ static void folding_free(struct folding *f) {
     free(f->starts);
 }
 
-/* Solves lists [first, first + count) of the folding in one call, into directions [count x dim]. Returns what the calls returned. */
+/* Solves lists [first, first + count) of the folding in one call, into directions [count x dim]. Returns the sum of the calls'
+ * results. */
 static int solve(const struct backend_ops *ops, uint64_t budget, const struct folding *f, uint64_t first, uint64_t count,
                  float *directions) {
     struct backend *backend = NULL;

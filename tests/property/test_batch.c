@@ -267,7 +267,7 @@ static uint64_t assert_nodes_of(const struct batch_view *v, uint64_t at, const u
     return at;
 }
 
-/* Windows have the same targets, and in the place of each positive the nodes of its path: those of code 0 first. */
+/* Windows have the same targets; each positive is replaced by the nodes of its path, nodes of code 0 first. */
 static void paths_are_those_of_the_words_that_are_predicted(void **state) {
     struct backend *plain = open_cpu(2), *along = open_cpu(3);
     for (int variant = 0; variant < 4; variant++) {

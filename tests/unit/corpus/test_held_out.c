@@ -60,7 +60,7 @@ static void a_share_of_each_list_is_set_apart(void **state) {
     held_out_release(&h);
 }
 
-/* Weights follow their ids into what is trained. */
+/* Weights follow their ids into the trained part. */
 static void weights_stay_with_their_ids(void **state) {
     static float weights[TOKENS];
     struct idstream whole = make_lists();
