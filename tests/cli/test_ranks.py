@@ -24,7 +24,7 @@ MODES = {
     "shared": {"train": {"steps": 40}, "negatives": {"per": "example"}, "optimizer": {"rule": "adam"}},
     "list": {"corpus": {"path": "friends.lists", "format": "lists"}, "examples": {"mode": "list", "positives": 2},
              "train": {"epochs": 20, "batch": 8, "held_out": 0.2}},
-    "pairs": {"corpus": {"path": "friends.pairs", "format": "pairs"}, "examples": {"positives": 0, "targets": "one"},
+    "pairs": {"corpus": {"path": "friends.pairs", "format": "pairs", "weights": "log"}, "examples": {"positives": 0, "targets": "one"},
               "train": {"epochs": 20, "batch": 8, "reduction": "mean"}, "optimizer": {"rule": "adamax", "clip": 0.05}},
     "adjacency": {"corpus": {"path": "papers.adjacency", "format": "adjacency"}, "train": {"epochs": 20, "batch": 2},
                   "optimizer": {"rule": "sgd", "lr": 0.1, "momentum": 0.5}},
