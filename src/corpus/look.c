@@ -306,6 +306,13 @@ static int take_last_label(const struct looking *l) {
     return 0;
 }
 
+/* Fails because the header of a file of titles has a known name for one of the two columns only. */
+static int refuse_titles(const struct looking *l, const char *missing) {
+    const struct looked_line *line = &l->lines.line[0];
+    return fail("'%s' line %" PRIu64 ": the header names no %s among its %" PRIu64 " columns: %.*s; call that column %s", l->path,
+                line->number, missing, l->columns.most, text_shown((uint64_t)(line->end - line->at)), line->at, missing);
+}
+
 /* Chooses columns by position: the first two, and the third if it has numbers. Returns 0, or -1 after fail(). */
 static int take_positions(const struct looking *l) {
     struct columns_form *form = &l->look->form;
@@ -313,14 +320,12 @@ static int take_positions(const struct looking *l) {
     uint64_t most = l->columns.most - (l->columns.most ? index : 0);
     unsigned a = l->has_header ? find_named(l, COLUMN_A, NO_COLUMN) : NO_COLUMN;
     unsigned b = l->has_header ? find_named(l, COLUMN_B, NO_COLUMN) : NO_COLUMN;
-    if (index && !l->has_header && has_numbers(l, 2)) return refuse_columns(l, "the first column has the lines' numbers, or each list has one line");
+    if (index && !l->has_header && has_numbers(l, 2))
+        return refuse_columns(l, "the first column has the lines' numbers, or each list has one line");
     for (int meaning = 0; meaning < COLUMN_MEANINGS; meaning++) form->column[meaning] = (uint8_t)(meaning + (int)index);
     if (most < 3 || l->keys->no_values) form->column[COLUMN_VALUE] = NO_COLUMN;
     if (l->rows == LOOK_LABELS) return take_last_label(l);
-    if (l->rows == LOOK_TITLES && most > 2 && l->has_header && (a == NO_COLUMN) != (b == NO_COLUMN))
-        return fail("'%s' line 1: the header names no %s among its %" PRIu64 " columns: %.*s; call that column %s", l->path,
-                    a == NO_COLUMN ? "id" : "title", l->columns.most, text_shown((uint64_t)(l->lines.line[0].end - l->lines.line[0].at)),
-                    l->lines.line[0].at, a == NO_COLUMN ? "id" : "title");
+    if (l->rows == LOOK_TITLES && most > 2 && (a == NO_COLUMN) != (b == NO_COLUMN)) return refuse_titles(l, a == NO_COLUMN ? "id" : "title");
     if (!has_values(l->rows)) return 0;
     if (l->has_header && (a != NO_COLUMN || b != NO_COLUMN) && l->rows != LOOK_WORDS) return take_half_named(l, a, b);
     if (l->rows == LOOK_WORDS)

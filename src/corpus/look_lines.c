@@ -118,14 +118,18 @@ static int have_commas_of_fields(const struct looked_lines *lines) {
     return 0;
 }
 
+static int may_be_in_names(const char *separator) {
+    return *separator == '|' || *separator == ':';
+}
+
 /* Returns 1 if names hold the bars or colons: commas split all lines, too, and into more fields. */
 static int are_in_names(const struct looked_lines *lines, const char *separator, const struct parting *of, const struct parting *commas) {
-    return (*separator == '|' || *separator == ':') && is_uniform(lines, commas) && commas->least > of->least && have_commas_of_fields(lines);
+    return may_be_in_names(separator) && is_uniform(lines, commas) && commas->least > of->least && have_commas_of_fields(lines);
 }
 
 int looked_has_two_separators(const struct looked_lines *lines, const struct columns_form *form) {
     struct parting of = try_separator(lines, form->separator), commas = try_separator(lines, ",");
-    return lines->count > 1 && (*form->separator == '|' || *form->separator == ':') && is_uniform(lines, &of) && is_uniform(lines, &commas) &&
+    return lines->count > 1 && may_be_in_names(form->separator) && is_uniform(lines, &of) && is_uniform(lines, &commas) &&
            of.least == commas.least && have_commas_of_fields(lines);
 }
 

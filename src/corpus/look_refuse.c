@@ -100,7 +100,8 @@ static int refuse_marks(const struct looked_lines *lines, enum look_rows rows, c
         if (!(lists ? marks[m].lists : marks[m].tables)) continue;
         for (uint64_t i = 0; i < lines->count; i++)
             if (marks[m].is(&lines->line[i], marks[m].text) && !count++) first = i;
-        if (marks[m].one ? count : count == lines->count) return fail("'%s' line %" PRIu64 " %s", path, lines->line[first].number, marks[m].sentence);
+        if (marks[m].one ? count : count == lines->count)
+            return fail("'%s' line %" PRIu64 " %s", path, lines->line[first].number, marks[m].sentence);
     }
     for (uint64_t i = 0; i < lines->count && rows == LOOK_EDGES; i++)
         if (begins_with(&lines->line[i], "p edge ") || begins_with(&lines->line[i], "p sp ") || begins_with(&lines->line[i], "p col "))

@@ -89,7 +89,11 @@ static int open_backend(struct fold_in *fold, const struct backend_ops *ops, str
     if (result <= 0) return result;
     struct backend_options options = {.threads = threads, .depth = 1, .gpu_budget = UINT64_MAX};
     fold->ops = backend_without_gpu();
-    return fold->ops->open(&fold->own, &options) || fold->ops->fold_open(fold->own, &fold->problem, &fold->solver) ? -1 : 0;
+    if (fold->ops->open(&fold->own, &options)) {
+        fold->own = NULL;
+        return -1;
+    }
+    return fold->ops->fold_open(fold->own, &fold->problem, &fold->solver);
 }
 
 static void set_problem(struct fold_in *fold) {

@@ -187,3 +187,20 @@ def test_labels_titles_and_word_pairs_have_headers_commas_and_quotes(sptx):
     sptx.path("pairs.txt").write_text("".join("%s %s %s\n" % pair for pair in pairs))
     rho = [sptx("evaluate", "run", f"--pairs={name}").stdout.split(" ", 1)[1] for name in ("pairs.csv", "pairs.txt")]
     assert rho[0] == rho[1] and "covered 4/4" in rho[0]
+
+
+@pytest.mark.parametrize("format, between", [("pairs", ","), ("graph", "\t"), ("graph", " ")])
+def test_a_missing_value_of_a_database_is_no_name_in_any_line(sptx, format, between):
+    lines = [f"a{i % 50}{between}b{i % 7}" for i in range(2100)]
+    said = refused(sptx, "\n".join([*lines, f"a1{between}\\N", *lines]) + "\n", format)
+    what = "item" if format == "pairs" else "target"
+    assert said == f"'file' line 2101: its {what} is \\N, which databases write where a value is missing; remove such lines"
+
+
+def test_planetoids_features_are_no_labels(sptx):
+    train(sptx, "".join(f"n{i} n{(i + 1) % 30}\nn{i} n{(i + 2) % 30}\n" for i in range(30)), "graph")
+    sptx.path("content").write_text("".join(f"n{i}\t{i % 2}\t{i // 2 % 2}\t0\tclass{i % 3}\n" for i in range(30)))
+    done = sptx("evaluate", "run", "--labels=content", "--share=0.5")
+    assert "name = column 1, label = column 5; tabs, no header" in done.stderr
+    sptx.path("labels").write_text("".join(f"n{i}\tclass{i % 3}\n" for i in range(30)))
+    assert done.stdout.split()[1:] == sptx("evaluate", "run", "--labels=labels", "--share=0.5").stdout.split()[1:]

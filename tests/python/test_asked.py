@@ -221,6 +221,20 @@ def test_a_thousand_new_lists_are_folded_in_by_one_call(of_lists, program):
         assert found[7] != run.recommend(new[7], k=5, score="context-context")
 
 
+@pytest.mark.gpu
+def test_a_gpu_folds_lists_in_as_the_cpu_does(of_lists):
+    """The same to the bit each time on the GPU, and as the CPU to the rounding."""
+    new = [["i%d" % ((i * 7 + step * step) % 40) for step in range(1 + i % 9)] for i in range(3000)]
+    found = {}
+    for device in ("cpu", "cuda"):
+        with sptx.Run(of_lists / "run", device=device) as run:
+            found[device] = run.recommend(lists=new, k=40)
+            assert found[device] == run.recommend(lists=new, k=40) and found[device][-1] == run.recommend(new[-1], k=40)
+    for one, other in zip(found["cpu"], found["cuda"]):
+        scores = dict(other)
+        assert all(abs(score - scores[item]) < 1e-3 for item, score in one)
+
+
 def test_candidates_alone_are_recommended(of_lists):
     with sptx.Run(of_lists / "run", device="cpu") as run:
         every, chosen = run.recommend(list="list9", k=40), ["i%d" % i for i in range(0, 40, 3)]
