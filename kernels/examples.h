@@ -120,7 +120,7 @@ struct example_source {
     int per_pair, per_batch, exclude, distinct; /* per_batch: of ITEM alone */
     enum noise_distribution noise;
     const struct alias *alias; /* for NOISE_UNIGRAM: [rows], where the last `target_only` are unused */
-    double log2_rows;          /* for NOISE_LOG_UNIFORM: the logarithm of the rows that are drawn from */
+    double log2_rows;          /* for NOISE_LOG_UNIFORM: log2 of the number of rows that are drawn from */
     uint32_t seed;
     uint32_t held_out; /* threshold of 2^32; 0: no example is held out */
     int stream_on_host; /* ids and starts stay in host memory even where a GPU would hold them */

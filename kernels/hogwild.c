@@ -25,7 +25,8 @@ static int refuses_ranks(const struct hogwild_asked *a, char *why) {
            a->ranks);
 }
 
-/* A race would tear the state of other rules. Momentum moves a row in every step, and lock-free training has no steps. */
+/* Only sgd and adagrad may train lock-free: a race would tear the state of other rules. Momentum is refused, since it moves a
+ * row in every step, and lock-free training has no steps. */
 static int refuses_rule(const struct hogwild_asked *a, char *why) {
     if (a->rule.rule != RULE_SGD && a->rule.rule != RULE_ADAGRAD)
         REFUSE("train.update = hogwild works with optimizer.rule = sgd or adagrad, and it is %s; set train.update = batch",

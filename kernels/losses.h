@@ -119,7 +119,7 @@ FN float loss_against(const struct loss_options *o, float powers, float most, fl
     float weight = o->negative_power > 0 ? 1.0f / (float)negatives : o->negative_weight;
     return logf(weight * powers) + most * inverse;
 }
-/* Returns a positive's coefficient. `above`: how far its z is above loss_against(). */
+/* Returns the coefficient of a positive. `above`: its score z less the result of loss_against() for its negatives. */
 FN float loss_pulled(const struct loss_options *o, float above) {
     return o->negative_power > 0 ? -1.0f : sgns_coefficient(above, 1.0f);
 }

@@ -20,7 +20,8 @@
 enum {
     STRETCH = 4096,      /* examples that a worker takes at a time */
     AHEAD = 3,           /* blocks ahead whose rows are prefetched: */
-    AHEAD_TARGETS = 3,   /* their targets, where there are no more than this (a window's were used a word ago), */
+    AHEAD_TARGETS = 3,   /* prefetched targets of a block, if it has no more than this; the targets of a window are still in the
+                          * cache from the word before */
     AHEAD_CONTEXTS = 64, /* and so many contexts of each */
     BAND = 64,           /* targets of a wide or pooled block that are moved at a time */
 };

@@ -159,8 +159,8 @@ static void scale_scores(float *values, const float *t_factors, uint32_t t_count
         for (uint32_t c = 0; c < c_count; c++) values[(uint64_t)t * c_count + c] *= t_factors[t] * c_factors[c];
 }
 
-/* Functions that go over columns, each from column j on as far as whole values of the type go; they return where they
- * stopped. One after the other they take vectors, then four columns at a time, then those that are left. */
+/* Functions over the columns of a row. Each works on columns from j on in units of `type` (a vector, four floats, or one float)
+ * and returns the first column that is left. They are called in that order. */
 #define COLUMNS(name, type)                                                                                            \
     INLINE uint32_t combine_##name(uint32_t j, uint32_t dim, float *sum, const float *factors,                         \
                                    const float *const *rows, const int count) {                                        \

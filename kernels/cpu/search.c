@@ -1,10 +1,6 @@
-/* search: exact top-k by matrix products over slices of the base rows. Each slice's products fit the cache, and nearly all of them
- * are passed over by one comparison with the worst score that a query still keeps. The few others are scored again, in an order of
- * their own (kernels/search.h), so that neither threads nor the queries beside it change an answer.
- *
- *   unit = one chunk of queries x one part of the base rows; a worker takes units until none is left
- *   few queries: the base is split into parts, so that all threads have work; many: one part, nothing to merge
- */
+/* search: exact top-k by matrix products over slices of the base rows. A slice's products fit the cache, and nearly all of them
+ * are rejected by one comparison with the worst score that a query still keeps. The others are computed again with a fixed order
+ * of summation (kernels/search.h), so that a query's answer depends neither on the number of threads nor on the other queries. */
 #include "search.h"
 
 #include "base/memory.h"

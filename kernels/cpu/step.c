@@ -70,7 +70,7 @@ static const float *context_gradient(struct step *step, const struct cpu_named_r
     return scratch->gradient;
 }
 
-/* Sums the gradients of a row's places, which are in an array. */
+/* Sums the gradients of a row's occurrences in the batch; an array holds the numbers of the occurrences. */
 static const float *sum_gradients(const struct step *step, const float *gradients, const struct cpu_named_row *row,
                                   struct cpu_scratch *scratch) {
     if (row->places == 1) return gradients + (uint32_t)row->key[0] * step->span;

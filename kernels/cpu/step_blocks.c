@@ -122,7 +122,7 @@ static int learn_scores(struct step *step, uint64_t number, const struct block_r
 
 /* ---- gradients of targets ---- */
 
-/* Computes the gradient of a vector, from old contexts. */
+/* Computes the gradient of a vector from the context rows as they were before this step. */
 static void vector_gradient(const struct step *step, uint64_t number, const struct block_rows *of_block, uint32_t vector,
                             float *gradient) {
     const struct cpu_rows *rows = step->backend->rows;

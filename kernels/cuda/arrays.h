@@ -6,7 +6,8 @@
 #include "kernels/backend.h"
 
 #define PINNED_PAGE    ((uint64_t)2 << 20)  /* bytes: rows in host memory take whole huge pages */
-#define TRANSFER_BYTES ((uint64_t)16 << 20) /* bytes of one copy of table_read and table_write: hundreds of the widest records */
+#define TRANSFER_BYTES ((uint64_t)16 << 20) /* bytes that table_read and table_write transfer at a time: hundreds of the widest
+                                             * records */
 
 enum {
     GPU_ARRAY_ALIGN = 256, /* bytes: arrays that grow are rounded up to it */

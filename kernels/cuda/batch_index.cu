@@ -16,7 +16,7 @@ static __global__ void count_up(uint32_t *to, uint64_t count) {
     if (i < count) to[i] = (uint32_t)i;
 }
 
-/* 1 where a sorted row begins a run, otherwise 0: the running sum of these numbers the runs from 1. */
+/* 1 for a sorted row that begins a run, otherwise 0. The prefix sum of these values gives each run its number, from 1. */
 struct is_head {
     const uint32_t *keys;
     __host__ __device__ uint32_t operator()(uint32_t i) const {

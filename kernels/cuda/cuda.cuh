@@ -377,7 +377,7 @@ int cuda_walks_draw_part(const struct example_source *source, uint32_t epoch, ui
 int cuda_stage_begin(struct backend *backend, unsigned number, struct stage **stage); /* waits until its last batch is home */
 int cuda_stage_built(struct stage *stage);
 void cuda_stage_use(struct stage *stage, int copy); /* chooses the copy of its distinct ids and counts */
-/* Returns 1 where the batch's rows may not be home: whoever needs them takes them from its slots. */
+/* Returns 1 if the batch's rows may not be written back to the table yet: readers then take them from the batch's slots. */
 static inline int cuda_in_flight(const struct stage *stage) {
     return stage->state == STAGE_STEPPING || stage->state == STAGE_GOING_HOME;
 }

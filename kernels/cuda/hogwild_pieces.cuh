@@ -108,7 +108,8 @@ __device__ __forceinline__ void read_row(row<VEC> &r, const table_view &rows, ui
     }
 }
 
-/* Adds to a row; old: the row as it was read. key: that of the table and the position at hand, by which bfloat16 is rounded. */
+/* Adds to a row; old: the row as it was read. key: the table's and the current position's key, which seeds the rounding of
+ * bfloat16. */
 template <class F, int VEC, bool ON_HOST>
 __device__ __forceinline__ void add_to_row(const row<VEC> &r, const row<VEC> &old, const table_view &rows, uint32_t id,
                                            uint32_t quads, uint32_t key, hogwild_sums &sums) {

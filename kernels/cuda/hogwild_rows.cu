@@ -355,7 +355,7 @@ __device__ uint32_t list_rows_of(const hogwild_job &job, const block &b, uint32_
     return count;
 }
 
-/* Lists what predicts words[count] as the block's contexts: these words, or the nodes of their paths. */
+/* Fills the block's contexts with the contexts that predict words[count]: these words, or the nodes of their paths. */
 __device__ void list_predicted(const hogwild_job &job, block &b, const uint32_t *words, uint32_t count) {
     const example_source &s = job.source;
     b.predicted = b.positives = b.listed = count;

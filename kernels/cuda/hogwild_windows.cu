@@ -229,7 +229,8 @@ __global__ void __launch_bounds__(WARPS * 32) window_kernel(const hogwild_job jo
 
 /* ---- the launch ---- */
 
-/* Returns the kernel for a row width, for the contexts that a window's words are trained with, and for rows on the host or not. */
+/* Returns the kernel for a row width, for the kind of contexts (words and negatives, or nodes of a tree), and for rows on the
+ * host or not. */
 template <class F, int VEC> window_function *kernel_of(enum contexts contexts, bool on_host) {
     constexpr bool FEW = F::QUADS > 1; /* fewer kernels: those for rows on the host do the others' work, too */
     if (contexts == OF_PATHS) return FEW || on_host ? window_kernel<F, VEC, OF_PATHS, true> : window_kernel<F, VEC, OF_PATHS, FEW>;

@@ -57,7 +57,8 @@ struct row_set {
     int copies, copy;                 /* how many copies of distinct_ids there are; the one in use */
     struct batch_counts *counts;      /* on the GPU, owned by the set's owner: distinct, cold_first and so on of `side` */
     int side;
-    struct gpu_array forward;    /* in a batch: [cold rows] stage << 28 | slot with a newer value of the row, or DRAW_NONE */
+    struct gpu_array forward;    /* in a batch: for each cold row the place of its newest value (stage << 28 | slot), or
+                                  * DRAW_NONE if the table has it */
     struct gpu_array slots[2];   /* by store */
     char *staging[2];            /* by store */
     uint64_t staging_bytes[2];

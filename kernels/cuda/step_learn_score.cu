@@ -83,7 +83,8 @@ struct learn_launch_of learn_score(const struct step_view *v) {
 
 /* ---- gradients of blocks of several vectors ---- */
 
-/* Computes a target's gradient: all contexts of its block times their coefficients, and its own row. */
+/* Computes a target's gradient: the sum of coefficient x row over the contexts of its block, plus its own row times its own
+ * factor (cosines: losses.h). */
 template <class F, int G, int VEC>
 static __device__ __forceinline__ void gain_target(const struct step_view &v, const struct learn_view &l,
                                                    const struct block_share &s, uint32_t place, const float *coefficients) {

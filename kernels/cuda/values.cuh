@@ -107,7 +107,7 @@ static __device__ __forceinline__ void open_chunk(float4 (&x)[2], float4 stored)
     open_halves(x, stored);
 }
 
-/* The keys of the bits that round a table's fields in a step, or one row's (kernels/rounding.h). */
+/* Keys of the random bits for stochastic rounding in a step: of all fields of a table, or of one row (kernels/rounding.h). */
 struct rounding_keys {
     uint32_t weights, state;
     uint32_t group; /* of eight columns of the whole row: the first one here */

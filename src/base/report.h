@@ -49,8 +49,8 @@ void remark(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Shows the live line: on a terminal it replaces the one before, elsewhere each call is a line. "" clears it. */
 void report_live(const char *line);
 
-/* Writes the last sentence of a process that a signal ends, as main() would print it, from three parts (the middle one
- * is quoted from outside). A signal's handler may call it. */
+/* Writes the last sentence of a process that a signal ends, as main() would print it, from three parts. `quoted` is untrusted
+ * text, such as a path, and is quoted. A signal's handler may call it. */
 void report_dying(const char *before, const char *quoted, const char *after);
 
 /* Makes this process write nothing more to stderr, not even its last sentence: another process speaks for both. */

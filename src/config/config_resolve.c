@@ -43,7 +43,7 @@ static int choose_mode_of_lists(struct config *c) {
     return items < 0 ? -1 : 0;
 }
 
-/* Returns 1 where no key stands against negatives that a batch of lists shares. */
+/* Returns 1 if no key of the user prevents that the lists of a batch share negatives. */
 static int may_share(const struct config *c) {
     int each = c->examples_targets == TARGETS_AUTO || c->examples_targets == TARGETS_ALL;
     int one = c->examples_positives == COUNT_AUTO || c->examples_positives == 1;

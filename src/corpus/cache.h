@@ -23,7 +23,8 @@
 int cache_open(const char *directory, struct corpus *corpus, const struct corpus_options *options, struct pool *pool,
                struct vocab *vocab, struct idstream *stream, struct graph *graph, int *reused);
 
-/* Removes these files from a directory, which may be absent. Returns 0, or -1 after fail(). */
+/* Removes the cache's files from a directory. Missing files, and a missing directory, are no error. Returns 0, or -1 after
+ * fail(). */
 int cache_remove(const char *directory);
 
 /* Returns 1 for the names of these files, and of files that a killed process leaves while it makes them. */

@@ -111,7 +111,7 @@ int corpus_look(const struct corpus *corpus, const struct corpus_options *option
 #define CORPUS_STREAM_MAGIC "SPTX-IDS"
 const char *corpus_stream(const struct corpus *corpus);
 
-/* Returns the bytes of all files on disk, and the bytes read so far, for progress. */
+/* corpus_size: the bytes of all files on disk. corpus_read: the bytes read so far, for progress. */
 uint64_t corpus_size(const struct corpus *corpus);
 uint64_t corpus_done(const struct corpus *corpus);
 

@@ -67,8 +67,8 @@ void gathered_release(struct gathered *gathered); /* harmless on a zeroed one */
 /* Appends words to a dictionary. lists: 1 for the names of lists. */
 int gathered_learn(struct gathered *gathered, int lists, const struct tokens *words);
 
-/* Takes sentences (lists, lines of a target and its contexts): sentence i is the tokens from starts[i] up to starts[i +
- * 1]. names: [count], where the format has them; NULL: lists are named by their number, from 0. */
+/* Takes sentences, lists, or lines of a target and its contexts; all are called sentences here. Sentence i is the tokens from
+ * starts[i] up to starts[i + 1]. names: [count] names of lists; NULL: lists are named by their number, from 0. */
 int gathered_take_sentences(struct gathered *gathered, const struct tokens *tokens, const uint64_t *starts,
                             uint64_t count, const struct tokens *names);
 

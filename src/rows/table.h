@@ -80,7 +80,7 @@ void table_first_weights(const struct init_values *init, uint32_t seed, enum tab
 /* Fills in the first weights, and the first state of the rule. */
 int table_fill(struct table *table, struct pool *pool);
 
-/* A source of rows that do not begin with first values. */
+/* A source of rows that are read from elsewhere and not initialized. */
 struct table_origin {
     void *user;
     /* Returns 1 when it has filled `record` of row `row` (packed, with the table's own columns; it comes with first

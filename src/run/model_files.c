@@ -110,7 +110,7 @@ static int verify(struct model *model, const char *checkpoint) {
                     " words begin with %" PRIu64,
                     checkpoint, model->state.target_first, model->target.rows, rows, rows - model->target.rows);
     model->tree = model->state.corpus.tree != 0;
-    if (model->state.target_first) model->own = 1; /* whatever config.ini says by now, or no longer */
+    if (model->state.target_first) model->own = 1; /* config.ini may have been changed or lost since */
     return 0;
 }
 

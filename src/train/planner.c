@@ -14,7 +14,8 @@ enum {
     HOGWILD_STEP = 131072,   /* positions that lock-free training counts as one step */
     CPU_WINDOW_BATCH = 8192, /* positions */
     CPU_ROW_BATCH = 1024,    /* lists, lines */
-    USER_BATCH = 128,        /* lists with rows, each with all its items: steps count for more than their size, on a GPU too, */
+    USER_BATCH = 128,        /* examples.mode = user with targets = all: many small steps learn more than few large ones, on a
+                              * GPU too */
     USER_STEPS = 32,         /* so few lists still make so many of them an epoch, */
     USER_LEAST = 16,         /* but for batches too small to be worth it */
     SHARED_BATCH = 2048,     /* items, each an example: what they share is the larger part of a step's rows, */
@@ -314,7 +315,8 @@ static void add_up(struct planning *p) {
     plan->gpu_available = p->budget;
 }
 
-/* The parts of a table of which rows lie in a file, as bits from that of its weights on. */
+/* Returns a bit mask of the table's parts (enum hogwild_part) that have rows in a file. `weights` is the bit of its weights;
+ * state is the next. */
 static unsigned parts_in_file(const struct plan *plan, enum table_side side, enum hogwild_part weights) {
     struct table_spec spec = spec_of(plan, side);
     unsigned bits = (spec.weights == PLACE_FILE) | (record_state_bytes(&spec.layout) && spec.state == PLACE_FILE) << 1;
@@ -342,7 +344,7 @@ static void judge(struct planning *p) {
 
 /* ---- traffic ---- */
 
-/* Bytes of a table's row that cross the link where it is not hot. */
+/* Returns the bytes that cross the link for one row of a table that is not hot. */
 static double link_row(const struct plan *plan, enum table_side side) {
     struct table_spec spec = spec_of(plan, side);
     struct table_shape shape = table_shape(&spec, 1);

@@ -84,8 +84,8 @@ struct list {
 };
 static struct list current, announced;
 
-/* kind 0: few rows, each often; 1: all rows alike; 2: increasing, none twice; 3: a single row, more often than a piece
- * is long. */
+/* kind 0: few rows, each often; 1: all rows alike; 2: increasing, none twice; 3: a single row, more often than a piece of the
+ * update's work has places. */
 static void draw_list(struct list *list, uint32_t rows, uint32_t dim) {
     uint64_t kind = random_bits() % 4;
     list->count = 1 + random_bits() % MOST;

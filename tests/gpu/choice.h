@@ -16,7 +16,7 @@ struct choice {
     const char *aim; /* the threshold that its sizes are drawn around */
     uint64_t rows, sentences, longest;
     uint64_t first_row;           /* no row below is a target; 0: each may be one */
-    double slope;                 /* of the corpus; 1: all rows are equally frequent */
+    double slope;                 /* how steeply word counts fall in the made-up corpus; 1: all rows are equally frequent */
     struct example_source source; /* without its arrays */
     int subsample;
     unsigned walks; /* 0: windows run over sentences; otherwise over walks, by the bits of walks - 1 (source_walks) */

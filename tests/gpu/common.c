@@ -332,7 +332,8 @@ int rule_cases(struct rule_case cases[32]) {
     cases[n] = (struct rule_case){"sgd momentum nesterov decay", options_of(RULE_SGD)};
     cases[n].options.momentum = 0.9, cases[n].options.nesterov = 1, cases[n++].options.weight_decay = 0.01;
     cases[n] = (struct rule_case){"sgd clip", options_of(RULE_SGD)};
-    cases[n++].options.clip = 0.05; /* this bounds some rows with the mean over a batch, and most with the sum */
+    cases[n++].options.clip = 0.05; /* clips the gradients of some rows if they are averaged over a batch, and of most rows if
+                                     * they are summed */
     cases[n] = (struct rule_case){"adamax clip", options_of(RULE_ADAMAX)};
     cases[n++].options.clip = 0.5;
     cases[n] = (struct rule_case){"adagrad lr_decay counted", options_of(RULE_ADAGRAD)};

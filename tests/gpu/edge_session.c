@@ -22,8 +22,8 @@ struct header {
     char rest[IDSTREAM_HEADER - 48];
 };
 
-/* A part of the file that is not a hole: `bytes` at `at`, counted from behind the header. The last parts are the
- * starts. */
+/* A part of the file that is not a hole: `bytes` at `at`, counted from the end of the header. The last parts hold the starts of
+ * sentences. */
 struct part {
     const void *bytes;
     uint64_t at, length;

@@ -76,7 +76,8 @@ static int is_frozen(const uint32_t *bits, uint64_t row) {
     return bits[row / 32] >> row % 32 & 1;
 }
 
-/* Gives the free model's frozen rows the bytes of the other model, which never changes them. */
+/* Overwrites, in the model that was trained without freezing, the rows that are frozen in the other model with the other's
+ * bytes. */
 static void give_back(struct model *free_one, const struct model *frozen_one, uint32_t (*frozen)[WORDS]) {
     for (int side = 0; side < 2; side++)
         for (uint64_t row = 0; row < ROWS; row++) {

@@ -25,7 +25,7 @@ static void draw(void) {
     }
 }
 
-/* Chooses rising ids, as a batch's distinct rows have, among them the last row of home. */
+/* Chooses rising ids, as a batch's distinct rows are, among them the last row of the table. */
 static void choose(uint32_t *ids, uint64_t count) {
     for (uint64_t i = 0; i < count; i++) ids[i] = (uint32_t)((i + 1) * HOME_ROWS / count - 1);
 }

@@ -109,7 +109,8 @@ static void test_distinct_rows_of_unsorted_ids(void **state) { /* corpus.order =
     compare_with_built(&config, 0.03);
 }
 
-/* Gives each word one to thirty rows of n-grams, of 6,000 that a few words have or very many, the most frequent first. */
+/* Gives each word 1 to 30 of 6,000 rows of n-grams. Some of these rows belong to few words, others to very many; most frequent
+ * words first. */
 static void share_rows(struct subwords *s) {
     enum { NAMED = 6000, MOST = 30 };
     uint64_t at = 0;

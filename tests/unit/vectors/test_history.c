@@ -68,8 +68,8 @@ static int commas_in(const char *list) {
     return commas;
 }
 
-/* Up to HISTORY_POINTS lines are shown as they are; from one more on they come in groups: means of measured values, and
- * the last line's counters. */
+/* Up to HISTORY_POINTS lines are shown one by one. More lines are merged with their neighbours: measured values are averaged,
+ * counters are the last line's. */
 static void thinned(void **state) {
     assert_int_equal(commas_in(strstr(long_run(HISTORY_POINTS), "\"loss\":[")), HISTORY_POINTS - 1);
     assert_non_null(strstr(json.bytes, "\"loss\":[0,2,0,2,"));

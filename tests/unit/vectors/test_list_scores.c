@@ -18,7 +18,7 @@ static int set_up(void **state) {
         rows[0][i] = draw_unit(draw_at(1, DRAW_INIT_TARGET, (uint64_t)i, 0, 0).word[0]) - 0.5f;
         rows[1][i] = 3 * draw_unit(draw_at(1, DRAW_INIT_CONTEXT, (uint64_t)i, 0, 0).word[0]) - 1;
     }
-    memset(rows[0] + 5 * DIM, 0, DIM * sizeof(float)); /* a row of zeros stays one where others get unit length */
+    memset(rows[0] + 5 * DIM, 0, DIM * sizeof(float)); /* a row of zeros stays zero when rows are scaled to unit length */
     small_run_make(&run, words, ROWS, DIM, rows[0], rows[1]);
     if (model_open(&model, run.directory)) return -1;
     model.propagated = model_matrix(&model, VIEW_NORMSUM, 0, 0); /* any rows do */
