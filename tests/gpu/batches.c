@@ -81,6 +81,7 @@ static void compare_walks(struct backend *cpu, struct backend *gpu) {
             s.stream_on_host = (int)(kind + l) % 2, s.per_pair = l % 2, s.held_out = l % 3 ? 0 : 1u << 30;
             if (kind % 4 == 3) s.keep = c.keep;
             if (kind % 5 == 4) source_shares(&s, &c, (int)l % 2);
+            if (kind % 7 > 4) source_paths(&s, &c);
             source_walks(&s, &c, lengths[l], kind);
             compare_drawn(cpu, gpu, &s, kind);
             snprintf(name, sizeof name, "walks of %u, kind %u, %llu nodes", lengths[l], kind, (unsigned long long)c.rows);
@@ -89,7 +90,7 @@ static void compare_walks(struct backend *cpu, struct backend *gpu) {
         }
 }
 
-/* Words of several rows, against the windows of `s`. */
+/* Words of several rows, and words that are predicted by paths, in the windows of `s`. */
 static void compare_shared(struct backend *cpu, struct backend *gpu, const struct example_source *s, struct corpus *c, int kind,
                            const char *of) {
     struct example_source shared = *s;
@@ -97,6 +98,14 @@ static void compare_shared(struct backend *cpu, struct backend *gpu, const struc
     source_shares(&shared, c, kind % 2);
     snprintf(name, sizeof name, "%s, rows shared by %s", of, kind % 2 ? "windows" : "words");
     compare_batches(cpu, gpu, &shared, name);
+    source_paths(&shared, c);
+    snprintf(name, sizeof name, "%s, rows shared by %s, paths", of, kind % 2 ? "windows" : "words");
+    compare_batches(cpu, gpu, &shared, name);
+    struct example_source paths = *s;
+    source_paths(&paths, c);
+    paths.pool.on = kind / 2 % 2;
+    snprintf(name, sizeof name, "%s, paths", of);
+    compare_batches(cpu, gpu, &paths, name);
 }
 
 /* An example of each item, with negatives of its own or with its batch's. */

@@ -117,6 +117,7 @@ void corpus_free(struct corpus *c) {
     free(c->weights);
     free(c->word_starts);
     free(c->word_rows);
+    huffman_release(&c->tree);
 }
 
 /* ---- words of several rows ---- */
@@ -149,6 +150,26 @@ void source_shares(struct example_source *s, struct corpus *c, int by_window) {
         uint64_t count = c->word_starts[word + 1] - c->word_starts[word];
         if (count > s->subwords.most) s->subwords.most = count;
     }
+}
+
+/* ---- a tree of words ---- */
+
+static void make_tree(struct corpus *c) {
+    uint64_t *counts = need(c->rows * sizeof *counts);
+    for (uint64_t i = 0; i < c->tokens; i++) counts[c->ids[i]]++;
+    if (huffman_make(&c->tree, counts, c->rows)) exit(1);
+    free(counts);
+}
+
+void source_paths(struct example_source *s, struct corpus *c) {
+    if (!c->tree.words) make_tree(c);
+    s->paths = (struct example_paths){.starts = c->tree.starts,
+                                      .nodes = c->tree.nodes,
+                                      .words = c->rows,
+                                      .listed = c->tree.starts[2 * c->rows],
+                                      .most = c->tree.longest};
+    s->negatives = 0;
+    s->per_pair = 0;
 }
 
 /* ---- a graph ---- */

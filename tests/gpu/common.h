@@ -2,6 +2,7 @@
 #ifndef SPTX_TESTS_GPU_COMMON_H
 #define SPTX_TESTS_GPU_COMMON_H
 
+#include "corpus/huffman.h"
 #include "kernels/backend.h"
 #include "base/report.h"
 
@@ -52,6 +53,7 @@ struct corpus {
     struct alias *weights;
     uint64_t *word_starts; /* [rows + 1] of source_shares(): where the rows of a word begin; NULL: it was not asked */
     uint32_t *word_rows;
+    struct huffman tree; /* of source_paths(); all zeros: it was not asked */
 };
 
 /* Makes sentences of 1 to `longest` ids, low ones frequent: row u^slope x rows of a uniform u; slope is 3 unless
@@ -70,6 +72,9 @@ void source_walks(struct example_source *s, struct corpus *c, uint32_t length, u
  * looks up at a time. They are shared_rows() rows behind the corpus' own. The window's words are pooled, or with by_window 0 the
  * word in the middle. */
 void source_shares(struct example_source *s, struct corpus *c, int by_window);
+
+/* Makes the corpus' words predicted by the nodes of their paths in a tree, without negatives. */
+void source_paths(struct example_source *s, struct corpus *c);
 static inline uint64_t shared_rows(uint64_t rows) {
     return rows / 2 + 40;
 }

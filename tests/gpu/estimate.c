@@ -178,6 +178,7 @@ void test_estimate(void) {
         struct run run = run_for(seed, seed > BATCH_RUNS);
         if (run.hogwild) make_lock_free(&run, seed);
         if (run.source.mode == EXAMPLE_WINDOW && !run.choice.walks && seed % 3 == 0) share_rows(&run, seed % 2);
+        if (run.source.mode == EXAMPLE_WINDOW && run.choice.rows > 1 && seed % 4 == 1) source_paths(&run.source, &run.corpus);
         check_run(&run);
         corpus_free(&run.corpus);
     }

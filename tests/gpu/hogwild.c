@@ -229,11 +229,12 @@ static void choose_rule(struct trial *t) {
 static void name_trial(struct trial *t) {
     const struct example_source *s = &t->source;
     snprintf(t->name, sizeof t->name,
-             "mode %d%s%s, window %u%s%s%s, positives %u, negatives %u%s%s%s, shuffle %d %d, rows %llu, dim %u, rule %d, "
+             "mode %d%s%s%s, window %u%s%s%s, positives %u, negatives %u%s%s%s, shuffle %d %d, rows %llu, dim %u, rule %d, "
              "decay %g, "
              "lr_decay %g by %s, %s/%s",
              (int)s->mode, s->walks.length ? " over walks" : "",
-             !s->subwords.starts ? "" : s->subwords.by_window ? ", windows of shared rows" : ", words of shared rows", s->window,
+             !s->subwords.starts ? "" : s->subwords.by_window ? ", windows of shared rows" : ", words of shared rows",
+             s->paths.starts ? ", paths" : "", s->window,
              s->pool.on ? " pooled" : "", s->pool.own > 0 ? " by weight" : "", s->pool.whole ? " whole" : "", s->positives, s->negatives,
              s->per_pair ? " a pair" : "", s->exclude ? " excluded" : "", s->distinct ? " distinct" : "", s->shuffle,
              s->shuffle_items, (unsigned long long)s->rows, t->layout.dim, t->rule.rule, t->rule.weight_decay,
@@ -245,6 +246,7 @@ static void name_trial(struct trial *t) {
 static void choose_trial(struct trial *t, struct corpus *c) {
     static const uint32_t dims[] = {1, 4, 31, 100, 128, 129, 256, 257, 512, 513, 1000};
     choose_examples(t, c);
+    if (t->source.mode == EXAMPLE_WINDOW && below(3) == 0) source_paths(&t->source, c);
     choose_rule(t);
     t->layout = layout_of(&t->rule, dims[below(sizeof dims / sizeof *dims)]);
     t->placing = PLACES[below(c->rows < 18 ? 2 : 4)]; /* none in a file; two of these have 17 rows hot */
@@ -407,6 +409,7 @@ static void test_races(struct backend *gpu) {
         struct trial first;
         choose_trial(&first, &c);
         first.source.noise = NOISE_UNIFORM;
+        first.source.paths = (struct example_paths){.starts = NULL}; /* all warps would meet at the root */
         first.source.window = 3, first.source.positives = 3;
         first.rule = options_of(RULE_ADAGRAD);
         first.rule.initial_accumulator = 0.1;
