@@ -168,7 +168,7 @@ static void add_rows(const struct build *build, struct cpu_block *block, uint32_
 
 /* ---- paths in a tree ---- */
 
-/* Returns how many contexts predict words [first, end) of the piece, of which `but` is none. */
+/* Returns the number of contexts that predict words [first, end) of the piece without word `but`. */
 static uint64_t contexts_of(const struct build *build, uint64_t first, uint64_t end, uint64_t but) {
     uint64_t contexts = 0;
     for (uint64_t i = first; i < end; i++)
@@ -186,8 +186,8 @@ static void add_nodes(const struct build *build, struct cpu_block *block, uint32
     block->c += path.count[code];
 }
 
-/* Appends what predicts words [first, end) of the piece, of which `but` is none: these words, which are positives, or the nodes of
- * their paths. */
+/* Appends the contexts that predict words [first, end) of the piece without word `but`: the words themselves, which are positives, or
+ * the nodes of their paths. */
 static void add_predicted(const struct build *build, struct cpu_block *block, uint64_t first, uint64_t end, uint64_t but) {
     const uint32_t *id = build->piece->id;
     int paths = build->source->paths.starts != NULL;
