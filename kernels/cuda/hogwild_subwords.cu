@@ -32,10 +32,10 @@ __device__ __forceinline__ word_list list_of(const hogwild_job &job, const uint3
 
 /* Calls take(id, at) for the rows of all words in their order, N at a time: row at + n of them all is id[n], or DRAW_NONE behind a
  * word's last. Words that share no rows are one list of rows, their own. */
-template <int N, class Take>
+template <int N, bool PATHS, class Take>
 __device__ __forceinline__ void each_rows(const hogwild_job &job, const word_list &words, Take take) {
     const example_subwords &subwords = job.source.subwords;
-    const bool shared = subwords.starts != nullptr;
+    const bool shared = !PATHS || subwords.starts != nullptr;
     uint32_t at = 0;
     for (uint32_t w = 0; w < (shared ? words.count : 1); w++) {
         const uint32_t *listed = shared ? subwords.rows + portable_load64_at(subwords.starts, words.id[w]) : words.id;
@@ -62,12 +62,12 @@ __device__ __forceinline__ void read_rows(row<VEC> (&rows)[N], const hogwild_job
 }
 
 /* Returns the vector that the words' rows make. */
-template <class F, int VEC, bool ON_HOST>
+template <class F, int VEC, bool PATHS, bool ON_HOST>
 __device__ __forceinline__ row<VEC> pool_rows(const hogwild_job &job, const word_list &words, hogwild_sums &sums) {
     constexpr int N = tile<VEC>::rows;
     const example_pool &pool = job.source.pool;
     row<VEC> vector = zero_row<VEC>();
-    each_rows<N>(job, words, [&](const uint32_t (&id)[N], uint32_t at) {
+    each_rows<N, PATHS>(job, words, [&](const uint32_t (&id)[N], uint32_t at) {
         row<VEC> rows[N];
         read_rows<F, VEC, N, ON_HOST>(rows, job, job.target, id, sums);
 #pragma unroll
@@ -76,13 +76,13 @@ __device__ __forceinline__ row<VEC> pool_rows(const hogwild_job &job, const word
     return vector;
 }
 
-/* Gives each row its share of the vector's gain. */
-template <class F, int VEC, bool ON_HOST>
+/* Gives each row its share of what the vector has gained. */
+template <class F, int VEC, bool PATHS, bool ON_HOST>
 __device__ __forceinline__ void move_rows(const hogwild_job &job, const word_list &words, const row<VEC> &moved, uint32_t key,
                                           hogwild_sums &sums) {
     constexpr int N = tile<VEC>::rows;
     const example_pool &pool = job.source.pool;
-    each_rows<N>(job, words, [&](const uint32_t (&id)[N], uint32_t at) {
+    each_rows<N, PATHS>(job, words, [&](const uint32_t (&id)[N], uint32_t at) {
         row<VEC> old[N];
         if (F::QUADS > 1) read_rows<F, VEC, N, ON_HOST>(old, job, job.target, id, sums); /* again: none is kept */
 #pragma unroll
@@ -94,7 +94,7 @@ __device__ __forceinline__ void move_rows(const hogwild_job &job, const word_lis
     });
 }
 
-/* A run of contexts that a vector is trained with: all contexts of a block, or the nodes on the path of one of its words. */
+/* Contexts that train_run() sets against a vector: all contexts of a block, or (PATHS) the nodes on the path of one of its words. */
 struct context_run {
     uint32_t count, positives;
     const uint32_t *words; /* the words that are predicted, where these are the positives */
@@ -114,33 +114,35 @@ __device__ __forceinline__ uint32_t context_of(const hogwild_job &job, const pos
 }
 
 /* Does the same in a run. */
+template <bool PATHS>
 __device__ __forceinline__ uint32_t context_in(const hogwild_job &job, const position &at, const context_run &run, uint32_t slot) {
-    if (!job.source.paths.starts) return context_of(job, at, run.words, run.positives, run.count, slot);
+    if constexpr (!PATHS) return context_of(job, at, run.words, run.positives, run.count, slot);
     return slot < run.count ? node_of(job.source, run.path, slot) : DRAW_NONE;
 }
 
 /* Returns run `i` of a block that predicts `count` words. */
+template <bool PATHS>
 __device__ __forceinline__ context_run run_of(const hogwild_job &job, const position &at, const uint32_t *predicted, uint32_t count,
                                               uint32_t i) {
     context_run run = {};
     run.words = predicted;
     run.positives = count;
     run.count = count + (uint32_t)example_window_negatives(&job.source, at.targets);
-    if (!job.source.paths.starts) return run;
-    run.path = example_path(&job.source, predicted[i]);
-    run.positives = run.path.count[0];
-    run.count = run.path.count[0] + run.path.count[1];
+    if constexpr (PATHS) {
+        run.path = example_path(&job.source, predicted[i]);
+        run.positives = run.path.count[0];
+        run.count = run.path.count[0] + run.path.count[1];
+    }
     return run;
 }
 
-/* Trains the vector with a run of contexts, which change; adds the vector's own gain to `moved`. */
-template <class F, int VEC, bool ON_HOST>
+/* Trains a run: moves its contexts, and adds the vector's gain to `moved`. */
+template <class F, int VEC, bool PATHS, bool ON_HOST>
 __device__ __forceinline__ void train_run(const hogwild_job &job, const position &at, const context_run &run, const row<VEC> &vector,
                                           row<VEC> &moved, hogwild_sums &sums) {
     constexpr int N = tile<VEC>::contexts;
-    const float limit = job.source.paths.starts ? job.node_limit : INFINITY;
     for (uint32_t base = 0; base < run.count; base += 32) {
-        uint32_t drawn = context_in(job, at, run, base + lane_number());
+        uint32_t drawn = context_in<PATHS>(job, at, run, base + lane_number());
         __syncwarp();
         for (uint32_t k0 = 0; k0 < 32 && base + k0 < run.count; k0 += N) {
             uint32_t id[N], mine = __shfl_sync(ALL_LANES, drawn, (k0 + lane_number()) & 31);
@@ -159,7 +161,7 @@ __device__ __forceinline__ void train_run(const hogwild_job &job, const position
                 float f = __shfl_sync(ALL_LANES, factor, k);
                 if (id[k] == DRAW_NONE) continue;
                 fma_row(moved, f, c[k]);
-                f *= hogwild_node_share(limit, id[k]);
+                if (PATHS) f *= hogwild_node_share(job.node_limit, id[k]);
                 add_to_row<F, VEC, ON_HOST>(scale_row(f, vector), c[k], job.context, id[k], job.quads, at.context_key, sums);
             }
         }
@@ -167,22 +169,23 @@ __device__ __forceinline__ void train_run(const hogwild_job &job, const position
 }
 
 /* Trains one position, whose words predict `count` others. */
-template <class F, int VEC, bool ON_HOST>
+template <class F, int VEC, bool PATHS, bool ON_HOST>
 __device__ __forceinline__ void train_shared(const hogwild_job &job, const position &at, const word_list &words,
                                              const uint32_t *predicted, uint32_t count, hogwild_sums &sums) {
-    const row<VEC> vector = pool_rows<F, VEC, ON_HOST>(job, words, sums);
+    const row<VEC> vector = pool_rows<F, VEC, PATHS, ON_HOST>(job, words, sums);
     row<VEC> moved = zero_row<VEC>();
-    for (uint32_t i = 0; i < (job.source.paths.starts ? count : 1); i++)
-        train_run<F, VEC, ON_HOST>(job, at, run_of(job, at, predicted, count, i), vector, moved, sums);
-    move_rows<F, VEC, ON_HOST>(job, words, moved, at.target_key, sums);
+    for (uint32_t i = 0; i < (PATHS ? count : 1); i++)
+        train_run<F, VEC, PATHS, ON_HOST>(job, at, run_of<PATHS>(job, at, predicted, count, i), vector, moved, sums);
+    move_rows<F, VEC, PATHS, ON_HOST>(job, words, moved, at.target_key, sums);
 }
 
-template <class F, int VEC, bool ON_HOST> __global__ void __launch_bounds__(WARPS * 32) subwords_kernel(const hogwild_job job) {
+template <class F, int VEC, bool PATHS, bool ON_HOST>
+__global__ void __launch_bounds__(WARPS * 32) subwords_kernel(const hogwild_job job) {
     __shared__ windows pieces[WARPS];
     __shared__ uint32_t middles[WARPS];
     windows &p = pieces[threadIdx.x / 32];
     uint32_t *middle = &middles[threadIdx.x / 32];
-    const bool by_window = job.source.subwords.by_window || !job.source.subwords.starts;
+    const bool by_window = job.source.subwords.by_window || (PATHS && !job.source.subwords.starts);
     hogwild_sums sums = {};
     each_position<F>(job, p, [&](const position &at) {
         if (lane_number() == 0) *middle = at.middle;
@@ -192,17 +195,21 @@ template <class F, int VEC, bool ON_HOST> __global__ void __launch_bounds__(WARP
         sums.examples++;
         sums.pairs += predicted;
         if (at.sampled) sums.sampled_examples++, sums.sampled_pairs += predicted;
-        train_shared<F, VEC, ON_HOST>(job, at, words, by_window ? middle : p.targets, predicted, sums);
+        train_shared<F, VEC, PATHS, ON_HOST>(job, at, words, by_window ? middle : p.targets, predicted, sums);
         __syncwarp();
     });
     give_sums(job.totals, &sums);
 }
 
-template <class F> window_function *kernel_for(uint32_t quads, bool on_host) {
-    constexpr bool FEW = F::QUADS > 1; /* fewer kernels: those for rows on the host do the others' work, too */
-    if (quads <= 32) return on_host ? subwords_kernel<F, 1, true> : subwords_kernel<F, 1, false>;
-    if (quads <= 64) return FEW || on_host ? subwords_kernel<F, 2, true> : subwords_kernel<F, 2, FEW>;
-    return FEW || on_host ? subwords_kernel<F, 4, true> : subwords_kernel<F, 4, FEW>;
+template <class F, int VEC> window_function *kernel_of(bool paths, bool on_host) {
+    constexpr bool FEW = F::QUADS > 1 && VEC > 1; /* fewer kernels: those for rows on the host do the others' work, too */
+    if (paths) return subwords_kernel<F, VEC, true, true>;
+    return FEW || on_host ? subwords_kernel<F, VEC, false, true> : subwords_kernel<F, VEC, false, FEW>;
+}
+template <class F> window_function *kernel_for(uint32_t quads, bool paths, bool on_host) {
+    if (quads <= 32) return kernel_of<F, 1>(paths, on_host);
+    if (quads <= 64) return kernel_of<F, 2>(paths, on_host);
+    return kernel_of<F, 4>(paths, on_host);
 }
 
 } // namespace
@@ -213,5 +220,5 @@ int hogwild_subwords_can(const struct hogwild_job *job) {
 
 int hogwild_subwords_launch(struct hogwild_job *job, uint64_t warps, int processors, cudaStream_t stream) {
     auto choose = job->halves ? kernel_for<bfloat16_rows> : kernel_for<float32_rows>;
-    return launch_windows(choose(job->quads, job->on_host), job, warps, processors, stream);
+    return launch_windows(choose(job->quads, job->source.paths.starts != nullptr, job->on_host), job, warps, processors, stream);
 }

@@ -200,7 +200,7 @@ __device__ __forceinline__ void train_shared(const hogwild_job &job, const posit
 /* Tiles by the width of a row, so that they fit a thread's registers. */
 template <int VEC> struct tile {
     static constexpr int targets = VEC == 1 ? 5 : VEC == 2 ? 2 : 1, negatives = VEC <= 2 ? 5 : 3;
-    /* Paths: for this number of nodes a window's words are read and written once. */
+    /* Targets and nodes of a path at a time. More nodes: the window's words are read and moved fewer times. */
     static constexpr int path_targets = VEC == 1 ? 3 : VEC == 2 ? 2 : 1, nodes = VEC == 1 ? 8 : VEC == 2 ? 6 : 4;
 };
 

@@ -51,7 +51,7 @@ struct hogwild_sums {
 
 /* ---- paths in a tree ---- */
 
-/* Node `i` of a path: nodes of code 0 come first and are positives. */
+/* Returns node `i` of a path. Nodes of code 0 are first; they are positives. */
 __device__ __forceinline__ uint32_t node_of(const struct example_source &s, const struct example_path &path, uint32_t i) {
     return portable_load32_at(s.paths.nodes, path.first[0] + i);
 }

@@ -105,7 +105,7 @@ void planner_print(const struct plan *plan, const struct config *config, int to_
     print_part(plan, to_stdout, "context_state", plan->context_state, plan->context_state_bytes,
                plan->one_record_context);
     print_bytes(to_stdout, "vocabulary", plan->vocab_bytes, "");
-    if (plan->draw_bytes) print_bytes(to_stdout, "draw tables", plan->draw_bytes, "negatives and subsampling");
+    if (plan->draw_bytes) print_bytes(to_stdout, "draw tables", plan->draw_bytes, "negatives, subsampling, a tree of words");
     print_bytes(to_stdout, "work", plan->work_bytes, "batches in flight and threads' scratch");
     print_bytes(to_stdout, plan->graph ? "graph" : "corpus ids", plan->stream_bytes,
                 plan->stream_pinned ? "a mapped file, pinned: the GPU reads it over the link"

@@ -1,12 +1,14 @@
 """Hierarchical softmax (train.loss = hierarchical): words are predicted along their paths in a Huffman tree, as word2vec.c's -hs 1."""
 import heapq
 import json
+import re
 import shutil
 
 import numpy
 import pytest
 
-from conftest import checkpoints, sentences
+from conftest import KEYS, checkpoints, sentences
+from test_train import write_state
 
 TREE = {"train": {"loss": "hierarchical"}}
 
@@ -64,6 +66,8 @@ def train_by_hand(lines, paths, target, context, window, lr, pooled):
 @pytest.mark.parametrize("update", ["batch", "hogwild"])
 @pytest.mark.parametrize("mode, pooled", [("window", None), ("cbow", "whole"), ("cbow", "mean")])
 def test_it_trains_what_the_formulas_say(sptx, update, mode, pooled):
+    if update == "hogwild" and KEYS["device"]["backend"] == "cuda":
+        pytest.skip("warps that run at once move nodes near the root by a share of what they gain: tests/gpu has the formulas of one warp")
     lines, lr = list(sentences(60, length=9)), 0.2 if update == "batch" else 0.05
     sptx.path("corpus.txt").write_text("\n".join(lines) + "\n")
     keys = {"examples": {"mode": mode, "window": 2, "shrink": "no", "subsample": 0},
@@ -147,6 +151,17 @@ def test_the_state_has_the_fingerprint_of_the_tree(sptx):
     sptx("train", config, "--run.dir=other", "--train.seed=2", "--examples.mode=cbow")
     sptx("train", config, "--run.dir=plain", "--train.loss=logistic")
     assert len(tree("run")) == 1 and tree("run") == tree("other") and not tree("plain")
+
+
+def test_a_run_does_not_go_on_along_another_tree(sptx):
+    config = sptx.config(**TREE)
+    sptx("train", config, "--train.epochs=1")
+    state = (sptx.checkpoint() / "state.ini").read_bytes()
+    other = re.sub(rb"tree_xxh3 = .*\n", b"tree_xxh3 = 0123456789abcdef\n", state)
+    write_state(sptx.checkpoint(), re.sub(rb"state_xxh64 = .*\n", b"", other))
+    assert "was trained along another tree" in sptx.refuses("train", config, "--resume", "--train.epochs=2")
+    write_state(sptx.checkpoint(), re.sub(rb"state_xxh64 = .*\n", b"", state))
+    sptx("train", config, "--resume", "--train.epochs=2")
 
 
 def test_what_has_no_meaning_along_a_tree_is_refused(sptx):

@@ -30,6 +30,7 @@ MODES = {
                   "optimizer": {"rule": "sgd", "lr": 0.1, "momentum": 0.5}},
     "cosines": {"corpus": {"path": "friends.lists", "format": "lists"}, "optimizer": {"rule": "adam", "lr": 0.01, "clip": 5},
                 "train": {"epochs": 10, "batch": 8, "effort": "quick"}},  # as several ranks train lists anywhere
+    "hierarchical": {"train": {"steps": 40, "loss": "hierarchical"}},
     "means": {"examples": {"mode": "cbow"}, "train": {"steps": 40}, "optimizer": {"rule": "adam"}},
 }
 

@@ -73,7 +73,7 @@ __attribute__((unused)) static void small_run_make(struct small_run *run, const 
     small_write(run->directory, "vocab.tsv", vocabulary, strlen(vocabulary));
     char *path = small_path(run->directory, "vocab.tsv");
     assert_int_equal(vocab_read(&vocab, path), 0);
-    struct checkpoint what = {&tables[0], &tables[1], {.step = 7, .finished = 1}, {vocab_fingerprint(&vocab), 0}, NULL};
+    struct checkpoint what = {&tables[0], &tables[1], {.step = 7, .finished = 1}, {.vocab = vocab_fingerprint(&vocab)}, NULL};
     assert_int_equal(checkpoint_write(run->directory, &what, 2), 0);
     run->checkpoint = small_path(run->directory, "checkpoint-7");
     vocab_release(&vocab);

@@ -65,6 +65,27 @@ static struct example_source shared_source(int by_window) {
                                    .subwords = subwords};
 }
 
+/* Words of a tree with paths of up to 20 nodes. */
+static void paths_in_a_tree_lie_on_the_gpu_and_need_few_warps(void **state) {
+    static const uint64_t starts[2 * 1000 + 1];
+    const struct rule_options rule = {.rule = RULE_SGD};
+    const struct table_spec table = {.name = "target", .rows = 50000, .layout = record_layout_make(&rule, 4)};
+    struct example_source source = shared_source(0);
+    const struct estimate_request request = {
+        .target = table, .context = table, .source = &source, .depth = 1, .threads = 1, .rule = &rule, .hogwild = 1};
+    struct estimate with, without;
+    source.per_pair = 0, source.negatives = 0, source.subwords.words = 50000;
+    cuda_estimate(&request, &without);
+    assert_true(hogwild_wanted_warps(&source) > HOGWILD_TREE_WARPS);
+    source.paths = (struct example_paths){.starts = starts, .words = 1000, .listed = 12000, .most = 20};
+    cuda_estimate(&request, &with);
+    assert_int_equal(with.source.gpu - without.source.gpu, 2001 * sizeof(uint64_t) + 12000 * sizeof(uint32_t));
+    assert_int_equal(hogwild_wanted_warps(&source), HOGWILD_TREE_WARPS);
+    assert_int_equal(hogwild_scratch(&source).contexts, 10 * 20 + 10);
+    source.subwords.by_window = 1;
+    assert_int_equal(hogwild_scratch(&source).contexts, 20);
+}
+
 static void the_rows_of_words_lie_on_the_gpu(void **state) {
     const struct rule_options rule = {.rule = RULE_SGD};
     const struct table_spec table = {.name = "target", .rows = 5000, .layout = record_layout_make(&rule, 4)};
@@ -87,7 +108,8 @@ static void a_block_has_space_for_all_rows_of_its_words(void **state) {
         uint64_t positives = source.subwords.by_window ? 1 : 10, negatives = source.per_pair ? 70 : 7;
         assert_int_equal(scratch.targets, source.subwords.by_window ? 300 : 30);
         assert_int_equal(scratch.window_targets, scratch.targets);
-        assert_int_equal(scratch.contexts, positives + negatives);
+        uint64_t waiting = source.subwords.by_window ? 0 : 10; /* the words of the window, until what predicts them is listed */
+        assert_int_equal(scratch.contexts, positives + negatives + waiting);
         assert_int_equal(scratch.vectors, 1);
     }
 }
@@ -97,6 +119,7 @@ int main(void) {
         cmocka_unit_test(small_batches_have_a_builder_each_and_large_ones_two),
         cmocka_unit_test(a_pool_meets_contexts_as_one_vector),
         cmocka_unit_test(the_rows_of_words_lie_on_the_gpu),
+        cmocka_unit_test(paths_in_a_tree_lie_on_the_gpu_and_need_few_warps),
         cmocka_unit_test(a_block_has_space_for_all_rows_of_its_words),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

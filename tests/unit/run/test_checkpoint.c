@@ -48,7 +48,7 @@ static struct progress_state at_step(uint64_t step) {
     return (struct progress_state){.step = step, .epoch = 2, .position = 12345678901, .words = 1ull << 60, .pairs = 77,
                                    .seconds = 1.0 / 3, .finished = 0};
 }
-static const struct corpus_identity corpus = {0xFEDCBA9876543210, 0xABCDEF0123456789};
+static const struct corpus_identity corpus = {.vocab = 0xFEDCBA9876543210, .stream = 0xABCDEF0123456789};
 static int write_state(const struct progress_state *state, uint64_t keep) {
     struct checkpoint what = {&target, &context, *state, corpus, NULL};
     return checkpoint_write(run, &what, keep);
