@@ -302,35 +302,35 @@ static int run_pass(struct joining *j, struct pool *pool, uint64_t memory) {
     bigrams_release(&j->bigrams);
     free(joined.text);
     if (phrases < 0) return -1;
-    remark("phrases    %s new ones with a score above %g, in %s places", text_of_count(words, j->vocab.words.size - before), j->threshold,
+    note("phrases    %s new ones with a score above %g, in %s places", text_of_count(words, j->vocab.words.size - before), j->threshold,
            text_of_count(places, (uint64_t)phrases));
     return 0;
 }
 
 /* ---- the joined text ---- */
 
-enum { TEXT_PIECE = 1 << 20 };
+enum { BUFFER_BYTES = 1 << 20 };
 
 static int write_joined(const struct joining *j, int margin, phrases_take *take, void *user) {
-    struct joined piece = {NULL, 0, 0};
+    struct joined buffer = {NULL, 0, 0};
     int result = 0, line_begins = 1;
     for (uint64_t i = 0; i < j->tokens.size && !result; i++) {
         uint64_t length = 0;
         uint32_t id = j->tokens.ids[i];
         const char *word = id == PHRASE_LINE_END ? NULL : words_get(&j->vocab.words, id, &length);
-        if (piece.length + length + 2 > piece.capacity && mem_grow(&piece.text, &piece.capacity, piece.length + length + 2, 1, "joined text")) result = -1;
+        if (buffer.length + length + 2 > buffer.capacity && mem_grow(&buffer.text, &buffer.capacity, buffer.length + length + 2, 1, "joined text")) result = -1;
         if (result) break;
-        if (!word) piece.text[piece.length++] = '\n';
-        else if (!line_begins || margin) piece.text[piece.length++] = ' ';
-        memcpy(piece.text + piece.length, word ? word : "", length);
-        piece.length += length;
+        if (!word) buffer.text[buffer.length++] = '\n';
+        else if (!line_begins || margin) buffer.text[buffer.length++] = ' ';
+        memcpy(buffer.text + buffer.length, word ? word : "", length);
+        buffer.length += length;
         line_begins = !word;
-        if (piece.length < TEXT_PIECE) continue;
-        result = interrupt_check() ? -1 : take(user, piece.text, piece.length);
-        piece.length = 0;
+        if (buffer.length < BUFFER_BYTES) continue;
+        result = interrupt_check() ? -1 : take(user, buffer.text, buffer.length);
+        buffer.length = 0;
     }
-    if (!result && piece.length) result = take(user, piece.text, piece.length);
-    free(piece.text);
+    if (!result && buffer.length) result = take(user, buffer.text, buffer.length);
+    free(buffer.text);
     return result;
 }
 
@@ -361,7 +361,7 @@ static int read_text(struct joining *j, struct corpus *corpus, const struct corp
 
 static int refuse(const struct corpus *corpus, const struct corpus_options *options) {
     if (!*options->phrases.delimiter) return fail("phrases.delimiter is empty; wanted a text such as _");
-    if (corpus_gathered(corpus)) return fail("corpus.phrases = yes joins the words of files, and these words were given by a program: join them before");
+    if (corpus_gathered(corpus)) return fail("corpus.phrases = yes joins the words of files, and these words were given by a program: join them before, as sptx.Phrases does in Python");
     if (corpus_stream(corpus)) return fail("'%s' is an id stream: its words cannot be joined any more", corpus_stream(corpus));
     return 0;
 }
