@@ -151,6 +151,7 @@ static int run(struct call *call, struct config *config) {
     const struct trainer_options how = {.overwrite = 1, .judge = judge_checkpoint};
     if (*call->read && read_vocabulary(call, config)) return -1;
     if (config_resolve(config)) return -1;
+    if (config_ranks(config) > 1) return fail_usage("word2vec trains in one process; 'sptx-w2v train' takes device.gpus and device.ranks");
     if (!*call->output) return count_words(call, config);
     return trainer_run(config, &how) ? -1 : write_output(call, config);
 }
