@@ -72,7 +72,7 @@ struct corpus *corpus_open(char *const *paths, uint64_t count);
 void corpus_close(struct corpus *corpus);
 
 /* Makes the text of the file `fd` the corpus' text: blocks are read from it, while fingerprints and checks for changes are still
- * those of the named files. `fd` is then the corpus'. Returns 0, or -1 after fail(). */
+ * those of the named files or the gathered data. `fd` is then the corpus'. Returns 0, or -1 after fail(). */
 int corpus_replace(struct corpus *corpus, int fd);
 
 /* Opens data that a program has handed over (gathered.h), which stays the caller's and must outlive the corpus. It has

@@ -5,6 +5,8 @@
 #include "base/report.h"
 #include "base/retry.h"
 #include "base/spool.h"
+#include "base/text.h"
+#include "gathered.h"
 #include "tokens.h"
 
 #include <errno.h>
@@ -136,6 +138,26 @@ int phrase_tokens_read(struct phrase_tokens *tokens, struct corpus *corpus, cons
     pthread_cond_destroy(&numbering.moved);
     pthread_mutex_destroy(&numbering.lock);
     return result;
+}
+
+int phrase_tokens_gathered(struct phrase_tokens *tokens, const struct gathered *gathered) {
+    uint64_t size = gathered->tokens + gathered->sentences, bytes = size * sizeof *tokens->ids, at = 0, length;
+    *tokens = (struct phrase_tokens){NULL, 0, 0};
+    for (uint64_t n = 0; n < gathered->items.words.size; n++) {
+        const char *word = words_get(&gathered->items.words, n, &length);
+        if (memchr(word, ' ', length))
+            return fail("corpus.phrases = yes: the word '%.*s' has a blank in it; join words before, as sptx.Phrases does in Python", text_shown(length), word);
+    }
+    if (!size) return 0;
+    void *data = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (data == MAP_FAILED) return fail("not enough memory for the numbers of %" PRIu64 " words: %s", size, strerror(errno));
+    *tokens = (struct phrase_tokens){data, size, bytes};
+    uint32_t *out = data;
+    for (uint64_t i = 0; i < gathered->sentences; i++) {
+        for (; at < gathered->ends[i]; at++) *out++ = gathered->ids[at];
+        *out++ = PHRASE_LINE_END;
+    }
+    return 0;
 }
 
 void phrase_tokens_release(struct phrase_tokens *tokens) {

@@ -9,6 +9,7 @@
 #include "base/spool.h"
 #include "base/text.h"
 #include "bigrams.h"
+#include "gathered.h"
 #include "phrase_score.h"
 #include "phrase_tokens.h"
 
@@ -349,10 +350,21 @@ static int read_connectors(struct joining *j) {
     return result;
 }
 
+/* Copies the words of gathered sentences, which keep their numbers. */
+static int take_gathered(struct joining *j, const struct gathered *gathered) {
+    for (uint64_t n = 0; n < gathered->items.words.size; n++) {
+        uint64_t length;
+        const char *word = words_get(&gathered->items.words, n, &length);
+        if (words_add(&j->vocab.words, words_hash(word, length), word, length) < 0) return -1;
+    }
+    return phrase_tokens_gathered(&j->tokens, gathered);
+}
+
 /* Counts all words of the text, whatever the corpus' keys leave out. */
 static int read_text(struct joining *j, struct corpus *corpus, const struct corpus_options *options, struct pool *pool) {
     struct corpus_options all = {.path = options->path, .format = options->format, .max_word = options->max_word, .min_count = 1,
                                  .min_rating = options->min_rating, .report_seconds = options->report_seconds};
+    if (corpus_gathered(corpus)) return take_gathered(j, corpus_gathered(corpus));
     return vocab_build(&j->vocab, corpus, &all, pool) || phrase_tokens_read(&j->tokens, corpus, &all, &j->vocab, pool) ||
                    corpus_check_unchanged(corpus)
                ? -1
@@ -361,7 +373,6 @@ static int read_text(struct joining *j, struct corpus *corpus, const struct corp
 
 static int refuse(const struct corpus *corpus, const struct corpus_options *options) {
     if (!*options->phrases.delimiter) return fail("phrases.delimiter is empty; wanted a text such as _");
-    if (corpus_gathered(corpus)) return fail("corpus.phrases = yes joins the words of files, and these words were given by a program: join them before, as sptx.Phrases does in Python");
     if (corpus_stream(corpus)) return fail("'%s' is an id stream: its words cannot be joined any more", corpus_stream(corpus));
     return 0;
 }
