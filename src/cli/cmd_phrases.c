@@ -18,7 +18,8 @@ static int write_to_stdout(void *user, const char *bytes, uint64_t length) {
     return fwrite(bytes, 1, length, stdout) == length ? 0 : fail("cannot write the text to stdout");
 }
 
-static int join_into(struct corpus *corpus, const struct corpus_options *options, struct pool *pool, int margin, const char *out) {
+static int join_into(struct corpus *corpus, const struct corpus_options *options, struct pool *pool, int margin,
+                     const char *out) {
     struct file_writer writer;
     if (!out || !strcmp(out, CORPUS_INPUT)) return phrases_join(corpus, options, pool, margin, write_to_stdout, NULL);
     if (file_writer_open_given(&writer, out)) return -1;
@@ -59,7 +60,8 @@ int cmd_phrases(int argc, char **argv) {
     struct config config = {.name = NULL};
     for (int i = 0; i < KEYS; i++) options[i + 1] = (struct option){.name = keys[i].option, .text = &texts[i]};
     int result = arguments_read(&arguments, "phrases", argc, argv, options, "phrases, corpus, device");
-    if (!result && !arguments.count) result = fail_usage("phrases wants a file of text, or - for standard input; see 'sptx-w2v help phrases'");
+    if (!result && !arguments.count)
+        result = fail_usage("phrases wants a file of text, or - for standard input; see 'sptx-w2v help phrases'");
     if (!result) result = arguments_config(&config, 0, NULL, &arguments);
     for (int i = 0; i < KEYS && !result; i++)
         if (texts[i]) result = command_set_key(&config, keys[i].key, texts[i]);

@@ -48,7 +48,8 @@ static int read_counts(struct call *call) {
     call->save = flag(call, "-save-vocab");
     call->read = flag(call, "-read-vocab");
     if (!*call->text) return fail_usage("word2vec wants -train FILE; see 'sptx-w2v help word2vec'");
-    if (!*call->output && !*call->save) return fail_usage("word2vec wants -output FILE, or -save-vocab FILE; see 'sptx-w2v help word2vec'");
+    if (!*call->output && !*call->save)
+        return fail_usage("word2vec wants -output FILE, or -save-vocab FILE; see 'sptx-w2v help word2vec'");
     return 0;
 }
 
@@ -56,7 +57,8 @@ static int read_counts(struct call *call) {
 
 static int set_text_key(struct config *config, const char *key, const char *value, const char *ending) {
     char quoted[4096];
-    if ((size_t)snprintf(quoted, sizeof quoted, "\"%s%s\"", value, ending) >= sizeof quoted) return fail_usage("a path is longer than %zu bytes", sizeof quoted);
+    if ((size_t)snprintf(quoted, sizeof quoted, "\"%s%s\"", value, ending) >= sizeof quoted)
+        return fail_usage("a path is longer than %zu bytes", sizeof quoted);
     return command_set_key(config, key, quoted);
 }
 
@@ -66,7 +68,9 @@ static int set_keys(struct config *config, const struct call *call) {
     snprintf(threads, sizeof threads, "%" PRIu64, call->threads && call->threads < cores ? call->threads : cores);
     const char *alpha = flag(call, "-alpha");
     const char *const keys[][2] = {{"examples.mode", call->cbow ? "cbow" : "window"},
-                                   {"optimizer.lr", *alpha ? alpha : call->cbow ? "0.05" : "0.025"},
+                                   {"optimizer.lr", *alpha       ? alpha
+                                                    : call->cbow ? "0.05"
+                                                                 : "0.025"},
                                    {"device.threads", threads},
                                    {"run.checkpoint_every", "end"},
                                    {"run.keep", "1"}};
@@ -75,7 +79,10 @@ static int set_keys(struct config *config, const struct call *call) {
     if (call->hs && strcmp(flag(call, "-negative"), "0"))
         return fail("word2vec: -hs 1 with negatives trains two tables of contexts, and this program trains one; add -negative 0, or take -hs 0");
     if (call->hs && command_set_key(config, "train.loss", "hierarchical")) return -1;
-    return set_text_key(config, "corpus.path", call->text, "") || (*call->output && set_text_key(config, "run.dir", call->output, ".run")) ? -1 : 0;
+    return set_text_key(config, "corpus.path", call->text, "") ||
+                   (*call->output && set_text_key(config, "run.dir", call->output, ".run"))
+               ? -1
+               : 0;
 }
 
 /* ---- vocabularies: lines of word, blank, count ---- */
@@ -87,11 +94,13 @@ static int copy_words(struct call *call, struct lines *lines, uint64_t least) {
     while (lines_next(lines)) {
         char line[4096], text[TEXT_BYTES] = "";
         if (!lines_token(lines, &word)) continue;
-        if (!lines_token(lines, &number) || number.length >= sizeof text || (memcpy(text, number.text, number.length), text_count(text, &count)))
+        if (!lines_token(lines, &number) || number.length >= sizeof text ||
+            (memcpy(text, number.text, number.length), text_count(text, &count)))
             return fail("'%s' line %" PRIu64 ": wanted a word and its count", call->read, lines->number);
         if (count < least || (word.length == 4 && !memcmp(word.text, "</s>", 4))) continue;
         int length = snprintf(line, sizeof line, "%.*s\t%" PRIu64 "\n", (int)word.length, word.text, count);
-        if (length >= (int)sizeof line) return fail("'%s' line %" PRIu64 ": the word has more than 4,000 bytes", call->read, lines->number);
+        if (length >= (int)sizeof line)
+            return fail("'%s' line %" PRIu64 ": the word has more than 4,000 bytes", call->read, lines->number);
         if (retry_write_at(call->words, line, (uint64_t)length, written)) return fail_system("write in", spool_directory());
         written += (uint64_t)length;
     }
@@ -112,7 +121,8 @@ static int save_vocabulary(const struct call *call, const struct vocab *vocab) {
     struct file_writer writer;
     if (file_writer_open_given(&writer, call->save)) return -1;
     int result = file_print(&writer, "</s> 0\n");
-    for (uint64_t id = 0; id < vocab->size && !result; id++) result = file_print(&writer, "%s %" PRIu64 "\n", vocab_word(vocab, id, NULL), vocab->counts[id]);
+    for (uint64_t id = 0; id < vocab->size && !result; id++)
+        result = file_print(&writer, "%s %" PRIu64 "\n", vocab_word(vocab, id, NULL), vocab->counts[id]);
     if (!result) return file_commit(&writer);
     file_abandon(&writer);
     return -1;
@@ -138,13 +148,18 @@ static int write_output(const struct call *call, const struct config *config) {
     struct interrupt watch;
     char words[TEXT_BYTES];
     if (model_open(&model, config->run_dir)) return -1;
-    struct export export = {.model = &model, .view = VIEW_TARGET, .rows = model.vocab.size, .classes = (uint32_t)call->classes,
+    struct export export = {.model = &model,
+                            .view = VIEW_TARGET,
+                            .rows = model.vocab.size,
+                            .classes = (uint32_t)call->classes,
                             .threads = (unsigned)config->device_threads};
     enum export_format format = call->classes ? EXPORT_CLASSES : call->binary ? EXPORT_WORD2VEC_BIN : EXPORT_WORD2VEC_TEXT;
     interrupt_watch(&watch);
     int result = (*call->save && save_vocabulary(call, &model.vocab)) || export_write(&export, format, call->output) ? -1 : 0;
     interrupt_end(&watch);
-    if (!result) note("wrote '%s': %s of %s words", call->output, call->classes ? "classes" : "vectors", text_of_count(words, model.vocab.size));
+    if (!result)
+        note("wrote '%s': %s of %s words", call->output, call->classes ? "classes" : "vectors",
+             text_of_count(words, model.vocab.size));
     model_close(&model);
     return result || run_directory_remove(config->run_dir) ? -1 : 0;
 }
@@ -153,6 +168,8 @@ static int run(struct call *call, struct config *config) {
     const struct trainer_options how = {.overwrite = 1, .judge = judge_checkpoint};
     if (*call->read && read_vocabulary(call, config)) return -1;
     if (config_resolve(config)) return -1;
+    if (config_ranks(config) > 1)
+        return fail_usage("word2vec trains in one process; 'sptx-w2v train' takes device.gpus and device.ranks");
     if (!*call->output) return count_words(call, config);
     return trainer_run(config, &how) ? -1 : write_output(call, config);
 }
@@ -161,7 +178,8 @@ static int run(struct call *call, struct config *config) {
 int cmd_word2vec(int argc, char **argv) {
     struct call call = {.words = -1};
     struct config config = {.name = NULL};
-    int result = config_init(&config) || word2vec_flags_read(call.flags, &config, WORD2VEC, argc, argv) || read_counts(&call) ? -1 : 0;
+    int result =
+        config_init(&config) || word2vec_flags_read(call.flags, &config, WORD2VEC, argc, argv) || read_counts(&call) ? -1 : 0;
     if (!result && !call.debug) report_quiet(1);
     if (!result) result = set_keys(&config, &call);
     for (int i = 1; i < argc && !result; i++)
@@ -181,9 +199,11 @@ int cmd_word2phrase(int argc, char **argv) {
                          word2vec_flag_count(flags, WORD2PHRASE, "-debug", 9, &debug)
                      ? -1
                      : 0;
-    const char *text = result ? "" : word2vec_flag(flags, WORD2PHRASE, "-train"), *output = result ? "" : word2vec_flag(flags, WORD2PHRASE, "-output");
+    const char *text = result ? "" : word2vec_flag(flags, WORD2PHRASE, "-train"),
+               *output = result ? "" : word2vec_flag(flags, WORD2PHRASE, "-output");
     if (!result && !debug) report_quiet(1);
-    if (!result && (!*text || !*output)) result = fail_usage("word2phrase wants -train FILE and -output FILE; see 'sptx-w2v help word2phrase'");
+    if (!result && (!*text || !*output))
+        result = fail_usage("word2phrase wants -train FILE and -output FILE; see 'sptx-w2v help word2phrase'");
     if (!result) result = config_resolve(&config);
     if (!result) result = command_join_words(&config, &text, 1, output, 1);
     config_release(&config);

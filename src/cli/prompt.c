@@ -62,7 +62,8 @@ static int make_query(struct prompt *p) {
     if (p->request->analogy) return search_analogy(&p->search, p->rows, NULL, p->query, banned) < 0 ? -1 : 0;
     memset(p->query, 0, p->model.dim * sizeof *p->query);
     for (int i = 0; i < p->count; i++)
-        for (uint32_t column = 0; column < p->model.dim; column++) p->query[column] += one[(uint64_t)p->rows[i] * p->model.dim + column];
+        for (uint32_t column = 0; column < p->model.dim; column++)
+            p->query[column] += one[(uint64_t)p->rows[i] * p->model.dim + column];
     return 0;
 }
 
@@ -85,7 +86,8 @@ static int answer(struct prompt *p) {
     uint64_t starts[2] = {0, search_distinct(p->rows, (uint64_t)p->count)};
     if (search_top(&p->search, p->query, 1, p->k, starts, p->rows, p->ids, p->scores)) return -1;
     if (!p->request->plain)
-        printf("\n%46s%s\n------------------------------------------------------------------------\n", "", heads[p->request->analogy]);
+        printf("\n%46s%s\n------------------------------------------------------------------------\n", "",
+               heads[p->request->analogy]);
     for (uint32_t i = 0; i < p->k && p->ids[i] != DRAW_NONE; i++) print_answer(p, p->ids[i], p->scores[i]);
     return 0;
 }

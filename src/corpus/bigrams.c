@@ -117,7 +117,8 @@ static int add_one(const struct bigrams *bigrams, struct bigram_shard *shard, st
     struct bigram_slot *slot = find_slot(shard, bigram, hash);
     uint64_t count = (uint64_t)(slot->count & BIGRAM_MOST) + met;
     shard->size += !slot->count;
-    *slot = (struct bigram_slot){bigram.key, bigram.tag, (uint32_t)(count < BIGRAM_MOST ? count : BIGRAM_MOST) | (slot->count & BIGRAM_KEPT) | kept};
+    *slot = (struct bigram_slot){bigram.key, bigram.tag,
+                                 (uint32_t)(count < BIGRAM_MOST ? count : BIGRAM_MOST) | (slot->count & BIGRAM_KEPT) | kept};
     return 0;
 }
 
@@ -128,7 +129,8 @@ struct sorted {
     uint64_t hash;
 };
 
-static int add_to_shard(struct bigrams *bigrams, struct bigram_shard *shard, const struct sorted *sorted, uint32_t count, uint32_t kept) {
+static int add_to_shard(struct bigrams *bigrams, struct bigram_shard *shard, const struct sorted *sorted, uint32_t count,
+                        uint32_t kept) {
     int result = 0;
     pthread_mutex_lock(&shard->lock);
     for (uint32_t i = 0; i < count && !result; i++) {
@@ -156,7 +158,8 @@ int bigrams_add(struct bigrams *bigrams, const struct bigram *met, const uint32_
         sorted[next[shard_of(hash)]++] = (struct sorted){met[i], counts ? counts[i] : 1, hash};
     }
     for (int s = 0; s < BIGRAM_SHARDS && !result; s++)
-        result = add_to_shard(bigrams, &bigrams->shards[s], sorted + starts[s], starts[s + 1] - starts[s], kept ? BIGRAM_KEPT : 0);
+        result =
+            add_to_shard(bigrams, &bigrams->shards[s], sorted + starts[s], starts[s + 1] - starts[s], kept ? BIGRAM_KEPT : 0);
     free(sorted);
     return result;
 }
@@ -183,7 +186,8 @@ int bigrams_next_sweep(struct bigrams *bigrams, uint32_t least) {
     for (int s = 0; s < BIGRAM_SHARDS && more && !result; s++) {
         struct bigram_shard *shard = &bigrams->shards[s];
         if (shard->slot_count) result = move_slots(shard, shard->slot_count, all_hashes, least);
-        if (!result && shard->slot_count && is_full(shard) && shard->slot_count == bigrams->shard_most) result = refuse_memory(bigrams);
+        if (!result && shard->slot_count && is_full(shard) && shard->slot_count == bigrams->shard_most)
+            result = refuse_memory(bigrams);
     }
     return result ? -1 : more;
 }

@@ -46,7 +46,8 @@ struct corpus {
     struct corpus_file *replaced; /* [replaced_count] the files whose text corpus_replace() replaced; NULL: none */
     uint64_t replaced_count;
     int replacement; /* the file without a name that has the new text; -1: none */
-    struct gathered *gathered; /* the caller's; NULL: the corpus is files */
+    struct gathered *gathered;          /* the caller's; NULL: the corpus is files */
+    struct gathered *replaced_gathered; /* what corpus_replace() replaced, as replaced */
 
     pthread_mutex_t lock; /* held for all fields below */
     struct reader reader; /* the one file that is open */
@@ -165,6 +166,8 @@ static int add_path(struct corpus *corpus, const char *path) {
 
 int corpus_replace(struct corpus *corpus, int fd) {
     char path[64];
+    corpus->replaced_gathered = corpus->gathered;
+    corpus->gathered = NULL;
     corpus->replaced = corpus->files;
     corpus->replaced_count = corpus->count;
     corpus->files = NULL;
@@ -226,14 +229,16 @@ uint64_t corpus_done(const struct corpus *corpus) {
 
 /* Returns the files that the user named, be their text replaced or not. */
 static const struct corpus_file *named_files(const struct corpus *corpus, uint64_t *count) {
-    *count = corpus->replaced ? corpus->replaced_count : corpus->count;
-    return corpus->replaced ? corpus->replaced : corpus->files;
+    int replaced = corpus->replacement >= 0;
+    *count = replaced ? corpus->replaced_count : corpus->count;
+    return replaced ? corpus->replaced : corpus->files;
 }
 
 uint64_t corpus_fingerprint(const struct corpus *corpus) {
     uint64_t count, sum;
     const struct corpus_file *files = named_files(corpus, &count);
-    sum = corpus->gathered ? gathered_fingerprint(corpus->gathered) : count;
+    const struct gathered *gathered = corpus->gathered ? corpus->gathered : corpus->replaced_gathered;
+    sum = gathered ? gathered_fingerprint(gathered) : count;
     for (uint64_t i = 0; i < count; i++) {
         const struct corpus_file *file = &files[i];
         uint64_t facts[] = {file->size, file->modified[0], file->modified[1], file->sample};

@@ -76,7 +76,7 @@ struct corpus *corpus_open(char *const *paths, uint64_t count);
 void corpus_close(struct corpus *corpus);
 
 /* Makes the file `fd` the corpus' text: blocks are read from it, while fingerprints and checks for changes still use the named
- * files. The corpus then owns `fd`. Returns 0, or -1 after fail(). */
+ * files or the gathered data. The corpus then owns `fd`. Returns 0, or -1 after fail(). */
 int corpus_replace(struct corpus *corpus, int fd);
 
 /* Opens data that a program has handed over (gathered.h), which stays the caller's and must outlive the corpus. It has

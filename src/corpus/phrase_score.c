@@ -30,7 +30,8 @@ static const struct {
 int phrase_passes(const struct phrase_options *options, double thresholds[PHRASE_PASSES]) {
     int given = 1;
     thresholds[0] = thresholds_of[options->score].usual;
-    if (strcmp(options->threshold, "auto")) given = phrase_thresholds(options->threshold, thresholds); /* the configuration takes nothing else */
+    if (strcmp(options->threshold, "auto"))
+        given = phrase_thresholds(options->threshold, thresholds); /* the configuration takes nothing else */
     for (int i = 0; i < given; i++)
         if (!(thresholds[i] >= thresholds_of[options->score].lowest && thresholds[i] <= thresholds_of[options->score].highest))
             return fail("phrases.threshold = %g: wanted a number %s", thresholds[i], thresholds_of[options->score].wanted);
@@ -41,7 +42,8 @@ int phrase_passes(const struct phrase_options *options, double thresholds[PHRASE
     return (int)options->passes;
 }
 
-double phrase_score(const struct phrase_options *options, const struct phrase_totals *totals, uint64_t a, uint64_t b, uint64_t ab) {
+double phrase_score(const struct phrase_options *options, const struct phrase_totals *totals, uint64_t a, uint64_t b,
+                    uint64_t ab) {
     uint64_t least = options->min_count;
     if (options->score == PHRASES_DEFAULT)
         return ((double)ab - (double)least) / (double)((unsigned __int128)a * b) * (double)totals->distinct;

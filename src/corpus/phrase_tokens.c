@@ -5,6 +5,8 @@
 #include "base/report.h"
 #include "base/retry.h"
 #include "base/spool.h"
+#include "base/text.h"
+#include "gathered.h"
 #include "tokens.h"
 
 #include <errno.h>
@@ -38,12 +40,14 @@ struct numbered {
 
 /* Appends the numbers of the words that wait. */
 static int put_words(struct numbered *numbered, const struct vocab *vocab) {
-    if (mem_grow(&numbered->ids, &numbered->capacity, numbered->count + WORDS_BATCH + 1, sizeof *numbered->ids, "the words of a block"))
+    if (mem_grow(&numbered->ids, &numbered->capacity, numbered->count + WORDS_BATCH + 1, sizeof *numbered->ids,
+                 "the words of a block"))
         return -1;
     uint32_t *ids = numbered->ids + numbered->count;
     words_find_batch(&vocab->words, numbered->asked, numbered->waiting, ids);
     for (unsigned i = 0; i < numbered->waiting; i++)
-        if (ids[i] == WORDS_ABSENT) return fail("'%s' was changed while it was read; join words when nothing writes to it", numbered->block.path);
+        if (ids[i] == WORDS_ABSENT)
+            return fail("'%s' was changed while it was read; join words when nothing writes to it", numbered->block.path);
     numbered->count += numbered->waiting;
     numbered->waiting = 0;
     return 0;
@@ -65,8 +69,10 @@ static int number_block(struct numbered *numbered, const struct vocab *vocab) {
     corpus_cursor_start(&cursor, &numbered->block);
     while ((kind = corpus_token(&cursor, "", &word, &length)) != TOKEN_END) {
         in_line = kind == TOKEN_WORD;
-        if (kind == TOKEN_WORD) words_ask(&vocab->words, &numbered->asked[numbered->waiting++], words_hash(word, length), word, length);
-        if (kind == TOKEN_WORD ? numbered->waiting == WORDS_BATCH && put_words(numbered, vocab) : put_line_end(numbered, vocab)) return -1;
+        if (kind == TOKEN_WORD)
+            words_ask(&vocab->words, &numbered->asked[numbered->waiting++], words_hash(word, length), word, length);
+        if (kind == TOKEN_WORD ? numbered->waiting == WORDS_BATCH && put_words(numbered, vocab) : put_line_end(numbered, vocab))
+            return -1;
     }
     return in_line && !numbered->block.line_open ? put_line_end(numbered, vocab) : put_words(numbered, vocab);
 }
@@ -75,7 +81,8 @@ static int number_block(struct numbered *numbered, const struct vocab *vocab) {
  * begins with, or UINT64_MAX where another worker failed. */
 static uint64_t take_place(struct numbering *numbering, const struct numbered *numbered) {
     pthread_mutex_lock(&numbering->lock);
-    while (numbering->next != numbered->block.number && !numbering->failed) pthread_cond_wait(&numbering->moved, &numbering->lock);
+    while (numbering->next != numbered->block.number && !numbering->failed)
+        pthread_cond_wait(&numbering->moved, &numbering->lock);
     uint64_t place = numbering->failed ? UINT64_MAX : numbering->ids;
     numbering->ids += numbered->count;
     numbering->next++;
@@ -87,7 +94,8 @@ static uint64_t take_place(struct numbering *numbering, const struct numbered *n
 static int write_block(struct numbering *numbering, const struct numbered *numbered) {
     uint64_t place = take_place(numbering, numbered);
     if (place == UINT64_MAX) return -1;
-    if (!retry_write_at(numbering->fd, numbered->ids, numbered->count * sizeof *numbered->ids, place * sizeof *numbered->ids)) return 0;
+    if (!retry_write_at(numbering->fd, numbered->ids, numbered->count * sizeof *numbered->ids, place * sizeof *numbered->ids))
+        return 0;
     return fail("cannot keep the text's words in '%s': %s; TMPDIR names another directory", spool_directory(), strerror(errno));
 }
 
@@ -119,8 +127,8 @@ static int map(struct phrase_tokens *tokens, const struct numbering *numbering) 
     return 0;
 }
 
-int phrase_tokens_read(struct phrase_tokens *tokens, struct corpus *corpus, const struct corpus_options *options, const struct vocab *vocab,
-                       struct pool *pool) {
+int phrase_tokens_read(struct phrase_tokens *tokens, struct corpus *corpus, const struct corpus_options *options,
+                       const struct vocab *vocab, struct pool *pool) {
     struct numbering numbering = {.corpus = corpus, .vocab = vocab, .fd = spool_open()};
     *tokens = (struct phrase_tokens){NULL, 0, 0};
     if (numbering.fd < 0) return -1;
@@ -136,6 +144,28 @@ int phrase_tokens_read(struct phrase_tokens *tokens, struct corpus *corpus, cons
     pthread_cond_destroy(&numbering.moved);
     pthread_mutex_destroy(&numbering.lock);
     return result;
+}
+
+int phrase_tokens_gathered(struct phrase_tokens *tokens, const struct gathered *gathered) {
+    uint64_t size = gathered->tokens + gathered->sentences, bytes = size * sizeof *tokens->ids, at = 0, length;
+    *tokens = (struct phrase_tokens){NULL, 0, 0};
+    for (uint64_t n = 0; n < gathered->items.words.size; n++) {
+        const char *word = words_get(&gathered->items.words, n, &length);
+        if (memchr(word, ' ', length))
+            return fail(
+                "corpus.phrases = yes: the word '%.*s' has a blank in it; join words before, as sptx.Phrases does in Python",
+                text_shown(length), word);
+    }
+    if (!size) return 0;
+    void *data = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (data == MAP_FAILED) return fail("not enough memory for the numbers of %" PRIu64 " words: %s", size, strerror(errno));
+    *tokens = (struct phrase_tokens){data, size, bytes};
+    uint32_t *out = data;
+    for (uint64_t i = 0; i < gathered->sentences; i++) {
+        for (; at < gathered->ends[i]; at++) *out++ = gathered->ids[at];
+        *out++ = PHRASE_LINE_END;
+    }
+    return 0;
 }
 
 void phrase_tokens_release(struct phrase_tokens *tokens) {

@@ -21,6 +21,9 @@ struct phrase_tokens {
  * any case. */
 int phrase_tokens_read(struct phrase_tokens *tokens, struct corpus *corpus, const struct corpus_options *options, const struct vocab *vocab,
                        struct pool *pool);
+/* Takes the numbers of gathered words as they are. A word with a blank in it is refused: the joined text could not hold it. */
+struct gathered;
+int phrase_tokens_gathered(struct phrase_tokens *tokens, const struct gathered *gathered);
 void phrase_tokens_release(struct phrase_tokens *tokens);
 
 #endif

@@ -9,6 +9,7 @@
 #include "base/spool.h"
 #include "base/text.h"
 #include "bigrams.h"
+#include "gathered.h"
 #include "phrase_score.h"
 #include "phrase_tokens.h"
 
@@ -69,7 +70,8 @@ static int write_text(const struct joining *j, uint64_t begin, uint64_t end, str
     for (uint64_t i = begin; i <= end; i++) {
         if (j->tokens.ids[i] == PHRASE_LINE_END) continue;
         const char *word = words_get(&j->vocab.words, j->tokens.ids[i], &length);
-        if ((i > begin && append(joined, j->options->delimiter, strlen(j->options->delimiter))) || append(joined, word, length)) return -1;
+        if ((i > begin && append(joined, j->options->delimiter, strlen(j->options->delimiter))) || append(joined, word, length))
+            return -1;
     }
     return 0;
 }
@@ -81,7 +83,8 @@ static inline int is_simple(const struct joining *j, uint64_t begin, uint64_t en
 }
 
 /* Names the bigram from `begin` to `end`. Returns 0, or -1 after fail(). */
-static inline int name_bigram(const struct joining *j, uint64_t begin, uint64_t end, struct joined *joined, struct bigram *bigram) {
+static inline int name_bigram(const struct joining *j, uint64_t begin, uint64_t end, struct joined *joined,
+                              struct bigram *bigram) {
     if (is_simple(j, begin, end)) {
         *bigram = bigram_of_words(j->tokens.ids[begin], j->tokens.ids[end]);
         return 0;
@@ -136,7 +139,9 @@ static void flag_words(struct joining *j) {
         const char *word = words_get(&j->vocab.words, id, &length);
         int connector = j->connectors.size && words_find(&j->connectors, words_hash(word, length), word, length) >= 0;
         int compound = has_byte_of(word, length, j->options->delimiter);
-        j->flags[id] = (uint8_t)((connector ? CONNECTOR : 0) | (compound ? COMPOUND : j->counts[id] < j->options->min_count ? RARE : 0));
+        j->flags[id] = (uint8_t)((connector ? CONNECTOR : 0) | (compound                                ? COMPOUND
+                                                                : j->counts[id] < j->options->min_count ? RARE
+                                                                                                        : 0));
     }
 }
 
@@ -211,8 +216,10 @@ static void share_counts(struct joining *j) {
     for (uint64_t id = 0; id < j->vocab.words.size; id++) {
         int64_t parts[2];
         if (!j->counts[id] || j->flags[id] & CONNECTOR) continue;
-        if (j->flags[id] & COMPOUND) j->counts[id] = bigrams_count(&j->bigrams, bigram_of_compound(j, (uint32_t)id, parts));
-        else j->totals.distinct++;
+        if (j->flags[id] & COMPOUND)
+            j->counts[id] = bigrams_count(&j->bigrams, bigram_of_compound(j, (uint32_t)id, parts));
+        else
+            j->totals.distinct++;
     }
 }
 
@@ -222,7 +229,8 @@ static int count_bigrams(struct joining *j, struct pool *pool) {
     for (j->sweep = 0; more > 0; j->sweep++) {
         j->next = 0;
         if (add_compounds(j) || pool_run(pool, count_ranges, j)) return -1;
-        more = bigrams_next_sweep(&j->bigrams, j->options->min_count < BIGRAM_MOST ? (uint32_t)j->options->min_count : BIGRAM_MOST);
+        more =
+            bigrams_next_sweep(&j->bigrams, j->options->min_count < BIGRAM_MOST ? (uint32_t)j->options->min_count : BIGRAM_MOST);
     }
     if (more) return -1;
     share_counts(j);
@@ -302,35 +310,39 @@ static int run_pass(struct joining *j, struct pool *pool, uint64_t memory) {
     bigrams_release(&j->bigrams);
     free(joined.text);
     if (phrases < 0) return -1;
-    remark("phrases    %s new ones with a score above %g, in %s places", text_of_count(words, j->vocab.words.size - before), j->threshold,
-           text_of_count(places, (uint64_t)phrases));
+    note("phrases    %s new ones with a score above %g, in %s places", text_of_count(words, j->vocab.words.size - before),
+         j->threshold, text_of_count(places, (uint64_t)phrases));
     return 0;
 }
 
 /* ---- the joined text ---- */
 
-enum { TEXT_PIECE = 1 << 20 };
+enum { BUFFER_BYTES = 1 << 20 };
 
 static int write_joined(const struct joining *j, int margin, phrases_take *take, void *user) {
-    struct joined piece = {NULL, 0, 0};
+    struct joined buffer = {NULL, 0, 0};
     int result = 0, line_begins = 1;
     for (uint64_t i = 0; i < j->tokens.size && !result; i++) {
         uint64_t length = 0;
         uint32_t id = j->tokens.ids[i];
         const char *word = id == PHRASE_LINE_END ? NULL : words_get(&j->vocab.words, id, &length);
-        if (piece.length + length + 2 > piece.capacity && mem_grow(&piece.text, &piece.capacity, piece.length + length + 2, 1, "joined text")) result = -1;
+        if (buffer.length + length + 2 > buffer.capacity &&
+            mem_grow(&buffer.text, &buffer.capacity, buffer.length + length + 2, 1, "joined text"))
+            result = -1;
         if (result) break;
-        if (!word) piece.text[piece.length++] = '\n';
-        else if (!line_begins || margin) piece.text[piece.length++] = ' ';
-        memcpy(piece.text + piece.length, word ? word : "", length);
-        piece.length += length;
+        if (!word)
+            buffer.text[buffer.length++] = '\n';
+        else if (!line_begins || margin)
+            buffer.text[buffer.length++] = ' ';
+        memcpy(buffer.text + buffer.length, word ? word : "", length);
+        buffer.length += length;
         line_begins = !word;
-        if (piece.length < TEXT_PIECE) continue;
-        result = interrupt_check() ? -1 : take(user, piece.text, piece.length);
-        piece.length = 0;
+        if (buffer.length < BUFFER_BYTES) continue;
+        result = interrupt_check() ? -1 : take(user, buffer.text, buffer.length);
+        buffer.length = 0;
     }
-    if (!result && piece.length) result = take(user, piece.text, piece.length);
-    free(piece.text);
+    if (!result && buffer.length) result = take(user, buffer.text, buffer.length);
+    free(buffer.text);
     return result;
 }
 
@@ -349,10 +361,25 @@ static int read_connectors(struct joining *j) {
     return result;
 }
 
+/* Copies the words of gathered sentences, which keep their numbers. */
+static int take_gathered(struct joining *j, const struct gathered *gathered) {
+    for (uint64_t n = 0; n < gathered->items.words.size; n++) {
+        uint64_t length;
+        const char *word = words_get(&gathered->items.words, n, &length);
+        if (words_add(&j->vocab.words, words_hash(word, length), word, length) < 0) return -1;
+    }
+    return phrase_tokens_gathered(&j->tokens, gathered);
+}
+
 /* Counts all words of the text, whatever the corpus' keys leave out. */
 static int read_text(struct joining *j, struct corpus *corpus, const struct corpus_options *options, struct pool *pool) {
-    struct corpus_options all = {.path = options->path, .format = options->format, .max_word = options->max_word, .min_count = 1,
-                                 .min_rating = options->min_rating, .report_seconds = options->report_seconds};
+    struct corpus_options all = {.path = options->path,
+                                 .format = options->format,
+                                 .max_word = options->max_word,
+                                 .min_count = 1,
+                                 .min_rating = options->min_rating,
+                                 .report_seconds = options->report_seconds};
+    if (corpus_gathered(corpus)) return take_gathered(j, corpus_gathered(corpus));
     return vocab_build(&j->vocab, corpus, &all, pool) || phrase_tokens_read(&j->tokens, corpus, &all, &j->vocab, pool) ||
                    corpus_check_unchanged(corpus)
                ? -1
@@ -361,12 +388,12 @@ static int read_text(struct joining *j, struct corpus *corpus, const struct corp
 
 static int refuse(const struct corpus *corpus, const struct corpus_options *options) {
     if (!*options->phrases.delimiter) return fail("phrases.delimiter is empty; wanted a text such as _");
-    if (corpus_gathered(corpus)) return fail("corpus.phrases = yes joins the words of files, and these words were given by a program: join them before");
     if (corpus_stream(corpus)) return fail("'%s' is an id stream: its words cannot be joined any more", corpus_stream(corpus));
     return 0;
 }
 
-int phrases_join(struct corpus *corpus, const struct corpus_options *options, struct pool *pool, int margin, phrases_take *take, void *user) {
+int phrases_join(struct corpus *corpus, const struct corpus_options *options, struct pool *pool, int margin, phrases_take *take,
+                 void *user) {
     struct joining j = {.options = &options->phrases};
     double thresholds[PHRASE_PASSES];
     uint64_t memory = options->phrases.memory == UINT64_MAX ? mem_available() / 2 : options->phrases.memory;
@@ -393,7 +420,8 @@ struct kept_text {
 static int keep(void *user, const char *bytes, uint64_t length) {
     struct kept_text *kept = user;
     if (retry_write_at(kept->fd, bytes, length, kept->bytes))
-        return fail("cannot keep the joined text in '%s': %s; TMPDIR names another directory", spool_directory(), strerror(errno));
+        return fail("cannot keep the joined text in '%s': %s; TMPDIR names another directory", spool_directory(),
+                    strerror(errno));
     kept->bytes += length;
     return 0;
 }

@@ -70,15 +70,20 @@ static uint64_t count_fields(const char *at, const char *end) {
     return fields;
 }
 
-/* Returns 1 where the next row is text: behind its word are only bytes with which numbers are written, as many as `columns` numbers
- * need, or SURE_BYTES of them: the first bytes of a binary vector may be a line end, or a digit and a line end. */
-static int is_text(const struct cursor *cursor, uint64_t columns) {
+/* Returns 1 where rows of so many columns are text: behind their words are only bytes with which numbers are written. A row that is
+ * too short for its numbers does not tell, and the next ones are looked at: the first bytes of a binary vector may be a line end, or a
+ * digit and a line end. */
+static int is_text(struct cursor cursor, uint64_t columns) {
     enum { SURE_BYTES = 8 };
-    const char *at = cursor->at, *end = line_end(cursor);
-    while (at < end && !ends_field(*at)) at++;
-    if ((uint64_t)(end - at) < (columns < SURE_BYTES / 2 ? 2 * columns : SURE_BYTES)) return 0;
-    for (; at < end; at++)
-        if (!*at || !strchr("0123456789+-.eE \t\rinfatyINFATY", *at)) return 0;
+    uint64_t seen = 0, enough = columns < SURE_BYTES / 2 ? 2 * columns : SURE_BYTES;
+    while (seen < enough && cursor.at < cursor.end) {
+        const char *at = cursor.at, *end = line_end(&cursor);
+        while (at < end && *at && !ends_field(*at)) at++;
+        seen += (uint64_t)(end - at);
+        for (; at < end; at++)
+            if (!*at || !strchr("0123456789+-.eE \t\rinfatyINFATY", *at)) return 0;
+        cursor.at = end < cursor.end ? end + 1 : end;
+    }
     return 1;
 }
 
@@ -87,9 +92,9 @@ static int begin(struct vectors_file *file, struct cursor *cursor) {
     if (cursor->at == cursor->end) return fail("'%s' is empty; wanted words with their vectors", file->path);
     if (kind_check_format(file->path, cursor->at, (uint64_t)(cursor->end - cursor->at), 0)) return -1;
     if (take_header(cursor, &file->rows, &dim)) {
-        file->format = is_text(cursor, dim) ? VECTORS_TEXT : VECTORS_BINARY;
+        file->format = is_text(*cursor, dim) ? VECTORS_TEXT : VECTORS_BINARY;
         if (!file->rows) dim = 0;
-    } else if (is_text(cursor, 1) && (fields = count_fields(cursor->at, line_end(cursor)))) {
+    } else if (is_text(*cursor, 1) && (fields = count_fields(cursor->at, line_end(cursor)))) {
         file->rows = 0; /* as many rows as there are lines */
         file->format = VECTORS_TEXT;
         dim = fields - 1;

@@ -26,9 +26,11 @@ struct asking {
 
 /* Sections such as ": gram1-adjective-to-adverb" are syntactic. */
 static int begin_section(struct asking *asking, const char *name, uint64_t length) {
-    if (mem_grow(&asking->sections, &asking->section_capacity, asking->section_count + 1, sizeof *asking->sections, "analogies")) return -1;
+    if (mem_grow(&asking->sections, &asking->section_capacity, asking->section_count + 1, sizeof *asking->sections, "analogies"))
+        return -1;
     struct analogies_section *section = &asking->sections[asking->section_count];
-    *section = (struct analogies_section){.name = mem_text(name, length, "analogies"), .syntactic = length >= 4 && !memcmp(name, "gram", 4)};
+    *section = (struct analogies_section){.name = mem_text(name, length, "analogies"),
+                                          .syntactic = length >= 4 && !memcmp(name, "gram", 4)};
     asking->section_count += section->name != NULL;
     return section->name ? 0 : -1;
 }
@@ -76,8 +78,7 @@ static uint64_t keep_known(struct question *questions, uint64_t count, const str
     return kept;
 }
 
-static int ask_questions(struct search *search, struct search_block *block, const struct question *questions,
-                         uint64_t count) {
+static int ask_questions(struct search *search, struct search_block *block, const struct question *questions, uint64_t count) {
     if (mem_grow(&block->banned, &block->banned_capacity, 3 * count, sizeof *block->banned, "queries")) return -1;
     block->banned_starts[0] = 0;
     for (uint64_t i = 0; i < count; i++) {
@@ -98,16 +99,17 @@ static double share(uint64_t part, uint64_t whole) {
 /* Says why there is no accuracy. */
 static int refuse_questions(uint64_t total, const struct model *model, const char *path, uint64_t rows) {
     if (!total) return fail("'%s' has no line of four words with blanks or tabs between", path);
-    return fail("none of the %" PRIu64 " analogies of '%s' has its four words among the %" PRIu64
-                " most frequent of '%s'",
-                total, path, rows, model->directory);
+    return fail("none of the %" PRIu64 " analogies of '%s' has its four words among the %" PRIu64 " most frequent of '%s'", total,
+                path, rows, model->directory);
 }
 
 static int ask_all(struct asking *asking, uint64_t known, const struct model *model, enum model_view view, uint64_t rows,
                    const struct config *config) {
     struct search search = {.rows = 0};
     struct search_block block = {.rows = 0};
-    int result = search_open(&search, model, view, METRIC_COSINE, rows, config) || search_block_init(&block, model->dim, 1, known) ? -1 : 0;
+    int result = search_open(&search, model, view, METRIC_COSINE, rows, config) || search_block_init(&block, model->dim, 1, known)
+                     ? -1
+                     : 0;
     for (uint64_t first = 0; !result && first < known; first += block.rows) {
         uint64_t n = known - first < block.rows ? known - first : block.rows;
         result = ask_questions(&search, &block, asking->questions + first, n);
@@ -122,15 +124,16 @@ static int ask_all(struct asking *asking, uint64_t known, const struct model *mo
     return result;
 }
 
-int evaluate_analogies_sections(struct analogies_section **sections, uint64_t *count, const struct model *model, enum model_view view,
-                                const char *path, uint64_t restrict_rows, const struct config *config) {
+int evaluate_analogies_sections(struct analogies_section **sections, uint64_t *count, const struct model *model,
+                                enum model_view view, const char *path, uint64_t restrict_rows, const struct config *config) {
     struct asking asking = {.count = 0};
     struct lines lines;
     uint64_t items = model_items(model), rows = restrict_rows && restrict_rows < items ? restrict_rows : items;
     char *text = lines_open(&lines, path);
     int result = !text || read_questions(&asking, &lines) || names_locate(&asking.names, model, rows) ? -1 : 0;
     uint64_t known = result ? 0 : keep_known(asking.questions, asking.count, &asking.names);
-    if (!result) result = known ? ask_all(&asking, known, model, view, rows, config) : refuse_questions(asking.count, model, path, rows);
+    if (!result)
+        result = known ? ask_all(&asking, known, model, view, rows, config) : refuse_questions(asking.count, model, path, rows);
     *sections = asking.sections;
     *count = asking.section_count;
     free(text);

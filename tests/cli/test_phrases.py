@@ -118,6 +118,23 @@ def test_training_joins_words_itself(sptx):
     assert "new_york_city\t" not in sptx.path("run", "vocab.tsv").read_text()
 
 
+def test_the_encoded_text_is_made_once_by_any_number_of_threads_and_gone_on_with(sptx):
+    sptx.path("text").write_text(text())
+    keys = (sptx.config(), "--corpus.path=text", "--corpus.phrases=yes", "--phrases.threshold=20,10", "--corpus.cache=cache",
+            "--optimizer.schedule=constant")
+    sptx("train", *keys)
+    made = sptx.path("cache", "corpus.ids").stat().st_mtime_ns
+    sptx("train", *keys, "--run.dir=again", "--device.threads=1", "--memory.depth=1")
+    assert sptx.path("cache", "corpus.ids").stat().st_mtime_ns == made and sptx.tables("again") == sptx.tables()
+    sptx("train", *keys, "--run.dir=halves", "--train.epochs=1")
+    for file in sptx.path("cache").iterdir():
+        file.unlink()
+    sptx("train", *keys, "--run.dir=halves", "--resume")
+    assert sptx.path("cache", "corpus.ids").stat().st_mtime_ns != made and sptx.tables("halves") == sptx.tables()
+    sptx("train", *keys, "--run.dir=other", "--phrases.threshold=1e9")
+    assert "new_york_city\t" not in sptx.path("other", "vocab.tsv").read_text()
+
+
 @pytest.mark.parametrize("options, sentence, code", [
     (["--threshold=5,x"], "phrases.threshold = '5,x' is not auto, or numbers with commas between", 2),
     (["--threshold=2", "--score=npmi"], "phrases.threshold = 2: wanted a number from -1 to 1 with phrases.score = npmi", 1),

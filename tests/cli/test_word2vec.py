@@ -132,6 +132,7 @@ def test_vocabularies_are_saved_and_read(place):
     (["-output", "v"], "word2vec wants -train FILE", 2),
     (["-train"], "a value is missing behind -train", 2),
     (["-epochs", "3"], "word2vec has no flag '-epochs'", 2),
+    (["-train", "text8", "-output", "v", "--device.gpus=2"], "word2vec trains in one process", 2),
     (["-train", "text8", "-output", "v", "-size", "x"], "model.dim = 'x' is not", 2),
     (["-train", "text8", "-output", "v", "-binary", "2"], "-binary = '2' is not a whole number from 0 to 1", 2)])
 def test_what_cannot_be_done_is_refused(place, arguments, sentence, code):

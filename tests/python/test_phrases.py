@@ -58,3 +58,16 @@ def test_scorers_of_the_user_and_what_is_refused(tmp_path):
     assert str(phrases).startswith("Phrases<") and str(phrases.freeze()).startswith("FrozenPhrases<")
     phrases.save(tmp_path / "phrases")
     assert sptx.Phrases.load(tmp_path / "phrases").vocab == phrases.vocab
+
+
+def test_fit_joins_words_in_files_and_in_sentences_alike(tmp_path):
+    path = tmp_path / "text"
+    path.write_text("".join(" ".join(sentence) + "\n" for sentence in SENTENCES))
+    keys = {"corpus.phrases": True, "phrases.threshold": "5,5", "corpus.min_count": 1, "train.update": "batch", "train.epochs": 1}
+    options = dict(format="text", keys=keys, device="cpu", progress=False, dim=8)
+    filed = sptx.fit(str(path), tmp_path / "filed", **options)
+    given = sptx.fit(SENTENCES, tmp_path / "given", **options)
+    assert list(filed.words) == list(given.words) and "new_york" in given
+    assert (filed.target[:] == given.target[:]).all()
+    with pytest.raises(sptx.Error, match="'new york' has a blank in it"):
+        sptx.fit([["new york", "city"]] * 9, tmp_path / "blank", **options)

@@ -9,6 +9,7 @@ import pytest
 
 import sptx
 from sptx import _word2vec as word2vec
+from sptx.gensim.models.callbacks import CallbackAny2Vec
 
 DRAW = random.Random(1)
 TOPICS = [["t%dw%d" % (topic, word) for word in range(12)] for topic in range(8)]
@@ -180,7 +181,7 @@ def test_words_are_chosen_as_gensim_chooses_them():
         assert set(ours.wv.index_to_key) == set(wanted.wv.index_to_key) and len(ours.wv) > 1
 
 
-class Told:
+class Told(CallbackAny2Vec):
     """A callback that keeps what it is told of the model."""
 
     def __init__(self):
@@ -204,7 +205,7 @@ class Told:
 @pytest.mark.parametrize("sg", [0, 1])
 def test_callbacks_see_the_model_between_epochs(sg):
     told, options = Told(), dict(vector_size=20, window=3, min_count=1, workers=1, sample=0, device="cpu", sg=sg, epochs=4)
-    model = sptx.Word2Vec(SENTENCES, callbacks=[told, object()], compute_loss=True, **options)
+    model = sptx.Word2Vec(SENTENCES, callbacks=[told, CallbackAny2Vec()], compute_loss=True, **options)
     assert told.calls == ["train"] + ["begin", "end"] * 4 + ["trained"] and model.train_count == 1
     assert told.losses == sorted(told.losses) and told.losses[0] > 0 and model.get_latest_training_loss() == told.losses[-1]
     assert all((one != other).any() for one, other in zip(told.vectors, told.vectors[1:])) and (told.vectors[-1] == model.wv.vectors).all()

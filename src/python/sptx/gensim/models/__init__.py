@@ -6,9 +6,9 @@ from ..._fasttext import FastText
 from ..._keyed import KeyedVectors
 from ..._phrases import Phrases
 from ..._word2vec import Word2Vec
-from . import fasttext, keyedvectors, phrases, word2vec
+from . import callbacks, fasttext, keyedvectors, phrases, word2vec
 
-__all__ = ["FastText", "KeyedVectors", "Phrases", "Word2Vec", "fasttext", "keyedvectors", "phrases", "word2vec"]
+__all__ = ["FastText", "KeyedVectors", "Phrases", "Word2Vec", "callbacks", "fasttext", "keyedvectors", "phrases", "word2vec"]
 
 
 def __getattr__(name: str) -> Any:
