@@ -75,8 +75,8 @@ def test_equal_weights_are_no_weights(sptx, mode):
     sptx("train", config(sptx, mode, "none", steps=8), "--run.dir=none")
     for table in ("target.npy", "context.npy"):
         ours, theirs = (numpy.load(sptx.checkpoint(run) / table)["weights"] for run in ("run", "none"))
-        assert numpy.abs(ours - theirs).max() <= 1e-4 * numpy.abs(theirs).max()
-    assert metrics(sptx)[-1]["loss"] == pytest.approx(metrics(sptx, "none")[-1]["loss"], rel=2e-4)
+        assert numpy.abs(ours - theirs).max() <= 2e-3 * numpy.abs(theirs).max()
+    assert metrics(sptx)[-1]["loss"] == pytest.approx(metrics(sptx, "none")[-1]["loss"], rel=2e-3)
 
 
 @pytest.mark.parametrize("mode", ["user", "shared negatives", "logistic"])
