@@ -31,7 +31,8 @@ struct bigram_shard {
     pthread_mutex_t lock;
     struct bigram_slot *slots; /* [slot_count] */
     uint64_t slot_count, size;
-    uint64_t low, high;        /* this sweep counts hashes from low up to high, of 2^32; low == 2^32: all are counted */
+    uint64_t low, high;        /* this sweep counts bigrams from low up to high - 1, by the 32 hash bits of order_of(); low ==
+                                * 2^32: all are counted */
 };
 
 enum { BIGRAM_SHARDS = 64, BIGRAM_BATCH = 1 << 16 };

@@ -23,7 +23,7 @@ struct looking {
     uint64_t length;
     int has_header;
     int is_shifted;  /* 1: each line of data has one field more than the header, in front, as R writes row names */
-    int has_hash;    /* 1: a # was in front of the first line, which is a header therefore */
+    int has_hash;    /* 1: the first line began with #, so it is a header */
     int has_times;   /* 1: the third column has times, so it is not read as ratings or weights */
     uint64_t names;  /* lists: number of distinct first fields */
 };
@@ -42,7 +42,7 @@ static int has_values(enum look_rows rows) {
     return rows == LOOK_PAIRS || rows == LOOK_EDGES || rows == LOOK_WORDS;
 }
 
-/* Passes over the # in front of a header, "# user item". */
+/* Skips the # in front of a header such as "# user item". */
 static void pass_hash(struct looking *l) {
     struct looked_line *line = l->lines.line;
     if (l->rows == LOOK_EDGES || l->lines.count < 2 || *line->at != '#' || *line[1].at == '#') return;
@@ -271,7 +271,7 @@ static unsigned has_index(const struct looking *l) {
     return l->rows == LOOK_PAIRS && !l->has_header && l->columns.least > 2 && looked_are_numbered(&l->lines, &l->look->form);
 }
 
-/* Returns 1 if the header calls the column a value, or a time. */
+/* Returns 1 if the header's name of the column is that of a value or a time. */
 static int is_value(const struct looking *l, unsigned column) {
     uint64_t length;
     const char *name = word_of(l, column, &length), *text = strndupa(name, length < NAME_MOST ? length : NAME_MOST);
@@ -291,7 +291,8 @@ static int take_half_named(const struct looking *l, unsigned a, unsigned b) {
     return expected ? 0 : refuse_columns(l, "the header does not name all columns that are wanted");
 }
 
-/* Labels may have features in front, columns of 0 and 1 as in Planetoid's files: then the last column is the label. */
+/* Chooses the columns of labels. If the columns between the first and the last have only 0 and 1, as features in Planetoid's
+ * files do, the last column is the label. */
 static int take_last_label(const struct looking *l) {
     uint64_t last = l->columns.most - 1, flags = 1;
     if (l->columns.least != l->columns.most || l->columns.most < 4 || l->columns.lines < 2) return 0;

@@ -1,5 +1,5 @@
-/* look_refuse: refuses files that are not rows of fields, and columns whose fields are not names, by tables of known kinds. Each
- * would otherwise be read as something else in silence. */
+/* look_refuse: refuses files that are not rows of fields, and columns whose fields are not names; tables list the known cases.
+ * Without this, such a file would be misread without a message. */
 #define _GNU_SOURCE
 #include "look_lines.h"
 
@@ -162,18 +162,18 @@ static int is_date(const char *word, uint64_t length) {
     return ends && part == 2 && digits[1] <= 2 && ((digits[0] == 4 && digits[2] && digits[2] <= 2) || (digits[0] <= 2 && digits[2] == 4));
 }
 
-/* How many of a column's fields are such that the column is refused. */
+/* How many of a column's non-empty fields must match for the column to be refused. */
 enum how_many {
-    ONE,              /* one field suffices */
-    ALL,              /* each field */
-    ONE_BESIDE_DIGITS /* one field, if all other fields are numbers */
+    ONE,              /* at least one field */
+    ALL,              /* all fields */
+    ONE_BESIDE_DIGITS /* at least one field, if all other fields are numbers */
 };
-/* The checked columns among the two wanted ones. */
+/* The columns to which a rule applies. */
 enum checked {
-    BOTH,            /* both */
-    BOTH_OF_PAIRS,   /* both, of pairs and edges */
-    ITEM,            /* the second one, of pairs and edges */
-    ITEM_BY_POSITION /* the same, unless it was chosen by its name or by corpus.columns */
+    BOTH,            /* COLUMN_A and COLUMN_B of any file */
+    BOTH_OF_PAIRS,   /* COLUMN_A and COLUMN_B of pairs and edges */
+    ITEM,            /* COLUMN_B of pairs and edges */
+    ITEM_BY_POSITION /* COLUMN_B of pairs and edges, unless it was chosen by its name or by corpus.columns */
 };
 static const struct {
     int (*is)(const char *word, uint64_t length);
@@ -194,7 +194,7 @@ static int is_checked(enum checked checked, enum column_meaning meaning, enum lo
     return checked == BOTH_OF_PAIRS || (meaning == COLUMN_B && (checked == ITEM || !form->named));
 }
 
-/* Refuses a column for the rule fields[rule]. */
+/* Fails if enough fields of the column match the rule fields[rule]. */
 static int refuse_column(const struct looked_lines *lines, uint64_t first, const struct columns_form *form, unsigned column, size_t rule,
                          const char *path) {
     uint64_t filled = 0, such = 0, digits = 0, where = 0;
