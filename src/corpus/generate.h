@@ -35,8 +35,8 @@ struct generate_options {
     uint32_t seed;
 };
 
-int generate_kind_named(const char *name); /* -1 after fail_usage() */
-/* Writes the corpus atomically, with progress. */
+int generate_kind_named(const char *name); /* returns an enum generate_kind, or -1 after fail_usage() */
+/* Writes the corpus atomically, with a progress line. Returns 0, or -1 after fail(). */
 int generate_write(const struct generate_options *options, const char *path);
 
 #endif

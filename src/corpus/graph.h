@@ -24,19 +24,18 @@ struct graph {
     const uint32_t *neighbours; /* [arcs] */
     const float *weights;       /* [arcs], each above 0 and finite; NULL: every arc weighs 1 */
     uint64_t nodes, arcs;
-    int directed;      /* 1: an arc stands only in the row of the node that it leaves */
-    uint64_t checksum; /* of all arrays; equal graphs have equal checksums */
+    int directed;      /* 1: an edge is one arc, stored with the node that it leaves; 0: an edge is two arcs */
+    uint64_t checksum; /* of all arrays; graphs with equal contents have equal checksums */
     struct file_map map;
 };
 
 enum { GRAPH_HEADER = 128 };
 #define GRAPH_MAGIC "SPTX-CSR"
 
-/* Returns the bytes of a graph's file, and of its mapping. */
+/* Returns the size of a graph's file in bytes. weighted: 1 if arcs have weights. */
 uint64_t graph_bytes(uint64_t nodes, uint64_t arcs, int weighted);
 
-/* Maps a graph's file that was made with this fingerprint and a vocabulary of `rows` words, and checks all of it.
- * Returns 0, or -1 after fail(). */
+/* Maps a graph's file, which must have this fingerprint and `rows` nodes, and checks all of it. Returns 0, or -1 after fail(). */
 int graph_open(struct graph *graph, const char *path, uint64_t fingerprint, uint64_t rows, struct pool *pool);
 void graph_close(struct graph *graph); /* harmless on a zeroed one */
 

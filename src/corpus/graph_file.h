@@ -1,4 +1,4 @@
-/* graph_file: the bytes of a graph's file (graph.h), for who writes and who maps it. */
+/* graph_file: the layout of a graph's file (graph.h), for the code that writes it and the code that maps it. */
 #ifndef SPTX_GRAPH_FILE_H
 #define SPTX_GRAPH_FILE_H
 
@@ -14,7 +14,7 @@ struct graph_header {
 };
 _Static_assert(sizeof(struct graph_header) == GRAPH_HEADER, "neighbours start at byte 128");
 
-/* Returns the bytes of neighbours and weights, with the padding behind them. */
+/* Returns the bytes of neighbours and weights, with the padding after them. */
 static inline uint64_t graph_arcs_bytes(uint64_t arcs, int weighted) {
     return (arcs * (weighted ? 8 : 4) + 7) / 8 * 8;
 }

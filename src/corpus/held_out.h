@@ -15,14 +15,14 @@
 #include "idstream.h"
 
 struct held_out {
-    struct idstream trained; /* its arrays are owned; its checksum is that of the whole stream */
-    uint32_t *ids;           /* [starts[lists]] */
-    uint64_t *starts;        /* [lists + 1]: items of list i that are held out: ids[starts[i]] .. ids[starts[i + 1]] */
+    struct idstream trained; /* what is trained; its arrays are owned, and its checksum is that of the whole stream */
+    uint32_t *ids;           /* [starts[lists]]: ids of the items that are held out, list by list */
+    uint64_t *starts;        /* [lists + 1]: the held-out items of list i are ids[starts[i]] .. ids[starts[i + 1] - 1] */
     uint64_t lists;
-    int own; /* 1: the first id of each list is no item of it */
+    int own; /* 1: the first id of each list is not one of its items */
 };
 
-/* Splits the stream, which outlives the split. Returns 0, or -1 after fail(), also where no list loses an item. */
+/* Splits the stream, which must outlive the split. Returns 0, or -1 after fail(), also if no item is held out. */
 int held_out_split(struct held_out *held_out, const struct idstream *whole, int own, double share, uint32_t seed);
 void held_out_release(struct held_out *held_out); /* harmless on a zeroed one */
 

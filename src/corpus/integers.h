@@ -27,26 +27,26 @@ static inline uint32_t integer_of(const char *word, uint64_t length) {
     return value < INTEGERS ? value : NO_INTEGER;
 }
 
-/* ---- the rows of integers ---- */
+/* ---- integers to rows ---- */
 
 struct integer_rows {
-    uint32_t *rows; /* [size]: the row of each, or WORDS_ABSENT */
-    uint64_t size;  /* 0: there is no table, since few words are integers */
+    uint32_t *rows; /* [size]: the row of each integer, or WORDS_ABSENT */
+    uint64_t size;  /* 0: no table was made, since few words are integers */
 };
 int integer_rows_make(struct integer_rows *rows, const struct vocab *vocab);
 void integer_rows_release(struct integer_rows *rows); /* harmless on a zeroed one */
 
-/* ---- counts that threads make together ---- */
+/* ---- counting by several threads ---- */
 
 struct integer_count {
     _Atomic uint64_t count;
-    _Atomic uint64_t after; /* the complement of the first place where it comes; 0: nowhere */
+    _Atomic uint64_t after; /* ~place of the integer's first occurrence in the corpus; 0: it does not occur */
 };
 struct integer_counts {
     struct integer_count *counts; /* [size] */
     uint64_t size;
 };
-/* Makes a table of at most `most` bytes; if memory is short, it makes none. */
+/* Makes a table of at most `most` bytes. If memory is short, its size is 0. */
 void integer_counts_make(struct integer_counts *counts, uint64_t most);
 void integer_counts_release(struct integer_counts *counts);
 

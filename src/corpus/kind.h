@@ -11,13 +11,13 @@
 
 #include <stdint.h>
 
-/* Bytes at the front by which a file is judged, or fewer where the file is shorter. */
+/* Number of bytes at a file's beginning by which it is judged; a shorter file is judged by all its bytes. */
 enum { KIND_BYTES = 64 << 10 };
 
 /* Returns 0 if a file with these first bytes may be text; otherwise -1 after fail(), which names the file's kind and a way out.
  * `holds`: 0 if the bytes are the file's own, 1 if they were unpacked from it. */
 int kind_check(const char *path, const char *bytes, uint64_t length, int holds);
-/* Looks only for a magic number, as kind_check() does first: for a file that need not be text. */
+/* Checks only for a magic number, as kind_check() does first: for a file that need not be text. Returns 0, or -1 after fail(). */
 int kind_check_format(const char *path, const char *bytes, uint64_t length, int holds);
 
 #endif

@@ -14,18 +14,19 @@
 #include "base/pool.h"
 #include "corpus.h"
 
-/* Takes bytes of the joined text, in order. Returns 0, or -1 after fail(). */
+/* Receives the joined text, in order, some bytes at a time. Returns 0, or -1 after fail(). */
 typedef int phrases_take(void *user, const char *bytes, uint64_t length);
 
-/* Joins the words of a text by options->phrases and gives the result to `take`: lines of words with a blank between. margin: 1
- * puts a blank before each line's first word, too, as word2phrase does. Returns 0, or -1 after fail(). */
+/* Joins the words of a text by options->phrases and passes the result to `take`, as lines of words separated by blanks. margin =
+ * 1: each line also begins with a blank, as word2phrase writes it. Returns 0, or -1 after fail(). */
 int phrases_join(struct corpus *corpus, const struct corpus_options *options, struct pool *pool, int margin, phrases_take *take,
                  void *user);
 
-/* Joins the words of a corpus before it is counted and encoded: from now on its blocks are blocks of the joined text. */
+/* Joins the words of a corpus before they are counted and encoded: from now on corpus_next() returns blocks of the joined text.
+ * Returns 0, or -1 after fail(). */
 int phrases_join_corpus(struct corpus *corpus, const struct corpus_options *options, struct pool *pool);
 
-/* Returns a number that changes with the phrases that these options make of a text. */
+/* Returns a hash of the options that decide which phrases a text gets. */
 uint64_t phrases_fingerprint(const struct phrase_options *options);
 
 #endif

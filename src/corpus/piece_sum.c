@@ -42,7 +42,7 @@ void piece_sum_close(struct piece_sum *sum) {
     *sum = (struct piece_sum){0};
 }
 
-/* ---- of a file that is there ---- */
+/* ---- of an existing file ---- */
 
 struct checking {
     const char *bytes;

@@ -19,10 +19,10 @@ struct powers {
 };
 
 void powers_init(struct powers *powers);
-/* Returns the lowest e with 2^e >= k, for k up to 2^33. */
+/* Returns the smallest e for which powers_floor() is at least k, for k up to 2^33. */
 uint64_t powers_log(const struct powers *powers, uint64_t k);
 
-/* Returns the whole part of 2^e. */
+/* Returns the integer part of 2^e. */
 static inline uint64_t powers_floor(const struct powers *powers, uint64_t e) {
     unsigned whole = (unsigned)(e >> POWERS_POINT), t = (unsigned)(e >> 30) & (POWERS_TABLE - 1);
     uint64_t between = e & (((uint64_t)1 << 30) - 1);
