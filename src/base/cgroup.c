@@ -10,13 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIELD = 4096 }; /* longest path that is read */
-enum { CACHE, MORE_CACHE, STILL_MORE_CACHE, LIMIT_ABOVE, STATS }; /* lines of memory.stat */
+enum { FIELD = 4096 }; /* longest path that can be read */
+enum { CACHE, MORE_CACHE, STILL_MORE_CACHE, LIMIT_ABOVE, STATS }; /* indices of struct version's `stat`, lines of memory.stat */
 
-/* How each version names its files. The lines of memory.stat count the group and all groups below it; the kernel drops
- * its caches (the first three lines) when memory is short, so that they count as free. */
+/* The names of a version's files, and of its lines in memory.stat. These lines count the group and all groups below it. The
+ * kernel drops the first three, which are caches, when memory is short, so they count as free. */
 struct version {
-    const char *limits[2]; /* files; the smaller counts */
+    const char *limits[2]; /* files with limits; the smaller limit holds */
     const char *used;
     const char *stat[STATS];
 };
@@ -26,7 +26,7 @@ static const struct version versions[] = {
      {"total_inactive_file", "total_active_file", NULL, "hierarchical_memory_limit"}},
     {{"memory.max", "memory.high"}, "memory.current", {"inactive_file", "active_file", "slab_reclaimable", NULL}}};
 
-/* Version 1 has no word for "no limit": its file then holds the largest number of whole pages. */
+/* Limits from here on mean "no limit": version 1 then writes the largest number of whole pages. */
 static const uint64_t no_limit = (uint64_t)1 << 62;
 
 /* ---- numbers of a group ---- */
@@ -75,7 +75,7 @@ static void take_group(struct cgroup_memory *memory, const struct version *versi
     limit = smaller(limit, stat[LIMIT_ABOVE]);
     if (limit >= no_limit) return;
     memory->limit = smaller(memory->limit, limit);
-    /* A use that cannot be read is taken as none: a group is not full because its file is unreadable. */
+    /* If the use cannot be read, it counts as 0: an unreadable file does not mean that the group is full. */
     if (used == UINT64_MAX || !whole) used = 0;
     for (int i = 0; i < LIMIT_ABOVE; i++) used -= smaller(used, stat[i]);
     memory->left = smaller(memory->left, limit - smaller(limit, used));
@@ -83,7 +83,7 @@ static void take_group(struct cgroup_memory *memory, const struct version *versi
 
 /* ---- where the groups are ---- */
 
-/* Returns 1 where the list, whose entries commas part, holds `name`. */
+/* Returns 1 if the list, whose entries are separated by commas, contains `name`. */
 static int in_list(const char *list, const char *name) {
     size_t length = strlen(name);
     for (const char *at = list; (at = strstr(at, name)); at += length)
@@ -91,8 +91,8 @@ static int in_list(const char *list, const char *name) {
     return 0;
 }
 
-/* Finds the process's group in the hierarchy of a version, as a path from that hierarchy's top. Returns 0 where it has
- * none. */
+/* Finds the process's group in the hierarchy of a version, as a path from that hierarchy's top. Returns 1, or 0 if the process
+ * has no group there. */
 static int find_group(const char *root, int version, char path[FIELD]) {
     FILE *file = open_file(root, "proc/self/cgroup");
     char line[FIELD + 256];
@@ -109,7 +109,7 @@ static int find_group(const char *root, int version, char path[FIELD]) {
     return found;
 }
 
-/* mountinfo writes blanks and backslashes of a path as octal numbers, such as \040. */
+/* Decodes a path of mountinfo in place: blanks and backslashes are written as octal numbers, such as \040. */
 static void decode(char *text) {
     char *to = text;
     for (const char *at = text; *at; at++) {
@@ -129,8 +129,8 @@ struct mount {
     char top[FIELD], at[FIELD]; /* top: the group that is seen at the mount point; at: the mount point */
 };
 
-/* Reads a line of mountinfo: "31 23 0:28 TOP AT options.. - TYPE SOURCE SUPER". Returns 0 where it mounts no hierarchy
- * with memory. */
+/* Parses a line of mountinfo: "31 23 0:28 TOP AT options.. - TYPE SOURCE SUPER". Returns the version of the memory hierarchy
+ * that it mounts; 0 if it mounts none. */
 static int read_mount(const char *line, struct mount *mount) {
     char type[64], super[FIELD];
     const char *rest = strstr(line, " - ");

@@ -6,12 +6,12 @@
 #include <stdint.h>
 
 struct cgroup_memory {
-    uint64_t limit; /* bytes: the smallest limit of a group around the process; UINT64_MAX where none has one */
-    uint64_t left;  /* bytes that the tightest group still gives: its limit less the used bytes that it cannot drop */
+    uint64_t limit; /* bytes: the smallest limit of any group around the process; UINT64_MAX if no group has a limit */
+    uint64_t left;  /* bytes: the smallest remainder of any group: its limit minus its use, not counting caches that the kernel
+                     * can drop; UINT64_MAX if no group has a limit */
 };
 
-/* Looks at the process's own group and at all above it that can be seen. `root` stands before /proc and /sys; it is ""
- * but in tests. */
+/* Reads the process's group and all visible groups above it. `root` is a prefix of /proc and /sys: "" except in tests. */
 struct cgroup_memory cgroup_memory(const char *root);
 
 #endif

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 struct file_map {
-    const char *data; /* NULL where the file is empty */
+    const char *data; /* NULL if the file is empty */
     uint64_t size;
 };
 int file_map_open(struct file_map *map, const char *path);
@@ -19,8 +19,8 @@ int file_map_open(struct file_map *map, const char *path);
 char *file_map_memory(struct file_map *map, uint64_t size, const char *what);
 void file_map_close(struct file_map *map); /* harmless on a zeroed one */
 
-/* Makes SIGBUS end the process with a sentence that names the mapped file, and with exit code 1. Nothing on disk
- * changes, a run's last checkpoint included. Only programs call this: a library leaves signals to its user. */
+/* Makes SIGBUS end the process with exit code 1 and a message that names the mapped file. Only programs call this: a library
+ * leaves signals to its caller. */
 void file_map_catch(void);
 
 #endif

@@ -15,19 +15,19 @@
 enum { INTERRUPTS = 3 };
 
 struct interrupt {
-    struct sigaction before[INTERRUPTS]; /* the handlers before interrupt_watch() */
+    struct sigaction before[INTERRUPTS]; /* the signals' handlers before interrupt_watch() */
 };
 
 void interrupt_watch(struct interrupt *watch);
-void interrupt_end(const struct interrupt *watch); /* puts the old handlers back */
+void interrupt_end(const struct interrupt *watch); /* restores the old handlers */
 
-/* Returns 1 where a signal has asked to stop since interrupt_watch(); for a thread that uses a flag, where that flag is
- * set. */
+/* Returns 1 if the work should stop: the thread's flag is set or, for a thread without a flag, a signal has arrived since
+ * interrupt_watch(). */
 int interrupt_asked(void);
 
-typedef const _Atomic int interrupt_flag; /* 1: stop; set by another thread or in a signal's handler */
+typedef const _Atomic int interrupt_flag; /* 1: stop; set by another thread or by a signal handler */
 
-/* Makes this thread look at `flag` from now on; NULL: at signals. Returns the flag that it used before. */
+/* Makes this thread obey `flag` from now on, instead of signals; NULL: signals again. Returns the flag that it obeyed before. */
 interrupt_flag *interrupt_use(interrupt_flag *flag);
 interrupt_flag *interrupt_used(void);
 

@@ -11,13 +11,13 @@
 
 enum { NUMA_NONE = -1 };
 
-/* Returns the node that the device of this PCI address ("0000:1B:00.0") is connected to, by the files under `sys`
- * ("/sys"). Returns NUMA_NONE where fewer than two nodes have memory, where the node is not known, and where the user
- * has chosen. */
+/* Returns the NUMA node to which the device with this PCI address ("0000:1B:00.0") is connected, as the files under `sys`
+ * ("/sys") tell. Returns NUMA_NONE if fewer than two nodes have memory, if the node is not known, or if the user has chosen
+ * nodes for the process. */
 int numa_near(const char *sys, const char *address);
 
-/* Puts pages of the range on `node` when they are touched for the first time from now on. Does nothing for
- * NUMA_NONE. */
+/* Asks the system to allocate the range's pages on `node` when they are first used; pages in use stay where they are. Does
+ * nothing for NUMA_NONE. */
 void numa_place(void *start, uint64_t bytes, int node);
 
 /* Makes the system allocate this thread's memory on `node` between numa_begin() and numa_end(). */

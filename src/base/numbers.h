@@ -11,11 +11,11 @@
 
 #include <locale.h>
 
-/* Makes this thread write numbers with a point. Returns what numbers_leave() takes to undo that. */
+/* Makes this thread write numbers with a decimal point. Returns the argument for numbers_leave(), which undoes this. */
 locale_t numbers_enter(void);
 void numbers_leave(locale_t before);
 
-/* strtod() and strtof() in the C locale: *end is `text` where no number begins there. */
+/* Like strtod() and strtof(), in the C locale: *end is `text` if no number begins there. */
 double numbers_read(const char *text, char **end);
 float numbers_read_float(const char *text, char **end);
 

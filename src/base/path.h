@@ -1,4 +1,4 @@
-/* path: resolves a path, through its links, before anything is made or opened. */
+/* path: resolves a path and its links, before a file or directory is made or opened. */
 #ifndef SPTX_PATH_H
 #define SPTX_PATH_H
 

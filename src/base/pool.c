@@ -21,8 +21,8 @@ struct pool {
     void *context;
     struct report *report;     /* the sink of the thread that runs the job */
     interrupt_flag *interrupt; /* the flag of the thread that runs the job */
-    uint64_t round;   /* jobs begun so far; a worker starts when this number changes */
-    unsigned running; /* workers that have not finished this round */
+    uint64_t round;   /* number of jobs so far; workers start a job when this changes */
+    unsigned running; /* number of workers that have not finished the current job */
     int failed, closing;
 };
 

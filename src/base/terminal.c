@@ -16,7 +16,7 @@ static unsigned control_length(const char *text, uint64_t left) {
     return !length && byte >= 0x80 && byte < 0xA0;
 }
 
-/* Returns how many bytes from here on hold no control character. */
+/* Returns the number of bytes before the next control character. */
 static uint64_t plain_length(const char *text, uint64_t left) {
     uint64_t at = 0;
     while (at < left && !control_length(text + at, left - at)) {
@@ -38,7 +38,7 @@ static void print_visibly(const char *text, uint64_t length) {
 }
 
 void terminal_print(const char *text, uint64_t length) {
-    static int known, is_terminal; /* asked once, since a million answers are printed word by word */
+    static int known, is_terminal; /* asked only once, since a million answers may be printed word by word */
     if (!known) is_terminal = isatty(STDOUT_FILENO), known = 1;
     if (is_terminal)
         print_visibly(text, length);

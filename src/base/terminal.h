@@ -10,9 +10,10 @@
 #include <stdint.h>
 
 void terminal_print(const char *text, uint64_t length);
-void terminal_print_name(const char *text); /* prints up to the NUL */
+void terminal_print_name(const char *text); /* prints the text up to its NUL */
 
-/* Keeps a sentence on one line: replaces each control character of the text, also of C1, by '?'. A signal's handler may call it. */
+/* Replaces each control character of the text, C1 included, by '?', so that the text stays on one line. A signal handler may
+ * call it. */
 void terminal_make_line(char *text);
 
 #endif

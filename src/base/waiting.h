@@ -6,13 +6,14 @@
 /* Returns the seconds of a clock that never goes back. */
 double waiting_now(void);
 
-/* Measures how long a caller has waited. Time during which this process did not run (Ctrl-Z, a paused container) does not count,
- * since the other side may have stood still, too. */
+/* Measures how long a caller has waited. Time in which this process did not run (Ctrl-Z, a paused container) does not count,
+ * since the process that it waits for may have been paused, too. */
 struct waiting {
     double last, seconds;
 };
 struct waiting waiting_begin(void);
-/* Returns the seconds waited so far. It must be called more often than once a second. */
+/* Returns the seconds waited so far. Call it more often than once a second: a longer gap counts as time in which the process did
+ * not run. */
 double waiting_seconds(struct waiting *waiting);
 
 #endif
