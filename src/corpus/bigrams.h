@@ -12,7 +12,7 @@
 #include <pthread.h>
 #include <stdint.h>
 
-/* The key of a bigram: two word numbers (tag 0), or 95 bits of the hash of its text (tag above 0). */
+/* What identifies a bigram: the numbers of its two words (tag 0), or 95 bits of the hash of its text (tag above 0). */
 struct bigram {
     uint64_t key;
     uint32_t tag;
@@ -21,26 +21,26 @@ struct bigram {
 struct bigram_slot {
     uint64_t key;
     uint32_t tag;
-    uint32_t count; /* 0: the slot is free; BIGRAM_KEPT is set where sweeps never drop it */
+    uint32_t count; /* 0: the slot is free; BIGRAM_KEPT is set if sweeps must never drop the bigram */
 };
 
 #define BIGRAM_KEPT ((uint32_t)1 << 31)
-#define BIGRAM_MOST (BIGRAM_KEPT - 1) /* counts stop here */
+#define BIGRAM_MOST (BIGRAM_KEPT - 1) /* the highest count; higher counts are stored as this */
 
 struct bigram_shard {
     pthread_mutex_t lock;
     struct bigram_slot *slots; /* [slot_count] */
     uint64_t slot_count, size;
-    uint64_t low, high;        /* this sweep counts bigrams from low up to high - 1, by the 32 hash bits of order_of(); low ==
-                                * 2^32: all are counted */
+    uint64_t low, high;        /* this sweep counts bigrams whose order_of() (32 hash bits) is from low up to high - 1;
+                                * low == 2^32: all are counted */
 };
 
 enum { BIGRAM_SHARDS = 64, BIGRAM_BATCH = 1 << 16 };
 struct bigrams {
     struct bigram_shard shards[BIGRAM_SHARDS];
-    uint64_t shard_most; /* slots of a shard at most */
-    uint64_t memory;     /* bytes allowed, for sentences */
-    uint64_t distinct;   /* different bigrams of finished sweeps */
+    uint64_t shard_most; /* highest number of slots of a shard */
+    uint64_t memory;     /* bytes that all shards may use, for messages */
+    uint64_t distinct;   /* number of different bigrams that finished sweeps have counted */
 };
 
 static inline struct bigram bigram_of_words(uint32_t first, uint32_t second) {
@@ -48,23 +48,23 @@ static inline struct bigram bigram_of_words(uint32_t first, uint32_t second) {
 }
 struct bigram bigram_of_text(const char *text, uint64_t length);
 
-/* Prepares an empty table of at most `memory` bytes. The caller releases in any case. */
+/* Prepares an empty table of at most `memory` bytes. The caller must call bigrams_release(). */
 void bigrams_init(struct bigrams *bigrams, uint64_t memory);
 void bigrams_release(struct bigrams *bigrams);
 
-/* Adds bigrams that a worker met, in any order: BIGRAM_BATCH at most. kept: sweeps never drop them. counts: [count], or NULL:
- * each was met once. Any thread may call it. Returns 0, or -1 after fail(). */
+/* Counts `count` bigrams (BIGRAM_BATCH at most), in any order. counts: [count] how often each was met; NULL: once each. kept =
+ * 1: sweeps never drop them. Any thread may call it. Returns 0, or -1 after fail(). */
 int bigrams_add(struct bigrams *bigrams, const struct bigram *met, const uint32_t *counts, uint32_t count, int kept);
 
-/* Ends a sweep: drops bigrams met fewer than `least` times if another sweep follows. Returns 1 if the text must be read once
- * more, 0 if all are counted, -1 after fail(). */
+/* Ends a sweep. Returns 0 if all bigrams are counted. Returns 1 if the text must be read once more; bigrams met fewer than
+ * `least` times are then dropped. Returns -1 after fail(). */
 int bigrams_next_sweep(struct bigrams *bigrams, uint32_t least);
 
 /* Drops every bigram for which `keeps` returns 0, after the last sweep. Returns 0, or -1 after fail(). */
 typedef int bigrams_keeps(void *user, struct bigram bigram, uint32_t count);
 int bigrams_filter(struct bigrams *bigrams, bigrams_keeps *keeps, void *user);
 
-/* Returns how often the bigram was met, or 0. */
+/* Returns how often the bigram was met; 0 if it is not in the table. */
 uint32_t bigrams_count(const struct bigrams *bigrams, struct bigram bigram);
 
 #endif

@@ -16,18 +16,18 @@
 #include "graph.h"
 #include "idstream.h"
 
-/* Opens the vocabulary and the stream of this corpus under these keys, or its graph where corpus.format is one (the
- * other of the two stays zeroed), from DIRECTORY or made into it. *reused: 1 where nothing was made. A corpus that is
- * an id stream itself is mapped where it is, and needs no directory. Returns -1 after fail(); the caller releases all
- * three in any case. */
+/* Opens the vocabulary and the id stream of this corpus with these options, or its graph if corpus.format is graph (the unused
+ * one of `stream` and `graph` is zeroed). They are read from `directory`, or made and stored there. *reused: 1 if nothing had to
+ * be made. A corpus that is an id stream itself is mapped from its own file, and `directory` is not used. Returns 0, or -1 after
+ * fail(). The caller must release all three in both cases. */
 int cache_open(const char *directory, struct corpus *corpus, const struct corpus_options *options, struct pool *pool,
                struct vocab *vocab, struct idstream *stream, struct graph *graph, int *reused);
 
-/* Removes the cache's files from a directory. Missing files, and a missing directory, are no error. Returns 0, or -1 after
+/* Removes the cache's files from a directory. It is no error if the files or the directory do not exist. Returns 0, or -1 after
  * fail(). */
 int cache_remove(const char *directory);
 
-/* Returns 1 for the names of these files, and of files that a killed process leaves while it makes them. */
+/* Returns 1 if `name` is one of the cache's files, or a file that a process left half written when it was killed. */
 int cache_owns(const char *name);
 
 #endif

@@ -25,10 +25,10 @@
  */
 enum column_meaning { COLUMN_A, COLUMN_B, COLUMN_VALUE, COLUMN_MEANINGS };
 
-/* The kinds of tables. Each has its own known column names (columns.def). */
+/* The kinds of tables. Each kind has a list of known column names in columns.def. */
 enum column_set { COLUMNS_OF_PAIRS, COLUMNS_OF_EDGES, COLUMNS_OF_LABELS, COLUMNS_OF_TITLES, COLUMNS_OF_WORDS, COLUMN_SETS };
 
-/* Names of a table's three columns in messages. */
+/* What messages call the three columns of a table. */
 struct columns_words {
     const char *a, *b, *value;
 };
@@ -41,7 +41,7 @@ unsigned column_rank(enum column_set set, enum column_meaning meaning, const cha
 /* Returns the meaning (enum column_meaning) that a column's name fits best, or -1 if it fits none. */
 int column_meaning(enum column_set set, const char *name, uint64_t length);
 
-enum { COLUMNS_READ = 64, NO_COLUMN = COLUMNS_READ }; /* most fields of a line that are stored; later ones are only counted */
+enum { COLUMNS_READ = 64, NO_COLUMN = COLUMNS_READ }; /* a line's first 64 fields are stored; later fields are only counted */
 
 /* Returns 1 if a line of an edge file that begins with this byte is a comment. */
 static inline int columns_comment(char byte) {

@@ -19,59 +19,61 @@
 
 #include <stdint.h>
 
-/* Numbered in the order of its list in config.def. */
+/* corpus.order: how words get their ids. Numbered in the order of its choices in config.def. */
 enum corpus_order { ORDER_FREQUENCY, ORDER_FIRST_SEEN, ORDER_GIVEN };
 
-/* Has a graph's edges weights? Numbered in the order of its list in config.def. */
+/* graph.weights: whether edges have weights. Numbered in the order of its choices in config.def. */
 enum corpus_weights { WEIGHTS_AUTO, WEIGHTS_YES, WEIGHTS_NO };
 
-/* The weight of a pair's positive: 1, its rating, or log(1 + rating). The order is that of the choices in config.def. */
+/* corpus.weights: the weight of a pair is 1, its rating, or log(1 + rating). Numbered in the order of its choices in config.def. */
 enum pair_weights { PAIR_WEIGHTS_NONE, PAIR_WEIGHTS_LINEAR, PAIR_WEIGHTS_LOG };
 
-/* How a corpus is read, and which of its words become rows: the keys of [corpus] that matter here. The caller owns the
- * texts. */
+/* How a corpus is read, and which of its words become rows: keys of [corpus], [phrases] and [graph]. The caller owns the
+ * strings. */
 struct corpus_options {
-    const char *path;  /* as the user gave it, for sentences */
-    const char *vocab; /* the file of a vocabulary to read instead of counting; "" or NULL: count */
+    const char *path;  /* corpus.path as the user wrote it, for messages */
+    const char *vocab; /* path of a vocabulary that is read instead of counting words; "" or NULL: words are counted */
     const struct vocab *older; /* vocabulary of an older run, whose words are added (vocab_older.h); NULL: none */
-    const char *grown; /* vocab.tsv of a resumed run that has words of an older run; it is read instead of counting; NULL: count */
+    const char *grown; /* path of vocab.tsv of a resumed run that kept words of an older run; read instead of counting; NULL: no
+                        * such run */
     enum corpus_format format;
     enum corpus_order order;
-    struct look_keys look; /* the user's keys about the format of lines */
+    struct look_keys look; /* keys that override the format of lines which look.h finds */
     struct phrase_options phrases; /* which words of a text are joined before they are counted */
-    uint64_t max_sentence;     /* tokens of a sentence of running text */
-    uint64_t max_word;     /* bytes; a longer word is a failure; 0: as many as CORPUS_WORD */
-    uint64_t min_count;    /* rarer words are left out */
-    uint64_t max_vocab;    /* the most frequent ones stay; 0: all */
-    double min_rating;     /* formats with columns: lower ratings are left out; -infinity: none is */
-    enum pair_weights pair_weights; /* formats with ratings; with weights, pairs of weight 0 are left out */
-    int directed;          /* of a graph; 1: an edge leads from its first node to its second one, and not back */
-    enum corpus_weights weights; /* of a graph. WEIGHTS_AUTO is settled by graph_settle(); where it stays, none has a weight */
-    int list_rows;         /* 1: the name of a list is a row too, and stands first in its list (vocab.h) */
-    double report_seconds; /* between two updates of the live line */
+    uint64_t max_sentence;     /* a sentence of running text is cut after this many tokens */
+    uint64_t max_word;     /* bytes; a longer word is an error; 0: CORPUS_WORD */
+    uint64_t min_count;    /* words that occur less often are left out */
+    uint64_t max_vocab;    /* only this many of the most frequent words are kept; 0: all */
+    double min_rating;     /* pairs with a lower rating are left out; -infinity: all pairs are kept */
+    enum pair_weights pair_weights; /* of pairs; unless it is PAIR_WEIGHTS_NONE, pairs of weight 0 are left out */
+    int directed;          /* graphs. 1: an edge leads only from its first node to its second; 0: both ways */
+    enum corpus_weights weights; /* graphs. graph_settle() replaces WEIGHTS_AUTO; if it is still WEIGHTS_AUTO, edges have no
+                                  * weights */
+    int list_rows;         /* 1: each list has a row of its own, whose id begins the list's sentence (vocab.h) */
+    double report_seconds; /* time between two updates of the progress line */
 };
 
 struct corpus; /* the files of a run in order, with their open files */
 
 struct corpus_block {
-    char *bytes;       /* owned by the block; grown as needed */
+    char *bytes;       /* owned by the block; grows when needed */
     uint64_t length;   /* bytes in use */
     uint64_t capacity;
-    uint64_t skip;     /* how many of them, at the front, are no data: a byte order mark, a header */
-    uint64_t number;   /* 0, 1, 2.. over all files, without a gap */
-    uint64_t offset;   /* place of bytes[0] in the whole corpus as unpacked */
-    uint64_t line;     /* 1-based line of bytes[0] in its file */
-    const char *path;  /* of the file; owned by the corpus */
-    const struct columns_form *form; /* format of its lines; owned by the corpus; NULL: COLUMNS_PLAIN */
+    uint64_t skip;     /* number of bytes at the front that are not data: a byte order mark, a header */
+    uint64_t number;   /* 0, 1, 2.. over the blocks of all files, without a gap */
+    uint64_t offset;   /* bytes of the unpacked corpus before bytes[0] */
+    uint64_t line;     /* number of the line of bytes[0] in its file, from 1 */
+    const char *path;  /* the name of the file in messages; owned by the corpus */
+    const struct columns_form *form; /* format of the file's lines; owned by the corpus; NULL: COLUMNS_PLAIN */
     const char *value_name;          /* name of the rating or weight column in the header, or ""; owned by the corpus */
-    int line_open;     /* 1: this block's last line goes on in the next block, and has tokens so far */
-    int continues;     /* 1: the first line of this block began in an earlier one, and has tokens there */
+    int line_open;     /* 1: the last line continues in the next block, and has had a token so far */
+    int continues;     /* 1: the first line began in an earlier block, and had a token there */
 };
 
 #define CORPUS_INPUT "-" /* the path that means standard input, which is read to its end when the corpus is opened */
 
-/* Opens the files of `paths`, which are as corpus.path has them (config_paths). Returns NULL after fail(): nothing
- * there, not readable, no file in it. */
+/* Opens the files and directories that corpus.path names (config_paths() splits it). Returns NULL after fail(): a path does not
+ * exist or is not readable, or a directory has no file in it. */
 struct corpus *corpus_open(char *const *paths, uint64_t count);
 void corpus_close(struct corpus *corpus);
 
@@ -79,51 +81,52 @@ void corpus_close(struct corpus *corpus);
  * files or the gathered data. The corpus then owns `fd`. Returns 0, or -1 after fail(). */
 int corpus_replace(struct corpus *corpus, int fd);
 
-/* Opens data that a program has handed over (gathered.h), which stays the caller's and must outlive the corpus. It has
- * no files and no blocks. NULL after fail(). */
+/* Opens a corpus of data that a program has handed over (gathered.h); it has no files and no blocks. `gathered` stays the
+ * caller's and must outlive the corpus. Returns NULL after fail(). */
 struct gathered;
 struct corpus *corpus_open_gathered(struct gathered *gathered);
-struct gathered *corpus_gathered(const struct corpus *corpus); /* NULL: the corpus is files */
+struct gathered *corpus_gathered(const struct corpus *corpus); /* returns NULL if the corpus is read from files */
 
-/* Returns 1 with the next block, 0 at the end, -1 after fail(). The block is reused; corpus_block_release() frees its
- * bytes. */
+/* Reads the next block into `block`, whose memory is reused. Returns 1, 0 at the end, -1 after fail(). corpus_block_release()
+ * frees the block's bytes. */
 int corpus_next(struct corpus *corpus, struct corpus_block *block);
 void corpus_block_release(struct corpus_block *block);
 void corpus_rewind(struct corpus *corpus);
 
-/* Bytes that a block is filled to; a longer token makes it longer, up to max_word. Results do not depend on it. */
+/* Default size of a block in bytes. A block grows beyond it if a token is longer (up to max_word). Results do not depend on the
+ * size. */
 enum { CORPUS_BLOCK = 2 << 20 };
 void corpus_set_block(struct corpus *corpus, uint64_t bytes);
 /* Sets corpus.format and the user's keys about the format of lines (look.h). The strings in `options` must stay valid while the
  * corpus is read. Before this call, files are read as text. */
 void corpus_read_as(struct corpus *corpus, const struct corpus_options *options);
 
-/* Bytes of a word: the default of max_word, and the most that it allows. */
+/* Bytes of a word: the default of corpus.max_word, and its highest value. */
 enum { CORPUS_WORD = 1 << 20, CORPUS_WORD_MOST = 64 << 20 };
 
-enum { CORPUS_LOOK_FILES = 16 }; /* number of first files that are looked at to find the content of a corpus of many files */
-/* Gives `take` the first bytes of the first files, in whole lines, one block a file, as corpus_next() would give them.
- * `take` returns 0, or -1 after fail(). It serves a look at the data before all of it is read. */
+enum { CORPUS_LOOK_FILES = 16 }; /* number of first files whose first lines are examined, if a corpus has many files */
+/* Reads the first whole lines of each of the first `files` files, and passes them to `take` as one block a file. `take` returns
+ * 0, or -1 after fail(). Used to examine the data before all of it is read. */
 int corpus_look(const struct corpus *corpus, const struct corpus_options *options, uint64_t files,
                 int (*take)(void *user, const struct corpus_block *block), void *user);
 
-/* Returns the path of a corpus that is one encoded id stream (idstream.h), or NULL. */
+/* Returns the path of the corpus if it is one encoded id stream (idstream.h), otherwise NULL. */
 #define CORPUS_STREAM_MAGIC "SPTX-IDS"
 const char *corpus_stream(const struct corpus *corpus);
 
-/* corpus_size: the bytes of all files on disk. corpus_read: the bytes read so far, for progress. */
+/* corpus_size() returns the bytes of all files on disk; corpus_done() returns how many of them have been read, for progress. */
 uint64_t corpus_size(const struct corpus *corpus);
 uint64_t corpus_done(const struct corpus *corpus);
 
-/* Returns a number that changes when a path changes, or a file's size, its time of change or a sample of its bytes (all
- * bytes up to 256 KiB). A cache is checked against it. */
+/* Returns a hash of the paths of all files, their sizes, modification times and a sample of their bytes (all bytes up to 256
+ * KiB). A cache is valid only for a corpus with the same hash. */
 uint64_t corpus_fingerprint(const struct corpus *corpus);
 
-/* Returns 0 if each file has the size and time that it had at corpus_open(), so that every reading saw the same bytes. Returns
- * -1 after fail(), which names a file that has changed. */
+/* Returns 0 if each file still has the size and modification time that it had at corpus_open(), so that every reading saw the
+ * same bytes. Returns -1 after fail(), which names a changed file. */
 int corpus_check_unchanged(const struct corpus *corpus);
 
-/* Begins a walk over the tokens of a block (tokens.h). */
+/* Sets the cursor to the first token of a block (tokens.h). */
 void corpus_cursor_start(struct corpus_cursor *cursor, const struct corpus_block *block);
 
 #endif

@@ -10,26 +10,27 @@
 #include "corpus.h"
 
 struct edge_line {
-    const char *from, *to; /* in the block */
+    const char *from, *to; /* words of the two nodes; they point into the block */
     uint64_t from_length, to_length;
     uint64_t line;
-    float weight; /* 1 where edges have none */
+    float weight; /* 1 if edges have no weights */
 };
 
-/* How many edges were left out. */
+/* How many edges were left out: self-loops, and edges of weight 0. */
 struct edges_left {
     uint64_t loops, zeros;
 };
 
-/* Returns 1 with the next edge, 0 at the block's end, -1 after fail(). It needs blocks of whole lines. */
+/* Reads the next edge. Returns 1, 0 at the block's end, or -1 after fail(). The block must consist of whole lines. */
 int edges_next(struct corpus_cursor *cursor, const struct corpus_block *block, enum corpus_weights weights,
                struct edges_left *left, struct edge_line *edge);
 
-/* Returns 1 where every edge among the first bytes of the corpus' first files has a number in its column of weights,
- * otherwise 0; -1 after fail(). */
+/* Examines the first lines of the corpus' first files. Returns 1 if every edge has a number in the weight column, otherwise 0;
+ * -1 after fail(). */
 int edges_look_weighted(const struct corpus *corpus, const struct corpus_options *options);
 
-/* Checks a weight. Returns 0 with it; -1 where it is no number from 0 on that a float holds (no sentence is kept). */
+/* Converts a weight. Returns 0, or -1 if it is negative, not finite, or too large or small for a float (no sentence of fail() is
+ * kept). */
 int edges_weight(double value, float *weight);
 
 #endif

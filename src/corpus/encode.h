@@ -13,18 +13,18 @@
 
 #include "idstream.h"
 
-/* Maps `path` where it holds this very stream (by its fingerprint), or encodes the corpus into it (atomically, with all
- * threads). *reused tells which. A corpus that is an id stream itself is mapped where it is, if it was made with this
- * vocabulary. A stream without a token is a failure. */
+/* Opens the id stream of a corpus. If the file `path` already has it (by its fingerprint), maps that file and sets *reused to 1;
+ * otherwise encodes the corpus into it (atomically, with all threads) and sets *reused to 0. A corpus that is an id stream
+ * itself is mapped from its own file, if it was made with this vocabulary. Returns 0, or -1 after fail(), also for a stream
+ * without a token. */
 int encode_open(struct idstream *stream, const char *path, struct corpus *corpus, const struct vocab *vocab,
                 const struct corpus_options *options, struct pool *pool, int *reused);
 
-/* Returns the fingerprint of this corpus' id stream, under these keys (including keys of the vocabulary) and with this
- * vocabulary. */
+/* Returns the fingerprint of the id stream that this corpus gives with these options and this vocabulary. */
 uint64_t encode_fingerprint(const struct corpus *corpus, const struct vocab *vocab, const struct corpus_options *options);
 
-/* Returns 1 for the name of a working file that a killed process left of encoding into a file named `of`;
- * file_is_partial() tells its partial file. */
+/* Returns 1 if `name` is a working file that a killed process left behind when it encoded pairs into a file named `of`. Partial
+ * files of `of` itself are recognized by file_is_partial() only. */
 int encode_is_leftover(const char *name, const char *of);
 
 #endif

@@ -7,33 +7,33 @@
 
 struct corpus_field {
     enum token_part part;
-    const char *text; /* in the block; NULL: the end of a line, and no field */
+    const char *text; /* points into the block; NULL: this is the end of a line, and no field */
     uint64_t length;
-    uint64_t line; /* of its file, from 1 */
-    float weight;  /* of the pair or the edge; not set by fields_of_tokens */
+    uint64_t line; /* its number in the file, from 1 */
+    float weight;  /* of the pair or the edge; not set for text and lists */
 };
 
-/* A walk over one block. */
+/* State of a walk over the fields of one block. */
 struct corpus_fields {
     const struct corpus_format_properties *format;
     const struct corpus_block *block;
     struct corpus_cursor cursor;
     double min_rating;
     enum pair_weights pair_weights;
-    enum corpus_weights weights; /* of a graph's edges */
-    struct edges_left left;      /* edges that were read and left out */
-    uint64_t index;            /* of the next token of the line */
-    struct corpus_field later; /* was read together with the last field, and comes next */
+    enum corpus_weights weights; /* graphs: whether edges have weights */
+    struct edges_left left;      /* graphs: how many edges were left out so far */
+    uint64_t index;            /* index of the next token in its line */
+    struct corpus_field later; /* the second field of a pair or an edge, returned by the next call */
     int has_later;
-    struct column_walk walk; /* lists with a separator: the rest of the current line, while in_line is 1 */
-    uint64_t line;           /* number of that line */
+    struct column_walk walk; /* lists with a separator: the rest of the current line */
+    uint64_t line;           /* number of the line of `walk` */
     int in_line;             /* 1: `walk` is within a line */
 };
 
 void corpus_fields_start(struct corpus_fields *fields, const struct corpus_block *block,
                          const struct corpus_options *options);
 
-/* Returns 1 with the next field, 0 at the block's end, -1 after fail(). */
+/* Stores the next field. Returns 1, 0 at the block's end, -1 after fail(). */
 static inline int corpus_fields_next(struct corpus_fields *fields, struct corpus_field *field) {
     return fields->format->read(fields, field);
 }

@@ -21,24 +21,24 @@ enum token_part { PART_WORD, PART_NAME, PART_RATING };
 
 struct corpus_fields;
 struct corpus_field;
-/* Reads the next field and returns 1; 0 at the block's end; -1 after fail(). */
+/* Stores the next field and returns 1; returns 0 at the block's end, -1 after fail(). */
 typedef int corpus_reader(struct corpus_fields *fields, struct corpus_field *field);
 
 struct corpus_format_properties {
-    const char *name;         /* as corpus.format has it */
-    corpus_reader *read;      /* its reader (fields.h) */
-    const char *lines;        /* what sentences call its lines: "lists" */
-    enum token_part parts[3]; /* of a line's first field, its second, and those after */
+    const char *name;         /* its name as a value of corpus.format */
+    corpus_reader *read;      /* reads a block field by field (fields.h) */
+    const char *lines;        /* what messages call the lines: "lists" */
+    enum token_part parts[3]; /* the meaning of a line's first field, of its second, and of all later fields */
     int sentences;            /* 1: lines are running text, cut after corpus.max_sentence tokens */
     int targets;              /* 1: a line's first word is a target, and the others are its contexts */
     int names;                /* 1: lists have names, which can be rows of their own (corpus_options.list_rows) */
     enum look_rows rows;      /* the meaning of a line, for finding its format (look.h) */
     int columns;              /* 1: all lines have the same columns; corpus.columns may be set */
-    int ratings;              /* 1: one of them holds ratings */
-    int edges;                /* 1: a line is an edge of a graph; it is encoded as a graph (graph.h), and not as ids in a row */
-    const char *wanted;       /* the fields of a line, for sentences; of formats with columns */
-    int whole_lines;          /* 1: the fields of a line are read together, so a block ends where a line does */
-    int scattered;            /* 1: a line is one item of a list, whose other items may come anywhere */
+    int ratings;              /* 1: lines may have a column of ratings */
+    int edges;                /* 1: a line is an edge, and the corpus is encoded as a graph (graph.h) instead of an id stream */
+    const char *wanted;       /* the fields of a line, for messages; only formats with columns */
+    int whole_lines;          /* 1: all fields of a line are read together, so that blocks must end at line ends */
+    int scattered;            /* 1: a line has one item of a list; the other items of that list may be on any lines */
 };
 extern const struct corpus_format_properties corpus_formats[CORPUS_FORMATS];
 

@@ -23,64 +23,68 @@
 /* How tokens are handed over. */
 enum token_kind {
     TOKENS_TEXT,    /* bytes; token i is data[offsets[i] .. offsets[i + 1]) */
-    TOKENS_NUMBERS, /* integers from 0; the word of 7 is "7" */
-    TOKENS_KNOWN,   /* integers: places in the dictionary that gathered_learn() has made */
+    TOKENS_NUMBERS, /* integers from 0; their decimal digits are their words: 7 is the word "7" */
+    TOKENS_KNOWN,   /* indices into the dictionary that gathered_learn() has made */
 };
 
-/* A run of tokens, in the caller's memory. */
+/* An array of tokens, in the caller's memory. */
 struct tokens {
     enum token_kind kind;
-    unsigned bits;       /* of an integer, or of an offset: 32 or 64 */
+    unsigned bits;       /* size of an integer or of an offset: 32 or 64 */
     const void *data;    /* bytes, or integers [count] */
-    const void *offsets; /* [count + 1]; of text only */
+    const void *offsets; /* [count + 1] where each token begins in `data`; TOKENS_TEXT only */
     uint64_t count;
 };
 
-/* The words of one kind: items (text's words, too), or the names of lists. */
+/* The different words of one kind: words of the data, or names of lists. */
 struct gathered_words {
     struct words words;
-    struct word_count *counts; /* [words.size]; `first` counts the tokens before */
+    struct word_count *counts; /* [words.size]; `first` is the number of tokens before the word's first one */
     uint64_t counts_capacity;
-    uint32_t *known; /* [known_count]: the dictionary, as numbers of words */
+    uint32_t *known; /* [known_count]: the dictionary of gathered_learn(): each entry's number in `words` */
     uint64_t known_count, known_capacity;
-    uint32_t *of_integer; /* [of_integer_count]: the number of an integer's word, plus one; 0: none yet */
+    uint32_t *of_integer; /* [of_integer_count]: for each integer the number of its word in `words`, plus one; 0: not added yet */
     uint64_t of_integer_count;
 };
 
 struct gathered {
-    const struct corpus_options *options; /* the caller's: format, order, min_rating, pair_weights, max_word, list_rows */
+    const struct corpus_options *options; /* the caller's; the keys used are format, order, min_rating, pair_weights, weights,
+                                           * max_word and list_rows */
     struct gathered_words items, lists;
-    uint32_t *ids; /* [tokens]: the number of each token's word */
+    uint32_t *ids; /* [tokens]: for each token the number of its word in items.words */
     uint64_t tokens, ids_capacity;
-    uint64_t *ends; /* [sentences]: sentence i ends before token ends[i]. Pairs have no sentences */
+    uint64_t *ends; /* [sentences]: token ends[i] is the first one after sentence i. Unused for pairs */
     uint64_t sentences, ends_capacity;
-    uint32_t *names; /* the number of each sentence's or each pair's list; nothing where no list has a name */
+    uint32_t *names; /* [named]: for each sentence or pair the number of its list's name in lists.words; empty if lists have no
+                      * names */
     uint64_t named, names_capacity;
-    float *weights; /* of edges [tokens / 2], whose nodes are ids[2 i] and ids[2 i + 1]; of pairs [tokens]; NULL: none has a weight */
+    float *weights; /* graphs: [tokens / 2], for the edge from ids[2 i] to ids[2 i + 1]. Pairs: [tokens]. NULL: edges or pairs
+                     * have no weights */
     uint64_t weights_capacity;
-    struct edges_left left; /* edges that were left out */
-    struct ratings ratings; /* ratings of the pairs, if corpus.min_rating and corpus.weights are none */
+    struct edges_left left; /* numbers of edges that were left out */
+    struct ratings ratings; /* ratings of all pairs, collected only if neither corpus.min_rating nor corpus.weights uses them */
 };
 
 void gathered_release(struct gathered *gathered); /* harmless on a zeroed one */
 
-/* Appends words to a dictionary. lists: 1 for the names of lists. */
+/* Appends words to the dictionary of items, or of names of lists if lists = 1. Returns 0, or -1 after fail(). */
 int gathered_learn(struct gathered *gathered, int lists, const struct tokens *words);
 
-/* Takes sentences, lists, or lines of a target and its contexts; all are called sentences here. Sentence i is the tokens from
- * starts[i] up to starts[i + 1]. names: [count] names of lists; NULL: lists are named by their number, from 0. */
+/* Adds `count` sentences (or lists, or lines of a target and its contexts). Sentence i is the tokens from starts[i] up to
+ * starts[i + 1]. names: [count] the lists' names; NULL: lists are named by their number, from 0. Returns 0, or -1 after fail(). */
 int gathered_take_sentences(struct gathered *gathered, const struct tokens *tokens, const uint64_t *starts,
                             uint64_t count, const struct tokens *names);
 
-/* Takes pairs: lists[i] holds items[i], rated ratings[i] (NULL, or NaN: not rated, which options->min_rating and pair_weights
- * refuse). */
+/* Adds pairs: items[i] is in lists[i] and has the rating ratings[i]. Without a rating (ratings is NULL, or NaN), it is an error
+ * if options->min_rating or pair_weights needs one. Returns 0, or -1 after fail(). */
 int gathered_take_pairs(struct gathered *gathered, const struct tokens *lists, const struct tokens *items,
                         const double *ratings);
 
-/* Takes edges from from[i] to to[i], which weigh weights[i] (NULL: nothing). Blocks with weights and without do not mix. */
+/* Adds edges from from[i] to to[i] with weights[i]; NULL: edges without weights. Either all calls have weights, or no call.
+ * Returns 0, or -1 after fail(). */
 int gathered_take_edges(struct gathered *gathered, const struct tokens *from, const struct tokens *to, const double *weights);
 
-/* Returns a number that changes with the data. */
+/* Returns a hash of the data. */
 uint64_t gathered_fingerprint(const struct gathered *gathered);
 
 #endif

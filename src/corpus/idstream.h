@@ -22,31 +22,30 @@ struct idstream {
     const uint32_t *ids;    /* [tokens] */
     const uint64_t *starts; /* [sentences + 1] */
     const float *weights;   /* [tokens]; NULL: no item has a weight */
-    enum pair_weights weighed; /* what they are */
+    enum pair_weights weighed; /* how the weights were computed from ratings */
     uint64_t tokens, sentences;
-    uint64_t checksum; /* of ids, weights and starts; equal contents have equal checksums */
+    uint64_t checksum; /* of ids, weights and starts; streams with equal contents have equal checksums */
     struct file_map map;
 };
 
-/* Returns the bytes of a stream's file, and of its mapping. */
+/* Returns the size of a stream's file in bytes. weighed: 1 if it has weights. */
 uint64_t idstream_bytes(uint64_t tokens, uint64_t sentences, int weighed);
 
-/* Maps the stream that was made with a vocabulary of `rows` words. The fingerprint is the vocabulary's for a stream
- * that is a corpus itself, and encode_fingerprint() for one that was made of a corpus. Returns 0, or -1 after
- * fail(). */
+/* Maps a stream. `rows`: size of its vocabulary. `fingerprint`: what the stream's header must contain: encode_fingerprint() if
+ * it was encoded from a corpus, the vocabulary's fingerprint if the stream is itself the corpus. Returns 0, or -1 after fail(). */
 int idstream_open(struct idstream *stream, const char *path, uint64_t fingerprint, uint64_t rows, struct pool *pool);
 
-/* Like idstream_open(), but does not check which corpus and vocabulary the stream was made of. `rows`: size of the vocabulary. */
+/* Works like idstream_open(), but accepts a stream with any fingerprint. */
 int idstream_open_any(struct idstream *stream, const char *path, uint64_t rows, struct pool *pool);
 
-/* Returns 1 with *stream open where `path` holds such a stream, otherwise 0 (no sentence is kept). */
+/* Returns 1 and opens *stream if `path` is a stream with this fingerprint, otherwise 0 (no sentence of fail() is kept). */
 int idstream_reuse(struct idstream *stream, const char *path, uint64_t fingerprint, uint64_t rows, struct pool *pool);
 
 void idstream_close(struct idstream *stream); /* harmless on a zeroed one */
 
-/* Writes a stream. idstream_append() takes a whole sentence; idstream_put() takes any run of ids, and
- * idstream_end_sentence() says where sentences end, before or after those ids are put. Where `weighed` is set before the commit,
- * idstream_put_weights() takes a weight for each id, in their order, after all ids. */
+/* Writes a stream. idstream_append() adds a whole sentence. idstream_put() adds any number of ids, and idstream_end_sentence()
+ * tells where a sentence ends, before or after its ids are put. If `weighed` is set before the commit, idstream_put_weights()
+ * must add one weight for each id, in the same order, after all ids. */
 struct idstream_writer {
     struct file_writer file;
     struct piece_sum sum;
@@ -58,7 +57,7 @@ int idstream_writer_open(struct idstream_writer *writer, const char *path);
 int idstream_append(struct idstream_writer *writer, const uint32_t *ids, uint64_t count);
 int idstream_put(struct idstream_writer *writer, const uint32_t *ids, uint64_t count);
 int idstream_put_weights(struct idstream_writer *writer, const float *weights, uint64_t count);
-int idstream_end_sentence(struct idstream_writer *writer, uint64_t end); /* before token `end` */
+int idstream_end_sentence(struct idstream_writer *writer, uint64_t end); /* the sentence ends before token `end` */
 int idstream_writer_commit(struct idstream_writer *writer, uint64_t fingerprint);
 void idstream_writer_abandon(struct idstream_writer *writer);
 

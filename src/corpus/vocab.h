@@ -24,11 +24,12 @@ struct vocab {
     struct words words; /* [size]: a word's number is its id */
     uint64_t *counts;   /* [size] */
     uint64_t tokens;    /* number of all counted tokens, including tokens whose words are left out */
-    uint64_t kept;      /* tokens of the words that are kept */
-    uint64_t distinct;  /* words before min_count and max_vocab */
-    uint64_t lists;     /* how many rows, at the end, are lists */
-    uint64_t older;     /* number of rows whose word only the older run has (vocab_older.h); 0 if read from a file */
-    struct subwords subwords; /* the rows of words' n-grams, behind all these; all zeros until subwords_make(), and without them */
+    uint64_t kept;      /* tokens whose words are in the vocabulary */
+    uint64_t distinct;  /* number of different words in the corpus, before min_count and max_vocab leave words out */
+    uint64_t lists;     /* number of rows that are lists; they are the last rows */
+    uint64_t older;     /* number of rows whose word occurs only in the older run (vocab_older.h); 0 if read from a file */
+    struct subwords subwords; /* rows of the words' n-grams, which follow all rows above; all zeros before subwords_make(), or
+                               * without n-grams */
 };
 
 /* Returns the number of rows of the target table: rows of words and of lists, then rows of n-grams. */
@@ -36,44 +37,46 @@ static inline uint64_t vocab_targets(const struct vocab *vocab) {
     return vocab->size + vocab->subwords.rows;
 }
 
-#define VOCAB_LIST "list:" /* stands before the name of a list */
+#define VOCAB_LIST "list:" /* prefix of a list's name in the vocabulary */
 
-/* Counts the corpus and keeps what the options say (format, min_count, max_vocab, order, min_rating), or reads
- * options->vocab. Words of options->older are added. Rewinds the corpus first. An empty result is a failure whose message says why:
- * there is no token at all, or no word reaches min_count (then it names the most frequent word's count). */
+/* Counts the words of the corpus and keeps some of them (keys format, min_count, max_vocab, order, min_rating), or reads
+ * options->vocab. Adds the words of options->older. Rewinds the corpus first. Returns 0, or -1 after fail(). It is an error if
+ * no word is left: the message says that the corpus has no token, or how often its most frequent word occurs. */
 int vocab_build(struct vocab *vocab, struct corpus *corpus, const struct corpus_options *options, struct pool *pool);
 int vocab_read(struct vocab *vocab, const char *path);
-/* Reads a file that the user names. A byte order mark at its front is no part of the first word. */
+/* Reads a vocabulary that the user names: skips a byte order mark at its front, and refuses known binary formats. */
 int vocab_read_given(struct vocab *vocab, const char *path);
 int vocab_write(const struct vocab *vocab, const char *path);
 void vocab_release(struct vocab *vocab); /* harmless on a zeroed one */
-uint64_t vocab_bytes(const struct vocab *vocab); /* that it holds */
+uint64_t vocab_bytes(const struct vocab *vocab); /* bytes of memory in use */
 
-/* Reads the number of a token of corpus.order = given. Returns 0, or -1 if the token is not a number (no sentence is kept). */
+/* Reads a token as a row's number, for corpus.order = given. Returns 0, or -1 if it is not such a number (without a call of
+ * fail()). */
 int vocab_given_id(const char *word, uint64_t length, uint64_t *id);
 
-/* Returns the id, or -1. */
+/* Returns the word's id, or -1 if the vocabulary lacks it. */
 int64_t vocab_find(const struct vocab *vocab, const char *word, uint64_t length);
-/* Returns the row of a list by its name, or -1. */
+/* Returns the row of the list with this name, or -1 if there is none. */
 int64_t vocab_find_list(const struct vocab *vocab, const char *name, uint64_t length);
 /* Returns the word, NUL-terminated; *length may be NULL. */
 const char *vocab_word(const struct vocab *vocab, uint64_t id, uint64_t *length);
-/* Checks that there are as many words as training needs, before a corpus of them is encoded. Returns 0, or -1 after
- * fail(). */
+/* Checks, before a corpus is encoded, that the vocabulary has the two words that training needs. Returns 0, or -1 after fail(). */
 int vocab_check_size(const struct vocab *vocab);
 
-/* Returns the word nearest to `word` by letters among the 100,000 most frequent, or NULL: for "did you mean". */
+/* Returns the word whose spelling is nearest to `word`, among the 100,000 most frequent; NULL if none is near. For "did you
+ * mean". */
 const char *vocab_near(const struct vocab *vocab, const char *word);
 
-/* Returns a number that changes when a word, a count or the order does: XXH3 of vocab.tsv's bytes. */
+/* Returns XXH3 of vocab.tsv's bytes: it changes when a word, a count or the order changes. */
 uint64_t vocab_fingerprint(const struct vocab *vocab);
 
 /* ---- making one, a word at a time ---- */
 
 /* Reserves memory for `size` words of `bytes` bytes, counting their NULs, in a zeroed vocabulary. */
 int vocab_reserve(struct vocab *vocab, uint64_t size, uint64_t bytes);
-void vocab_append(struct vocab *vocab, const char *word, uint64_t length, uint64_t count); /* gives it the next id */
-/* Makes words findable. Returns -1 after fail() where one is there twice. `path`: the file whose lines they are. */
+void vocab_append(struct vocab *vocab, const char *word, uint64_t length, uint64_t count); /* the word gets the next id */
+/* Builds the hash table that vocab_find() uses. Returns 0, or -1 after fail(), also if two words are equal; `path` names the
+ * file that the message calls the source of the words. */
 int vocab_index(struct vocab *vocab, const char *path);
 
 #endif

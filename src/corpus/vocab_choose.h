@@ -5,8 +5,9 @@
 #include "vocab.h"
 #include "word_counts.h"
 
-/* Fills a zeroed vocabulary, but for its index, by the options (min_count, max_vocab, order). The words in `counts`
- * stay; their other arrays are freed. corpus_bytes is for the sentence where no word is left. */
+/* Fills a zeroed vocabulary by the options (min_count, max_vocab, order), but builds no hash table. The shards of `counts` keep
+ * their words; their counts and hash tables are freed. corpus_bytes is the corpus' size, for the message if no word is left.
+ * Returns 0, or -1 after fail(). */
 int vocab_choose(struct vocab *vocab, struct word_counts *counts, const struct corpus_options *options,
                  uint64_t corpus_bytes);
 

@@ -1,5 +1,5 @@
 /* vocab_older: adds the words of an older run to the vocabulary of a corpus (train.from_words = keep), as gensim's
- * build_vocab(update=True) does. If both have a word, its counts are added. */
+ * build_vocab(update=True) does. A word that both have gets the sum of both counts. */
 #ifndef SPTX_VOCAB_OLDER_H
 #define SPTX_VOCAB_OLDER_H
 

@@ -17,31 +17,31 @@
 #include <pthread.h>
 #include <stdint.h>
 
-enum { WORD_SHARDS = 64, WORD_SHARD_SHIFT = 58 }; /* the top bits of a word's hash are its shard */
+enum { WORD_SHARDS = 64, WORD_SHARD_SHIFT = 58 }; /* the highest 6 bits of a word's hash are its shard's number */
 
 struct word_count {
     uint64_t count;
-    uint64_t first; /* the byte of the corpus where the word comes first */
+    uint64_t first; /* byte of the corpus at which the word first occurs */
 };
 
 struct word_shard {
     pthread_mutex_t lock;
     struct words words;
-    struct word_count *counts; /* [words.size], by the word's number */
+    struct word_count *counts; /* [words.size], indexed by a word's number in `words` */
     uint64_t counts_capacity;
 };
 
 struct gathered_words;
 struct word_counts {
     struct word_shard shards[WORD_SHARDS];
-    struct gathered_words *lent; /* the counts that own the first shard's words until these counts are released; NULL: this one
-                                  * owns them */
+    struct gathered_words *lent; /* gathered words whose table the first shard borrows; word_counts_release() gives it back.
+                                  * NULL: nothing is borrowed */
 };
 
-/* Counts the words of the corpus, or the names of its lists, from its beginning, by the options (format, min_rating;
- * order = given demands numbers). */
+/* Rewinds the corpus and counts its words (part = PART_WORD) or the names of its lists (PART_NAME), by options->format and
+ * min_rating. If order = given, every word must be a number. Returns 0, or -1 after fail(). */
 int word_counts_init(struct word_counts *counts, struct corpus *corpus, const struct corpus_options *options,
                      enum token_part part, struct pool *pool);
-void word_counts_release(struct word_counts *counts); /* also after an init that failed */
+void word_counts_release(struct word_counts *counts); /* must be called even if word_counts_init() failed */
 
 #endif

@@ -16,13 +16,14 @@
 #include <stdint.h>
 
 struct word_slot {
-    uint32_t tag;    /* low half of the word's hash, which says where the word belongs; equal tags are nearly always equal words */
+    uint32_t tag;    /* low half of the word's hash; it decides at which slot the search begins, and words with equal tags are
+                      * nearly always equal */
     uint32_t number; /* the word's number + 1; 0: the slot is free */
 };
 
 struct words {
-    uint64_t size;           /* words; at most WORDS_MOST */
-    uint64_t used;           /* bytes of all words, with their NULs */
+    uint64_t size;           /* number of words; at most WORDS_MOST */
+    uint64_t used;           /* bytes of all words and their NULs */
     uint64_t *offsets;       /* [size + 1]: word n is bytes[offsets[n]] .. bytes[offsets[n + 1] - 2], then a NUL */
     char *bytes;             /* [used] */
     struct word_slot *slots; /* [slot_count]: open addressing, at most four fifths in use */
@@ -30,13 +31,13 @@ struct words {
     uint64_t offsets_capacity, bytes_capacity;
 };
 
-#define WORDS_MOST 4294967294u /* for rows of a table, too: the two highest 32-bit numbers mean something else */
+#define WORDS_MOST 4294967294u /* also the most rows of a table: the two highest 32-bit numbers have special meanings */
 #define WORDS_ABSENT UINT32_MAX
 
 uint64_t words_hash(const char *word, uint64_t length);
-/* Adds the word where it is new. Returns its number, or -1 after fail(). */
+/* Adds the word unless it is there already. Returns its number, or -1 after fail(). */
 int64_t words_add(struct words *words, uint64_t hash, const char *word, uint64_t length);
-/* Returns its number, or -1 where it is absent. */
+/* Returns the word's number, or -1 if it is absent. */
 int64_t words_find(const struct words *words, uint64_t hash, const char *word, uint64_t length);
 /* Returns the word, NUL-terminated; *length may be NULL. */
 static inline const char *words_get(const struct words *words, uint64_t number, uint64_t *length) {
@@ -51,24 +52,24 @@ uint64_t words_bytes(const struct words *words); /* bytes of memory in use */
 
 enum { WORDS_BATCH = 64 };
 struct word_query {
-    const char *word; /* the caller's, until the batch is found */
+    const char *word; /* the caller's; must stay valid until words_find_batch() */
     uint64_t length, hash;
 };
-/* Begins a look-up: starts to fetch its slot from memory. */
+/* Prepares a query for words_find_batch(), and prefetches the slot where its search begins. */
 void words_ask(const struct words *words, struct word_query *query, uint64_t hash, const char *word, uint64_t length);
-/* Ends `count` look-ups (WORDS_BATCH at most): numbers[i] is the word's number, or WORDS_ABSENT. */
+/* Answers `count` queries (WORDS_BATCH at most): numbers[i] is the number of the word of queries[i], or WORDS_ABSENT. */
 void words_find_batch(const struct words *words, const struct word_query *queries, unsigned count, uint32_t *numbers);
 
 /* ---- many words at once ---- */
 
 /* Reserves memory for exactly `size` words of `bytes` bytes, counting their NULs. Returns 0, or -1 after fail(). */
 int words_reserve(struct words *words, uint64_t size, uint64_t bytes);
-/* Puts a word behind the others, in reserved memory; it cannot be found before words_index(). */
+/* Appends a word, in reserved memory. words_find() does not find it before words_index(). */
 void words_append(struct words *words, const char *word, uint64_t length);
-/* Makes the hash table of all words, just as large as they need. Returns 0; -1 after fail(); or 1 where two words are
- * the same: numbers *first and *again, the lowest such *again. */
+/* Builds the hash table of all words, no larger than they need. Returns 0, -1 after fail(), or 1 if two words are equal: *first
+ * and *again are their numbers, with the lowest *again of all such pairs. */
 int words_index(struct words *words, uint64_t *first, uint64_t *again);
-/* Frees the hash table. Words can then be had by number only; none can be found or added any more. */
+/* Frees the hash table. Afterwards words_get() still works, but no word can be found or added. */
 void words_drop_index(struct words *words);
 
 #endif
