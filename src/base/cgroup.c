@@ -1,7 +1,6 @@
-/* /proc/self/cgroup names the process's group in each hierarchy, /proc/self/mountinfo says where a hierarchy is mounted,
- * and a group's directory holds its limit and its use. The groups above it are the directories above it, up to the
- * mount point: a limit of any of them binds.
- */
+/* Where the numbers are found: /proc/self/cgroup names the process's group in each hierarchy, /proc/self/mountinfo tells where a
+ * hierarchy is mounted, and a group's directory has files with its limit and its use. The parent directories, up to the
+ * mount point, are the groups above it, whose limits hold, too. */
 #include "cgroup.h"
 
 #include "text.h"

@@ -1,5 +1,6 @@
-/* cgroup: how much memory the control groups around this process leave it. A container's limit is such a group's: a
- * process that passes it is killed, whatever the machine still has. Version 1, version 2 and a mix of both are read. */
+/* cgroup: how much memory this process may still use by the limits of its control groups. A container's memory limit is that of a
+ * control group. A process that exceeds it is killed, even if the machine has free memory. Versions 1 and 2 and a mix of both are
+ * read. */
 #ifndef SPTX_CGROUP_H
 #define SPTX_CGROUP_H
 

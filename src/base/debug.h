@@ -1,6 +1,6 @@
-/* debug: checks that only a debugging build makes, and lines that follow a batch through its life.
+/* debug: checks that only a debugging build makes, and lines that trace a batch from its start to its end.
  *
- *   make DEBUG=yes     compiles the conditions of INVARIANT(); a false one aborts with its file and line
+ *   make DEBUG=yes     enables the conditions of INVARIANT(); a false one aborts with its file and line
  *   SPTX_TRACE=1       prints the lines of trace() on stderr, in any build
  */
 #ifndef SPTX_DEBUG_H

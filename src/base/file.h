@@ -1,9 +1,9 @@
-/* file: files, every error said once with the path and the system's reason.
+/* file: reads, writes and removes files. Each error message has the path and the system's reason.
  *
- * Writing is atomic: a file_writer fills a file of its own beside PATH (PATH.<process>-<random>.partial), and file_commit()
- * syncs it, renames it to PATH and syncs the directory, so PATH holds either what it held before or all of the new. A writer
- * that is not committed leaves nothing. Where PATH is a link, what it leads to is replaced and the link stays; a file that is
- * replaced gives its owner and rights to the new one.
+ * Writing is atomic: a file_writer writes to a temporary file beside PATH (PATH.<process>-<random>.partial). file_commit() syncs
+ * it, renames it to PATH and syncs the directory, so PATH always has either all of its old bytes or all of the new ones. A writer
+ * that is not committed leaves no file. If PATH is a link, the file that it leads to is replaced, and the link stays. A new file
+ * gets the owner and rights of the file that it replaces.
  */
 #ifndef SPTX_FILE_H
 #define SPTX_FILE_H

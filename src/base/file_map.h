@@ -1,8 +1,7 @@
-/* file_map: maps a whole file read-only. Its bytes stay in the system's page cache, so that a corpus larger than memory
- * works.
+/* file_map: maps a whole file read-only. Its bytes stay in the system's page cache, so a corpus may be larger than memory.
  *
- * Another program may cut a mapped file short, or its disk may fail. No call returns an error then: reading the bytes
- * raises a signal, SIGBUS, which would end the program without a word. file_map_catch() makes a sentence of it.
+ * Another program may shorten a mapped file, or its disk may fail. No call returns an error then: reading the bytes raises the
+ * signal SIGBUS, which would end the program without a message. file_map_catch() makes it print one.
  */
 #ifndef SPTX_FILE_MAP_H
 #define SPTX_FILE_MAP_H

@@ -1,10 +1,10 @@
-/* interrupt: turns Ctrl-C, SIGTERM and a closed terminal (SIGHUP) into a question that long work asks itself now and
- * then, so that it can end in order. A second signal kills at once, in case that takes too long. Signals that were
- * ignored before (nohup) stay ignored. A process has one handler a signal, so only programs watch; where nobody
- * watches, nobody is asked to stop.
+/* interrupt: stops long work in an orderly way after Ctrl-C, SIGTERM or the closing of its terminal (SIGHUP). The first signal only
+ * sets a flag, which long work checks from time to time. A second signal kills at once, in case the work takes too long to stop.
+ * Signals that were ignored before (nohup) stay ignored. A process has only one handler for a signal, so only programs call
+ * interrupt_watch(); without that call, signals act as usual.
  *
- * The library leaves its caller's signals alone. Its caller sets a flag instead: the working thread looks at it, and so
- * do the workers of the pools that the thread runs (pool.h).
+ * The library leaves signals to its caller. The caller sets a flag of its own instead, which the working thread checks, and
+ * so do the workers of the pools that this thread runs (pool.h).
  */
 #ifndef SPTX_INTERRUPT_H
 #define SPTX_INTERRUPT_H

@@ -1,6 +1,6 @@
-/* json: makes a JSON text in memory, piece by piece.
+/* json: makes a JSON text in memory, by appending.
  *
- * Where a piece does not fit into memory the text is lost: later calls do nothing, and `failed` tells at the end.
+ * If memory is short, fail() is called and `failed` is set; later calls do nothing, so the caller checks `failed` once, at the end.
  */
 #ifndef SPTX_JSON_H
 #define SPTX_JSON_H

@@ -3,7 +3,7 @@
  *   structured: descr [('weights','<f4',(D,)),('exp_avg','<f4',(D,)),('updates','<u4')], shape (V,)
  *   plain:      descr '<f4', shape (V, D)
  *
- * NumPy has no bfloat16. A field of them is ('weights_bfloat16','<u2',(D,)): the upper halves of float32.
+ * NumPy has no bfloat16. A bfloat16 field is stored as ('weights_bfloat16','<u2',(D,)): the upper halves of float32 numbers.
  */
 #ifndef SPTX_NPY_H
 #define SPTX_NPY_H

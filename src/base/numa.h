@@ -1,8 +1,8 @@
-/* numa: puts memory near a device, on machines whose processors have memory of their own. A GPU reads another
- * processor's memory over the link between the two, which it shares with all others.
+/* numa: allocates memory near a device, on machines whose processors have memory of their own. A GPU reads the memory of another
+ * processor over the link between the two processors, which everything else uses, too.
  *
- * These are wishes: where the system does not grant one (a full node, a container that forbids it), memory lies where
- * it would have lain without it. What the user has chosen for the whole process (numactl) stays.
+ * The system may ignore these requests (if a node is full, or in a container that forbids them); memory is then allocated as usual.
+ * What the user has chosen for the whole process (numactl) is not changed.
  */
 #ifndef SPTX_NUMA_H
 #define SPTX_NUMA_H

@@ -1,8 +1,7 @@
-/* pool: threads that wait for work, so that a step of a millisecond does not pay for starting them.
+/* pool: threads that wait for jobs, so that a step of a millisecond does not have to start them.
  *
- * A job is a function that every worker runs once with its number; the caller is worker 0. A job splits its work
- * itself, by a fixed split (pool_share) or by a shared counter (pool_take). Results must not depend on which worker did
- * which part.
+ * A job is a function that every worker calls once, with its number; the caller is worker 0. The job divides its work itself, in
+ * fixed ranges (pool_share) or by a shared counter (pool_take). Results must not depend on which worker does what.
  */
 #ifndef SPTX_POOL_H
 #define SPTX_POOL_H

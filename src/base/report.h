@@ -1,8 +1,8 @@
-/* report: how code says that something is wrong, and the one stream of notes to the person at the terminal.
+/* report: error messages, warnings, notes and the live line of progress.
  *
- * The deepest function that knows the facts calls fail() once; its callers pass -1 up untouched. Nothing here exits:
- * main() prints the sentence and picks the exit code. The first sentence wins, so a worker thread's cause is not
- * covered by the consequences that follow it.
+ * The function that finds an error calls fail() once, which stores the sentence; its callers only return -1. Nothing here ends the
+ * program: main() prints the sentence and chooses the exit code. Only the first sentence is stored, so if a worker thread fails,
+ * errors that follow from it do not hide the cause.
  */
 #ifndef SPTX_REPORT_H
 #define SPTX_REPORT_H

@@ -1,7 +1,7 @@
-/* retry: system calls that are made again where a signal has interrupted them. Networked file systems interrupt calls
- * that local ones do not; nothing here ends because somebody pressed Ctrl-C or resized a window.
+/* retry: system calls that are repeated if a signal has interrupted them. Network file systems interrupt calls that local ones do
+ * not, and Ctrl-C or a resized window must not make such a call fail.
  *
- * errno is set as usual, and the caller words the error.
+ * errno is set as usual; the caller makes the error message.
  */
 #ifndef SPTX_RETRY_H
 #define SPTX_RETRY_H

@@ -1,5 +1,5 @@
-/* waiting: a clock that never goes back, and how long something has been waited for. It needs nothing but the C
- * library, since the part that is compiled for an MPI holds a copy of its own (kernels/ranks/mpi.c). */
+/* waiting: a clock that never goes back, and a timer of how long something has been waited for. It uses only the C library, since
+ * the code that is compiled separately for MPI has a copy of it (kernels/ranks/mpi.c). */
 #ifndef SPTX_WAITING_H
 #define SPTX_WAITING_H
 

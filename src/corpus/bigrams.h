@@ -1,10 +1,10 @@
-/* bigrams: how often each bigram of a text occurs, in bounded memory and without forgetting any.
+/* bigrams: counts all bigrams of a text exactly, in bounded memory.
  *
- *   a bigram -> its 64-bit hash -> top 6 bits: one of 64 shards, each under its own lock -> open addressing, 16 bytes a slot
+ *   a bigram -> its 64-bit hash -> top 6 bits: one of 64 shards, each with its own lock -> open addressing, 16 bytes a slot
  *
- * A shard that reaches its share of the memory keeps only the lower half of its hashes, from then on and of those that it
- * holds. The text is then read once more (a sweep) for the other half, and bigrams that are too rare to matter are dropped
- * between sweeps. Counts are exact, whatever the memory and the number of threads.
+ * A shard that has used its part of the memory drops the bigrams in the upper half of its hashes, and counts only the lower half
+ * from then on. The text is then read once more (a sweep) for the hashes that were dropped. Between sweeps, bigrams that are too
+ * rare to become phrases are dropped. Counts do not depend on the memory or the number of threads.
  */
 #ifndef SPTX_BIGRAMS_H
 #define SPTX_BIGRAMS_H

@@ -1,13 +1,13 @@
-/* corpus: files and directories, plain or compressed, as blocks of bytes that end where a token ends.
+/* corpus: reads files and directories, plain or compressed, as blocks of bytes that end where a token ends.
  *
- *   paths -> files in order (a directory: its plain files by name, deeper ones too) -> unpacked where their first
- *   bytes say so -> blocks of a few MiB, numbered -> tokens
+ *   paths -> files in order (of a directory: its files and those of its subdirectories, by name) -> unpacked if their
+ *   first bytes are those of a packed file -> blocks of a few MiB, numbered -> tokens
  *
- * Any thread may ask for the next block; the reader holds a lock only while it reads. A block never cuts a token in
- * two; it may cut a line (text without newlines works): `line_open` says that its last line goes on in the next block.
- * What is no text is refused when it is opened, by its first bytes (kind.h), and a token without an end where it is
- * met. A token is a run of bytes other than blank, TAB, LF, CR, VT, FF; every other byte, NUL and bad UTF-8 too, is
- * kept, but for a byte order mark at a file's front. LF ends a line; CR does in a file that has no LF.
+ * Any thread may ask for the next block; a lock is held only while the block is read. A block never cuts a token in two. It may cut
+ * a line, since a text may have no newlines: line_open = 1 then says that its last line continues in the next block.
+ * A file that is not text is refused when the corpus is opened, by its first bytes (kind.h). A token of more than max_word bytes is
+ * refused when it is read. A token is a run of bytes other than blank, TAB, LF, CR, VT and FF. All other bytes are kept, even NUL
+ * and invalid UTF-8; only a byte order mark at a file's front is left out. Lines end in LF, or in CR if the file has no LF.
  */
 #ifndef SPTX_CORPUS_H
 #define SPTX_CORPUS_H

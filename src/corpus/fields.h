@@ -1,4 +1,4 @@
-/* fields: goes through a block of a corpus, one field after the other, as the corpus' format reads it. */
+/* fields: reads a block of a corpus field by field, by the corpus' format. */
 #ifndef SPTX_FIELDS_H
 #define SPTX_FIELDS_H
 

@@ -1,5 +1,5 @@
-/* format: the formats of a corpus, as a table of properties (formats.def). Code that treats formats differently asks for a
- * property here, and names no format.
+/* format: the formats of a corpus and their properties, as a table (formats.def). Code that depends on the format tests a
+ * property; it does not compare with a format's name.
  *
  *   block of bytes -> the format's reader -> fields (a word, the name of a list, a line's end), one at a time
  */

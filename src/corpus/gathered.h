@@ -1,11 +1,11 @@
-/* gathered: the data of a corpus that a program hands over, block by block, instead of files.
+/* gathered: the data of a corpus that a program hands over in blocks, instead of files.
  *
- *   tokens, or numbers that stand for them -> a number for each different word -> ids [tokens], 4 bytes a token
+ *   tokens, as text or as integers -> a number for each different word -> ids [tokens], 4 bytes a token
  *
- * Data may come only once, so it is kept as it comes, in the program's memory: each word once, and for each token the
- * number of its word. The counts that choose a vocabulary are made on the way. Encoding (encode.h) turns these numbers
- * into rows. A corpus of gathered data (corpus_open_gathered) gives the same vocabulary and the same id stream as a
- * file of the same tokens would.
+ * A program may hand its data over only once, so the data is kept in memory: each word once, and for each token the number
+ * of its word. Words are counted at the same time, to choose the vocabulary. Encoding (encode.h) turns the numbers into
+ * rows. A corpus of gathered data (corpus_open_gathered) gives the same vocabulary and the same id stream as a file
+ * with the same tokens.
  *
  * A token is stored byte for byte, with any blanks around it. An empty token, or one with a tab or a line end in it, is an error.
  */

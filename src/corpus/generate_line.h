@@ -1,13 +1,13 @@
-/* generate_line: line n of a generated corpus, as a function of (seed, n).
+/* generate_line: computes line n of a generated corpus from (seed, n).
  *
- * Draws are addressed as
+ * The arguments of draw_at() are:
  *
- *   position  line
+ *   position  n
  *   epoch     0: the line's length and groups; 1: its tokens; 3: an edge
- *   index     slot of the token + attempt << 16; word 0 chooses the source, words 2 and 3 choose the token
- *             of an edge: eighth of the bits + attempt << 16; a bit has 16 bits of the draw
+ *   index     of a token: its slot + attempt << 16; word 0 chooses where it is drawn from, words 2 and 3 choose the token
+ *             of an edge: (bit / 8) + attempt << 16; each bit of the node numbers uses 16 bits of the draw
  *
- * so any line can be drawn by any thread, twice and in any order.
+ * So any thread can draw any line, more than once and in any order.
  */
 #ifndef SPTX_GENERATE_LINE_H
 #define SPTX_GENERATE_LINE_H

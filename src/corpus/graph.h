@@ -1,14 +1,14 @@
 /* graph: the arcs of a graph in one mapped file, as compressed sparse rows (CSR). Walks are drawn from it.
  *
- *   starts      0     2           5     6  ..        [nodes + 1]  node v has arcs starts[v] .. starts[v + 1] - 1
- *   neighbours  1 4   0 2 7       1     ..           [arcs]       rising within a node, none twice, none the node
- * itself weights     .5 1  .5 2 1      2     ..           [arcs]       where edges have weights
+ *   starts      0     2           5     6  ..   [nodes + 1]  node v has arcs starts[v] .. starts[v + 1] - 1
+ *   neighbours  1 4   0 2 7       1     ..      [arcs]       of each node in rising order, each once, never the node itself
+ *   weights     .5 1  .5 2 1      2     ..      [arcs]       only if edges have weights
  *
  * A node is a row of the vocabulary. An undirected edge is two arcs.
  *
  * The file (graph_write.h): a header (magic, version, flags, fingerprint, nodes, arcs, checksum of all that follows),
- * neighbours from byte 128, weights where edges have them, padding to 8, starts. Opening reads all of it, with all
- * threads, and verifies all of the above.
+ * neighbours from byte 128, weights if edges have them, padding to 8, starts. Opening a graph reads the whole file, with all
+ * threads, and checks all of this.
  */
 #ifndef SPTX_GRAPH_H
 #define SPTX_GRAPH_H

@@ -1,8 +1,8 @@
-/* graph_make: makes a graph (graph.h) of a corpus of edges and its vocabulary. The nodes are the vocabulary's words; an
- * edge of a word that is not in it is left out.
+/* graph_make: makes a graph (graph.h) from a corpus of edges and its vocabulary. The nodes are the vocabulary's words; an
+ * edge with a word that is not in the vocabulary is left out.
  *
- *   lines -> rows of their nodes, in a file without a name (or the numbers of gathered edges, in memory) ->
- * graph_write.h
+ *   lines -> rows of the edges' nodes, in a nameless file (of gathered edges: their words' numbers, in memory)
+ *         -> the graph's file (graph_write.h)
  */
 #ifndef SPTX_GRAPH_MAKE_H
 #define SPTX_GRAPH_MAKE_H

@@ -1,4 +1,4 @@
-/* graph_sort: sorts the arcs of some rows of a graph and joins arcs that occur more than once. */
+/* graph_sort: sorts the arcs of some rows of a graph, and joins arcs that lead to the same neighbour. */
 #ifndef SPTX_GRAPH_SORT_H
 #define SPTX_GRAPH_SORT_H
 

@@ -1,12 +1,10 @@
-/* graph_write: makes a graph's file (graph.h) of edges in any order.
+/* graph_write: writes a graph's file (graph.h) from edges in any order.
  *
- *   edges -> arcs of each node, counted -> arcs at their node's place -> each node's arcs in order -> doubles dropped
- * -> the file
+ *   edges -> number of arcs of each node -> arcs stored by node -> each node's arcs sorted -> doubles joined -> the file
  *
- * An edge that comes more than once counts once, or with the sum of its weights (summed from the smallest up, so that
- * the order of edges does not show). One from a node to itself is left out. Memory: 8 bytes a node, and 4 bytes an arc
- * (8 with weights) for as many arcs as are put in order at a time. The file is the same for any number of threads, and
- * of arcs at a time.
+ * An edge that occurs more than once becomes one edge, whose weight is the sum of the weights (added from the smallest up, so that
+ * the order of edges does not change the sum). Self-loops are left out. Memory: 8 bytes a node, and 4 bytes (8 with weights) for
+ * each of the arcs that are sorted at a time. The file does not depend on the number of threads, or of arcs at a time.
  */
 #ifndef SPTX_GRAPH_WRITE_H
 #define SPTX_GRAPH_WRITE_H

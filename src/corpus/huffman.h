@@ -1,5 +1,5 @@
 /* huffman: the binary tree of a hierarchical softmax (train.loss = hierarchical). Words are its leaves; frequent words have short
- * paths. It is word2vec.c's tree: the same two queues, and the same choice between equal counts.
+ * paths. It is word2vec.c's tree: made with the same two queues, and with the same choice between equal counts.
  *
  *                  (0)              inner nodes: ids by falling count, 0 is the root
  *              0 /     \ 1          a word's path: the nodes from the root to its leaf
@@ -7,7 +7,7 @@
  *          0 /   \ 1
  *          a     of                 the: node 0, code 1.   a: nodes 0 and 1, codes 0 and 0
  *
- * A tree follows from the counts alone. It is the same on every machine.
+ * The tree depends on the counts alone, so it is the same on every machine.
  */
 #ifndef SPTX_HUFFMAN_H
 #define SPTX_HUFFMAN_H

@@ -1,7 +1,7 @@
-/* integers: words that are plain numbers, as the ids of files mostly are. What belongs to such a word lies in a table
- * at its place, and no search finds it.
+/* integers: fast tables for words that are plain numbers, as the ids in many files are. Data of such a word is stored in an array
+ * at the index that is the number, so no hash table is searched.
  *
- * An integer is the digits of 0 .. INTEGERS - 1 without a zero in front, so that equal numbers are equal words.
+ * An integer is one of 0 .. INTEGERS - 1, written in digits without a leading zero, so that equal numbers are equal words.
  */
 #ifndef SPTX_INTEGERS_H
 #define SPTX_INTEGERS_H

@@ -1,10 +1,11 @@
-/* kind: recognizes files that hold no text, by their first bytes; their names decide nothing.
+/* kind: recognizes, by their first bytes, files that are not text. A file's name does not matter.
  *
  *   a format with a magic number     zip, Parquet, NumPy, programs, pictures ..
  *   text in units of 16 or 32 bits   every other byte of it is zero
- *   anything else that is no text    many kinds of control characters, or very many of few
+ *   other binary data                control characters of many kinds, or very many of a few kinds
  *
- * A token may hold any byte, NUL too, and text may have any encoding that keeps ASCII: some odd bytes make no file binary.
+ * A token may contain any byte, even NUL, and text may have any encoding that contains ASCII. So a few odd bytes do not make a
+ * file binary.
  */
 #ifndef SPTX_KIND_H
 #define SPTX_KIND_H

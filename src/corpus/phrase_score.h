@@ -1,9 +1,9 @@
-/* phrase_score: which bigrams are phrases, as word2phrase and gensim's Phrases decide it. a, b: counts of the first and the last
- * word; ab: count of the bigram; a bigram is joined if its score is above the threshold.
+/* phrase_score: decides which bigrams are phrases, as word2phrase and gensim's Phrases do. A bigram is joined if its score is above
+ * the threshold. a, b: counts of its first and its last word; ab: count of the bigram.
  *
- *   word2phrase   (ab - min_count) / a / b * words, in float32; 0 where a, b or ab is below min_count
+ *   word2phrase   (ab - min_count) / a / b * words, in float32; 0 if a, b or ab is below min_count
  *   default       (ab - min_count) / (a * b) * distinct words and bigrams
- *   npmi          ln(p(ab) / (p(a) p(b))) / -ln p(ab); -infinity where ab is below min_count
+ *   npmi          ln(p(ab) / (p(a) p(b))) / -ln p(ab); -infinity if ab is below min_count
  */
 #ifndef SPTX_PHRASE_SCORE_H
 #define SPTX_PHRASE_SCORE_H

@@ -1,12 +1,13 @@
 /* phrases: joins words that often follow each other to one word (new york -> new_york), as word2phrase and gensim's Phrases do.
  *
  *   corpus -> vocabulary of all its words -> phrase_tokens: the text as numbers -> for each pass:
- *       bigrams: count them -> phrase_score: which are phrases -> join these from left to right, in place
+ *       bigrams: count the bigrams -> phrase_score: choose the phrases -> join them from left to right, in place
  *   -> the joined text
  *
- * A word joins only one neighbour a pass; a second pass makes phrases of phrases. Words and bigrams of the same letters are one
- * and share their count (the word new_york, new beside york), as in both programs. word2phrase counts bigrams across line ends,
- * too, which are not joined; gensim does not count them. Both forget rare bigrams when memory is short, which this does not.
+ * In one pass a word is joined with at most one neighbour; a second pass joins phrases to longer phrases. If the text already
+ * contains a word such as new_york, it counts as the bigram new york: both have the sum of both counts, as in the two other
+ * programs. word2phrase also counts bigrams across line ends, although it does not join them; gensim does not count them. Both
+ * forget rare bigrams when memory is short; this program does not.
  */
 #ifndef SPTX_PHRASES_H
 #define SPTX_PHRASES_H

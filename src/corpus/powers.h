@@ -1,8 +1,7 @@
-/* powers: 2^e in whole numbers, for draws by Zipf's law that are the same on every machine.
+/* powers: computes 2^e in integers, so that draws by Zipf's law are the same on every machine.
  *
- * e is a fixed-point number. 2^e is a table of 2^(t / 1024), t = 0..1024, with a straight line between two entries. For
- * a uniform e in [0, log2 n), the floor of 2^e is k with probability log2(1 + 1/k) / log2 n: Zipf's law with exponent
- * 1.
+ * e is a fixed-point number. A table has 2^(t / 1024) for t = 0..1024; between two entries, 2^e is interpolated linearly. If e is
+ * uniform in [0, log2 n), the floor of 2^e is k with probability log2(1 + 1/k) / log2 n, which is Zipf's law with exponent 1.
  */
 #ifndef SPTX_POWERS_H
 #define SPTX_POWERS_H

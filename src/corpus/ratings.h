@@ -1,5 +1,6 @@
-/* ratings: the ratings of pairs. Without corpus.min_rating a pair with one star trains like a pair with five, so if ratings differ,
- * one printed line says that they have no effect. Files are sampled by their first bytes; a program's pairs are all counted. */
+/* ratings: tells the user that ratings of pairs have no effect. Without corpus.min_rating and corpus.weights a pair with one star
+ * trains like a pair with five, so if ratings differ, one line says so. Of files only the first bytes are examined; of a
+ * program's pairs all are. */
 #ifndef SPTX_RATINGS_H
 #define SPTX_RATINGS_H
 

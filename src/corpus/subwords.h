@@ -1,15 +1,15 @@
-/* subwords: the n-grams of words, and the rows that they share, as fastText has them.
+/* subwords: the n-grams of words, and the rows that n-grams share, as in fastText.
  *
  *   word "where" -> "<where>" -> its n-grams of min..max characters -> FNV-1a of each, modulo `buckets` -> the bucket's row
  *
- *   target table:  rows of words, by id | rows of buckets that words name, the most named first | rows of the other buckets
- *                                                                                               (none of these with `used`)
+ *   target table:  rows of words, by id | rows of buckets with n-grams of words, the most used first | rows of the other buckets
+ *                                                                                                   (absent if `used` is 1)
  *
- * A word's vector is the mean of its own row and of its n-grams' rows; that of a word never seen is the mean of its n-grams'. A
- * bucket that has no row counts as a row of zeros, and one that no word names begins as such. A character is a byte and all bytes
- * behind it that go on with a character of UTF-8 (10xxxxxx), whether or not that is valid. An n-gram that a word has twice stands
- * twice among its rows. All this follows from the words, their counts and the form alone, in a fifth of a second for 80,000 words,
- * so it is not stored with the corpus.
+ * A word's vector is the mean of its own row and its n-grams' rows; the vector of a word that was never seen is the mean of its
+ * n-grams' rows. A bucket without a row counts as a row of zeros; a bucket without an n-gram of a word begins as zeros. A character
+ * is a byte and all UTF-8 continuation bytes (10xxxxxx) after it, whether or not that is valid UTF-8. An n-gram that occurs twice
+ * in a word is twice among its rows. All this depends only on the words, their counts and the form, and takes a fifth of a second for
+ * 80,000 words, so it is not stored with the corpus.
  */
 #ifndef SPTX_SUBWORDS_H
 #define SPTX_SUBWORDS_H

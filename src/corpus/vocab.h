@@ -1,13 +1,13 @@
-/* vocab: words, their ids and counts. An id is a row of both tables; with corpus.order = frequency it is the rank, so that "hot"
- * is id < hot_rows. Ties go to the word met first.
+/* vocab: words, their ids and counts. An id is a row of both tables. With corpus.order = frequency ids are ranks of frequency, so
+ * the hot rows are those with id < hot_rows; of words with equal counts, the one met first gets the lower id.
  *
- *   corpus -> word_counts: every word, with its count -> vocab_choose: those that stay, in order -> struct vocab
+ *   corpus -> word_counts: all words with their counts -> vocab_choose: the words that are kept, in order -> struct vocab
  *
- * Where lists have rows (corpus_options.list_rows), those rows come last, in the order in which the corpus first names the
- * lists. Their words are "list:NAME". They count 0, which no item does: that tells a list from an item of the same name, and
- * keeps lists from being drawn as negatives. Neither min_count nor max_vocab leaves one out.
+ * If lists have rows (corpus_options.list_rows), these are the last rows, in the order in which the corpus first names the lists.
+ * The word of such a row is "list:NAME" and its count is 0. No item has a count of 0: this tells a list from an item of the same
+ * name, and keeps lists from being drawn as negatives. min_count and max_vocab never leave out a list.
  *
- * On disk (vocab.tsv, vocab_file.c): word TAB count LF, a line an id.
+ * On disk (vocab.tsv, vocab_file.c): line n is the word of id n, a TAB, its count and an LF.
  */
 #ifndef SPTX_VOCAB_H
 #define SPTX_VOCAB_H

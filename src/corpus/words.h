@@ -1,14 +1,13 @@
-/* words: different words, numbered in the order in which they were added, and a hash table that finds a word's number.
+/* words: a set of words, numbered in the order in which they were added, and a hash table that finds a word's number.
  *
- * It is the only table of words here: counting, the lists of pairs, the names of a file of questions, and the finished
- * vocabulary all use it. It knows only a word's bytes; a user keeps what else belongs to word n (its count, its row) in an array
- * of its own, at place n.
+ * All tables of words use it: counting, the lists of pairs, the names in a file of questions, and the finished vocabulary.
+ * It stores only the bytes of words; its user keeps other data of word n (its count, its row) in an array of its own, at index n.
  *
  *   hash of a word -> slots[i] {tag, number + 1} -> offsets[number] -> bytes: the word, then a NUL
  *
  * A look-up in a large table waits for memory three times, once at each arrow. words_ask() and words_find_batch() do many
- * look-ups side by side, so that these waits overlap. A tag costs 4 bytes a slot and saves the other two waits where the slot
- * holds another word: 24 million tokens of 2.5 million words are encoded in 2.2 s, without tags in 2.6 s.
+ * look-ups together, so that these waits overlap. A tag costs 4 bytes a slot. It saves the last two waits if the slot holds
+ * another word: 24 million tokens of 2.5 million words are encoded in 2.2 s, without tags in 2.6 s.
  */
 #ifndef SPTX_WORDS_H
 #define SPTX_WORDS_H
