@@ -46,8 +46,8 @@ static uint64_t read_number(const char *directory, const char *name, uint64_t ot
     return value;
 }
 
-/* Reads the lines "NAME NUMBER" of a group's memory.stat into `values`. A value without a line keeps what the caller put there.
- * Returns 0 if the file cannot be read. */
+/* Reads lines "NAME NUMBER" of a group's memory.stat into `values`; a value whose line is missing is not changed. Returns 1, or
+ * 0 if the file cannot be read. */
 static int read_stat(const char *directory, const char *const names[], uint64_t values[], unsigned count) {
     FILE *file = open_file(directory, "memory.stat");
     unsigned long long value;
@@ -96,7 +96,7 @@ static int find_group(const char *root, int version, char path[FIELD]) {
     FILE *file = open_file(root, "proc/self/cgroup");
     char line[FIELD + 256];
     int found = 0;
-    while (file && !found && fgets(line, sizeof line, file)) { /* "4:memory,cpu:/path", version 2 "0::/path" */
+    while (file && !found && fgets(line, sizeof line, file)) { /* a line is "4:memory,cpu:/path", or "0::/path" for version 2 */
         char *controllers = strchr(line, ':'), *at = controllers ? strchr(controllers + 1, ':') : NULL;
         if (!at) continue;
         *at++ = 0;
@@ -123,9 +123,10 @@ static void decode(char *text) {
     *to = 0;
 }
 
+/* A mounted hierarchy of control groups. */
 struct mount {
     int version;                 /* 1 or 2 */
-    char top[FIELD], at[FIELD]; /* top: the group that is seen at the mount point; at: the mount point */
+    char top[FIELD], at[FIELD]; /* at: the mount point; top: the group whose directory is mounted there */
 };
 
 /* Parses a line of mountinfo: "31 23 0:28 TOP AT options.. - TYPE SOURCE SUPER". Returns the version of the memory hierarchy

@@ -34,7 +34,7 @@ struct file_writer {
                              * to `target` */
     char *buffer;           /* [FILE_BUFFER] */
     uint64_t used;          /* bytes in the buffer */
-    uint64_t written;       /* number of bytes given so far, including bytes that still wait in the buffer */
+    uint64_t written;       /* number of bytes passed to file_write() so far, including those still in the buffer */
     uint64_t sent, started; /* bytes given to the system; how many of them the disk has begun to write */
     int fd;
     int failed; /* 1: a write failed and fail() was called; later calls do nothing */

@@ -31,13 +31,12 @@ typedef const _Atomic int interrupt_flag; /* 1: stop; set by another thread or b
 interrupt_flag *interrupt_use(interrupt_flag *flag);
 interrupt_flag *interrupt_used(void);
 
-/* Long work that needs no cleanup calls this regularly. Returns 0 to go on, or -1 after fail_stopped(). A thread that has
- * called interrupt_use() stops when its flag is set; any other thread stops when a signal has arrived, if interrupt_ends_work(1) was
- * called. */
+/* To be called regularly by long work that needs no cleanup. Returns 0 to continue, or -1 after fail_stopped(): the thread's
+ * flag is set or, for a thread without a flag, a signal has arrived and interrupt_ends_work(1) was called. */
 int interrupt_check(void);
 
 /* Sets whether a signal makes interrupt_check() fail. 1: before training begins. 0, the default: during training, which writes a
- * checkpoint when a signal arrives. Returns the previous setting. */
+ * checkpoint after a signal. Returns the previous setting. */
 int interrupt_ends_work(int ends);
 
 #endif

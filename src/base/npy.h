@@ -15,6 +15,7 @@
 
 enum { NPY_FIELDS = 8, NPY_NAME = 32 };
 
+/* A field of an array's records. */
 struct npy_field {
     char name[NPY_NAME]; /* "" for a plain array; without the ending "_bfloat16" that the file's name has */
     uint32_t columns;    /* number of values in a row; 1 if the field has no shape */
@@ -22,6 +23,7 @@ struct npy_field {
     char kind;           /* 'f' is float32, 'u' is uint32, 'h' is bfloat16; 'e' is float16, which is only written */
 };
 
+/* An array: its form, and its file if npy_open() has mapped it. */
 struct npy {
     uint64_t rows;
     uint64_t record;     /* bytes of a row with all its fields */

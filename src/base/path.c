@@ -14,6 +14,7 @@
 
 enum { LINKS_MOST = 40 }; /* the same limit as Linux has */
 
+/* State of resolving one path. */
 struct walk {
     const char *path; /* as the caller gave it, for messages */
     char *done;       /* the resolved beginning of the path; "": the working directory; NULL before the first call of put() */
@@ -80,7 +81,7 @@ static int is_of_proc(const char *link) {
     return result;
 }
 
-/* `done` ends with the link that begins at byte `start`: replaces the link by the path that it points to. */
+/* Replaces the link at the end of `done`, whose name begins at byte `start`, by the path that it points to. */
 static int follow(struct walk *w, uint64_t start) {
     char target[PATH_MAX];
     ssize_t n = readlink(w->done, target, sizeof target - 1);

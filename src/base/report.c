@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+/* A sink. */
 struct report {
     pthread_mutex_t lock;
     char sentence[4096];
@@ -141,7 +142,7 @@ void report_tell(void) {
     free(held_text);
 }
 
-/* Writes one line to stderr. heard = 1: the line goes to the current report's `hear` callback instead, if it has one. */
+/* Writes one line to stderr. heard = 1: passes the line to the sink's `hear` function instead, if it has one. */
 static void say(const char *prefix, int heard, const char *format, va_list args) {
     char text[sizeof of_program.sentence];
     vsnprintf(text, sizeof text, format, args);

@@ -14,10 +14,10 @@ int fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Works like fail("cannot DOING 'PATH': REASON"), where REASON is the system's text for errno. */
 int fail_system(const char *doing, const char *path);
 
-/* Like fail(), for a mistake in how the program was called: main() then exits with 2 instead of 1. */
+/* Works like fail(), for a mistake in how the program was called: main() then exits with 2 instead of 1. */
 int fail_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Like fail(), but for work that stops because a signal or another part of the process requested it (interrupt.h). */
+/* Works like fail(), for work that stops because a signal or another part of the process asked for it (interrupt.h). */
 int fail_stopped(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Returns the stored sentence, or "" if nothing failed. It stays stored until report_clear(). */
@@ -31,7 +31,7 @@ int report_exit_code(void);
 /* Forgets the stored sentence: for a caller that can continue after a failure, and for tests. */
 void report_clear(void);
 
-/* Writes "sptx-w2v: warning: ..." to stderr at once. */
+/* Writes a warning to stderr, as "sptx-w2v: warning: ...", or passes it to the sink's `hear` function. */
 void warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Writes a line to stderr, such as a line of the start-up table or of a result, and adds a newline. */

@@ -3,7 +3,7 @@
 #ifndef SPTX_SPOOL_H
 #define SPTX_SPOOL_H
 
-/* Opens an empty file. Returns its descriptor, or -1 after fail(). */
+/* Opens an empty nameless file. Returns its descriptor, or -1 after fail(). */
 int spool_open(void);
 const char *spool_directory(void); /* returns the directory of these files, for messages */
 

@@ -45,8 +45,8 @@ static inline int text_is_blank(char byte) {
 /* Removes white space at both ends, in place. Returns the first byte that is left. */
 char *text_strip(char *text);
 
-/* Returns the entry of names[count] that needs the fewest edits to become `word`; an edit changes one letter or swaps two. NULL
- * if no entry is near enough to help. Entries equal to the word are skipped. */
+/* Returns the entry of names[count] that needs the fewest edits to become `word`; an edit inserts, deletes or changes a letter,
+ * or swaps two neighbours. NULL if no entry is near enough to suggest. Entries equal to the word are skipped. */
 const char *text_nearest(const char *word, const char *const *names, size_t count);
 
 #endif

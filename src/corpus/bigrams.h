@@ -18,6 +18,7 @@ struct bigram {
     uint32_t tag;
 };
 
+/* A place in a shard's hash table. */
 struct bigram_slot {
     uint64_t key;
     uint32_t tag;
@@ -27,6 +28,7 @@ struct bigram_slot {
 #define BIGRAM_KEPT ((uint32_t)1 << 31)
 #define BIGRAM_MOST (BIGRAM_KEPT - 1) /* the highest count; higher counts are stored as this */
 
+/* The bigrams whose hashes have the same highest 6 bits. */
 struct bigram_shard {
     pthread_mutex_t lock;
     struct bigram_slot *slots; /* [slot_count] */
@@ -60,7 +62,7 @@ int bigrams_add(struct bigrams *bigrams, const struct bigram *met, const uint32_
  * `least` times are then dropped. Returns -1 after fail(). */
 int bigrams_next_sweep(struct bigrams *bigrams, uint32_t least);
 
-/* Drops every bigram for which `keeps` returns 0, after the last sweep. Returns 0, or -1 after fail(). */
+/* After the last sweep, drops every bigram for which `keeps` returns 0. Returns 0, or -1 after fail(). */
 typedef int bigrams_keeps(void *user, struct bigram bigram, uint32_t count);
 int bigrams_filter(struct bigrams *bigrams, bigrams_keeps *keeps, void *user);
 

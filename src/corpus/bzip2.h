@@ -14,7 +14,7 @@ struct bzip2 {
     __typeof__(BZ2_bzDecompressEnd) *end;
 };
 
-/* Returns NULL where this machine has no libbz2. */
+/* Returns the library's functions, or NULL if this machine has no libbz2. */
 const struct bzip2 *bzip2_library(void);
 
 #endif

@@ -21,6 +21,7 @@ static const struct {
     const char *name, *magic;
 } kinds[KINDS] = {[IDS] = {"corpus.ids", CORPUS_STREAM_MAGIC}, [GRAPH] = {"corpus.graph", GRAPH_MAGIC}};
 
+/* State of opening or making one cache. */
 struct cache {
     const char *directory;
     char *encoded[KINDS], *words, *lock; /* paths of the cache's files; owned */
@@ -47,7 +48,8 @@ static int find(struct cache *c) {
     const char *given = c->options->vocab; /* the user's vocabulary, which is read instead of the cache's copy, since it may have
                                             * changed */
     const char *words = c->options->grown ? c->options->grown : c->words;
-    if (c->options->older) return 0; /* the cached vocabulary may have words of another older run: count again */
+    if (c->options->older) return 0; /* the cached vocabulary may contain words of a different older run, so words are counted
+                                      * again */
     int there = file_exists(c->encoded[c->kind]) == 1 && file_exists(c->words) == 1;
     if (there && !(given && *given ? vocab_read_given(c->vocab, given) : vocab_read(c->vocab, words)) && reuse(c)) return 1;
     report_clear();

@@ -24,6 +24,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
+/* A file of the corpus. */
 struct corpus_file {
     char *path;
     const char *name; /* what messages call it: its path, or "standard input" */
@@ -59,7 +60,7 @@ struct corpus {
     uint64_t numbered;    /* lists without names: number of lines read so far, which names the current list */
     char *carry;          /* bytes that were read with an earlier block and belong to the next one */
     uint64_t carried, carry_capacity;
-    uint64_t number, offset, line; /* of the next block */
+    uint64_t number, offset, line; /* the values of struct corpus_block for the next block */
     int line_open;
     _Atomic uint64_t done;
 };
@@ -268,7 +269,7 @@ void corpus_set_block(struct corpus *corpus, uint64_t bytes) {
     corpus->block_bytes = bytes ? bytes : 1;
 }
 
-/* Returns the user's keys, without keys that do not apply to this format. */
+/* Returns the user's keys, without those that do not apply to the corpus' format. */
 static struct look_keys keys_of(const struct corpus_options *options) {
     const struct corpus_format_properties *format = &corpus_formats[options->format];
     struct look_keys keys = options->look;
@@ -339,8 +340,8 @@ static int left_open(const struct corpus_block *block, int before) {
     return before;
 }
 
-/* Finds a word of more than `most` bytes. Returns the place where it begins, or `length` if there is no such word. Such a word
- * covers one of the places that are most + 1 bytes from each other, so that only these places are looked at. */
+/* Finds a word of more than `most` bytes. Returns the index of its first byte, or `length` if there is none. Such a word covers
+ * at least one of the bytes most, 2 most + 1, 3 most + 2 .., so only the words at these bytes are measured. */
 static uint64_t find_long_word(const char *bytes, uint64_t length, uint64_t most, const char *separators) {
     for (uint64_t at = most; at < length; at += most + 1) {
         uint64_t from = at, to = at;
@@ -452,7 +453,7 @@ static int open_next(struct corpus *corpus) {
     return result;
 }
 
-enum { NUMBER_BYTES = 24 }; /* most bytes of a line number and the separator after it */
+enum { NUMBER_BYTES = 24 }; /* largest number of bytes of a line number and the separator after it */
 
 /* Writes its line number and a separator before each non-empty line of a block. A list without a name is so named by its line
  * number. */

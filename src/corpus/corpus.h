@@ -33,7 +33,7 @@ enum pair_weights { PAIR_WEIGHTS_NONE, PAIR_WEIGHTS_LINEAR, PAIR_WEIGHTS_LOG };
 struct corpus_options {
     const char *path;  /* corpus.path as the user wrote it, for messages */
     const char *vocab; /* path of a vocabulary that is read instead of counting words; "" or NULL: words are counted */
-    const struct vocab *older; /* vocabulary of an older run, whose words are added (vocab_older.h); NULL: none */
+    const struct vocab *older; /* vocabulary of an older run, whose words are added (vocab_older.h); NULL: there is no older run */
     const char *grown; /* path of vocab.tsv of a resumed run that kept words of an older run; read instead of counting; NULL: no
                         * such run */
     enum corpus_format format;
@@ -55,6 +55,7 @@ struct corpus_options {
 
 struct corpus; /* the files of a run in order, with their open files */
 
+/* Some bytes of one file, unpacked, that end where a token ends. */
 struct corpus_block {
     char *bytes;       /* owned by the block; grows when needed */
     uint64_t length;   /* bytes in use */
@@ -77,8 +78,8 @@ struct corpus_block {
 struct corpus *corpus_open(char *const *paths, uint64_t count);
 void corpus_close(struct corpus *corpus);
 
-/* Makes the file `fd` the corpus' text: blocks are read from it, while fingerprints and checks for changes still use the named
- * files or the gathered data. The corpus then owns `fd`. Returns 0, or -1 after fail(). */
+/* Makes the file `fd` the corpus' text: blocks are read from it. Fingerprints and checks for changes still use the original
+ * files or gathered data. The corpus then owns `fd`. Returns 0, or -1 after fail(). */
 int corpus_replace(struct corpus *corpus, int fd);
 
 /* Opens a corpus of data that a program has handed over (gathered.h); it has no files and no blocks. `gathered` stays the
@@ -97,8 +98,8 @@ void corpus_rewind(struct corpus *corpus);
  * size. */
 enum { CORPUS_BLOCK = 2 << 20 };
 void corpus_set_block(struct corpus *corpus, uint64_t bytes);
-/* Sets corpus.format and the user's keys about the format of lines (look.h). The strings in `options` must stay valid while the
- * corpus is read. Before this call, files are read as text. */
+/* Sets corpus.format, corpus.max_word and the user's keys about the format of lines (look.h). The strings in `options` must stay
+ * valid while the corpus is read. Before this call, files are read as text. */
 void corpus_read_as(struct corpus *corpus, const struct corpus_options *options);
 
 /* Bytes of a word: the default of corpus.max_word, and its highest value. */

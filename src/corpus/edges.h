@@ -8,6 +8,7 @@
 
 #include "corpus.h"
 
+/* An edge, read from one line. */
 struct edge_line {
     const char *from, *to; /* words of the two nodes; they point into the block */
     uint64_t from_length, to_length;

@@ -37,7 +37,7 @@ uint64_t encode_fingerprint(const struct corpus *corpus, const struct vocab *voc
                         (uint64_t)options->format,
                         format->sentences ? options->max_sentence : 0,
                         (uint64_t)(options->order == ORDER_GIVEN && !has_vocab),
-                        grown ? UINT64_MAX : has_vocab ? 0 : options->min_count, /* UINT64_MAX: greater than any min_count */
+                        grown ? UINT64_MAX : has_vocab ? 0 : options->min_count, /* UINT64_MAX cannot be a min_count */
                         has_vocab ? 0 : options->max_vocab,
                         has_vocab ? 0 : (uint64_t)options->order,
                         format->rows == LOOK_TEXT ? 0 : (uint64_t)look->header,
@@ -58,6 +58,7 @@ struct list {
     uint64_t next; /* while items are grouped: index in the output of the list's next item */
 };
 
+/* State of encoding one corpus; the workers share it. */
 struct encoding {
     struct corpus *corpus;
     const struct vocab *vocab;
@@ -263,7 +264,8 @@ static void put_own(struct encoding *encoding, uint64_t first, uint64_t end, int
 /* All pairs in the order met, read from the working file or from gathered data. */
 struct pairs_met {
     uint64_t count;
-    const char *places;                           /* NULL: gathered */
+    const char *places;                           /* the working file's bytes; NULL: the pairs are gathered data, in the fields
+                                                   * below */
     uint64_t place_bytes;
     const uint32_t *ids, *names, *rows, *numbers; /* word and list name of each pair; row of each word; list number of each name */
     const float *weights;                         /* [count] of gathered pairs; NULL: pairs have no weights */

@@ -127,7 +127,7 @@ static int encode_lines(struct encoder *encoder) {
                                     : encoder->options->list_rows && take_list(encoder, field.text, field.length))
             return -1;
     if (more || flush(encoder)) return -1;
-    return encoder->out->block.line_open ? 0 : take_line_end(encoder); /* the end of a file ends its line */
+    return encoder->out->block.line_open ? 0 : take_line_end(encoder); /* a line also ends at the end of its file */
 }
 
 /* Encodes one item of a scattered list, with the list's name. */
@@ -187,7 +187,7 @@ int gathered_rows_find(struct gathered_rows *rows, const struct gathered *gather
     }
     for (uint64_t n = 0; rows->lists && n < lists->size; n++) {
         const char *name = words_get(lists, n, &length);
-        rows->lists[n] = (uint32_t)vocab_find_list(vocab, name, length); /* -1 is WORDS_ABSENT */
+        rows->lists[n] = (uint32_t)vocab_find_list(vocab, name, length); /* as uint32_t, -1 is WORDS_ABSENT */
     }
     return 0;
 }

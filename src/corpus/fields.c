@@ -18,7 +18,7 @@ void corpus_fields_start(struct corpus_fields *fields, const struct corpus_block
     corpus_cursor_start(&fields->cursor, block);
 }
 
-/* Begins a walk over the next line. Returns 1, or 0 at the end of the block. */
+/* Prepares to read the fields of the next line. Returns 1, or 0 at the end of the block. */
 static int begin_line(struct corpus_fields *fields, const struct columns_form *form) {
     struct corpus_cursor *cursor = &fields->cursor;
     if (cursor->at == cursor->end) return 0;

@@ -5,6 +5,7 @@
 #include "corpus.h"
 #include "edges.h"
 
+/* A field of a line, or the end of a line. */
 struct corpus_field {
     enum token_part part;
     const char *text; /* points into the block; NULL: this is the end of a line, and no field */

@@ -47,7 +47,7 @@ static inline enum token_part corpus_part(const struct corpus_format_properties 
     return format->parts[index < 2 ? index : 2];
 }
 
-/* For config.def: the names of the formats, each after a separator of one byte ("|text|lists.."), and their descriptions. */
+/* The names of all formats, each after a separator of one byte ("|text|lists.."), and their descriptions; used by config.def. */
 extern const char corpus_format_names[], corpus_format_help[];
 
 #endif

@@ -18,6 +18,7 @@
 #include <xxhash.h>
 #include <zstd.h>
 
+/* State of generating one corpus. */
 struct generator {
     const struct generate_options *options;
     struct line_source lines;
@@ -38,6 +39,7 @@ static char letter_of(const struct generator *generator) {
 
 enum { PIECE_LINES = 4096, PIECES_A_THREAD = 4 };
 
+/* PIECE_LINES lines in a row, or fewer at the end. */
 struct piece {
     uint64_t first, lines;
     char *bytes; /* output of take_line() for all lines */
@@ -53,6 +55,7 @@ typedef uint64_t take_line(void *context, const struct drawn_line *line, uint64_
 typedef int put_piece(void *context, const struct piece *piece);
 enum { LINE_BYTES = 32 * (LINE_TOKENS + 1) };
 
+/* Pieces that are drawn together; the workers share it. */
 struct round {
     const struct generator *generator;
     take_line *take;

@@ -26,7 +26,8 @@ struct line_shape {
     uint64_t group;                     /* number of rows of a group */
     uint64_t series;                    /* number of rows of a series; 0: the corpus has no series */
     uint64_t least, beyond;             /* a line has least .. beyond - 1 tokens */
-    uint32_t series_share, group_share; /* shares as parts of 2^32 */
+    uint32_t series_share, group_share; /* probability, times 2^32, that a token is of the series of the one before, or of the
+                                         * line's groups */
 };
 
 struct line_source {

@@ -19,6 +19,7 @@
 
 struct pool;
 
+/* An opened graph. */
 struct graph {
     const uint64_t *starts;     /* [nodes + 1] */
     const uint32_t *neighbours; /* [arcs] */

@@ -35,6 +35,7 @@ uint64_t graph_fingerprint(const struct corpus *corpus, const struct vocab *voca
 
 /* ---- from lines to rows ---- */
 
+/* State of reading the edges of one corpus; the workers share it. */
 struct reading {
     struct corpus *corpus;
     const struct vocab *vocab;

@@ -124,7 +124,7 @@ static int join_doubles(struct graph_sort *sort, uint32_t *neighbours, float *we
     return 0;
 }
 
-/* Returns 1 if the neighbours of each row rise and none repeats. */
+/* Returns 1 if the neighbours of each row are in rising order, each once. */
 static int neighbours_rise(const struct graph_sort *sort, const uint32_t *neighbours, uint64_t rows) {
     for (uint64_t row = 0, at = 0; row < rows; at = sort->ends[row++])
         for (uint64_t next = at + 1; next < sort->ends[row]; next++)

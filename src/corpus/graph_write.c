@@ -30,6 +30,7 @@ struct group {
     uint64_t first, end, begin, kept;
 };
 
+/* State of writing one graph; the workers share it. */
 struct writing {
     const struct graph_wanted *wanted;
     const struct edges *edges;

@@ -13,7 +13,7 @@ static const char *const what = "the tree of words";
  * the order in which they are made. The last one is the root. */
 struct making {
     uint64_t words;
-    uint32_t *leaf;    /* [words] the word of a leaf; NULL: leaf i is word i */
+    uint32_t *leaf;    /* [words] the word of each leaf; NULL: leaf i is word i */
     uint64_t *count;   /* [2 x words - 1] count of each entry */
     uint32_t *parent;  /* [2 x words - 2] id of each entry's parent */
     uint8_t *code;     /* [2 x words - 2] the turn from the parent to the entry: 0 or 1 */

@@ -15,10 +15,11 @@
 #include <stdint.h>
 
 struct huffman {
-    uint64_t words;   /* leaves; there are words - 1 inner nodes */
-    uint64_t *starts; /* [2 x words + 1] in `nodes`: word w turns to code 0 at starts[2 w] .. starts[2 w + 1] - 1, and to code 1 from
-                       * there to starts[2 w + 2] - 1; each from the root on */
-    uint32_t *nodes;  /* [starts[2 x words]] inner nodes of all paths */
+    uint64_t words;   /* number of leaves; there are words - 1 inner nodes */
+    uint64_t *starts; /* [2 x words + 1]: the path of word w turns to code 0 at nodes[starts[2 w]] .. nodes[starts[2 w + 1] - 1],
+                       * and to code 1 at nodes[starts[2 w + 1]] .. nodes[starts[2 w + 2] - 1]; both lists begin nearest to the
+                       * root */
+    uint32_t *nodes;  /* [starts[2 x words]]: ids of the inner nodes of all paths */
     uint64_t *counts; /* [words - 1]: of each inner node, the sum of the counts of the words below it */
     uint64_t longest; /* number of nodes of the longest path */
 };

@@ -18,6 +18,7 @@
 
 enum { IDSTREAM_HEADER = 128 };
 
+/* An opened id stream. */
 struct idstream {
     const uint32_t *ids;    /* [tokens] */
     const uint64_t *starts; /* [sentences + 1] */
@@ -51,7 +52,7 @@ struct idstream_writer {
     struct piece_sum sum;
     uint64_t *starts; /* [sentences + 1] */
     uint64_t sentences, capacity, tokens, weights;
-    enum pair_weights weighed; /* the caller sets it */
+    enum pair_weights weighed; /* set by the caller, before the commit */
 };
 int idstream_writer_open(struct idstream_writer *writer, const char *path);
 int idstream_append(struct idstream_writer *writer, const uint32_t *ids, uint64_t count);

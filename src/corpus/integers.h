@@ -15,7 +15,7 @@
 enum { INTEGERS = 1 << 26, INTEGER_DIGITS = 8 };
 #define NO_INTEGER UINT32_MAX
 
-/* Returns the number that a word is, or NO_INTEGER. */
+/* Returns the integer that a word is, or NO_INTEGER. */
 static inline uint32_t integer_of(const char *word, uint64_t length) {
     uint32_t value = 0;
     if (length > INTEGER_DIGITS || (*word == '0' && length > 1)) return NO_INTEGER;

@@ -121,7 +121,8 @@ static int is_alone(const struct looking *l, unsigned c) {
     return 1;
 }
 
-/* Returns 1 if one of a line's two fields is a known name of a column that does not come again: "user,film". */
+/* Returns 1 if the first line has two fields, neither occurs again in its column, and one of them is a known column name:
+ * "user,film". */
 static int names_one_of_two(const struct looking *l) {
     if (l->first.count != 2 || l->columns.most != 2 || l->lines.count < 3) return 0;
     unsigned a = find_named(l, COLUMN_A, NO_COLUMN), b = find_named(l, COLUMN_B, NO_COLUMN);
@@ -252,9 +253,9 @@ static int has_numbers(const struct looking *l, unsigned column) {
     return !l->columns.lines || (looked->filled && 2 * numbers >= looked->filled);
 }
 
-enum { POSITIONS_MOST = 4 }; /* most columns with which, without column names, the first three are read by position */
+enum { POSITIONS_MOST = 4 }; /* largest number of columns with which, without column names, the first three are read by position */
 
-/* Fails because the third column has no numbers. It is not just ignored, since it may matter, as in "aspirin treats headache". */
+/* Fails: the third column has no numbers. It is not just ignored, since it may matter, as in "aspirin treats headache". */
 static int refuse_third(const struct looking *l) {
     const struct looked_line *line = &l->lines.line[l->has_header && l->lines.count > 1];
     if (l->rows == LOOK_EDGES)
@@ -307,7 +308,7 @@ static int take_last_label(const struct looking *l) {
     return 0;
 }
 
-/* Fails because the header of a file of titles has a known name for one of the two columns only. */
+/* Fails: the header of a file of titles has a known name for only one of the two columns. */
 static int refuse_titles(const struct looking *l, const char *missing) {
     const struct looked_line *line = &l->lines.line[0];
     return fail("'%s' line %" PRIu64 ": the header names no %s among its %" PRIu64 " columns: %.*s; call that column %s", l->path,

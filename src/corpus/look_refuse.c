@@ -77,12 +77,12 @@ static int draws_table(const struct looked_line *line, const char *unused) {
     return dashes >= 3;
 }
 
-/* Marks by which lines show that they are not rows of fields. */
+/* Signs that lines are not rows of fields. */
 static const struct {
     int (*is)(const struct looked_line *line, const char *text);
     const char *text;
-    int one; /* 1: one line with the mark suffices; 0: all lines have it */
-    int lists, tables; /* 1: checked for lists and adjacency; for all other rows */
+    int one; /* 1: one line with the sign suffices; 0: all lines must have it */
+    int lists, tables; /* 1: checked for lists and adjacency; 1: checked for all other rows */
     const char *sentence;
 } marks[] = {
     {holds, "['", 0, 1, 0, "holds lists as a program prints them; write the items with tabs or commas between (in Python: '\\t'.join(items))"},

@@ -6,6 +6,7 @@
 #include "columns.h"
 #include "corpus.h"
 
+/* A pair, read from one line. */
 struct pair_line {
     const char *list, *item; /* point into the block */
     uint64_t list_length, item_length;

@@ -13,7 +13,7 @@
 /* Numbered in the order of phrases.score in config.def. */
 enum phrase_score { PHRASES_WORD2PHRASE, PHRASES_DEFAULT, PHRASES_NPMI };
 
-/* How words are joined: the keys of [phrases]. The caller owns the texts. */
+/* How words are joined: the keys of [phrases]. The caller owns the strings. */
 struct phrase_options {
     int joins; /* corpus.phrases */
     enum phrase_score score;
@@ -22,7 +22,7 @@ struct phrase_options {
     const char *delimiter;      /* text between the words of a phrase */
     const char *connectors;     /* path of a file of words that may be within a phrase but neither begin nor end it; "": no such
                                  * words */
-    uint64_t memory;            /* bytes for counts of bigrams; UINT64_MAX: half of the available memory */
+    uint64_t memory;            /* bytes of memory for counting bigrams; UINT64_MAX: half of the available memory */
 };
 
 enum { PHRASE_PASSES = 16 }; /* largest number of thresholds */

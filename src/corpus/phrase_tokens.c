@@ -17,6 +17,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+/* State of numbering the words of one text; the workers share it. */
 struct numbering {
     struct corpus *corpus;
     const struct vocab *vocab;

@@ -29,6 +29,7 @@ enum word_flag {
     ENDS = 16,     /* is the last word of at least one phrase of two words */
 };
 
+/* State of joining the words of one text. */
 struct joining {
     const struct phrase_options *options;
     double threshold; /* threshold of the current pass */

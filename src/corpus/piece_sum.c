@@ -44,6 +44,7 @@ void piece_sum_close(struct piece_sum *sum) {
 
 /* ---- of an existing file ---- */
 
+/* State of computing one checksum; the workers share it. */
 struct checking {
     const char *bytes;
     uint64_t size;

@@ -10,6 +10,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
+/* An open file. */
 struct reader {
     const char *path;       /* owned by the caller */
     _Atomic uint64_t *done; /* the caller's counter, or NULL: the number of bytes read from the file, before unpacking, is added

@@ -8,8 +8,8 @@
  * A word's vector is the mean of its own row and its n-grams' rows; the vector of a word that was never seen is the mean of its
  * n-grams' rows. A bucket without a row counts as a row of zeros; a bucket without an n-gram of a word begins as zeros. A character
  * is a byte and all UTF-8 continuation bytes (10xxxxxx) after it, whether or not that is valid UTF-8. An n-gram that occurs twice
- * in a word is twice among its rows. All this depends only on the words, their counts and the form, and takes a fifth of a second for
- * 80,000 words, so it is not stored with the corpus.
+ * in a word is twice among its rows. All this depends only on the words, their counts and the form, and takes a fifth of a second
+ * for 80,000 words, so it is not stored with the corpus.
  */
 #ifndef SPTX_SUBWORDS_H
 #define SPTX_SUBWORDS_H
@@ -44,6 +44,7 @@ uint32_t subwords_hash(const char *ngram, uint64_t length);
 int subwords_visit(const struct subword_form *form, const char *word, uint64_t length,
                    int (*found)(void *user, const char *ngram, uint64_t length, uint32_t bucket), void *user);
 
+/* The rows of all n-grams of a vocabulary. */
 struct subwords {
     struct subword_form form;
     uint64_t words;   /* number of words of the vocabulary, which is also the first row of a bucket */

@@ -20,7 +20,7 @@
 #include <stdint.h>
 
 struct vocab {
-    uint64_t size;      /* words = rows; at most WORDS_MOST */
+    uint64_t size;      /* number of words, and of their rows; at most WORDS_MOST */
     struct words words; /* [size]: a word's number is its id */
     uint64_t *counts;   /* [size] */
     uint64_t tokens;    /* number of all counted tokens, including tokens whose words are left out */
@@ -72,7 +72,8 @@ uint64_t vocab_fingerprint(const struct vocab *vocab);
 
 /* ---- making one, a word at a time ---- */
 
-/* Reserves memory for `size` words of `bytes` bytes, counting their NULs, in a zeroed vocabulary. */
+/* In a zeroed vocabulary, reserves memory for `size` words that take `bytes` bytes with their NULs. Returns 0, or -1 after
+ * fail(). */
 int vocab_reserve(struct vocab *vocab, uint64_t size, uint64_t bytes);
 void vocab_append(struct vocab *vocab, const char *word, uint64_t length, uint64_t count); /* the word gets the next id */
 /* Builds the hash table that vocab_find() uses. Returns 0, or -1 after fail(), also if two words are equal; `path` names the

@@ -13,6 +13,7 @@ struct kept_word {
     int of_older;           /* 1: only the older run has this word */
 };
 
+/* State of joining two vocabularies. */
 struct joining {
     const struct vocab *vocab, *older;
     const struct corpus_options *options;

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TALLY_MOST = 3 << 14 }; /* different words: three quarters of 65,536 slots, 512 KiB */
+enum { TALLY_MOST = 3 << 14 }; /* largest number of different words: three quarters of 65,536 slots, which take 512 KiB */
 
 /* The words of a worker's block, up to as many as fit its core's cache. `counts` and `hashes` are indexed by a word's number in
  * `words`. */
@@ -32,6 +32,7 @@ struct tally {
     struct corpus_block block;
 };
 
+/* State of counting one corpus; the workers share it. */
 struct counting {
     struct word_counts *counts;
     struct corpus *corpus;

@@ -20,11 +20,13 @@
 
 enum { WORD_SHARDS = 64, WORD_SHARD_SHIFT = 58 }; /* the highest 6 bits of a word's hash are its shard's number */
 
+/* How often a word occurs, and where it first does. */
 struct word_count {
     uint64_t count;
     uint64_t first; /* byte of the corpus at which the word first occurs */
 };
 
+/* The words whose hashes have the same highest bits. */
 struct word_shard {
     pthread_mutex_t lock;
     struct words words;

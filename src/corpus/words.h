@@ -14,6 +14,7 @@
 
 #include <stdint.h>
 
+/* A place in the hash table. */
 struct word_slot {
     uint32_t tag;    /* low half of the word's hash; it decides at which slot the search begins, and words with equal tags are
                       * nearly always equal */
@@ -61,7 +62,7 @@ void words_find_batch(const struct words *words, const struct word_query *querie
 
 /* ---- many words at once ---- */
 
-/* Reserves memory for exactly `size` words of `bytes` bytes, counting their NULs. Returns 0, or -1 after fail(). */
+/* Reserves memory for exactly `size` words that take `bytes` bytes with their NULs. Returns 0, or -1 after fail(). */
 int words_reserve(struct words *words, uint64_t size, uint64_t bytes);
 /* Appends a word, in reserved memory. words_find() does not find it before words_index(). */
 void words_append(struct words *words, const char *word, uint64_t length);
