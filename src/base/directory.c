@@ -101,7 +101,7 @@ int directory_space(const char *path, uint64_t *bytes) {
     return 0;
 }
 
-/* ---- what is in it ---- */
+/* ---- listing ---- */
 
 static int by_bytes(const void *a, const void *b) {
     return strcmp(*(char *const *)a, *(char *const *)b);

@@ -153,7 +153,7 @@ int file_rename(const char *from, const char *to) {
     return result;
 }
 
-/* ---- looking and removing ---- */
+/* ---- existence, size, removal ---- */
 
 int file_exists(const char *path) {
     struct stat about;

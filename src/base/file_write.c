@@ -17,7 +17,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-/* ---- where to ---- */
+/* ---- opening ---- */
 
 /* A temporary file's name: the name of the file that it will replace, the process id, a random number, and partial_end. */
 enum { PARTIAL_BYTES = 64, NAME_MOST = 255 };
@@ -172,7 +172,7 @@ int file_writer_open_given(struct file_writer *writer, const char *path) {
     return open_writer(writer, path, 1);
 }
 
-/* ---- the bytes ---- */
+/* ---- writing and committing ---- */
 
 /* Asks the disk to begin writing the bytes that the system holds, so that committing a large file is quick. If this hint fails,
  * nothing is lost. */

@@ -22,7 +22,7 @@
 enum { LOOKS = 50, LOOK_MILLISECONDS = 10 };
 static const char mark[] = "sptx-w2v lock\n"; /* the first line of a lock file */
 
-/* ---- who has it ---- */
+/* ---- the process that has the lock ---- */
 
 static int write_holder(const struct lock *lock) {
     char text[LOCK_HOLDER], host[128] = "?", since[64] = "?";
@@ -63,7 +63,7 @@ static int await_holder(int fd, const char *path, char holder[LOCK_HOLDER]) {
     return 0;
 }
 
-/* ---- taking it ---- */
+/* ---- locking ---- */
 
 static int open_file(const char *path) {
     int fd = retry_open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);

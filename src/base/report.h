@@ -62,9 +62,9 @@ void report_last(void);
 
 /* ---- sinks ----
  *
- * What a thread says goes to its sink. The program's sink writes to stderr. The library has one sink a handle, which writes
- * nothing: sentences wait in it, and warnings go to a function of the handle's owner. The workers of a pool use the sink of
- * the thread that runs the job.
+ * A sink receives the messages of a thread. The program's sink writes to stderr. The library has one sink for each handle: it
+ * writes nothing, stores the sentence of a failure, and passes warnings to a function of the handle's owner. The workers of
+ * a pool use the sink of the thread that calls pool_run().
  */
 struct report;
 typedef void report_hear(void *user, const char *warning);

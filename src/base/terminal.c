@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Returns the length in bytes of the control character that begins here, or 0. Control characters are those of ASCII and of C1
- * (0x80 to 0x9F): one byte on terminals of old encodings, two on terminals of UTF-8. */
+/* Returns the length in bytes of the control character that begins here, or 0 if none does. Control characters are in ASCII or
+ * in C1 (0x80 to 0x9F); C1 characters have one byte on terminals of old encodings, two on UTF-8 terminals. */
 static unsigned control_length(const char *text, uint64_t left) {
     unsigned char byte = (unsigned char)*text;
     if (byte < ' ' || byte == 127) return 1;

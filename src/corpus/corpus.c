@@ -65,7 +65,7 @@ struct corpus {
     _Atomic uint64_t done;
 };
 
-/* ---- which files ---- */
+/* ---- the corpus' files ---- */
 
 static const char input_name[] = "standard input";
 
@@ -269,7 +269,7 @@ void corpus_set_block(struct corpus *corpus, uint64_t bytes) {
     corpus->block_bytes = bytes ? bytes : 1;
 }
 
-/* Returns the user's keys, without those that do not apply to the corpus' format. */
+/* Returns the user's keys; keys that do not apply to the corpus' format are left out. */
 static struct look_keys keys_of(const struct corpus_options *options) {
     const struct corpus_format_properties *format = &corpus_formats[options->format];
     struct look_keys keys = options->look;

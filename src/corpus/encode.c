@@ -222,7 +222,7 @@ static int encode_blocks(void *context, unsigned worker) {
     return more;
 }
 
-/* ---- pairs: items together by list ---- */
+/* ---- pairs: grouping items by list ---- */
 
 enum { GROUP_IDS = 32 << 20 }; /* highest number of ids that are grouped in memory at a time: 128 MiB */
 
@@ -335,7 +335,7 @@ static int group_places(struct encoding *encoding, const char *path) {
     return result;
 }
 
-/* ---- gathered data, in blocks as well ---- */
+/* ---- gathered data ---- */
 
 enum { GATHERED_BLOCK = 1 << 20 }; /* tokens of a block of gathered data; a block has whole sentences, at least one */
 

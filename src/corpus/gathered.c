@@ -72,7 +72,7 @@ static int64_t number_of_word(struct gathered *gathered, struct gathered_words *
     return number;
 }
 
-/* The words of integers below this are found by a table (of_integer); those of larger ones by hashing their digits. */
+/* The word of an integer below this is found by a table (of_integer); the word of a larger integer, by hashing its digits. */
 enum { INTEGERS_MOST = 1 << 26 };
 
 static int hold_integer(struct gathered_words *words, uint64_t integer) {
@@ -365,7 +365,7 @@ int gathered_take_edges(struct gathered *gathered, const struct tokens *from, co
     return 0;
 }
 
-/* ---- the whole ---- */
+/* ---- fingerprint ---- */
 
 static uint64_t hash_words(const struct gathered_words *words, uint64_t sum) {
     return words->words.used ? XXH3_64bits_withSeed(words->words.bytes, words->words.used, sum) : sum;

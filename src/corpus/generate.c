@@ -33,8 +33,8 @@ static char letter_of(const struct generator *generator) {
 
 /* ---- all lines ----
  *
- * A piece is 4,096 lines in a row. Threads draw the pieces of a round, each into the piece's own buffer; then one thread
- * writes them in order, and the next round begins. So the number of threads changes no byte.
+ * Threads draw the pieces of a round, each piece into a buffer of its own. Then one thread writes them in order, and the next
+ * round begins. So the output does not depend on the number of threads.
  */
 
 enum { PIECE_LINES = 4096, PIECES_A_THREAD = 4 };
@@ -138,7 +138,7 @@ static int commit_beside(struct generator *generator) {
     return generator->vocab.path ? file_commit(&generator->vocab) : 0;
 }
 
-/* ---- as text ---- */
+/* ---- writing text ---- */
 
 static int ends_in(const char *path, const char *ending) {
     size_t n = strlen(path), m = strlen(ending);
@@ -198,7 +198,7 @@ static int write_text(struct generator *generator, const char *path) {
     return -1;
 }
 
-/* ---- what was planted ---- */
+/* ---- the groups of rows ---- */
 
 static int write_groups(struct generator *generator, const char *path) {
     const struct line_shape *shape = &generator->lines.shape;
@@ -357,7 +357,7 @@ out:
     return result;
 }
 
-/* ---- both ---- */
+/* ---- the whole corpus ---- */
 
 static char *beside(const char *path, const char *ending) {
     char *out = mem_alloc(strlen(path) + strlen(ending) + 1, 1, "a path");

@@ -84,7 +84,7 @@ static int is_of(const struct kind *kind, const char *bytes, uint64_t length) {
     return !kind->letters || has_control(bytes + end, length - end < SOON ? length - end : SOON);
 }
 
-/* ---- formats without ---- */
+/* ---- files without a magic number ---- */
 
 /* Control characters in a file's first bytes: how many there are, how many different ones, and how many zeros at even and at odd
  * offsets. */

@@ -122,7 +122,7 @@ int looked_refuse_lines(const struct looked_lines *lines, enum look_rows rows, i
     return refuse_other_formats(lines, path) || refuse_marks(lines, rows, path) ? -1 : 0;
 }
 
-/* ---- fields that are no names ---- */
+/* ---- columns whose fields are not names ---- */
 
 int looked_is_missing(const char *word, uint64_t length) {
     static const char *const names[] = {"NA", "N/A", "NULL", "\\N", "nan", "None", "-", "?"};

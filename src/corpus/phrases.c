@@ -44,7 +44,7 @@ struct joining {
     struct bigrams bigrams;
     int sweep;
     _Atomic uint64_t next;  /* index of the next token that a worker counts from */
-    _Atomic uint64_t alone; /* number of different bigrams that are not in `bigrams`: those with a word that occurs once */
+    _Atomic uint64_t alone; /* number of different bigrams with a word that occurs once, which are not in `bigrams` */
 };
 
 /* The text of a bigram. */
@@ -351,7 +351,7 @@ static int write_joined(const struct joining *j, int margin, phrases_take *take,
     return result;
 }
 
-/* ---- the whole ---- */
+/* ---- the whole text ---- */
 
 static int read_connectors(struct joining *j) {
     uint64_t length;

@@ -24,7 +24,7 @@ int ratings_meet(struct ratings *ratings, double rating);
 void ratings_say(const struct ratings *ratings);
 void ratings_release(struct ratings *ratings); /* harmless on a zeroed one */
 
-/* Calls ratings_say() for the ratings in the first bytes of the corpus' files, or for those that a program has given; does
+/* Calls ratings_say() for the ratings in the first bytes of the corpus' files, or for the ratings that a program has given; does
  * nothing if corpus.min_rating or corpus.weights uses ratings. Returns 0, or -1 after fail(). */
 int ratings_note(const struct corpus *corpus, const struct corpus_options *options);
 

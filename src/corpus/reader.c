@@ -195,7 +195,7 @@ static int64_t bunzip2_some(struct reader *reader, char *out, uint64_t capacity)
     return bzip2->next_out - out;
 }
 
-/* ---- all ---- */
+/* ---- any file ---- */
 
 static const struct packing packings[] = {{"gzip", is_gzip, begin_gzip, gunzip_some, end_gzip},
                                           {"zstd", is_zstd, begin_zstd, unzstd_some, end_zstd},

@@ -164,7 +164,7 @@ int vocab_check_size(const struct vocab *vocab) {
                 vocab->size);
 }
 
-/* ---- did you mean ---- */
+/* ---- the nearest word ---- */
 
 enum { NEAR_WORDS = 100000 };
 

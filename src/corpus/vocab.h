@@ -70,7 +70,7 @@ const char *vocab_near(const struct vocab *vocab, const char *word);
 /* Returns XXH3 of vocab.tsv's bytes: it changes when a word, a count or the order changes. */
 uint64_t vocab_fingerprint(const struct vocab *vocab);
 
-/* ---- making one, a word at a time ---- */
+/* ---- making a vocabulary word by word ---- */
 
 /* In a zeroed vocabulary, reserves memory for `size` words that take `bytes` bytes with their NULs. Returns 0, or -1 after
  * fail(). */

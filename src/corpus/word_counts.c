@@ -41,7 +41,7 @@ struct counting {
     struct integer_counts integers;
     _Atomic uint64_t next; /* the next integer that put_integers() moves to the shards */
     struct progress progress;
-    _Atomic int failed; /* 1: a worker failed, so the others stop */
+    _Atomic int failed; /* 1: a worker failed, so the other workers stop */
 };
 
 /* ---- from the tally to the shards ---- */

@@ -99,7 +99,7 @@ int64_t words_find(const struct words *words, uint64_t hash, const char *word, u
     return words->slot_count ? (int64_t)find_slot(words, hash, word, length)->number - 1 : -1;
 }
 
-/* ---- many look-ups side by side ---- */
+/* ---- batches of look-ups ---- */
 
 void words_ask(const struct words *words, struct word_query *query, uint64_t hash, const char *word, uint64_t length) {
     *query = (struct word_query){word, length, hash};
@@ -126,7 +126,7 @@ void words_find_batch(const struct words *words, const struct word_query *querie
     }
 }
 
-/* ---- many words at once ---- */
+/* ---- building a finished table ---- */
 
 int words_reserve(struct words *words, uint64_t size, uint64_t bytes) {
     if (mem_reserve(&words->offsets, &words->offsets_capacity, size + 1, sizeof *words->offsets, "the words' places"))

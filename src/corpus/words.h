@@ -48,7 +48,7 @@ void words_clear(struct words *words);           /* keeps the memory for the nex
 void words_release(struct words *words);         /* harmless on a zeroed one */
 uint64_t words_bytes(const struct words *words); /* bytes of memory in use */
 
-/* ---- many look-ups side by side ---- */
+/* ---- batches of look-ups ---- */
 
 enum { WORDS_BATCH = 64 };
 struct word_query {
@@ -60,7 +60,7 @@ void words_ask(const struct words *words, struct word_query *query, uint64_t has
 /* Answers `count` queries (WORDS_BATCH at most): numbers[i] is the number of the word of queries[i], or WORDS_ABSENT. */
 void words_find_batch(const struct words *words, const struct word_query *queries, unsigned count, uint32_t *numbers);
 
-/* ---- many words at once ---- */
+/* ---- building a finished table ---- */
 
 /* Reserves memory for exactly `size` words that take `bytes` bytes with their NULs. Returns 0, or -1 after fail(). */
 int words_reserve(struct words *words, uint64_t size, uint64_t bytes);
