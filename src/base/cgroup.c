@@ -1,7 +1,6 @@
-/* /proc/self/cgroup names the process's group in each hierarchy, /proc/self/mountinfo says where a hierarchy is mounted,
- * and a group's directory holds its limit and its use. The groups above it are the directories above it, up to the
- * mount point: a limit of any of them binds.
- */
+/* Where the numbers are found: /proc/self/cgroup names the process's group in each hierarchy, /proc/self/mountinfo tells where a
+ * hierarchy is mounted, and a group's directory has files with its limit and its use. The parent directories, up to the
+ * mount point, are the groups above it, whose limits hold, too. */
 #include "cgroup.h"
 
 #include "text.h"
@@ -10,13 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIELD = 4096 }; /* longest path that is read */
-enum { CACHE, MORE_CACHE, STILL_MORE_CACHE, LIMIT_ABOVE, STATS }; /* lines of memory.stat */
+enum { FIELD = 4096 }; /* longest path that can be read */
+enum { CACHE, MORE_CACHE, STILL_MORE_CACHE, LIMIT_ABOVE, STATS }; /* indices of struct version's `stat`, lines of memory.stat */
 
-/* How each version names its files. The lines of memory.stat count the group and all groups below it; the kernel drops
- * its caches (the first three lines) when memory is short, so that they count as free. */
+/* The names of a version's files, and of its lines in memory.stat. These lines count the group and all groups below it. The
+ * kernel drops the first three, which are caches, when memory is short, so they count as free. */
 struct version {
-    const char *limits[2]; /* files; the smaller counts */
+    const char *limits[2]; /* files with limits; the smaller limit holds */
     const char *used;
     const char *stat[STATS];
 };
@@ -26,7 +25,7 @@ static const struct version versions[] = {
      {"total_inactive_file", "total_active_file", NULL, "hierarchical_memory_limit"}},
     {{"memory.max", "memory.high"}, "memory.current", {"inactive_file", "active_file", "slab_reclaimable", NULL}}};
 
-/* Version 1 has no word for "no limit": its file then holds the largest number of whole pages. */
+/* Limits from here on mean "no limit": version 1 then writes the largest number of whole pages. */
 static const uint64_t no_limit = (uint64_t)1 << 62;
 
 /* ---- numbers of a group ---- */
@@ -47,8 +46,8 @@ static uint64_t read_number(const char *directory, const char *name, uint64_t ot
     return value;
 }
 
-/* Reads the lines "NAME NUMBER" of a group's memory.stat into `values`. A value without a line keeps what the caller put there.
- * Returns 0 if the file cannot be read. */
+/* Reads lines "NAME NUMBER" of a group's memory.stat into `values`; a value whose line is missing is not changed. Returns 1, or
+ * 0 if the file cannot be read. */
 static int read_stat(const char *directory, const char *const names[], uint64_t values[], unsigned count) {
     FILE *file = open_file(directory, "memory.stat");
     unsigned long long value;
@@ -75,7 +74,7 @@ static void take_group(struct cgroup_memory *memory, const struct version *versi
     limit = smaller(limit, stat[LIMIT_ABOVE]);
     if (limit >= no_limit) return;
     memory->limit = smaller(memory->limit, limit);
-    /* A use that cannot be read is taken as none: a group is not full because its file is unreadable. */
+    /* If the use cannot be read, it counts as 0: an unreadable file does not mean that the group is full. */
     if (used == UINT64_MAX || !whole) used = 0;
     for (int i = 0; i < LIMIT_ABOVE; i++) used -= smaller(used, stat[i]);
     memory->left = smaller(memory->left, limit - smaller(limit, used));
@@ -83,7 +82,7 @@ static void take_group(struct cgroup_memory *memory, const struct version *versi
 
 /* ---- where the groups are ---- */
 
-/* Returns 1 where the list, whose entries commas part, holds `name`. */
+/* Returns 1 if the list, whose entries are separated by commas, contains `name`. */
 static int in_list(const char *list, const char *name) {
     size_t length = strlen(name);
     for (const char *at = list; (at = strstr(at, name)); at += length)
@@ -91,13 +90,13 @@ static int in_list(const char *list, const char *name) {
     return 0;
 }
 
-/* Finds the process's group in the hierarchy of a version, as a path from that hierarchy's top. Returns 0 where it has
- * none. */
+/* Finds the process's group in the hierarchy of a version, as a path from that hierarchy's top. Returns 1, or 0 if the process
+ * has no group there. */
 static int find_group(const char *root, int version, char path[FIELD]) {
     FILE *file = open_file(root, "proc/self/cgroup");
     char line[FIELD + 256];
     int found = 0;
-    while (file && !found && fgets(line, sizeof line, file)) { /* "4:memory,cpu:/path", version 2 "0::/path" */
+    while (file && !found && fgets(line, sizeof line, file)) { /* a line is "4:memory,cpu:/path", or "0::/path" for version 2 */
         char *controllers = strchr(line, ':'), *at = controllers ? strchr(controllers + 1, ':') : NULL;
         if (!at) continue;
         *at++ = 0;
@@ -109,7 +108,7 @@ static int find_group(const char *root, int version, char path[FIELD]) {
     return found;
 }
 
-/* mountinfo writes blanks and backslashes of a path as octal numbers, such as \040. */
+/* Decodes a path of mountinfo in place: blanks and backslashes are written as octal numbers, such as \040. */
 static void decode(char *text) {
     char *to = text;
     for (const char *at = text; *at; at++) {
@@ -124,13 +123,14 @@ static void decode(char *text) {
     *to = 0;
 }
 
+/* A mounted hierarchy of control groups. */
 struct mount {
     int version;                 /* 1 or 2 */
-    char top[FIELD], at[FIELD]; /* top: the group that is seen at the mount point; at: the mount point */
+    char top[FIELD], at[FIELD]; /* at: the mount point; top: the group whose directory is mounted there */
 };
 
-/* Reads a line of mountinfo: "31 23 0:28 TOP AT options.. - TYPE SOURCE SUPER". Returns 0 where it mounts no hierarchy
- * with memory. */
+/* Parses a line of mountinfo: "31 23 0:28 TOP AT options.. - TYPE SOURCE SUPER". Returns the version of the memory hierarchy
+ * that it mounts; 0 if it mounts none. */
 static int read_mount(const char *line, struct mount *mount) {
     char type[64], super[FIELD];
     const char *rest = strstr(line, " - ");

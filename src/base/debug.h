@@ -1,6 +1,6 @@
-/* debug: checks that only a debugging build makes, and lines that follow a batch through its life.
+/* debug: checks that only a debugging build makes, and lines that trace a batch from its start to its end.
  *
- *   make DEBUG=yes     compiles the conditions of INVARIANT(); a false one aborts with its file and line
+ *   make DEBUG=yes     enables the conditions of INVARIANT(); a false one aborts with its file and line
  *   SPTX_TRACE=1       prints the lines of trace() on stderr, in any build
  */
 #ifndef SPTX_DEBUG_H
@@ -8,11 +8,11 @@
 
 #include <assert.h>
 
-/* A condition that the module keeps by itself, whatever its caller gives. The Makefile sets SPTX_DEBUG to 1 with DEBUG=yes and to 0
- * otherwise; with 0 the compiler checks the names in the condition and computes nothing. */
+/* A condition that must hold whatever the caller passes. The Makefile sets SPTX_DEBUG to 1 with DEBUG=yes and to 0 otherwise;
+ * with 0 the condition is compiled but not computed. */
 #define INVARIANT(condition) assert(!SPTX_DEBUG || (condition))
 
-int trace_on(void); /* returns 1 if the environment has SPTX_TRACE=1. Any thread may call */
+int trace_on(void); /* returns 1 if the environment has SPTX_TRACE=1; any thread may call it */
 /* Prints "trace", the seconds since the first line, and the text, if trace_on(). */
 void trace(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

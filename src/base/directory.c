@@ -29,7 +29,8 @@ int directory_is_plain(const char *path) {
 
 /* ---- making ---- */
 
-/* Makes one directory in a parent that is there. Where another process makes it first, it is not counted in *made. */
+/* Makes one directory, whose parent exists, and adds 1 to *made. If the directory exists already, perhaps since another process
+ * was faster, sets *made to 0. */
 static int make_one(const char *path, unsigned *made) {
     int there = directory_exists(path);
     if (there < 0) return -1;
@@ -38,11 +39,11 @@ static int make_one(const char *path, unsigned *made) {
         return 0;
     }
     if (!there && errno != EEXIST) return fail_system("make directory", path);
-    *made = 0; /* a part that was there already: only the parts below it may be this call's own */
+    *made = 0; /* this directory and its parents are not this call's own; only deeper ones may be */
     return 0;
 }
 
-/* Makes all parts of a resolved path, which is taken apart meanwhile. */
+/* Makes all directories of a resolved path, from the top down. `path` is cut and restored on the way. */
 static int make_all(char *path, unsigned *made) {
     for (char *at = path;; at++) {
         char kept = *at;
@@ -100,7 +101,7 @@ int directory_space(const char *path, uint64_t *bytes) {
     return 0;
 }
 
-/* ---- what is in it ---- */
+/* ---- listing ---- */
 
 static int by_bytes(const void *a, const void *b) {
     return strcmp(*(char *const *)a, *(char *const *)b);

@@ -13,8 +13,8 @@ struct directory_mark {
 /* Creates the directory and its mark. Nothing may exist at `path` before. Returns 0, or -1 after fail(). */
 int directory_mark_make(const char *path, const struct directory_mark *mark);
 
-/* Returns 1 if the directory has the mark, or if it is empty or holds only a half-written mark, as after a process that was killed
- * while it created them. Returns 0 if there is no such directory or it holds other files, -1 after fail(). */
+/* Returns 1 if the directory has the mark. Also returns 1 if it has no file, or only a half-written mark: a process was killed
+ * while it created them. Returns 0 if the directory does not exist or has other files, -1 after fail(). */
 int directory_mark_is_there(const char *path, const struct directory_mark *mark);
 
 /* Removes the mark and then the directory. The caller removes the directory's other files first: if any is left, the directory

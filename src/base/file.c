@@ -22,7 +22,8 @@ const char *file_kind(mode_t mode) {
     return S_ISDIR(mode) ? "a directory" : S_ISFIFO(mode) ? "a pipe" : S_ISSOCK(mode) ? "a socket" : "a device";
 }
 
-/* Opens without waiting for a pipe's other end, and looks at what kind of file it is. */
+/* Opens a file of any kind, and stores its kind in *about. Does not wait for a pipe's other end. Returns a descriptor, or -1
+ * after fail(). */
 static int open_any(const char *path, int flags, struct stat *about) {
     int fd = retry_open(path, flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0) return fail_system(flags & O_ACCMODE ? "write" : "open", path);
@@ -44,18 +45,18 @@ int file_open(const char *path, int flags) {
     return open_regular(path, flags, &about);
 }
 
-/* A file that is being read into memory. */
+/* State of reading a file into memory. */
 struct reading {
     const char *path;
     char *text;
-    uint64_t used, capacity, most; /* most: longer files are refused; 0: there is no bound */
+    uint64_t used, capacity, most; /* most: a longer file is refused; 0: no limit */
     int fd;
-    int is_pipe, had_writer; /* had_writer: the pipe has a writer, or had one since it was opened */
-    int waited;              /* how often a pipe without a writer was looked at */
+    int is_pipe, had_writer; /* had_writer: the pipe has a writer now, or had one since it was opened */
+    int waited;              /* how often the pipe was checked and had no writer yet */
 };
 
-/* A pipe without a writer reads as empty, both before the first writer has come and after the last one has gone.
- * Returns 1 where it has ended. */
+/* Decides what it means that a pipe reads as empty: its last writer has closed it (returns 1), or its first writer has not
+ * opened it yet (waits a little, and returns 0). Returns -1 after fail() if no writer opens it in time. */
 static int await_writer(struct reading *reading) {
     struct pollfd pipe = {.fd = reading->fd, .events = POLLIN};
     if (reading->had_writer || reading->used) return 1;
@@ -63,11 +64,11 @@ static int await_writer(struct reading *reading) {
         return fail("'%s' is a pipe that nothing has written to for %d s", reading->path, PIPE_SECONDS);
     int got = poll(&pipe, 1, LOOK_MILLISECONDS);
     if (got < 0 && errno != EINTR) return fail_system("wait for", reading->path);
-    if (got > 0) reading->had_writer = 1; /* this writer may have gone again already */
+    if (got > 0) reading->had_writer = 1; /* the writer may have closed the pipe again already */
     return 0;
 }
 
-/* Waits for bytes as long as the writer takes. */
+/* Waits until the pipe's writer has written something or has closed the pipe. */
 static int await_bytes(struct reading *reading) {
     struct pollfd pipe = {.fd = reading->fd, .events = POLLIN};
     reading->had_writer = 1;
@@ -87,8 +88,8 @@ static int take_piece(struct reading *reading) {
     return 0;
 }
 
-/* Reads an open file to its end and closes fd. The size that the file system says is only a first guess: files of /proc
- * have 0, and others may grow meanwhile. */
+/* Reads an open file to its end, and closes fd. The file's size is used only as a first guess: files in /proc have size 0, and
+ * other files may grow meanwhile. */
 static char *read_open(int fd, const char *path, const struct stat *about, uint64_t most, uint64_t *length) {
     struct reading reading = {.path = path, .fd = fd, .most = most, .is_pipe = S_ISFIFO(about->st_mode)};
     uint64_t size = reading.is_pipe ? 0 : (uint64_t)about->st_size;
@@ -152,7 +153,7 @@ int file_rename(const char *from, const char *to) {
     return result;
 }
 
-/* ---- looking and removing ---- */
+/* ---- existence, size, removal ---- */
 
 int file_exists(const char *path) {
     struct stat about;

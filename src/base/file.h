@@ -1,86 +1,87 @@
-/* file: files, every error said once with the path and the system's reason.
+/* file: reads, writes and removes files. Each error message has the path and the system's reason.
  *
- * Writing is atomic: a file_writer fills a file of its own beside PATH (PATH.<process>-<random>.partial), and file_commit()
- * syncs it, renames it to PATH and syncs the directory, so PATH holds either what it held before or all of the new. A writer
- * that is not committed leaves nothing. Where PATH is a link, what it leads to is replaced and the link stays; a file that is
- * replaced gives its owner and rights to the new one.
+ * Writing is atomic: a file_writer writes to a temporary file beside PATH (PATH.<process>-<random>.partial). file_commit() syncs
+ * it, renames it to PATH and syncs the directory, so PATH always has either all of its old bytes or all of the new ones. A writer
+ * that is not committed leaves no file. If PATH is a link, the file that it leads to is replaced, and the link stays. A new file
+ * gets the owner and rights of the file that it replaces.
  */
 #ifndef SPTX_FILE_H
 #define SPTX_FILE_H
 
 #include <stdint.h>
 
-/* Opens a plain file as open(2) does (O_CLOEXEC is added, new files get 0666): a file descriptor, or -1 after fail().
- * Anything else is refused at once: a pipe would keep the program waiting for its other end, and a device may never end. */
+/* Opens a plain file as open(2) does (with O_CLOEXEC; new files get mode 0666). Returns a descriptor, or -1 after fail(). Other
+ * kinds of files are refused at once: a pipe would wait for its other end, and a device may never end. */
 int file_open(const char *path, int flags);
 
-/* Reads a whole file into memory and puts a NUL after it; *length may be NULL. The caller frees. Returns NULL after
- * fail(). */
+/* Reads a whole file into memory and puts a NUL after it. *length: the file's bytes; `length` may be NULL. The caller frees the
+ * result. Returns NULL after fail(). */
 char *file_read(const char *path, uint64_t *length);
 
-/* Reads a file that the user names. Unlike for file_read(), it may be a pipe, as a shell's <(command) is one: it is
- * read until its writers are done, and refused where none comes within PIPE_SECONDS. More than `most` bytes are refused
- * (0: there is no bound). */
+/* Works like file_read(), for a path that the user gave, which may also be a pipe such as a shell's <(command). A pipe is read
+ * until its writers close it; it is refused if no writer opens it within PIPE_SECONDS. A file of more than `most` bytes is
+ * refused (0: no limit). */
 char *file_read_given(const char *path, uint64_t most, uint64_t *length);
 enum { PIPE_SECONDS = 3 };
 
-/* Reads the first bytes of a file, at most capacity - 1, and puts a NUL after them. Returns 0: there is nothing; 1: it
- * is a plain file; 2: it is something else, perhaps a link; -1 after fail(). */
+/* Reads the first bytes of a file, at most capacity - 1, and puts a NUL after them. Returns 1 for a plain file; 2 for anything
+ * else, such as a link, which is not read; 0 if nothing has this name; -1 after fail(). */
 int file_head(const char *path, char *head, uint64_t capacity);
 
 struct file_writer {
-    char *path;             /* as the caller gave it; owned, like the next three; NULL when closed */
-    char *target, *partial; /* the file that `path` leads to, and the one beside it; NULL where bytes go straight to a stream */
-    char *buffer;           /* FILE_BUFFER bytes */
-    uint64_t used;          /* bytes waiting in the buffer */
-    uint64_t written;       /* number of bytes given so far, including bytes that still wait in the buffer */
-    uint64_t sent, started; /* bytes given to the system; of these, bytes that the disk has begun to write */
+    char *path;             /* as the caller gave it; NULL when closed; owned, like `target`, `partial` and `buffer` */
+    char *target, *partial; /* the resolved path, and the temporary file beside it; partial is NULL if bytes are written directly
+                             * to `target` */
+    char *buffer;           /* [FILE_BUFFER] */
+    uint64_t used;          /* bytes in the buffer */
+    uint64_t written;       /* number of bytes passed to file_write() so far, including those still in the buffer */
+    uint64_t sent, started; /* bytes given to the system; how many of them the disk has begun to write */
     int fd;
-    int failed; /* 1: a write failed and its sentence is said; later calls do nothing */
+    int failed; /* 1: a write failed and fail() was called; later calls do nothing */
 };
 enum { FILE_BUFFER = 1 << 20, DISK_PIECE = 16 << 20 };
 
 int file_writer_open(struct file_writer *writer, const char *path);
-/* Opens a writer whose `path` may also be a pipe or a character device (/dev/stdout, >(command), /dev/null): bytes go
- * there as they come, and stay there where the writer is abandoned. A pipe that nothing reads is refused after
- * PIPE_SECONDS. */
+/* Works like file_writer_open(), but `path` may also be a pipe or a character device (/dev/stdout, >(command), /dev/null). Bytes
+ * then go there directly, and file_abandon() cannot take them back. A pipe that has no reader within PIPE_SECONDS is refused. */
 int file_writer_open_given(struct file_writer *writer, const char *path);
 int file_write(struct file_writer *writer, const void *data, uint64_t length);
 int file_print(struct file_writer *writer, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Writes over bytes given earlier: for a header whose numbers are known at the end. */
+/* Overwrites bytes that were written earlier: for a header whose numbers are known only at the end. */
 int file_write_at(struct file_writer *writer, uint64_t offset, const void *data, uint64_t length);
-int file_finish(struct file_writer *writer);   /* syncs the bytes to the disk without renaming yet: little is left that can fail */
-int file_commit(struct file_writer *writer);   /* finishes and renames to PATH; closes the writer in either case */
+int file_finish(struct file_writer *writer);   /* writes and syncs all bytes, but does not rename yet, so that file_commit() can
+                                                * hardly fail */
+int file_commit(struct file_writer *writer);   /* finishes, and renames the file to PATH; always closes the writer */
 void file_abandon(struct file_writer *writer); /* harmless on a closed writer */
 
-/* Opens a new file without a name in the directory of `path`, to read and write. It goes with its last descriptor or
- * mapping, however the process ends. Returns -1 after fail(). */
+/* Opens a new nameless file in the directory of `path`, for reading and writing. The system removes it with its last descriptor
+ * or mapping, even if the process is killed. Returns a descriptor, or -1 after fail(). */
 int file_open_unnamed(const char *path);
 
-/* Tells if a path, links followed, names the file that is open as `fd`. Returns 1 if so; 0 where it names something
- * else or nothing; -1 with errno, and without a sentence. */
+/* Returns 1 if `path`, with its links followed, is the file that is open as `fd`; 0 if it is another file or does not exist; -1
+ * with errno, without a call of fail(). */
 int file_is_at(int fd, const char *path);
 
-/* Makes a new file name beside `path`, under which a writer fills its file. The caller frees it. Returns NULL after fail(). */
+/* Makes a new name beside `path`, for the temporary file of a writer. The caller frees it. Returns NULL after fail(). */
 char *file_own_name(const char *path);
 
-/* Tells if `name` is that of a file which a writer fills for the file `of` in the same directory. A killed process may
- * have left one. */
+/* Returns 1 if `name` could be the temporary file of a writer of the file `of` in the same directory; a killed process may have
+ * left one. */
 int file_is_partial(const char *name, const char *of);
 
 /* Writes a whole small file atomically. */
 int file_replace(const char *path, const void *data, uint64_t length);
 
-/* Appends to a file, which is made where it is absent; for logs. Where that fails, the file is cut back to its old
- * length if the disk allows. */
+/* Appends to a log file, which is made if it does not exist. If a write fails, the file is cut back to its old length, if
+ * possible. Returns 0, or -1 after fail(). */
 int file_append(const char *path, const void *data, uint64_t length);
 
-/* Returns 1 where something has this name, even a link to nothing; 0 where nothing has; -1 after fail() where it cannot
- * be told. */
+/* Returns 1 if a file of any kind has this name, even a link to nothing; 0 if none has; -1 after fail() if the system does not
+ * tell. */
 int file_exists(const char *path);
-int64_t file_size(const char *path); /* -1 after fail() */
+int64_t file_size(const char *path); /* returns the size in bytes, or -1 after fail() */
 
-int file_remove(const char *path); /* not an error where it is absent */
+int file_remove(const char *path); /* it is no error if the file does not exist */
 int file_remove_in(const char *directory, const char *name);
 int file_rename(const char *from, const char *to); /* syncs the directory that holds `to` */
 

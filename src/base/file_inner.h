@@ -1,4 +1,4 @@
-/* file_inner: what file.c (looks and reads) and file_write.c share. No other file includes this. */
+/* file_inner: declarations that file.c and file_write.c share. No other file includes this. */
 #ifndef SPTX_FILE_INNER_H
 #define SPTX_FILE_INNER_H
 
@@ -6,9 +6,9 @@
 
 #include <sys/stat.h>
 
-enum { LOOK_MILLISECONDS = 50 }; /* between two looks at a pipe whose other end has not come */
+enum { LOOK_MILLISECONDS = 50 }; /* time between two checks whether the other end of a pipe is open */
 
-/* Names the kind of a file that is not a plain one, for a sentence: "a pipe". */
+/* Returns the kind of a file that is not a plain one, for messages: "a pipe". */
 const char *file_kind(mode_t mode);
 
 #endif

@@ -21,7 +21,7 @@
  * in this table. An entry is valid while `data` is not NULL: that is set last and cleared first.
  */
 
-enum { WATCHED = 64 }; /* maps beyond these work too, but end without a sentence */
+enum { WATCHED = 64 }; /* number of maps for which SIGBUS gives a message; further maps work, but give none */
 static struct watched {
     _Atomic(const char *) data;
     uint64_t size;
@@ -62,7 +62,7 @@ static void on_bus(int number, siginfo_t *info, void *context) {
         report_dying("'", watched[i].path, "' cannot be read any more: another program has cut it short, or its disk fails");
         _exit(1);
     }
-    signal(number, SIG_DFL); /* the address is in no map of ours: the process ends as it would have without us */
+    signal(number, SIG_DFL); /* the address is in none of our maps, so the signal ends the process as usual */
     raise(number);
 }
 

@@ -1,8 +1,7 @@
-/* file_map: maps a whole file read-only. Its bytes stay in the system's page cache, so that a corpus larger than memory
- * works.
+/* file_map: maps a whole file read-only. Its bytes stay in the system's page cache, so a corpus may be larger than memory.
  *
- * Another program may cut a mapped file short, or its disk may fail. No call returns an error then: reading the bytes
- * raises a signal, SIGBUS, which would end the program without a word. file_map_catch() makes a sentence of it.
+ * Another program may shorten a mapped file, or its disk may fail. No call returns an error then: reading the bytes raises the
+ * signal SIGBUS, which would end the program without a message. file_map_catch() makes it print one.
  */
 #ifndef SPTX_FILE_MAP_H
 #define SPTX_FILE_MAP_H
@@ -10,7 +9,7 @@
 #include <stdint.h>
 
 struct file_map {
-    const char *data; /* NULL where the file is empty */
+    const char *data; /* NULL if the file is empty */
     uint64_t size;
 };
 int file_map_open(struct file_map *map, const char *path);
@@ -19,8 +18,8 @@ int file_map_open(struct file_map *map, const char *path);
 char *file_map_memory(struct file_map *map, uint64_t size, const char *what);
 void file_map_close(struct file_map *map); /* harmless on a zeroed one */
 
-/* Makes SIGBUS end the process with a sentence that names the mapped file, and with exit code 1. Nothing on disk
- * changes, a run's last checkpoint included. Only programs call this: a library leaves signals to its user. */
+/* Makes SIGBUS end the process with exit code 1 and a message that names the mapped file. Only programs call this: a library
+ * leaves signals to its caller. */
 void file_map_catch(void);
 
 #endif

@@ -26,8 +26,7 @@ void file_part_close(struct file_part *part) {
 
 int file_part_write(struct file_part *part, uint64_t offset, const void *data, uint64_t length) {
     if (retry_write_at(part->fd, data, length, offset)) return fail_system("write", part->path);
-    /* Asks the disk to begin writing, so that a large file is nearly there when it is synced. It is a hint: a failure
-     * has no effect and needs no sentence. */
+    /* Asks the disk to begin writing now, so that syncing a large file later is quick. If this hint fails, nothing is lost. */
     sync_file_range(part->fd, (off_t)offset, (off_t)length, SYNC_FILE_RANGE_WRITE);
     return 0;
 }

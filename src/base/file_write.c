@@ -17,9 +17,9 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-/* ---- where to ---- */
+/* ---- opening ---- */
 
-/* A partial file's name is that of the file which it replaces, then the process and a random number. */
+/* A temporary file's name: the name of the file that it will replace, the process id, a random number, and partial_end. */
 enum { PARTIAL_BYTES = 64, NAME_MOST = 255 };
 static const char partial_end[] = ".partial";
 
@@ -40,7 +40,7 @@ char *file_own_name(const char *path) {
     return own;
 }
 
-/* Makes a new file beside `target`. Returns its descriptor, and its name for the caller to free; -1 with errno. */
+/* Makes a new file beside `target`. Returns its descriptor, and in *own its name, which the caller frees; -1 with errno. */
 static int make_own(const char *target, int flags, char **own) {
     *own = file_own_name(target);
     return *own ? retry_open(*own, flags | O_CREAT | O_EXCL | O_CLOEXEC) : -1;
@@ -57,7 +57,7 @@ int file_is_partial(const char *name, const char *of) {
     return number == 16 && !strcmp(name + number, partial_end);
 }
 
-/* Gives the new file the owner and the rights of the file that it replaces, if this process may set them. If it may not, the new
+/* Gives the new file the owner and the rights of the file that it will replace. If this process may not set the owner, the new
  * file gives no user more rights than the old file did. */
 static int keep_rights(struct file_writer *writer, const struct stat *old) {
     mode_t mode = old->st_mode & 0777;
@@ -75,7 +75,7 @@ static int open_partial(struct file_writer *writer, const struct stat *old) {
     return old ? keep_rights(writer, old) : 0;
 }
 
-/* Makes a file without a name. Returns -1 with errno; not every file system can. */
+/* Makes a nameless file in the directory of `path`. Returns -1 with errno, for example if the file system cannot do this. */
 static int make_unnamed(const char *path) {
     char *parent = path_parent(path);
     int fd = parent ? retry_open(parent, O_TMPFILE | O_RDWR | O_CLOEXEC) : -1;
@@ -106,7 +106,7 @@ int file_is_at(int fd, const char *path) {
     return open.st_dev == named.st_dev && open.st_ino == named.st_ino;
 }
 
-/* Waits for a reader of the pipe, since without one it cannot be opened for writing. */
+/* Opens a pipe for writing. Waits until it has a reader, up to PIPE_SECONDS: without a reader it cannot be opened. */
 static int open_pipe(const char *path) {
     for (int waited = 0;; waited++) {
         int fd = retry_open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK);
@@ -117,14 +117,14 @@ static int open_pipe(const char *path) {
     }
 }
 
-/* A file that this process has open also has a name in /proc (/proc/self/fd/1). Returns its descriptor, or -1 for other
- * names. */
+/* Returns the descriptor if `target` is a name in /proc of a file that this process has open (/proc/self/fd/1); otherwise -1. */
 static int own_file(const char *target) {
     static const char own[] = "/proc/self/fd/";
     return strncmp(target, own, sizeof own - 1) ? -1 : atoi(target + sizeof own - 1);
 }
 
-/* A file that this process has open is written from where it stands: opening it anew would begin at its first byte. */
+/* Opens a pipe, a device or a file that this process has open. Such a file is duplicated, so that writing continues at its
+ * current position; opening it anew would begin at its first byte. */
 static int open_stream(struct file_writer *writer, mode_t mode) {
     int own = own_file(writer->target);
     if (own < 0 && S_ISFIFO(mode)) return (writer->fd = open_pipe(writer->path)) < 0 ? -1 : 0;
@@ -132,7 +132,7 @@ static int open_stream(struct file_writer *writer, mode_t mode) {
     return writer->fd < 0 ? fail_system("write", writer->path) : 0;
 }
 
-/* Returns 1 for names that only a directory can have. */
+/* Returns 1 for a path that can only be a directory's: it ends with a slash, "." or "..". */
 static int ends_as_directory(const char *path) {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     return !*name || !strcmp(name, ".") || !strcmp(name, "..");
@@ -172,22 +172,22 @@ int file_writer_open_given(struct file_writer *writer, const char *path) {
     return open_writer(writer, path, 1);
 }
 
-/* ---- the bytes ---- */
+/* ---- writing and committing ---- */
 
-/* Asks the disk to begin writing the bytes that the system holds, so that little is left to write when a large file is
- * committed. A failure has no effect and needs no sentence. */
+/* Asks the disk to begin writing the bytes that the system holds, so that committing a large file is quick. If this hint fails,
+ * nothing is lost. */
 static void start_disk(struct file_writer *writer) {
     if (writer->sent - writer->started < DISK_PIECE) return;
     sync_file_range(writer->fd, (off_t)writer->started, (off_t)(writer->sent - writer->started), SYNC_FILE_RANGE_WRITE);
     writer->started = writer->sent;
 }
 
-/* Writes all of it, in as many calls as the system needs. Returns -1 with errno. */
+/* Writes all bytes, in as many calls as the system needs. Returns 0, or -1 with errno. */
 static int write_all(int fd, const char *data, uint64_t length) {
     while (length) {
         ssize_t n = write(fd, data, length > (1 << 30) ? 1 << 30 : length);
         if (n < 0 && errno == EINTR) continue;
-        if (n < 0 && errno == EAGAIN) { /* the pipe was opened without waiting: wait until it takes more */
+        if (n < 0 && errno == EAGAIN) { /* a pipe opened with O_NONBLOCK is full: wait until its reader has read */
             poll(&(struct pollfd){.fd = fd, .events = POLLOUT}, 1, -1);
             continue;
         }
@@ -299,7 +299,7 @@ int file_append(const char *path, const void *data, uint64_t length) {
     int result = fstat(fd, &before) ? fail_system("look at", path) : 0;
     if (!result && write_all(fd, data, length)) {
         result = fail_system("write", path);
-        retry_truncate(fd, (uint64_t)before.st_size); /* half a line would spoil the next one as well */
+        retry_truncate(fd, (uint64_t)before.st_size); /* half a line would also spoil the line that is appended next */
     }
     if (retry_close(fd) && !result) result = fail_system("close", path);
     return result;

@@ -5,8 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Returns 1 where no value is infinite or NaN. Both have an exponent whose bits are all ones, and no other number
- * has. */
+/* Returns 1 if all values are finite. Infinity and NaN are the only floats whose exponent bits are all 1. */
 static inline int floats_finite(const float *values, uint64_t count) {
     uint32_t bits, bad = 0;
     for (uint64_t i = 0; i < count; i++) {

@@ -1,12 +1,12 @@
-/* ids: whole numbers as callers give them, int32 or int64, become 32-bit ids and are checked in the same pass. */
+/* ids: converts integers that callers give, int32 or int64, to 32-bit ids, and checks them in the same loop. */
 #ifndef SPTX_IDS_H
 #define SPTX_IDS_H
 
 #include <stdint.h>
 
-/* Writes from[count], of `bits` each, to to[count]. Returns 1 if an id is outside 0..rows-1 (rows: 1 or more): then the id, or
- * its distance to the last row, has its highest bit set. The loop has no branch, so that the compiler checks several ids at
- * once. */
+/* Copies from[count], integers of `bits` bits, to to[count]. Returns 1 if any is outside 0 .. rows - 1, otherwise 0; rows is at
+ * least 1. An integer is outside if it or (rows - 1) minus it has its highest bit set; this check needs no branch, so the
+ * compiler can check several ids at once. */
 static inline int ids_take(const void *from, unsigned bits, uint64_t count, uint64_t rows, uint32_t *restrict to) {
     const uint64_t *wide = (const uint64_t *)from;
     const uint32_t *narrow = (const uint32_t *)from;

@@ -1,10 +1,10 @@
-/* interrupt: turns Ctrl-C, SIGTERM and a closed terminal (SIGHUP) into a question that long work asks itself now and
- * then, so that it can end in order. A second signal kills at once, in case that takes too long. Signals that were
- * ignored before (nohup) stay ignored. A process has one handler a signal, so only programs watch; where nobody
- * watches, nobody is asked to stop.
+/* interrupt: stops long work in an orderly way after Ctrl-C, SIGTERM or the closing of its terminal (SIGHUP). The first signal only
+ * sets a flag, which long work checks from time to time. A second signal kills at once, in case the work takes too long to stop.
+ * Signals that were ignored before (nohup) stay ignored. A process has only one handler for a signal, so only programs call
+ * interrupt_watch(); without that call, signals act as usual.
  *
- * The library leaves its caller's signals alone. Its caller sets a flag instead: the working thread looks at it, and so
- * do the workers of the pools that the thread runs (pool.h).
+ * The library leaves signals to its caller. The caller sets a flag of its own instead, which the working thread checks, and
+ * so do the workers of the pools that this thread runs (pool.h).
  */
 #ifndef SPTX_INTERRUPT_H
 #define SPTX_INTERRUPT_H
@@ -15,29 +15,28 @@
 enum { INTERRUPTS = 3 };
 
 struct interrupt {
-    struct sigaction before[INTERRUPTS]; /* the handlers before interrupt_watch() */
+    struct sigaction before[INTERRUPTS]; /* the signals' handlers before interrupt_watch() */
 };
 
 void interrupt_watch(struct interrupt *watch);
-void interrupt_end(const struct interrupt *watch); /* puts the old handlers back */
+void interrupt_end(const struct interrupt *watch); /* restores the old handlers */
 
-/* Returns 1 where a signal has asked to stop since interrupt_watch(); for a thread that uses a flag, where that flag is
- * set. */
+/* Returns 1 if the work should stop: the thread's flag is set or, for a thread without a flag, a signal has arrived since
+ * interrupt_watch(). */
 int interrupt_asked(void);
 
-typedef const _Atomic int interrupt_flag; /* 1: stop; set by another thread or in a signal's handler */
+typedef const _Atomic int interrupt_flag; /* 1: stop; set by another thread or by a signal handler */
 
-/* Makes this thread look at `flag` from now on; NULL: at signals. Returns the flag that it used before. */
+/* Makes this thread obey `flag` from now on, instead of signals; NULL: signals again. Returns the flag that it obeyed before. */
 interrupt_flag *interrupt_use(interrupt_flag *flag);
 interrupt_flag *interrupt_used(void);
 
-/* Long work that needs no cleanup calls this regularly. Returns 0 to go on, or -1 after fail_stopped(). A thread that has
- * called interrupt_use() stops when its flag is set; any other thread stops when a signal has arrived, if interrupt_ends_work(1) was
- * called. */
+/* To be called regularly by long work that needs no cleanup. Returns 0 to continue, or -1 after fail_stopped(): the thread's
+ * flag is set or, for a thread without a flag, a signal has arrived and interrupt_ends_work(1) was called. */
 int interrupt_check(void);
 
 /* Sets whether a signal makes interrupt_check() fail. 1: before training begins. 0, the default: during training, which writes a
- * checkpoint when a signal arrives. Returns the previous setting. */
+ * checkpoint after a signal. Returns the previous setting. */
 int interrupt_ends_work(int ends);
 
 #endif

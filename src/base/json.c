@@ -16,7 +16,7 @@ void json_release(struct json *json) {
     *json = (struct json){.used = 0};
 }
 
-/* Makes space for `length` bytes more and a NUL, and returns it; NULL where memory is short. */
+/* Reserves `length` more bytes and one for a NUL. Returns where they begin, or NULL if memory is short. */
 static char *more(struct json *json, uint64_t length) {
     if (!json->failed && mem_grow(&json->bytes, &json->capacity, json->used + length + 1, 1, "a JSON text"))
         json->failed = 1;
@@ -38,8 +38,8 @@ void json_print(struct json *json, const char *format, ...) {
 
 /* ---- strings ---- */
 
-/* Returns 1 for a character that is written as \u and its number: control characters, quotes and what HTML gives a
- * meaning. The last byte of each is its number, also of a control character of C1, which has two bytes. */
+/* Returns 1 for a character that is written as a \u escape: control characters, quotes, backslashes, and <, > and &. The last
+ * byte of each is its Unicode number, even for a C1 control character, which has two bytes. */
 static int is_escaped(const unsigned char *at) {
     return *at < 0x20 || *at == 0x7F || *at == '"' || *at == '\\' || *at == '<' || *at == '>' || *at == '&' ||
            (*at == 0xC2 && at[1] < 0xA0);

@@ -1,6 +1,6 @@
-/* json: makes a JSON text in memory, piece by piece.
+/* json: makes a JSON text in memory, by appending.
  *
- * Where a piece does not fit into memory the text is lost: later calls do nothing, and `failed` tells at the end.
+ * If memory is short, fail() is called and `failed` is set; later calls do nothing, so the caller checks `failed` once, at the end.
  */
 #ifndef SPTX_JSON_H
 #define SPTX_JSON_H
@@ -10,22 +10,21 @@
 struct json {
     char *bytes; /* owned */
     uint64_t used, capacity;
-    int failed; /* fail() was called */
+    int failed; /* 1: memory was short and fail() was called; later calls do nothing */
 };
 void json_release(struct json *json); /* harmless on a zeroed one */
 
-/* Appends bytes unchanged: brackets, commas, the program's own names. */
+/* Appends formatted text without escaping: brackets, commas, the program's own names. */
 void json_print(struct json *json, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Appends a string in its quotes. Bytes that are not UTF-8 become U+FFFD. '<', '>', '&' and control characters become \u
- * escapes, so that no text can end the <script> of a page that contains it. */
+/* Appends a string in double quotes. Bytes that are not UTF-8 become U+FFFD. '<', '>', '&' and control characters become \u
+ * escapes, so that no string can end the <script> of an HTML page that contains it. */
 void json_string(struct json *json, const char *text, uint64_t length);
 
-/* Appends a number with six digits, or null where it is not finite. */
+/* Appends a number with six significant digits, or null if it is not finite. */
 void json_number(struct json *json, double value);
 void json_decimals(struct json *json, double value, int decimals);
-/* Writes what json_number() would append into `out` (at least JSON_NUMBER bytes), for a line that is printed. Returns
- * out. */
+/* Writes to `out` (at least JSON_NUMBER bytes) what json_number() would append, for a line that is printed. Returns out. */
 enum { JSON_NUMBER = 32 };
 char *json_of(char *out, double value);
 

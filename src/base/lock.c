@@ -22,7 +22,7 @@
 enum { LOOKS = 50, LOOK_MILLISECONDS = 10 };
 static const char mark[] = "sptx-w2v lock\n"; /* the first line of a lock file */
 
-/* ---- who has it ---- */
+/* ---- the process that has the lock ---- */
 
 static int write_holder(const struct lock *lock) {
     char text[LOCK_HOLDER], host[128] = "?", since[64] = "?";
@@ -35,8 +35,8 @@ static int write_holder(const struct lock *lock) {
     return 0;
 }
 
-/* Tells if the open file is a lock file: it is empty (just made) or begins with our mark. Its second line goes into
- * `holder`. */
+/* Checks that the open file is a lock file: it is empty (just made) or begins with our mark. Copies its second line to `holder`.
+ * Returns 0, or -1 after fail(). */
 static int read_holder(int fd, const char *path, char holder[LOCK_HOLDER]) {
     char text[LOCK_HOLDER];
     struct stat about;
@@ -51,8 +51,8 @@ static int read_holder(int fd, const char *path, char holder[LOCK_HOLDER]) {
     return 0;
 }
 
-/* Reads who has a lock file that another process has just taken. That process writes its name at once, so a short wait
- * is enough. */
+/* Reads the name of the process that has locked the file. It may have locked just now and not have written its name yet, so this
+ * waits a little. */
 static int await_holder(int fd, const char *path, char holder[LOCK_HOLDER]) {
     for (int looks = 0; looks < LOOKS; looks++) {
         if (read_holder(fd, path, holder)) return -1;
@@ -63,14 +63,15 @@ static int await_holder(int fd, const char *path, char holder[LOCK_HOLDER]) {
     return 0;
 }
 
-/* ---- taking it ---- */
+/* ---- locking ---- */
 
 static int open_file(const char *path) {
     int fd = retry_open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     return fd < 0 ? fail_system("write", path) : fd;
 }
 
-enum attempt { FAILED = -1, TAKEN, HELD, GONE }; /* HELD: another process has it; GONE: the file went meanwhile */
+enum attempt { FAILED = -1, TAKEN, HELD, GONE }; /* HELD: another process has the lock; GONE: the file was removed after it was
+                                                  * opened */
 
 static enum attempt attempt(int fd, const char *path, int wait, char holder[LOCK_HOLDER]) {
     if (read_holder(fd, path, holder)) return FAILED;
@@ -86,7 +87,7 @@ static enum attempt attempt(int fd, const char *path, int wait, char holder[LOCK
         warn("the file system of '%s' knows no locks: nothing keeps a second process away", path);
         break;
     }
-    int there = file_is_at(fd, path); /* giving a lock back removes its file, perhaps just after this process has opened it */
+    int there = file_is_at(fd, path); /* releasing a lock removes its file, perhaps after this process has opened it */
     return there < 0 ? (enum attempt)fail_system("look at", path) : there ? TAKEN : GONE;
 }
 

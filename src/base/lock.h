@@ -1,30 +1,30 @@
-/* lock: lets one process at a time have something, by a lock file. The system takes the lock away when the process
- * ends, however it ends, on this machine and on others that share the file system. The file itself only says who has
- * the lock, and goes when the lock is given back; one that a killed process has left is taken over by the next. */
+/* lock: lets one process at a time use something, by a lock file. The system releases the lock when the process ends, even if it
+ * is killed, and also for other machines that share the file system. The file's content only names the process that has the
+ * lock. The file is removed when the lock is released; if a killed process leaves it, the next process takes it over. */
 #ifndef SPTX_LOCK_H
 #define SPTX_LOCK_H
 
 struct lock {
-    char *path; /* owned; NULL where nothing is locked */
+    char *path; /* owned; NULL if nothing is locked */
     int fd;
 };
 enum { LOCK_HOLDER = 256 };
 
-/* 0: this process has the lock. 1: another process has it, and `holder` names that process ("process 7 of host, since ..."). -1
- * after fail(), also if a file of that name is not a lock file. If the file system has no locks: 0, after a warning. */
+/* Tries to lock. Returns 0 if this process now has the lock, or, after a warning, if the file system has no locks. Returns 1 if
+ * another process has it, which `holder` then names ("process 7 of host, since ..."). Returns -1 after fail(), also if a file of
+ * that name is not a lock file. */
 int lock_try(struct lock *lock, const char *path, char holder[LOCK_HOLDER]);
 
-/* Takes the lock, and waits while another process has it. */
+/* Locks, and waits as long as another process has the lock. Returns 0, or -1 after fail(). */
 int lock_wait(struct lock *lock, const char *path);
 
-/* Tells the lock that the directory of its file has another path now. */
+/* Changes the path of the lock file after its directory was moved. Returns 0, or -1 after fail(). */
 int lock_move(struct lock *lock, const char *path);
 
-/* Returns 1 where the lock file is still there; 0 where somebody has removed it, so that others may take the lock; -1
- * after fail(). */
+/* Returns 1 if the lock file still exists; 0 if somebody has removed it, so that others may lock too; -1 after fail(). */
 int lock_stands(const struct lock *lock);
 
-/* Gives the lock back: removes the file where it still is this lock's. Harmless on a zeroed one. */
+/* Releases the lock, and removes its file if it is still the one that was locked. Harmless on a zeroed lock. */
 void lock_give(struct lock *lock);
 
 #endif

@@ -40,7 +40,7 @@ void *mem_aligned(uint64_t count, uint64_t size, const char *what) {
     return got(aligned_alloc(128, padded ? padded : 128), bytes, what);
 }
 
-/* Makes *block hold exactly `items` items. */
+/* Makes *block hold exactly `items` items. Returns 0, or -1 after fail(). */
 static int resize(void *block, uint64_t *capacity, uint64_t items, uint64_t size, const char *what) {
     void **place = block;
     uint64_t bytes;
@@ -65,7 +65,7 @@ int mem_reserve(void *block, uint64_t *capacity, uint64_t need, uint64_t size, c
 void mem_prefer_huge(void *block, uint64_t bytes) {
     enum { HUGE_PAGE = 2 << 20 };
     uintptr_t first = ((uintptr_t)block + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE, end = (uintptr_t)block + bytes;
-    if (block && first < end) madvise((void *)first, end - first, MADV_HUGEPAGE); /* where it fails, small pages do */
+    if (block && first < end) madvise((void *)first, end - first, MADV_HUGEPAGE); /* if this fails, small pages work too */
 }
 
 void mem_give_back(void) {
@@ -85,7 +85,7 @@ void mem_free_texts(char **texts, int64_t count) {
     free(texts);
 }
 
-/* Returns the bytes of a "Name:   123 kB" line of a file in /proc; 0 where there is no such line. */
+/* Returns the value in bytes of a line "Name:   123 kB" of a file in /proc; 0 if there is no such line. */
 static uint64_t proc_bytes(const char *root, const char *name_of_file, const char *name) {
     char path[4096], line[256];
     uint64_t kib = 0;
@@ -109,8 +109,8 @@ uint64_t mem_resident_peak(void) {
     return proc_bytes("", "self/status", "VmHWM");
 }
 
-/* Returns the smaller of the machine's bytes and the groups'. 0 means that nothing is known, so a group with nothing
- * left comes to 1, not 0. */
+/* Returns the smaller of the machine's bytes and the control groups' bytes. 0 means that nothing is known, so if a group has
+ * nothing left, 1 is returned. */
 static uint64_t fewer(uint64_t machine, uint64_t groups) {
     uint64_t bytes = machine && machine < groups ? machine : groups;
     return bytes == UINT64_MAX ? 0 : bytes ? bytes : 1;

@@ -8,7 +8,7 @@
 #include <string.h>
 
 static const char magic[] = "\x93NUMPY";
-static const char bfloat16[] = "_bfloat16"; /* the ending of such a field's name in a file */
+static const char bfloat16[] = "_bfloat16"; /* ending of a bfloat16 field's name in a file */
 enum { MAGIC = 6, ALIGNMENT = 64, HEADER_BYTES = 2048 };
 
 /* ---- reading the header: a Python dict of three keys, as NumPy writes it ---- */
@@ -21,7 +21,7 @@ static void skip_blanks(struct cursor *cursor) {
     while (cursor->at < cursor->end && strchr(" \t\r\n", *cursor->at) && *cursor->at) cursor->at++;
 }
 
-/* Moves past `wanted` and returns 1 where it comes next; returns 0 otherwise. */
+/* If the next byte that is not blank is `wanted`, moves past it and returns 1; otherwise returns 0. */
 static int take(struct cursor *cursor, char wanted) {
     skip_blanks(cursor);
     if (cursor->at == cursor->end || *cursor->at != wanted) return 0;
@@ -37,7 +37,7 @@ static int take_word(struct cursor *cursor, const char *wanted) {
     return 1;
 }
 
-/* Reads a quoted string without escapes into `out`. */
+/* Reads a quoted string without escapes into `out`. Returns 1, or 0 if there is none. */
 static int take_quoted(struct cursor *cursor, char *out, size_t capacity) {
     char quote = take(cursor, '\'') ? '\'' : take(cursor, '"') ? '"' : 0;
     size_t n = 0;
@@ -61,7 +61,7 @@ static int take_number(struct cursor *cursor, uint64_t *value) {
     return cursor->at > first;
 }
 
-/* Reads a tuple of at most two numbers. Returns how many there are, or -1. */
+/* Reads a tuple of at most two numbers. Returns how many numbers it has, or -1 if it is none. */
 static int take_shape(struct cursor *cursor, uint64_t shape[2]) {
     int n = 0;
     if (!take(cursor, '(')) return -1;
@@ -76,7 +76,7 @@ static int refuse(const char *path, const char *what) {
     return fail("'%s' is not a table of this program: %s", path, what);
 }
 
-/* Takes the ending off a name and returns 1; 0 where the name has another. */
+/* If a name ends with "_bfloat16", removes that ending and returns 1; otherwise returns 0. */
 static int take_ending(char *name) {
     size_t length = strlen(name), ending = sizeof bfloat16 - 1;
     if (length <= ending || strcmp(name + length - ending, bfloat16)) return 0;
@@ -97,7 +97,7 @@ static int set_kind(struct npy_field *field, const char *type, const char *path)
     return 0;
 }
 
-/* Reads a field, ('weights', '<f4', (400,)), from behind its opening bracket. */
+/* Reads a field such as ('weights', '<f4', (400,)), after its opening bracket. */
 static int read_field(struct npy_field *field, struct cursor *cursor, const char *path) {
     char type[16];
     uint64_t shape[2];
@@ -142,7 +142,7 @@ static int read_shape(struct npy *npy, struct cursor *cursor, int *dimensions, u
     return 0;
 }
 
-/* Sets the fields' offsets and the record's bytes: fields lie one after the other. */
+/* Sets the offset of each field and the bytes of a record. Fields follow each other without gaps. */
 static void lay_out(struct npy *npy) {
     npy->record = 0;
     for (uint32_t i = 0; i < npy->fields; i++) {
@@ -236,8 +236,8 @@ const void *npy_row(const struct npy *npy, const struct npy_field *field, uint64
 
 /* ---- writing ---- */
 
-/* Adds one field of a structured type. Floats always have a shape, so that a table of one column is still read as a
- * matrix. */
+/* Appends one field of a structured type. A field of floats always has a shape, so that NumPy reads a table of one column as a
+ * matrix, too. */
 static size_t add_field(char *out, size_t capacity, size_t at, const struct npy_field *field) {
     if (field->kind == 'u' && field->columns == 1) return text_add(out, capacity, at, "('%s', '<u4')", field->name);
     if (field->kind == 'h') return text_add(out, capacity, at, "('%s%s', '<u2', (%u,))", field->name, bfloat16, field->columns);
@@ -259,7 +259,7 @@ int npy_write_header(struct npy *npy, struct file_writer *writer) {
         }
         n = text_add(text, sizeof text, n, "], 'fortran_order': False, 'shape': (%" PRIu64 ",), }", npy->rows);
     }
-    /* Eight fields with names of 40 letters take 700 bytes: the text always fits. */
+    /* The text always fits: eight fields with names of 40 letters take 700 bytes. */
     size_t before = MAGIC + 4, whole = (before + n + 1 + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT,
            length = whole - before;
     memset(text + n, ' ', length - n);

@@ -3,7 +3,7 @@
  *   structured: descr [('weights','<f4',(D,)),('exp_avg','<f4',(D,)),('updates','<u4')], shape (V,)
  *   plain:      descr '<f4', shape (V, D)
  *
- * NumPy has no bfloat16. A field of them is ('weights_bfloat16','<u2',(D,)): the upper halves of float32.
+ * NumPy has no bfloat16. A bfloat16 field is stored as ('weights_bfloat16','<u2',(D,)): the upper halves of float32 numbers.
  */
 #ifndef SPTX_NPY_H
 #define SPTX_NPY_H
@@ -15,31 +15,34 @@
 
 enum { NPY_FIELDS = 8, NPY_NAME = 32 };
 
+/* A field of an array's records. */
 struct npy_field {
-    char name[NPY_NAME]; /* "" for a plain array; without the ending that names bfloat16 */
-    uint32_t columns;    /* 1 where the field has no shape */
+    char name[NPY_NAME]; /* "" for a plain array; without the ending "_bfloat16" that the file's name has */
+    uint32_t columns;    /* number of values in a row; 1 if the field has no shape */
     uint64_t offset;     /* bytes from the start of a record */
     char kind;           /* 'f' is float32, 'u' is uint32, 'h' is bfloat16; 'e' is float16, which is only written */
 };
 
+/* An array: its form, and its file if npy_open() has mapped it. */
 struct npy {
     uint64_t rows;
-    uint64_t record;     /* bytes of a record: one row with all fields */
-    uint64_t data;       /* the byte where the rows begin: a multiple of 4, and of 64 in files that we write */
+    uint64_t record;     /* bytes of a row with all its fields */
+    uint64_t data;       /* offset of row 0 in the file: a multiple of 4, and of 64 in files that this program writes */
     uint32_t fields;
     struct npy_field field[NPY_FIELDS];
-    struct file_map map; /* the mapping of an opened file */
+    struct file_map map; /* the mapped file, after npy_open() */
 };
 
-/* Maps a file. Refuses one that is not such an array, and a row count that does not fit the file's size. */
+/* Maps a file. Refuses an array of another form, and a file too short for its number of rows. Returns 0, or -1 after fail(). */
 int npy_open(struct npy *npy, const char *path);
 void npy_close(struct npy *npy);
-/* Returns the field, or NULL. The only field of a plain array is also found as "weights". */
+/* Returns the field with this name, or NULL. The only field of a plain array is also found as "weights". */
 const struct npy_field *npy_find(const struct npy *npy, const char *name);
-/* Returns the address of a row's field in the mapping, aligned to 4 unless a field is bfloat16. */
+/* Returns the address of a field of a row in the mapped file. It is a multiple of 4, unless the file has a bfloat16 field. */
 const void *npy_row(const struct npy *npy, const struct npy_field *field, uint64_t row);
 
-/* Writes the header for `rows` and the fields (name, columns, kind), and sets the fields' offsets. */
+/* Writes the header for npy->rows rows and the fields' name, columns and kind. Sets the fields' offsets. Returns 0, or -1 after
+ * fail(). */
 int npy_write_header(struct npy *npy, struct file_writer *writer);
 
 #endif

@@ -11,12 +11,12 @@
 
 enum { LINE = 1024, NODES = 1024, WORD_BITS = 8 * sizeof(unsigned long) };
 
-/* A set of nodes as the system takes it: one bit a node. */
+/* A set of nodes in the form of the system calls: one bit a node. */
 struct nodes {
     unsigned long bits[NODES / WORD_BITS];
 };
 
-/* Reads the first line of sys/name. Returns 0 where it cannot be read. */
+/* Reads the first line of the file sys/name. Returns 1, or 0 if it cannot be read. */
 static int read_line(const char *sys, const char *name, char line[LINE]) {
     char path[LINE];
     if (snprintf(path, sizeof path, "%s/%s", sys, name) >= (int)sizeof path) return 0;
@@ -26,7 +26,7 @@ static int read_line(const char *sys, const char *name, char line[LINE]) {
     return read;
 }
 
-/* Counts the numbers of a list such as "0-1,4". */
+/* Returns how many numbers a list such as "0-1,4" contains. */
 static unsigned long count_list(const char *list) {
     unsigned long count = 0;
     while (isdigit((unsigned char)*list)) {

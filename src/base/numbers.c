@@ -3,7 +3,8 @@
 
 #include <stdlib.h>
 
-/* Returns the C library's own C locale: nothing is made, so nothing can fail or has to be freed. */
+/* Returns the C locale that the C library has built in: this call allocates nothing, so it cannot fail and nothing must be
+ * freed. */
 static locale_t c_locale(void) {
     return newlocale(LC_ALL_MASK, "C", (locale_t)0);
 }

@@ -12,15 +12,16 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-enum { LINKS_MOST = 40 }; /* as many as Linux follows */
+enum { LINKS_MOST = 40 }; /* the same limit as Linux has */
 
+/* State of resolving one path. */
 struct walk {
-    const char *path; /* as the caller gave it, for sentences */
-    char *done;       /* the part resolved so far: "" is the working directory; NULL before the first byte */
+    const char *path; /* as the caller gave it, for messages */
+    char *done;       /* the resolved beginning of the path; "": the working directory; NULL before the first call of put() */
     uint64_t length, capacity;
-    uint64_t missing; /* parts at the end of `done` that do not exist */
-    unsigned links;   /* followed so far */
-    int is_directory; /* 1: `done` stands for a directory */
+    uint64_t missing; /* number of parts at the end of `done` that do not exist */
+    unsigned links;   /* number of links followed so far */
+    int is_directory; /* 1: `done` is a directory */
 };
 
 static int walk(struct walk *walk, const char *rest);
@@ -42,7 +43,7 @@ static int put_part(struct walk *w, const char *name, uint64_t length) {
     return (slash && put(w, "/", 1)) || put(w, name, length) ? -1 : 0;
 }
 
-/* Returns where the last part of `done` begins. */
+/* Returns the index in `done` at which its last part begins. */
 static uint64_t last_part(const struct walk *w) {
     uint64_t at = w->length;
     while (at && w->done[at - 1] != '/') at--;
@@ -51,7 +52,7 @@ static uint64_t last_part(const struct walk *w) {
 
 static void drop_part(struct walk *w) {
     uint64_t at = last_part(w);
-    w->length = at > 1 ? at - 1 : at; /* the root keeps its slash */
+    w->length = at > 1 ? at - 1 : at; /* "/" itself keeps its slash */
     w->done[w->length] = 0;
 }
 
@@ -71,7 +72,7 @@ static int go_up(struct walk *w) {
     return 0;
 }
 
-/* A link of /proc refers to an open file, and its text is not a path. */
+/* Returns 1 for a link in /proc: it refers to an open file, and its text is not a path. */
 static int is_of_proc(const char *link) {
     char *directory = path_parent(link);
     struct statfs about;
@@ -80,7 +81,7 @@ static int is_of_proc(const char *link) {
     return result;
 }
 
-/* `done` ends with the link that begins at byte `start`: replaces the link by the path that it points to. */
+/* Replaces the link at the end of `done`, whose name begins at byte `start`, by the path that it points to. */
 static int follow(struct walk *w, uint64_t start) {
     char target[PATH_MAX];
     ssize_t n = readlink(w->done, target, sizeof target - 1);

@@ -1,15 +1,15 @@
-/* path: resolves a path, through its links, before anything is made or opened. */
+/* path: resolves a path and its links, before a file or directory is made or opened. */
 #ifndef SPTX_PATH_H
 #define SPTX_PATH_H
 
-/* Returns a path to the same place without links, without "." and without ".." but for leading ones: "out/../run/"
- * becomes "run", and a path below the working directory stays relative.
+/* Returns a path to the same file without links, without "." and, except at its beginning, without "..": "out/../run/" becomes
+ * "run". A path below the working directory stays relative.
  *
- * Neither the last part nor those before it need to exist. A ".." behind a part that does not exist takes it away
- * again, so that "absent/../run" is "run" and nothing has to be made for it. A link is followed, also where it leads to
- * nothing; links of /proc, which are no paths (/proc/self/fd/1), stay as they are.
+ * No part of the path has to exist. A ".." after a part that does not exist removes that part, so "absent/../run" becomes "run",
+ * and no directory has to be made for it. A link is followed even if it leads to nothing. Links in /proc that are not paths
+ * (/proc/self/fd/1) are kept.
  *
- * The caller frees. Returns NULL after fail(), also where a part cannot be looked at.
+ * The caller frees the result. Returns NULL after fail(), for example if a part may not be examined.
  */
 char *path_resolve(const char *path);
 

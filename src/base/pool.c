@@ -19,10 +19,10 @@ struct pool {
     pthread_cond_t start, done;
     pool_job *job;
     void *context;
-    struct report *report;     /* the sink of the thread that runs the job */
-    interrupt_flag *interrupt; /* the flag of the thread that runs the job */
-    uint64_t round;   /* jobs begun so far; a worker starts when this number changes */
-    unsigned running; /* workers that have not finished this round */
+    struct report *report;     /* sink of the thread that called pool_run() */
+    interrupt_flag *interrupt; /* flag of the thread that called pool_run() */
+    uint64_t round;   /* number of jobs so far; workers start a job when this changes */
+    unsigned running; /* number of workers that have not finished the current job */
     int failed, closing;
 };
 

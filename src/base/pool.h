@@ -1,8 +1,7 @@
-/* pool: threads that wait for work, so that a step of a millisecond does not pay for starting them.
+/* pool: threads that wait for jobs, so that a step of a millisecond does not have to start them.
  *
- * A job is a function that every worker runs once with its number; the caller is worker 0. A job splits its work
- * itself, by a fixed split (pool_share) or by a shared counter (pool_take). Results must not depend on which worker did
- * which part.
+ * A job is a function that every worker calls once, with its number; the caller is worker 0. The job divides its work itself, in
+ * fixed ranges (pool_share) or by a shared counter (pool_take). Results must not depend on which worker does what.
  */
 #ifndef SPTX_POOL_H
 #define SPTX_POOL_H
@@ -14,29 +13,29 @@ struct pool;
 
 enum { POOL_THREADS_MOST = 4096 };
 
-/* Bytes that a worker takes beside its work's own memory: the touched pages of its stack and its allocator's bookkeeping. */
+/* Bytes that a worker needs besides its job's memory: the used pages of its stack and its allocator's bookkeeping. */
 enum { POOL_THREAD_BYTES = 160 << 10 };
 
-/* Runs on every worker; 0, or -1 after fail(). */
+/* A job: every worker calls it once, with its number. Returns 0, or -1 after fail(). */
 typedef int pool_job(void *context, unsigned worker);
 
-/* Opens a pool of `threads` workers, counting the caller; 0 means one for each core that this process may use. Returns
+/* Opens a pool of `threads` workers, one of which is the caller; 0: one worker for each core that this process may use. Returns
  * NULL after fail(). */
 struct pool *pool_open(unsigned threads);
 void pool_close(struct pool *pool);
 unsigned pool_threads(const struct pool *pool);
 
-/* Runs `job` on all workers and waits for all. 0, or -1 where any returned -1. */
+/* Runs `job` on all workers and waits until all have finished. Returns 0, or -1 if it returned -1 on any worker. */
 int pool_run(struct pool *pool, pool_job *job, void *context);
 
-/* Stores the range [*first, *end) of `count` items that belongs to worker `worker` of `workers`. */
+/* Splits `count` items evenly: stores the range [*first, *end) of worker `worker` of `workers`. */
 void pool_share(uint64_t count, unsigned worker, unsigned workers, uint64_t *first, uint64_t *end);
 
-/* Takes the next range of at most `grain` items of `count`, by a counter that the job's workers share and that starts
- * at 0. Returns 1 with [*first, *end), or 0 when nothing is left. */
+/* Takes the next items, at most `grain` of `count`, from a counter that all workers of a job share and that starts at 0. Returns
+ * 1 with their range [*first, *end), or 0 if no items are left. */
 int pool_take(_Atomic uint64_t *counter, uint64_t count, uint64_t grain, uint64_t *first, uint64_t *end);
 
-/* Returns the cores that this process may use. */
+/* Returns the number of cores that this process may use. */
 unsigned pool_cores(void);
 
 #endif

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Seconds between two lines where stderr is no terminal and lines cannot replace each other. */
+/* Lowest number of seconds between two lines if stderr is no terminal, where a line cannot replace the one before. */
 static const double without_terminal = 10;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -20,7 +20,7 @@ void progress_start(struct progress *progress, const char *what, double every) {
     *progress = (struct progress){.what = what, .started = now, .shown = now, .every = every};
 }
 
-/* "12.3 MB/s", "2.63 M words/s", "17.0 words/s". */
+/* Writes a rate such as "12.3 MB/s", "2.63 M words/s" or "17.0 words/s". */
 static void format_rate(char *out, size_t capacity, double rate, const char *unit) {
     char number[TEXT_BYTES];
     text_of_rate(number, rate);

@@ -10,19 +10,20 @@
 #include <string.h>
 #include <unistd.h>
 
+/* A sink. */
 struct report {
     pthread_mutex_t lock;
     char sentence[4096];
     int exit_code;
-    int live_shown;    /* 1: a live line stands on the terminal */
-    int quiet;         /* 1: only the last sentence is written */
-    int mute;          /* 1: not even the last sentence is written */
-    report_hear *hear; /* gets the warnings of a handle's sink; the program's sink has none and writes to stderr */
+    int live_shown;    /* 1: a live line is on the terminal */
+    int quiet;         /* 1: only report_last() writes */
+    int mute;          /* 1: not even report_last() writes */
+    report_hear *hear; /* receives warnings instead of stderr; NULL for the program's sink */
     void *user;
 };
 
 static struct report of_program = {.lock = PTHREAD_MUTEX_INITIALIZER};
-static FILE *held; /* lines of the program's sink that wait; NULL: lines are written at once */
+static FILE *held; /* lines held back by report_hold(); NULL: lines are written at once */
 static char *held_text;
 static size_t held_bytes;
 static _Thread_local struct report *used; /* this thread's sink; NULL: the program's */
@@ -113,7 +114,7 @@ void report_clear(void) {
     pthread_mutex_unlock(&report->lock);
 }
 
-/* Clears the live line, so that another line does not begin in the middle of it. The caller holds the lock. */
+/* Erases the live line, so that the next line does not begin in the middle of it. The caller must hold the lock. */
 static void take_live_away(struct report *report) {
     if (report->live_shown) fputs("\r\033[K", stderr);
     report->live_shown = 0;
@@ -141,7 +142,7 @@ void report_tell(void) {
     free(held_text);
 }
 
-/* Writes one line to stderr. heard = 1: the line goes to the current report's `hear` callback instead, if it has one. */
+/* Writes one line to stderr. heard = 1: passes the line to the sink's `hear` function instead, if it has one. */
 static void say(const char *prefix, int heard, const char *format, va_list args) {
     char text[sizeof of_program.sentence];
     vsnprintf(text, sizeof text, format, args);
@@ -210,7 +211,7 @@ void report_last(void) {
     if (!report->mute) fprintf(stderr, "sptx-w2v: %s\n", report->exit_code ? report->sentence : "failed without saying why");
 }
 
-/* Appends as much as fits, and returns where the text ends now. */
+/* Appends as many bytes of `more` as fit. Returns the new length of the text. */
 static size_t append(char *text, size_t at, size_t capacity, const char *more) {
     size_t length = strlen(more);
     if (length > capacity - at) length = capacity - at;
@@ -227,5 +228,5 @@ void report_dying(const char *before, const char *quoted, const char *after) {
     text[at] = 0;
     terminal_make_line(text + start);
     text[at] = '\n';
-    if (write(STDERR_FILENO, text, at + 1) < 0) return; /* there is nowhere to report a failure */
+    if (write(STDERR_FILENO, text, at + 1) < 0) return; /* a failure cannot be reported anywhere */
 }

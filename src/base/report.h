@@ -1,26 +1,26 @@
-/* report: how code says that something is wrong, and the one stream of notes to the person at the terminal.
+/* report: error messages, warnings, notes and the live line of progress.
  *
- * The deepest function that knows the facts calls fail() once; its callers pass -1 up untouched. Nothing here exits:
- * main() prints the sentence and picks the exit code. The first sentence wins, so a worker thread's cause is not
- * covered by the consequences that follow it.
+ * The function that finds an error calls fail() once, which stores the sentence; its callers only return -1. Nothing here ends the
+ * program: main() prints the sentence and chooses the exit code. Only the first sentence is stored, so if a worker thread fails,
+ * errors that follow from it do not hide the cause.
  */
 #ifndef SPTX_REPORT_H
 #define SPTX_REPORT_H
 
-/* Keeps the sentence (without prefix and newline) and returns -1. Control characters in it come out as '?'
- * (terminal.h), as they do in warn(), note() and the live line. Any thread may call it. */
+/* Stores the sentence (written without prefix and newline), unless one is stored already. Returns -1. Control characters become
+ * '?' (terminal.h), as in warn(), note() and the live line. Any thread may call it. */
 int fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Calls fail("cannot DOING 'PATH': REASON"), where REASON is the system's text for errno. */
+/* Works like fail("cannot DOING 'PATH': REASON"), where REASON is the system's text for errno. */
 int fail_system(const char *doing, const char *path);
 
-/* Like fail(), for a mistake in how the program was called: main() then exits with 2 instead of 1. */
+/* Works like fail(), for a mistake in how the program was called: main() then exits with 2 instead of 1. */
 int fail_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Like fail(), but for work that stops because a signal or another part of the process requested it (interrupt.h). */
+/* Works like fail(), for work that stops because a signal or another part of the process asked for it (interrupt.h). */
 int fail_stopped(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* The sentence that is waiting, or "" where nothing failed. It stays there until report_clear(). */
+/* Returns the stored sentence, or "" if nothing failed. It stays stored until report_clear(). */
 const char *report_sentence(void);
 
 /* Returns 0 if nothing failed, 1 after fail(), 2 after fail_usage(), REPORT_STOPPED after fail_stopped(). For REPORT_STOPPED a
@@ -28,54 +28,55 @@ const char *report_sentence(void);
 enum { REPORT_STOPPED = 3 };
 int report_exit_code(void);
 
-/* Forgets the sentence: for a caller that can go on without what failed, and for tests. */
+/* Forgets the stored sentence: for a caller that can continue after a failure, and for tests. */
 void report_clear(void);
 
-/* Writes "sptx-w2v: warning: ..." to stderr at once. */
+/* Writes a warning to stderr, as "sptx-w2v: warning: ...", or passes it to the sink's `hear` function. */
 void warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Writes a line of the start-up table, or of a result, to stderr with a newline. */
+/* Writes a line to stderr, such as a line of the start-up table or of a result, and adds a newline. */
 void note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Keeps warnings and lines back from now on until report_tell(). It serves a process that may yet become another one
- * (exec), which then says the same again. Only the program's sink can do that, in one thread. */
+/* Holds back warnings and notes until report_tell(). For a process that may replace itself by another program (exec), which
+ * would write them again. Only for the program's sink, in one thread. */
 void report_hold(void);
-void report_tell(void); /* does nothing where nothing is kept back */
+void report_tell(void); /* writes what was held back */
 
 /* Tells the user something about the data, such as how its columns are read. A program writes the line as note() does; a library
  * handle passes it to its owner's callback, as warn() does. */
 void remark(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Shows the live line: on a terminal it replaces the one before, elsewhere each call is a line. "" clears it. */
+/* Shows the live line, such as progress: on a terminal it replaces the previous one, elsewhere each call writes a new line. ""
+ * clears it. */
 void report_live(const char *line);
 
-/* Writes the last sentence of a process that a signal ends, as main() would print it, from three parts. `quoted` is untrusted
- * text, such as a path, and is quoted. A signal's handler may call it. */
+/* Writes the last message of a process that a signal ends, in the form of main()'s. The message is before, quoted, after;
+ * `quoted` may be untrusted text, such as a path. A signal handler may call it. */
 void report_dying(const char *before, const char *quoted, const char *after);
 
-/* Makes this process write nothing more to stderr, not even its last sentence: another process speaks for both. */
+/* Makes this process write nothing more to stderr, not even its last message: another process reports for both. */
 void report_mute(void);
 
-/* Writes the last line of a program that failed: the sentence, quiet or not. */
+/* Writes the last line of a program that failed, the stored sentence; also after report_quiet(). */
 void report_last(void);
 
 /* ---- sinks ----
  *
- * What a thread says goes to its sink. The program's sink writes to stderr. The library has one sink a handle, which writes
- * nothing: sentences wait in it, and warnings go to a function of the handle's owner. The workers of a pool use the sink of
- * the thread that runs the job.
+ * A sink receives the messages of a thread. The program's sink writes to stderr. The library has one sink for each handle: it
+ * writes nothing, stores the sentence of a failure, and passes warnings to a function of the handle's owner. The workers of
+ * a pool use the sink of the thread that calls pool_run().
  */
 struct report;
 typedef void report_hear(void *user, const char *warning);
-/* Opens a sink. `hear` may be NULL: warnings are then dropped. Returns NULL where memory is short, without a sentence,
- * since there is nowhere to keep it. */
+/* Opens a sink. `hear` receives its warnings; NULL: they are dropped. Returns NULL if memory is short, without a sentence, since
+ * no sink could store it. */
 struct report *report_open(report_hear *hear, void *user);
 void report_close(struct report *report); /* harmless on NULL */
-/* Sets this thread's sink; NULL is the program's. Returns the one that it used before. */
+/* Sets this thread's sink; NULL: the program's sink. Returns the sink that it used before. */
 struct report *report_use(struct report *report);
-struct report *report_current(void); /* this thread's; NULL: the program's */
+struct report *report_current(void); /* returns this thread's sink; NULL: the program's sink */
 
-/* Keeps stderr silent from now on but for a failure's final sentence (--quiet). */
+/* Sets whether stderr stays silent, except for the final sentence of a failure (--quiet). */
 void report_quiet(int quiet);
 int report_is_quiet(void);
 

@@ -1,7 +1,7 @@
-/* retry: system calls that are made again where a signal has interrupted them. Networked file systems interrupt calls
- * that local ones do not; nothing here ends because somebody pressed Ctrl-C or resized a window.
+/* retry: system calls that are repeated if a signal has interrupted them. Network file systems interrupt calls that local ones do
+ * not, and Ctrl-C or a resized window must not make such a call fail.
  *
- * errno is set as usual, and the caller words the error.
+ * errno is set as usual; the caller makes the error message.
  */
 #ifndef SPTX_RETRY_H
 #define SPTX_RETRY_H
@@ -9,17 +9,17 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-int retry_open(const char *path, int flags); /* new files get 0666 */
-int retry_duplicate(int fd);                 /* returns another number of the open file, closed by exec */
+int retry_open(const char *path, int flags); /* new files get mode 0666 */
+int retry_duplicate(int fd);                 /* returns a new descriptor of the same open file, which exec closes */
 int retry_sync(int fd);
 int retry_truncate(int fd, uint64_t length);
-/* Does not close again after an interruption: Linux gives the number away before it waits for anything. */
+/* Unlike the others, calls close() only once: Linux frees the descriptor even if a signal interrupts the call. */
 int retry_close(int fd);
-/* Reads `length` bytes from `offset` on, or as many as there are. Returns how many, or -1. */
+/* Reads `length` bytes at `offset`, fewer at the file's end. Returns the number read, or -1. */
 int64_t retry_read_at(int fd, void *out, uint64_t length, uint64_t offset);
 /* Writes all bytes at `offset`. Returns 0 or -1. */
 int retry_write_at(int fd, const void *data, uint64_t length, uint64_t offset);
-/* Reserves space for the file's first `length` bytes. Returns 0 or an error's number. */
+/* Reserves disk space for the file's first `length` bytes. Returns 0, or the error's number. */
 int retry_allocate(int fd, uint64_t length);
 
 #endif

@@ -13,7 +13,7 @@
 
 enum { PIECE = 1 << 20 };
 
-/* Returns the next bytes' number, 0 at the end, -1 after fail(). */
+/* Reads the next bytes into `piece`. Returns their number, 0 at the end, -1 after fail(). */
 static int64_t read_piece(int from, char *piece, const char *what) {
     ssize_t n;
     do n = read(from, piece, PIECE);

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Returns the length in bytes of the control character that begins here, or 0. Control characters are those of ASCII and of C1
- * (0x80 to 0x9F): one byte on terminals of old encodings, two on terminals of UTF-8. */
+/* Returns the length in bytes of the control character that begins here, or 0 if none does. Control characters are in ASCII or
+ * in C1 (0x80 to 0x9F); C1 characters have one byte on terminals of old encodings, two on UTF-8 terminals. */
 static unsigned control_length(const char *text, uint64_t left) {
     unsigned char byte = (unsigned char)*text;
     if (byte < ' ' || byte == 127) return 1;
@@ -16,7 +16,7 @@ static unsigned control_length(const char *text, uint64_t left) {
     return !length && byte >= 0x80 && byte < 0xA0;
 }
 
-/* Returns how many bytes from here on hold no control character. */
+/* Returns the number of bytes before the next control character. */
 static uint64_t plain_length(const char *text, uint64_t left) {
     uint64_t at = 0;
     while (at < left && !control_length(text + at, left - at)) {
@@ -38,7 +38,7 @@ static void print_visibly(const char *text, uint64_t length) {
 }
 
 void terminal_print(const char *text, uint64_t length) {
-    static int known, is_terminal; /* asked once, since a million answers are printed word by word */
+    static int known, is_terminal; /* asked only once, since a million answers may be printed word by word */
     if (!known) is_terminal = isatty(STDOUT_FILENO), known = 1;
     if (is_terminal)
         print_visibly(text, length);

@@ -1,8 +1,8 @@
-/* terminal: prints words, names and titles of the user's files on stdout.
+/* terminal: prints words, names and titles from the user's files on stdout.
  *
- * They may hold any byte, and a terminal obeys some of them: an escape sequence moves its cursor, sets its title, types
- * for its user. In a pipe or a file they stay as they are, byte for byte; on a terminal, control characters are shown
- * as \x1b for ESC, \x09 for a tab, \u009b for the C1 character of two bytes.
+ * They may contain any byte, and some bytes control a terminal: an escape sequence can move its cursor, set its title, or type for
+ * its user. So on a terminal control characters are shown as \x1b for ESC, \x09 for a tab, \u009b for a two-byte C1 character.
+ * In a pipe or a file the text is written unchanged.
  */
 #ifndef SPTX_TERMINAL_H
 #define SPTX_TERMINAL_H
@@ -10,9 +10,10 @@
 #include <stdint.h>
 
 void terminal_print(const char *text, uint64_t length);
-void terminal_print_name(const char *text); /* prints up to the NUL */
+void terminal_print_name(const char *text); /* prints the text up to its NUL */
 
-/* Keeps a sentence on one line: replaces each control character of the text, also of C1, by '?'. A signal's handler may call it. */
+/* Replaces each control character of the text, C1 included, by '?', so that the text stays on one line. A signal handler may
+ * call it. */
 void terminal_make_line(char *text);
 
 #endif

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* Splits a text into its number and what follows it. Underscores between digits are dropped first. */
+/* Splits a text into a number and the unit after it. Underscores between digits are ignored. */
 static int number_and_unit(const char *text, double *value, char unit[8]) {
     char digits[64];
     size_t n = 0;
@@ -199,7 +199,8 @@ char *text_strip(char *text) {
     return text;
 }
 
-/* Counts the insertions, deletions, changes and swaps of neighbours between two words (optimal string alignment). */
+/* Returns the number of edits between two words: insertions, deletions, changes, and swaps of neighbouring letters (optimal
+ * string alignment). */
 static unsigned edits(const char *a, const char *b) {
     enum { LONGEST = 63 };
     size_t n = strlen(a), m = strlen(b);

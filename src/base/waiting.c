@@ -2,7 +2,7 @@
 
 #include <time.h>
 
-static const double stood_still = 1; /* seconds between two looks beyond which the process itself was not running */
+static const double stood_still = 1; /* seconds; a longer gap between two calls means that the process did not run */
 
 double waiting_now(void) {
     struct timespec now;

@@ -16,7 +16,7 @@ struct bigram bigram_of_text(const char *text, uint64_t length) {
     return (struct bigram){hash.low64, (uint32_t)hash.high64 | 1};
 }
 
-/* The finalizer of MurmurHash3, which is the same for texts, whose key is a hash already. */
+/* Returns the hash of a bigram: MurmurHash3's finalizer. It is also used for bigrams named by text, whose key is a hash already. */
 static inline uint64_t hash_of(struct bigram bigram) {
     uint64_t hash = bigram.key ^ bigram.tag;
     hash = (hash ^ hash >> 33) * 0xff51afd7ed558ccdu;
@@ -28,7 +28,8 @@ static inline unsigned shard_of(uint64_t hash) {
     return (unsigned)(hash >> (64 - SHARD_BITS));
 }
 
-/* The 32 hash bits below the bits of the shard: they order the bigrams into sweeps, and into slots. */
+/* Returns the 32 hash bits after the shard's bits. They decide in which sweep a bigram is counted, and at which slot its search
+ * begins. */
 static inline uint64_t order_of(uint64_t hash) {
     return hash << SHARD_BITS >> 32;
 }
@@ -57,7 +58,7 @@ static inline uint64_t home_of(const struct bigram_shard *shard, uint64_t hash) 
     return order_of(hash) * shard->slot_count >> 32;
 }
 
-/* Returns the slot of the bigram, or the free one where it belongs. */
+/* Returns the slot of the bigram, or, if it is absent, the free slot where it belongs. */
 static inline struct bigram_slot *find_slot(const struct bigram_shard *shard, struct bigram bigram, uint64_t hash) {
     uint64_t i = home_of(shard, hash);
     while (shard->slots[i].count && (shard->slots[i].key != bigram.key || shard->slots[i].tag != bigram.tag))
@@ -65,7 +66,8 @@ static inline struct bigram_slot *find_slot(const struct bigram_shard *shard, st
     return &shard->slots[i];
 }
 
-/* Moves the shard's bigrams with hashes below `high`, met at least `least` times, into a table of `slots`. */
+/* Replaces the shard's table by one of `slots` slots. Keeps only bigrams met at least `least` times whose order_of() is below
+ * `high`. */
 static int move_slots(struct bigram_shard *shard, uint64_t slots, uint64_t high, uint32_t least) {
     struct bigram_shard moved = {.slots = mem_zalloc(slots, sizeof *moved.slots, "the bigrams' counts"), .slot_count = slots};
     if (!moved.slots) return -1;
@@ -90,7 +92,7 @@ static int refuse_memory(const struct bigrams *bigrams) {
                 text_of_bytes(bytes, bigrams->memory));
 }
 
-/* Makes a place for one more bigram: by more slots while memory allows, otherwise by leaving hashes to a later sweep. */
+/* Makes a free slot: enlarges the table as long as memory allows, otherwise halves the range of hashes that this sweep counts. */
 static int make_place(const struct bigrams *bigrams, struct bigram_shard *shard) {
     uint64_t slots = shard->slot_count ? shard->slot_count * 2 : FIRST_SLOTS, most = bigrams->shard_most;
     if (slots > most) slots = most;
@@ -107,7 +109,7 @@ static inline int is_full(const struct bigram_shard *shard) {
     return shard->size * 4 >= shard->slot_count * 3;
 }
 
-/* A bigram that this sweep does not count is passed over. */
+/* Adds `met` to the count of a bigram, unless another sweep counts it. */
 static int add_one(const struct bigrams *bigrams, struct bigram_shard *shard, struct bigram bigram, uint64_t hash, uint32_t met,
                    uint32_t kept) {
     uint64_t order = order_of(hash);
@@ -122,7 +124,7 @@ static int add_one(const struct bigrams *bigrams, struct bigram_shard *shard, st
     return 0;
 }
 
-/* A bigram of a batch, sorted beside other bigrams of its shard. */
+/* A bigram of a batch; the batch is sorted by shard. */
 struct sorted {
     struct bigram bigram;
     uint32_t count;
@@ -164,7 +166,7 @@ int bigrams_add(struct bigrams *bigrams, const struct bigram *met, const uint32_
     return result;
 }
 
-/* Returns the number of bigrams that this sweep has counted and no earlier one. */
+/* Returns the number of bigrams that were first counted in this sweep. */
 static uint64_t counted(const struct bigram_shard *shard) {
     uint64_t size = 0;
     for (uint64_t i = 0; i < shard->slot_count; i++) {

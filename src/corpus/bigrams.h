@@ -1,10 +1,10 @@
-/* bigrams: how often each bigram of a text occurs, in bounded memory and without forgetting any.
+/* bigrams: counts all bigrams of a text exactly, in bounded memory.
  *
- *   a bigram -> its 64-bit hash -> top 6 bits: one of 64 shards, each under its own lock -> open addressing, 16 bytes a slot
+ *   a bigram -> its 64-bit hash -> top 6 bits: one of 64 shards, each with its own lock -> open addressing, 16 bytes a slot
  *
- * A shard that reaches its share of the memory keeps only the lower half of its hashes, from then on and of those that it
- * holds. The text is then read once more (a sweep) for the other half, and bigrams that are too rare to matter are dropped
- * between sweeps. Counts are exact, whatever the memory and the number of threads.
+ * A shard that has used its part of the memory drops the bigrams in the upper half of its hashes, and counts only the lower half
+ * from then on. The text is then read once more (a sweep) for the hashes that were dropped. Between sweeps, bigrams that are too
+ * rare to become phrases are dropped. Counts do not depend on the memory or the number of threads.
  */
 #ifndef SPTX_BIGRAMS_H
 #define SPTX_BIGRAMS_H
@@ -18,6 +18,7 @@ struct bigram {
     uint32_t tag;
 };
 
+/* A place in a shard's hash table. */
 struct bigram_slot {
     uint64_t key;
     uint32_t tag;
@@ -27,12 +28,13 @@ struct bigram_slot {
 #define BIGRAM_KEPT ((uint32_t)1 << 31)
 #define BIGRAM_MOST (BIGRAM_KEPT - 1) /* the highest count; higher counts are stored as this */
 
+/* The bigrams whose hashes have the same highest 6 bits. */
 struct bigram_shard {
     pthread_mutex_t lock;
     struct bigram_slot *slots; /* [slot_count] */
     uint64_t slot_count, size;
-    uint64_t low, high;        /* this sweep counts bigrams whose hash, scaled to 0 .. 2^32, is from low up to high; low == 2^32:
-                                * all are counted */
+    uint64_t low, high;        /* this sweep counts bigrams whose order_of() (32 hash bits) is from low up to high - 1;
+                                * low == 2^32: all are counted */
 };
 
 enum { BIGRAM_SHARDS = 64, BIGRAM_BATCH = 1 << 16 };
@@ -60,7 +62,7 @@ int bigrams_add(struct bigrams *bigrams, const struct bigram *met, const uint32_
  * `least` times are then dropped. Returns -1 after fail(). */
 int bigrams_next_sweep(struct bigrams *bigrams, uint32_t least);
 
-/* Drops every bigram for which `keeps` returns 0, after the last sweep. Returns 0, or -1 after fail(). */
+/* After the last sweep, drops every bigram for which `keeps` returns 0. Returns 0, or -1 after fail(). */
 typedef int bigrams_keeps(void *user, struct bigram bigram, uint32_t count);
 int bigrams_filter(struct bigrams *bigrams, bigrams_keeps *keeps, void *user);
 

@@ -8,7 +8,7 @@ static struct bzip2 loaded;
 static int is_here;
 
 static void load(void) {
-    void *library = dlopen("libbz2.so.1.0", RTLD_NOW | RTLD_LOCAL); /* Debian's name; then Fedora's */
+    void *library = dlopen("libbz2.so.1.0", RTLD_NOW | RTLD_LOCAL); /* the name on Debian; on Fedora it is the next one */
     if (!library) library = dlopen("libbz2.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!library) return;
     loaded.init = (__typeof__(loaded.init))dlsym(library, "BZ2_bzDecompressInit");

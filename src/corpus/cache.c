@@ -15,16 +15,17 @@
 
 static const char words_name[] = "corpus.vocab.tsv", lock_name[] = "corpus.lock";
 
-/* The encoded corpus: ids, or a graph. The first bytes of the file tell which. */
+/* The kinds of encoded corpora: an id stream or a graph. A file's first bytes tell its kind. */
 enum { IDS, GRAPH, KINDS };
 static const struct {
     const char *name, *magic;
 } kinds[KINDS] = {[IDS] = {"corpus.ids", CORPUS_STREAM_MAGIC}, [GRAPH] = {"corpus.graph", GRAPH_MAGIC}};
 
+/* State of opening or making one cache. */
 struct cache {
     const char *directory;
-    char *encoded[KINDS], *words, *lock; /* paths, owned */
-    int kind;                            /* of this corpus */
+    char *encoded[KINDS], *words, *lock; /* paths of the cache's files; owned */
+    int kind;                            /* kind of this corpus: IDS or GRAPH */
     struct corpus *corpus;
     const struct corpus_options *options;
     struct pool *pool;
@@ -33,7 +34,7 @@ struct cache {
     struct graph *graph;
 };
 
-/* Returns 1 with the encoded corpus open where it is that of this vocabulary; otherwise 0, perhaps after fail(). */
+/* Opens the encoded corpus if it was made with this vocabulary. Returns 1 if so, otherwise 0, perhaps after fail(). */
 static int reuse(struct cache *c) {
     const char *path = c->encoded[c->kind];
     if (c->kind == GRAPH)
@@ -41,12 +42,14 @@ static int reuse(struct cache *c) {
     return idstream_reuse(c->stream, path, encode_fingerprint(c->corpus, c->vocab, c->options), c->vocab->size, c->pool);
 }
 
-/* Returns 1 with vocabulary and encoded corpus open where both files are there and belong together; otherwise 0. No sentence is
- * kept: both are made again then, and if the directory is the trouble, that fails with its own sentence. */
+/* Opens the vocabulary and the encoded corpus if both files exist and belong together. Returns 1 if so, otherwise 0, without a
+ * sentence: the caller then makes both again, and if the directory is unusable, that fails with its own message. */
 static int find(struct cache *c) {
-    const char *given = c->options->vocab; /* the user's file may have changed since, so it is read and not our copy */
+    const char *given = c->options->vocab; /* the user's vocabulary, which is read instead of the cache's copy, since it may have
+                                            * changed */
     const char *words = c->options->grown ? c->options->grown : c->words;
-    if (c->options->older) return 0; /* the cached vocabulary may have words of another older run: count again */
+    if (c->options->older) return 0; /* the cached vocabulary may contain words of a different older run, so words are counted
+                                      * again */
     int there = file_exists(c->encoded[c->kind]) == 1 && file_exists(c->words) == 1;
     if (there && !(given && *given ? vocab_read_given(c->vocab, given) : vocab_read(c->vocab, words)) && reuse(c)) return 1;
     report_clear();
@@ -74,7 +77,8 @@ int cache_remove(const char *directory) {
     return result;
 }
 
-/* Removes files that killed processes left half written. The caller holds the lock; no process writes these files without it. */
+/* Removes files that killed processes left half written. The caller must hold the lock: without it no process writes these
+ * files. */
 static int remove_leftovers(const struct cache *c) {
     char **names;
     int64_t count = directory_list(c->directory, &names);
@@ -95,7 +99,8 @@ static int refuse(const char *path) {
                 path);
 }
 
-/* Returns 1 where an encoded corpus is there, whole or cut short; 0 where the name is free; -1 after fail(). */
+/* Returns 1 if the file is an encoded corpus of this kind, even an incomplete one; 0 if it does not exist; -1 after fail(), if
+ * it is anything else. */
 static int check_encoded(const struct cache *c, int kind) {
     char head[16] = "";
     _Static_assert(sizeof CORPUS_STREAM_MAGIC <= sizeof head && sizeof GRAPH_MAGIC <= sizeof head, "a magic number fits");
@@ -104,8 +109,8 @@ static int check_encoded(const struct cache *c, int kind) {
     return there && (there != 1 || strncmp(head, kinds[kind].magic, strlen(head))) ? refuse(c->encoded[kind]) : there;
 }
 
-/* Checks that the names are free or belong to an older cache. An encoded corpus is recognized by its first bytes, a vocabulary
- * by the encoded corpus beside it, which is written first. */
+/* Fails if a file that the cache must write exists and is not the cache's. An encoded corpus is recognized by its first bytes. A
+ * vocabulary has no such mark: it counts as the cache's if an encoded corpus is beside it, which is written first. */
 static int check_names(const struct cache *c) {
     int ids = check_encoded(c, IDS), graph = ids < 0 ? -1 : check_encoded(c, GRAPH);
     int words = graph < 0 ? -1 : file_head(c->words, (char[2]){0}, 2);
@@ -117,10 +122,11 @@ static int check_names(const struct cache *c) {
     return words && words != 1 ? refuse(c->words) : 0;
 }
 
-/* Makes the encoded corpus. One of the other kind is of no use any more, since its vocabulary goes. */
+/* Makes the encoded corpus of c->kind. */
 static int encode(struct cache *c) {
     int reused;
-    if (c->options->older && reuse(c)) return 0; /* find() has not tried to reuse the encoded corpus */
+    if (c->options->older && reuse(c)) return 0; /* with an older run, find() returned before it tried to reuse the encoded
+                                                  * corpus */
     if (c->options->older) report_clear();
     if (c->kind == GRAPH) return graph_make(c->graph, c->encoded[GRAPH], c->corpus, c->vocab, c->options, c->pool);
     return encode_open(c->stream, c->encoded[IDS], c->corpus, c->vocab, c->options, c->pool, &reused);
@@ -141,7 +147,7 @@ static int take_lock(const struct cache *c, struct lock *lock) {
     return lock_wait(lock, c->lock);
 }
 
-/* Removes the files of a killed process: its lock file, which no longer locks anything, and its half-written files. */
+/* Removes what a killed process left: its lock file, which locks nothing any more, and its half-written files. */
 static void tidy(const struct cache *c) {
     char holder[LOCK_HOLDER];
     struct lock lock;
@@ -152,17 +158,17 @@ static void tidy(const struct cache *c) {
     report_clear();
 }
 
-/* Runs under the lock, so that the opened files are the ones just made. */
+/* Opens the cache's files, or makes them, under the lock: another process cannot replace them in between. */
 static int find_or_make(struct cache *c, int *reused) {
     struct lock lock;
     if (directory_make(c->directory) || take_lock(c, &lock)) return -1;
-    *reused = find(c); /* another process may have made it while this one waited */
+    *reused = find(c); /* another process may have made the files while this one waited */
     int result = *reused ? 0 : make(c);
     lock_give(&lock);
     return result;
 }
 
-/* A corpus that is an id stream itself. */
+/* Opens a corpus that is an id stream itself. */
 static int open_given(struct cache *c, const char *path) {
     return vocab_build(c->vocab, c->corpus, c->options, c->pool) ||
                    idstream_open(c->stream, path, vocab_fingerprint(c->vocab), c->vocab->size, c->pool)

@@ -1,14 +1,14 @@
-/* cache: the encoded corpus and its vocabulary in a directory, made by one process and read by any number.
+/* cache: the encoded corpus and its vocabulary in a directory; one process makes them, and any number of processes read them.
  *
  *   DIRECTORY/corpus.vocab.tsv   word TAB count
- *   DIRECTORY/corpus.ids         idstream.h; its fingerprint is that of the corpus' files, the keys and this vocabulary
- *   DIRECTORY/corpus.graph       graph.h, instead of the ids, where the corpus is a graph; its fingerprint is of the same kind
- *   DIRECTORY/corpus.lock        while a process makes these
+ *   DIRECTORY/corpus.ids         an id stream (idstream.h); its fingerprint covers the corpus' files, the keys and the vocabulary
+ *   DIRECTORY/corpus.graph       instead of corpus.ids if the corpus is a graph: graph.h, with the same kind of fingerprint
+ *   DIRECTORY/corpus.lock        exists while a process makes these files
  *
- * Both files appear whole or not at all, and an encoded corpus is only used with the vocabulary that it was made with.
- * So reading takes no lock, and a directory that cannot be written serves as long as its files fit. A process that
- * finds none that fit makes them, or waits for the one that does. Runs whose keys make different streams replace each
- * other's files in turn: they work but share nothing, and are better given directories of their own.
+ * Both files are renamed into place when they are complete, and an encoded corpus is used only with the vocabulary that it was
+ * made with. So a reader needs no lock, and a read-only directory can be used as long as its files fit the run. A process that
+ * finds no fitting files makes them, or waits for another process that is making them. Two runs whose keys give different
+ * streams overwrite each other's files: both work, but they should have different directories.
  */
 #ifndef SPTX_CACHE_H
 #define SPTX_CACHE_H

@@ -68,7 +68,7 @@ static char *pass_blanks(char *at, char *end, const char *separator) {
 }
 
 /* Returns the closing quote of the field that begins with the quote at `at`, or `end` if the quote is not closed. Two quotes in
- * a row are one quote of the text and close nothing. */
+ * a row stand for one quote in the text and do not close the field. */
 static char *find_closing(char *at, char *end) {
     for (at++; at < end; at++) {
         if (*at != '"') continue;
@@ -150,8 +150,8 @@ void columns_part(struct table_line *line, char *at, char *end, const struct col
     }
 }
 
-/* A faster columns_next() for separator " " and QUOTES_BYTES, the format of most edge files: columns_part() searches the line's end
- * first, which takes a tenth longer. */
+/* A faster columns_next() for separator " " and QUOTES_BYTES, the format of most edge files. The general way first searches the end
+ * of the line, which takes a tenth longer. */
 static void part_at_blanks(struct table_line *line, struct corpus_cursor *cursor) {
     const char *at = cursor->at, *end = cursor->end;
     line->count = 0;
@@ -231,8 +231,9 @@ unsigned columns_value(const struct table_line *line, const struct columns_form 
 
 enum { EXACT_DIGITS = 15 }; /* a double stores every whole number of up to 15 decimal digits, and 10^0 to 10^15, exactly */
 
-/* Reads digits with at most one `point` among them: the digits as a whole number, divided by a power of ten. Both are exact, so the
- * quotient is the nearest double, the same as from text_real(). Returns 0; -1 if the word is anything else. */
+/* Reads a number of digits with at most one `point` among them. The digits as an integer, and the power of ten by which they are
+ * divided, are both exact, so the quotient is the nearest double, as from text_real(). Returns 0, or -1 if the word is anything
+ * else. */
 static int read_plain(const char *word, uint64_t length, char point, double *value) {
     static const double powers[] = {1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
     uint64_t digits = 0, number = 0, place = length;

@@ -34,8 +34,8 @@ struct columns_words {
 };
 extern const struct columns_words columns_words[COLUMN_SETS];
 
-/* Returns how well a column's name fits a meaning: 0 if columns.def does not list the name, otherwise more the earlier it is
- * listed. Only letters and digits are compared, without regard to case: "User-ID" equals "userid". */
+/* Returns how well a column's name fits a meaning: 0 if columns.def does not list the name; otherwise the earlier the name is
+ * listed, the higher. Only letters and digits are compared, without regard to case: "User-ID" equals "userid". */
 unsigned column_rank(enum column_set set, enum column_meaning meaning, const char *name, uint64_t length);
 
 /* Returns the meaning (enum column_meaning) that a column's name fits best, or -1 if it fits none. */
@@ -73,10 +73,12 @@ struct columns_form {
 
 /* ---- field by field ---- */
 
+/* The rest of a line, while its fields are read one by one. */
 struct column_walk {
     char *at, *end;
     int more; /* 1: the line has another field, which may be empty */
 };
+/* One field of a line. */
 struct column_field {
     char *word; /* the field's text, without its quotes and without blanks at its ends, outside or inside the quotes */
     uint64_t length;
@@ -84,7 +86,7 @@ struct column_field {
     int open;   /* 1: an error: the field's quote is not closed, or bytes follow its closing quote */
 };
 
-/* Begins a walk over the fields of the line [at, end). A line of blanks only has no fields. */
+/* Prepares to read the fields of the line [at, end) by column_walk_next(). A line of blanks only has no fields. */
 void column_walk_start(struct column_walk *walk, char *at, char *end, const struct columns_form *form);
 /* Returns 1 and stores the next field, or returns 0 at the end of the line. keep = 0: doubled quotes in a quoted field are
  * replaced by one, in the line's own bytes, so that a line can be walked only once. keep = 1: the line's bytes do not change. */
@@ -92,6 +94,7 @@ int column_walk_next(struct column_walk *walk, const struct columns_form *form, 
 
 /* ---- line by line ---- */
 
+/* All fields of a line, which point into the line's bytes. */
 struct table_line {
     const char *word[COLUMNS_READ];
     uint64_t length[COLUMNS_READ];

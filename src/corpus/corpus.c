@@ -24,14 +24,15 @@
 #include <unistd.h>
 #include <xxhash.h>
 
+/* A file of the corpus. */
 struct corpus_file {
     char *path;
-    const char *name; /* as sentences have it: the path, but for standard input */
+    const char *name; /* what messages call it: its path, or "standard input" */
     uint64_t size;
-    uint64_t modified[2]; /* seconds and nanoseconds */
-    uint64_t sample;      /* a hash of some of its bytes (sample_bytes) */
+    uint64_t modified[2]; /* modification time: seconds, nanoseconds */
+    uint64_t sample;      /* hash of some of its bytes (sample_bytes) */
     struct first_bytes front;
-    int looked_at; /* front is known */
+    int looked_at; /* 1: `front` is filled in */
 };
 
 struct corpus {
@@ -42,35 +43,35 @@ struct corpus {
     const struct corpus_format_properties *format;
     struct look_keys keys;
     int stream; /* 1: the only file is an id stream */
-    int spool;  /* standard input, which comes once (base/spool.h); -1: it is no file of the corpus */
+    int spool;  /* copy of standard input, which can be read only once (base/spool.h); -1: it is no file of the corpus */
     struct corpus_file *replaced; /* [replaced_count] the files whose text corpus_replace() replaced; NULL: none */
     uint64_t replaced_count;
-    int replacement; /* the file without a name that has the new text; -1: none */
-    struct gathered *gathered;          /* the caller's; NULL: the corpus is files */
-    struct gathered *replaced_gathered; /* what corpus_replace() replaced, as replaced */
+    int replacement; /* the nameless file with the text that replaces `replaced`; -1: corpus_replace() was not called */
+    struct gathered *gathered;          /* the caller's; NULL: the corpus is read from files */
+    struct gathered *replaced_gathered; /* the gathered data whose text corpus_replace() replaced; NULL: none */
 
-    pthread_mutex_t lock; /* held for all fields below */
-    struct reader reader; /* the one file that is open */
-    uint64_t next;        /* the file to open when this one ends */
-    uint64_t skip;        /* bytes still to come at the file's front that are no data */
+    pthread_mutex_t lock; /* held while the fields below are used */
+    struct reader reader; /* reads the current file; only one file is open at a time */
+    uint64_t next;        /* index of the file to open after the current one */
+    uint64_t skip;        /* number of bytes at the current file's front that are not data and not yet in a block */
     char said[240];       /* the last printed description of a file's format (look.said) */
     int said_rows;        /* number of files whose lines look like another format; only the first is reported */
     int said_encoding;    /* number of files that are not UTF-8; only the first is reported */
     uint64_t numbered;    /* lists without names: number of lines read so far, which names the current list */
-    char *carry;          /* bytes that are read already and belong to the next block */
+    char *carry;          /* bytes that were read with an earlier block and belong to the next one */
     uint64_t carried, carry_capacity;
-    uint64_t number, offset, line; /* of the next block */
+    uint64_t number, offset, line; /* the values of struct corpus_block for the next block */
     int line_open;
     _Atomic uint64_t done;
 };
 
-/* ---- which files ---- */
+/* ---- the corpus' files ---- */
 
 static const char input_name[] = "standard input";
 
-/* Two files of one size and one time of change are told apart by their bytes, since tar, rsync and touch put times
- * back. A small file is hashed whole; of a larger one, blocks in even steps from its first byte to its last. Returns -1
- * with errno. */
+/* Hashes some bytes of a file. Files of the same size and modification time differ in their hash, since tar, rsync and touch
+ * restore old times. A small file is hashed whole; of a larger file, up to 65 blocks at equal distances, the first and last one
+ * included. Returns -1 with errno. */
 static int sample_bytes(int fd, uint64_t size, uint64_t *sample) {
     enum { BLOCK = 4096, BLOCKS = 64 };
     char block[BLOCK];
@@ -84,8 +85,8 @@ static int sample_bytes(int fd, uint64_t size, uint64_t *sample) {
     return 0;
 }
 
-/* Opens the file once, so that one that cannot be read, or is no text, is found before hours of counting. Sentences call
- * it `name`; NULL: its path. */
+/* Adds a file, and opens it once: a file that cannot be read or is not text is found now, and not after hours of counting.
+ * Messages call it `name`; NULL: its path. */
 static int add_file(struct corpus *corpus, const char *path, const char *name) {
     struct stat about;
     char magic[8];
@@ -115,9 +116,8 @@ static int add_file(struct corpus *corpus, const char *path, const char *name) {
 
 static int add_directory(struct corpus *corpus, const char *path);
 
-/* Adds an entry of a directory: a plain file, a link to one, or a deeper directory. A link to a directory is not
- * followed, since it may lead in a circle; sockets and pipes are no text; hidden files belong to an editor or a
- * system. */
+/* Adds an entry of a directory: a plain file, a link to a plain file, or all files of a directory. Links to directories are not
+ * followed, since they may lead in a circle. Other kinds, such as sockets and pipes, are skipped. */
 static int add_entry(struct corpus *corpus, const char *path) {
     struct stat own, about;
     if (lstat(path, &own) || stat(path, &about)) return fail_system("look at", path);
@@ -130,7 +130,7 @@ static int add_directory(struct corpus *corpus, const char *path) {
     int64_t count = directory_list(path, &names);
     int result = count < 0 ? -1 : 0;
     for (int64_t i = 0; i < count; i++) {
-        int hidden = *names[i] == '.'; /* an editor's or a system's */
+        int hidden = *names[i] == '.'; /* hidden files belong to an editor or the system */
         char *inner = result || hidden ? NULL : file_join(path, names[i]);
         if (!hidden && (!inner || add_entry(corpus, inner))) result = -1;
         free(inner);
@@ -140,7 +140,7 @@ static int add_directory(struct corpus *corpus, const char *path) {
     return result;
 }
 
-/* Standard input is read into a file without a name, since a corpus is read more than once. */
+/* Copies standard input into a nameless file, since a corpus is read more than once. */
 static int add_input(struct corpus *corpus) {
     char path[64];
     if (corpus->spool >= 0) return fail("standard input (-) is named twice, and can be read once");
@@ -227,7 +227,7 @@ uint64_t corpus_done(const struct corpus *corpus) {
     return atomic_load_explicit(&corpus->done, memory_order_relaxed);
 }
 
-/* Returns the files that the user named, be their text replaced or not. */
+/* Returns the files that the user named, even if their text has been replaced. */
 static const struct corpus_file *named_files(const struct corpus *corpus, uint64_t *count) {
     int replaced = corpus->replacement >= 0;
     *count = replaced ? corpus->replaced_count : corpus->count;
@@ -269,7 +269,7 @@ void corpus_set_block(struct corpus *corpus, uint64_t bytes) {
     corpus->block_bytes = bytes ? bytes : 1;
 }
 
-/* Returns the user's keys, without keys that do not apply to this format. */
+/* Returns the user's keys; keys that do not apply to the corpus' format are left out. */
 static struct look_keys keys_of(const struct corpus_options *options) {
     const struct corpus_format_properties *format = &corpus_formats[options->format];
     struct look_keys keys = options->look;
@@ -307,8 +307,8 @@ static int needs_whole_lines(const struct corpus *corpus, const struct corpus_fi
 
 /* ---- blocks ---- */
 
-/* Returns the place where a block may end: after the last white byte (or line) of bytes[looked..length - 1); 0 if there is no
- * such byte. The very last byte is kept for the next block, so that another block always follows unless the file has ended. */
+/* Returns the length at which a block may be cut: just after the last white byte (or line end) in bytes[looked .. length - 2]; 0
+ * if there is none. The very last byte always goes into the next block, so that another block follows unless the file has ended. */
 static uint64_t find_cut(const struct corpus_block *block, uint64_t looked, int whole_lines) {
     if (whole_lines) {
         const char *newline = memrchr(block->bytes + looked, '\n', block->length - 1 - looked);
@@ -340,8 +340,8 @@ static int left_open(const struct corpus_block *block, int before) {
     return before;
 }
 
-/* Finds a word of more than `most` bytes. Returns the place where it begins, or `length` if there is no such word. Such a word
- * covers one of the places that are most + 1 bytes from each other, so that only these places are looked at. */
+/* Finds a word of more than `most` bytes. Returns the index of its first byte, or `length` if there is none. Such a word covers
+ * at least one of the bytes most, 2 most + 1, 3 most + 2 .., so only the words at these bytes are measured. */
 static uint64_t find_long_word(const char *bytes, uint64_t length, uint64_t most, const char *separators) {
     for (uint64_t at = most; at < length; at += most + 1) {
         uint64_t from = at, to = at;
@@ -352,7 +352,7 @@ static uint64_t find_long_word(const char *bytes, uint64_t length, uint64_t most
     return length;
 }
 
-/* Words at most of a line that is read as a whole: of pairs, or of an edge. */
+/* Highest number of words in a line that is read as a whole: a pair or an edge. */
 enum { LINE_WORDS = 4 };
 
 static int check_words(const struct corpus *corpus, const struct corpus_block *block) {
@@ -367,7 +367,7 @@ static int check_words(const struct corpus *corpus, const struct corpus_block *b
                 text_shown(corpus->max_word), block->bytes + at, text_of_bytes(most, corpus->max_word));
 }
 
-/* Runs before a block without a place to cut is made longer: a word, or a line of pairs, may be too long. */
+/* Checks a block that has no place to cut, before it grows: its word, or its line of a pair or an edge, may be too long. */
 static int check_growth(const struct corpus *corpus, const struct corpus_block *block) {
     if (check_words(corpus, block)) return -1;
     if (!corpus->format->columns || block->length / LINE_WORDS <= corpus->max_word + CORPUS_BLOCK) return 0;
@@ -380,7 +380,7 @@ static void end_lines_with_lf(char *bytes, uint64_t length) {
         if (bytes[i] == '\r') bytes[i] = '\n';
 }
 
-/* Reads until the block is full or the file ends (*ended). Bytes behind the cut are kept for the next block. */
+/* Fills a block, and sets *ended if the file ends with it. Bytes after the cut are kept for the next block. */
 static int fill(struct corpus *corpus, struct corpus_block *block, int *ended) {
     const struct corpus_file *file = &corpus->files[corpus->next - 1];
     int cr_ends = file->front.cr_ends, whole_lines = needs_whole_lines(corpus, file);
@@ -453,10 +453,10 @@ static int open_next(struct corpus *corpus) {
     return result;
 }
 
-enum { NUMBER_BYTES = 24 }; /* most bytes of a line number and the separator after it */
+enum { NUMBER_BYTES = 24 }; /* largest number of bytes of a line number and the separator after it */
 
-/* Writes the line number and a separator before each non-empty line of a block: lists without names are named by their line
- * numbers. */
+/* Writes its line number and a separator before each non-empty line of a block. A list without a name is so named by its line
+ * number. */
 static int number_lines(struct corpus *corpus, struct corpus_block *block, const struct columns_form *form) {
     uint64_t lines = count_newlines(block->bytes, block->length) + 1, capacity = block->length + lines * NUMBER_BYTES;
     char *bytes = mem_alloc(capacity, 1, "lists without names"), *out = bytes;
@@ -509,8 +509,8 @@ static int next_locked(struct corpus *corpus, struct corpus_block *block) {
     }
 }
 
-/* Ends the corpus after a failure. One thread has seen the failure; others may ask for a block before they see it, and must not
- * get one that was half read. */
+/* Makes corpus_next() return 0 from now on, after one thread has seen a failure. Other threads may ask for a block before they
+ * learn of it, and must not get one that was only half read. */
 static void end_early(struct corpus *corpus) {
     reader_close(&corpus->reader);
     corpus->next = corpus->count;

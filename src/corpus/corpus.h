@@ -1,13 +1,13 @@
-/* corpus: files and directories, plain or compressed, as blocks of bytes that end where a token ends.
+/* corpus: reads files and directories, plain or compressed, as blocks of bytes that end where a token ends.
  *
- *   paths -> files in order (a directory: its plain files by name, deeper ones too) -> unpacked where their first
- *   bytes say so -> blocks of a few MiB, numbered -> tokens
+ *   paths -> files in order (of a directory: its files and those of its subdirectories, by name) -> unpacked if their
+ *   first bytes are those of a packed file -> blocks of a few MiB, numbered -> tokens
  *
- * Any thread may ask for the next block; the reader holds a lock only while it reads. A block never cuts a token in
- * two; it may cut a line (text without newlines works): `line_open` says that its last line goes on in the next block.
- * What is no text is refused when it is opened, by its first bytes (kind.h), and a token without an end where it is
- * met. A token is a run of bytes other than blank, TAB, LF, CR, VT, FF; every other byte, NUL and bad UTF-8 too, is
- * kept, but for a byte order mark at a file's front. LF ends a line; CR does in a file that has no LF.
+ * Any thread may ask for the next block; a lock is held only while the block is read. A block never cuts a token in two. It may cut
+ * a line, since a text may have no newlines: line_open = 1 then says that its last line continues in the next block.
+ * A file that is not text is refused when the corpus is opened, by its first bytes (kind.h). A token of more than max_word bytes is
+ * refused when it is read. A token is a run of bytes other than blank, TAB, LF, CR, VT and FF. All other bytes are kept, even NUL
+ * and invalid UTF-8; only a byte order mark at a file's front is left out. Lines end in LF, or in CR if the file has no LF.
  */
 #ifndef SPTX_CORPUS_H
 #define SPTX_CORPUS_H
@@ -33,7 +33,7 @@ enum pair_weights { PAIR_WEIGHTS_NONE, PAIR_WEIGHTS_LINEAR, PAIR_WEIGHTS_LOG };
 struct corpus_options {
     const char *path;  /* corpus.path as the user wrote it, for messages */
     const char *vocab; /* path of a vocabulary that is read instead of counting words; "" or NULL: words are counted */
-    const struct vocab *older; /* vocabulary of an older run, whose words are added (vocab_older.h); NULL: none */
+    const struct vocab *older; /* vocabulary of an older run, whose words are added (vocab_older.h); NULL: there is no older run */
     const char *grown; /* path of vocab.tsv of a resumed run that kept words of an older run; read instead of counting; NULL: no
                         * such run */
     enum corpus_format format;
@@ -55,6 +55,7 @@ struct corpus_options {
 
 struct corpus; /* the files of a run in order, with their open files */
 
+/* Some bytes of one file, unpacked, that end where a token ends. */
 struct corpus_block {
     char *bytes;       /* owned by the block; grows when needed */
     uint64_t length;   /* bytes in use */
@@ -77,8 +78,8 @@ struct corpus_block {
 struct corpus *corpus_open(char *const *paths, uint64_t count);
 void corpus_close(struct corpus *corpus);
 
-/* Makes the file `fd` the corpus' text: blocks are read from it, while fingerprints and checks for changes still use the named
- * files or the gathered data. The corpus then owns `fd`. Returns 0, or -1 after fail(). */
+/* Makes the file `fd` the corpus' text: blocks are read from it. Fingerprints and checks for changes still use the original
+ * files or gathered data. The corpus then owns `fd`. Returns 0, or -1 after fail(). */
 int corpus_replace(struct corpus *corpus, int fd);
 
 /* Opens a corpus of data that a program has handed over (gathered.h); it has no files and no blocks. `gathered` stays the
@@ -97,8 +98,8 @@ void corpus_rewind(struct corpus *corpus);
  * size. */
 enum { CORPUS_BLOCK = 2 << 20 };
 void corpus_set_block(struct corpus *corpus, uint64_t bytes);
-/* Sets corpus.format and the user's keys about the format of lines (look.h). The strings in `options` must stay valid while the
- * corpus is read. Before this call, files are read as text. */
+/* Sets corpus.format, corpus.max_word and the user's keys about the format of lines (look.h). The strings in `options` must stay
+ * valid while the corpus is read. Before this call, files are read as text. */
 void corpus_read_as(struct corpus *corpus, const struct corpus_options *options);
 
 /* Bytes of a word: the default of corpus.max_word, and its highest value. */

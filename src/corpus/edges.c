@@ -14,7 +14,7 @@ static const struct columns_form *form_of(const struct corpus_block *block) {
     return block->form ? block->form : &plain;
 }
 
-/* Returns 1 at a comment, of which the cursor then has the end. */
+/* Skips a comment line if the cursor is at one. Returns 1 if so, otherwise 0. */
 static int pass_comment(struct corpus_cursor *cursor) {
     const char *at = cursor->at, *end = cursor->end;
     while (at < end && *at != '\n' && token_is_white(*at)) at++;
@@ -25,7 +25,7 @@ static int pass_comment(struct corpus_cursor *cursor) {
     return 1;
 }
 
-/* Returns 1 with the columns of the next line that has any, 0 at the block's end. */
+/* Stores the fields of the next line that has any. Returns 1, or 0 at the block's end. */
 static int next_line(struct corpus_cursor *cursor, const struct columns_form *form, struct table_line *columns,
                      uint64_t *line) {
     for (;;) {
@@ -42,7 +42,8 @@ int edges_weight(double value, float *weight) {
     return 0;
 }
 
-/* Reads the weight of an edge; where graph.weights = auto found none in the first lines, none may come later. */
+/* Stores the weight of an edge. With WEIGHTS_AUTO the first edges had no weights, so an edge with a weight is an error. Returns
+ * 0, or -1 after fail(). */
 static int read_weight(const struct table_line *columns, const struct columns_form *form, enum corpus_weights weights,
                        const char *path, uint64_t line, float *weight) {
     unsigned column = columns_value(columns, form);
@@ -71,7 +72,7 @@ static int read_weight(const struct table_line *columns, const struct columns_fo
                 line == 1 && !is_number ? "; where the line names the columns, set corpus.header = yes" : "");
 }
 
-/* Returns 1 where the edge is left out. */
+/* Returns 1 if the edge must be left out, and counts it. */
 static int leave_out(const struct edge_line *edge, struct edges_left *left) {
     int loop = edge->from_length == edge->to_length && !memcmp(edge->from, edge->to, edge->from_length);
     left->loops += (uint64_t)loop;

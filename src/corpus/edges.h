@@ -1,14 +1,14 @@
-/* edges: reads the lines of corpus.format = graph. Each line is an edge: source, target[, weight], in the columns that the file's
- * format gives (columns.h). A line that begins with # or % is a comment.
+/* edges: reads the lines of corpus.format = graph. Each line is an edge: source, target[, weight]; the file's format says which
+ * columns these are (columns.h). A line that begins with # or % is a comment.
  *
- * Left out, and counted for whoever says so: an edge from a node to itself, and an edge that weighs 0, which no walk
- * takes.
+ * Self-loops, and edges of weight 0, which no walk takes, are left out. They are counted, so that a message can tell how many.
  */
 #ifndef SPTX_EDGES_H
 #define SPTX_EDGES_H
 
 #include "corpus.h"
 
+/* An edge, read from one line. */
 struct edge_line {
     const char *from, *to; /* words of the two nodes; they point into the block */
     uint64_t from_length, to_length;

@@ -1,7 +1,7 @@
-/* Workers encode blocks in any order. A ring buffer commits them in file order: the worker that finishes the next block
- * in order writes it and every finished block after it. So the file is the same for any number of threads, and only the
- * commit knows what crosses blocks: how long the open sentence is, if the open line has its target, and which number a
- * list has. */
+/* Workers encode blocks in any order; the blocks are committed to the file in file order. A finished block waits in a ring. The
+ * worker that finishes the next block in file order commits it and every finished block that follows it. So the file does not
+ * depend on the number of threads. Only the commit knows what spans several blocks: the length of the open sentence, whether the
+ * open line has its target, and the number of each list. */
 #include "encode.h"
 
 #include "base/interrupt.h"
@@ -37,13 +37,14 @@ uint64_t encode_fingerprint(const struct corpus *corpus, const struct vocab *voc
                         (uint64_t)options->format,
                         format->sentences ? options->max_sentence : 0,
                         (uint64_t)(options->order == ORDER_GIVEN && !has_vocab),
-                        grown ? UINT64_MAX : has_vocab ? 0 : options->min_count, /* UINT64_MAX: greater than any min_count */
+                        grown ? UINT64_MAX : has_vocab ? 0 : options->min_count, /* UINT64_MAX cannot be a min_count */
                         has_vocab ? 0 : options->max_vocab,
                         has_vocab ? 0 : (uint64_t)options->order,
                         format->rows == LOOK_TEXT ? 0 : (uint64_t)look->header,
                         0,
                         (uint64_t)options->list_rows};
-    uint64_t known = sizeof facts - (options->list_rows ? 0 : sizeof *facts); /* what older streams were made with */
+    uint64_t known = sizeof facts - (options->list_rows ? 0 : sizeof *facts); /* leaves list_rows out if it is 0, so that the
+                                                                               * fingerprints of older streams stay valid */
     if (format->ratings) memcpy(&facts[10], &options->min_rating, sizeof options->min_rating);
     uint64_t sum = XXH3_64bits_withSeed(facts, known, (uint64_t)options->pair_weights);
     return options->phrases.joins ? sum ^ phrases_fingerprint(&options->phrases) : sum;
@@ -51,35 +52,36 @@ uint64_t encode_fingerprint(const struct corpus *corpus, const struct vocab *voc
 
 /* ---- committing blocks in order ---- */
 
-/* A list of pairs, at the place of its name's number. */
+/* A list of pairs. encoding.lists is indexed by the number of the list's name. */
 struct list {
     uint64_t items;
-    uint64_t next; /* while grouping: the place of its next item */
+    uint64_t next; /* while items are grouped: index in the output of the list's next item */
 };
 
+/* State of encoding one corpus; the workers share it. */
 struct encoding {
     struct corpus *corpus;
     const struct vocab *vocab;
     const struct corpus_options *options;
     struct progress progress;
     struct idstream_writer writer;
-    uint64_t open_start; /* the token at which the open sentence began */
-    int line_lost;       /* adjacency: the open line has no target */
-    int held;            /* adjacency: the open line has only its target so far, which is written when a context follows */
+    uint64_t open_start; /* index of the open sentence's first token in the stream */
+    int line_lost;       /* adjacency, 1: the open line's target is not in the vocabulary, so its contexts are dropped */
+    int held;            /* adjacency, 1: of the open line, only the target is known so far; it is written when a context follows */
     uint32_t held_id;
-    struct words names;        /* pairs: names of the lists */
+    struct words names;        /* pairs: names of the lists, in the order of their first mention */
     struct list *lists;        /* [names.size] */
     uint64_t lists_capacity;
-    struct file_writer places; /* pairs: the working file of (list, id[, weight]), which is then grouped by list */
+    struct file_writer places; /* pairs: working file of all pairs as struct place, in the order met; later grouped by list */
 
     pthread_mutex_t lock;
     pthread_cond_t moved;
-    struct encoded *ring; /* [ring_size]: block n waits in place n % ring_size */
+    struct encoded *ring; /* [ring_size]: block n waits at index n % ring_size to be committed */
     uint64_t ring_size, committed;
     int committing, failed;
 };
 
-/* A pair in the working file, which has the weight only where pairs are weighed. */
+/* A pair in the working file. The file has `weight` only if pairs have weights (place_bytes). */
 struct place {
     uint32_t list, id;
     float weight;
@@ -88,7 +90,7 @@ static uint64_t place_bytes(const struct corpus_options *options) {
     return options->pair_weights ? sizeof(struct place) : offsetof(struct place, weight);
 }
 
-/* Ends sentences every max_sentence tokens up to token `end`, and also where the line ends. */
+/* Ends sentences that reach max_sentence tokens, up to token `end`. line_ends = 1: also ends the sentence at `end`. */
 static int cut_sentences(struct encoding *encoding, uint64_t end, int line_ends) {
     int cuts = corpus_formats[encoding->options->format].sentences;
     uint64_t most = cuts ? encoding->options->max_sentence : UINT64_MAX;
@@ -109,7 +111,7 @@ static int commit_lines(struct encoding *encoding, const struct encoded *block) 
     return idstream_put(&encoding->writer, block->ids, block->count);
 }
 
-/* Commits ids of the line that an earlier block left open. They count only where the line's target was known. */
+/* Commits ids of a line that began in an earlier block. They are dropped if the line's target is not in the vocabulary. */
 static int commit_rest_of_line(struct encoding *encoding, const uint32_t *ids, uint64_t count) {
     if (encoding->line_lost || !count) return 0;
     if (encoding->held && idstream_put(&encoding->writer, &encoding->held_id, 1)) return -1;
@@ -139,7 +141,7 @@ static int commit_adjacency(struct encoding *encoding, const struct encoded *blo
     return idstream_put(&encoding->writer, block->ids + from, end - from);
 }
 
-/* Returns the number of a list, a new one where the list was not met before; -1 after fail(). */
+/* Returns the number of a list by its name, a new number if the name is new; -1 after fail(). */
 static int64_t list_named(struct encoding *encoding, const char *name, uint64_t length) {
     uint64_t before = encoding->names.size;
     if (mem_grow(&encoding->lists, &encoding->lists_capacity, before + 1, sizeof *encoding->lists, "the lists"))
@@ -170,8 +172,8 @@ static void give_up(struct encoding *encoding) {
     pthread_cond_broadcast(&encoding->moved);
 }
 
-/* Swaps a finished block for the empty one at its place in the ring. Then, unless another worker is committing, commits
- * the blocks that are next in file order. */
+/* Puts a finished block into the ring, and gets the empty block that was there. Then, unless another worker is committing,
+ * commits all finished blocks that are next in file order. */
 static int hand_over(struct encoding *encoding, struct encoded *mine) {
     uint64_t number = mine->block.number;
     pthread_mutex_lock(&encoding->lock);
@@ -220,16 +222,17 @@ static int encode_blocks(void *context, unsigned worker) {
     return more;
 }
 
-/* ---- pairs: items together by list ---- */
+/* ---- pairs: grouping items by list ---- */
 
-enum { GROUP_IDS = 32 << 20 }; /* ids put in order at a time: 128 MiB */
+enum { GROUP_IDS = 32 << 20 }; /* highest number of ids that are grouped in memory at a time: 128 MiB */
 
-/* Counts the ids of a list in the stream: its items and, where lists have rows, its own id before them. */
+/* Returns the number of ids of a list's sentence: its items and, if lists have rows, the list's id. */
 static uint64_t ids_of(const struct encoding *encoding, const struct list *list) {
     return list->items + (uint64_t)encoding->options->list_rows;
 }
 
-/* Chooses lists first..*end: as many as fit into memory, and one at least. Returns how many ids they have. */
+/* Chooses lists first .. *end - 1: as many as memory allows, at least one. Sets where each begins in the output. Returns the
+ * number of their ids. */
 static uint64_t choose_lists(struct encoding *encoding, uint64_t first, uint64_t *end) {
     uint64_t ids = 0;
     for (*end = first; *end < encoding->names.size; ++*end) {
@@ -241,13 +244,13 @@ static uint64_t choose_lists(struct encoding *encoding, uint64_t first, uint64_t
     return ids;
 }
 
-/* The arrays that are put in order: ids, or their weights. */
+/* An element of the grouped array: an id, or in a second pass its weight. */
 union value {
     uint32_t id;
     float weight;
 };
 
-/* Writes each list's own id in front of its items, or the weight 0, since it is no item. */
+/* If lists have rows, writes each list's id before its items; or, with weights = 1, the weight 0, since a list is no item. */
 static void put_own(struct encoding *encoding, uint64_t first, uint64_t end, int weights, union value *values) {
     for (uint64_t list = first; list < end && encoding->options->list_rows; list++) {
         uint64_t length;
@@ -258,16 +261,17 @@ static void put_own(struct encoding *encoding, uint64_t first, uint64_t end, int
     }
 }
 
-/* Pairs of (list, id) in the order met: in the working file, or as gathered. */
+/* All pairs in the order met, read from the working file or from gathered data. */
 struct pairs_met {
     uint64_t count;
-    const char *places;                           /* NULL: gathered */
+    const char *places;                           /* the working file's bytes; NULL: the pairs are gathered data, in the fields
+                                                   * below */
     uint64_t place_bytes;
-    const uint32_t *ids, *names, *rows, *numbers; /* the row of each item's word; the number of each name's list */
-    const float *weights;                         /* of gathered pairs; NULL: none has a weight */
+    const uint32_t *ids, *names, *rows, *numbers; /* word and list name of each pair; row of each word; list number of each name */
+    const float *weights;                         /* [count] of gathered pairs; NULL: pairs have no weights */
 };
 
-/* An item without a row is a pair of a list that there is not. */
+/* Returns pair i. If a gathered item has no row, the pair's list is UINT32_MAX, which is no list, so the pair is left out. */
 static inline struct place place_met(const struct pairs_met *met, uint64_t i) {
     struct place place = {.weight = 1};
     if (met->places) {
@@ -278,7 +282,8 @@ static inline struct place place_met(const struct pairs_met *met, uint64_t i) {
     return (struct place){row == WORDS_ABSENT ? UINT32_MAX : met->numbers[met->names[i]], row, met->weights ? met->weights[i] : 1};
 }
 
-/* Writes the ids of lists first..end-1 and where these end, or the weights of the ids. */
+/* Writes the ids of lists first .. end - 1 and ends a sentence after each; or, with weights = 1, writes the weights of these
+ * ids. */
 static int put_lists(struct encoding *encoding, uint64_t first, uint64_t end, int weights, const union value *values,
                      uint64_t count) {
     if (weights) return idstream_put_weights(&encoding->writer, &values->weight, count);
@@ -289,7 +294,8 @@ static int put_lists(struct encoding *encoding, uint64_t first, uint64_t end, in
     return 0;
 }
 
-/* Groups the ids of pairs, or their weights, by a counting sort, in as many passes over the pairs as memory demands. */
+/* Groups the ids of all pairs, or their weights, by list: a counting sort that reads all pairs once for each group of lists that
+ * fits into memory. */
 static int group_values(struct encoding *encoding, const struct pairs_met *met, int weights) {
     struct list *lists = encoding->lists;
     union value *values = NULL;
@@ -329,9 +335,9 @@ static int group_places(struct encoding *encoding, const char *path) {
     return result;
 }
 
-/* ---- gathered data, in blocks as well ---- */
+/* ---- gathered data ---- */
 
-enum { GATHERED_BLOCK = 1 << 20 }; /* tokens of a block; a longer sentence makes it longer */
+enum { GATHERED_BLOCK = 1 << 20 }; /* tokens of a block of gathered data; a block has whole sentences, at least one */
 
 static int commit_sentences(struct encoding *encoding, const struct gathered *gathered,
                             const struct gathered_rows *rows) {
@@ -349,8 +355,8 @@ static int commit_sentences(struct encoding *encoding, const struct gathered *ga
     return result;
 }
 
-/* Numbers lists by their first item that has a row, as for lists of files, and counts their items. numbers: [names], all
- * UINT32_MAX so far. */
+/* Numbers the lists in the order of their first item that has a row, as for lists read from files, and counts their items.
+ * numbers: [names] the number of each name's list; all are UINT32_MAX before the call. */
 static int number_lists(struct encoding *encoding, const struct pairs_met *met, const struct words *names,
                         uint32_t *numbers) {
     uint64_t length;
@@ -420,7 +426,7 @@ static int nothing_left(const struct encoding *encoding) {
                 encoding->vocab->size);
 }
 
-/* PATH.<process>.pairs: a working file of (list, id), named after the process so that no two share one. */
+/* End of the name of the working file of pairs, PATH.<process>.pairs. The process id keeps processes from sharing a file. */
 static const char places_end[] = ".pairs";
 
 static char *name_places(const char *path) {

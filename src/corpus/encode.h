@@ -1,12 +1,12 @@
-/* encode: turns a corpus and its vocabulary into an id stream. Its sentences are
+/* encode: encodes a corpus as an id stream, by a vocabulary. The sentences of the stream, by format:
  *
- *   text        lines, cut every corpus.max_sentence kept tokens
- *   lists       lines without their name
- *   adjacency   lines; one whose target is not in the vocabulary is dropped
- *   pairs       the items of one list, in the order met; lists by first mention
+ *   text        lines; a line is cut after every corpus.max_sentence tokens that are kept
+ *   lists       lines without the list's name
+ *   adjacency   lines; a line whose target is not in the vocabulary is dropped
+ *   pairs       one for each list: its items in the order met; lists are in the order of their first mention
  *
- * Where lists have rows of their own (corpus_options.list_rows), a list is like a line of adjacency: its own id, then its
- * items. Words that are not in the vocabulary are left out, and so are sentences that are then empty.
+ * If lists have rows (corpus_options.list_rows), the sentence of a list begins with the list's id, like a target in adjacency.
+ * Words that are not in the vocabulary are left out. Sentences that are then empty are left out, too.
  */
 #ifndef SPTX_ENCODE_H
 #define SPTX_ENCODE_H

@@ -13,8 +13,8 @@ void encoded_release(struct encoded *encoded) {
     free(encoded->weights);
 }
 
-/* Collects a batch of look-ups, then appends the ids found to one block. A query without a word marks the end of a
- * line. */
+/* State of encoding one block. Words are looked up in batches, and the ids found are appended to `out`. In queries[], a NULL
+ * word is the end of a line. */
 struct encoder {
     const struct vocab *vocab;
     struct encoded *out;
@@ -22,11 +22,11 @@ struct encoder {
     int adjacency;
     struct word_query queries[WORDS_BATCH];
     uint32_t ids[WORDS_BATCH];
-    int64_t lists[WORDS_BATCH]; /* the row of a list, if the query is a list's name; otherwise -1 */
+    int64_t lists[WORDS_BATCH]; /* [waiting]: the row of a list, if the query is a list's name; -1: the query is a word */
     unsigned waiting;
-    uint64_t line_start; /* in out->ids */
+    uint64_t line_start; /* index in out->ids of the line's first id */
     int line_began;      /* 1: the line began in this block, not in an earlier one */
-    int has_target;      /* adjacency: the line's first token has been taken */
+    int has_target;      /* lines with targets, 1: the line's first token was seen, in this block or an earlier one */
 };
 
 int encode_are_rows(const struct corpus_options *options) {
@@ -50,7 +50,8 @@ void encode_rows(const struct vocab *vocab, const struct corpus_options *options
 
 static int take_line_end(struct encoder *encoder) {
     struct encoded *out = encoder->out;
-    uint64_t least = encoder->adjacency && encoder->line_began; /* adjacency: a target alone is no line */
+    uint64_t least = encoder->adjacency && encoder->line_began; /* a target without a context is dropped, and so is a line
+                                                                 * without ids */
     if (encoder->line_began && out->count - encoder->line_start <= least) out->count = encoder->line_start;
     if (!encoder->line_began || out->count > encoder->line_start) {
         if (mem_grow(&out->ends, &out->ends_capacity, out->lines + 1, sizeof *out->ends, "the lines of a block"))
@@ -64,7 +65,7 @@ static int take_line_end(struct encoder *encoder) {
     return 0;
 }
 
-/* There is space for the id: flush() has grown out->ids for a whole batch. */
+/* Handles the next id of a line. out->ids has memory for it: flush() reserves a whole batch. */
 static void take_id(struct encoder *encoder, uint32_t id) {
     struct encoded *out = encoder->out;
     int target = encoder->adjacency && !encoder->has_target;
@@ -96,8 +97,8 @@ static int ask(struct encoder *encoder, const char *word, uint64_t length) {
     return encoder->waiting == WORDS_BATCH ? flush(encoder) : 0;
 }
 
-/* A list's row is found before the batch is, since its word is not just the bytes in the block. It is queued, so that
- * order is kept. */
+/* Queues a list's name. Its row is looked up at once, since the vocabulary's word for it has a prefix that the block lacks;
+ * queueing keeps its order among the words. */
 static int take_list(struct encoder *encoder, const char *name, uint64_t length) {
     int64_t row = vocab_find_list(encoder->vocab, name, length);
     unsigned place = encoder->waiting;
@@ -126,14 +127,14 @@ static int encode_lines(struct encoder *encoder) {
                                     : encoder->options->list_rows && take_list(encoder, field.text, field.length))
             return -1;
     if (more || flush(encoder)) return -1;
-    return encoder->out->block.line_open ? 0 : take_line_end(encoder); /* the end of a file ends its line */
+    return encoder->out->block.line_open ? 0 : take_line_end(encoder); /* a line also ends at the end of its file */
 }
 
-/* Takes one item of a list, whose name comes with it. */
+/* Encodes one item of a scattered list, with the list's name. */
 static int take_scattered(struct encoder *encoder, const struct list_name *name, const struct corpus_field *item) {
     struct encoded *out = encoder->out;
     uint64_t before = out->count;
-    ask(encoder, item->text, item->length); /* an item is the only query of its line, so that no batch is full here */
+    ask(encoder, item->text, item->length); /* the batch was empty, so this cannot fill it and fail */
     if (flush(encoder)) return -1;
     if (out->count == before) return 0;
     if (mem_grow(&out->names, &out->names_capacity, out->count, sizeof *out->names, "the lists of a block")) return -1;
@@ -186,7 +187,7 @@ int gathered_rows_find(struct gathered_rows *rows, const struct gathered *gather
     }
     for (uint64_t n = 0; rows->lists && n < lists->size; n++) {
         const char *name = words_get(lists, n, &length);
-        rows->lists[n] = (uint32_t)vocab_find_list(vocab, name, length); /* -1 is WORDS_ABSENT */
+        rows->lists[n] = (uint32_t)vocab_find_list(vocab, name, length); /* as uint32_t, -1 is WORDS_ABSENT */
     }
     return 0;
 }

@@ -1,5 +1,5 @@
-/* encode_block: turns the tokens of one block into ids, with the ends of its lines. encode.c takes the blocks in file
- * order and settles what crosses them: an open sentence, a target in an earlier block, a list's number. */
+/* encode_block: turns the tokens of one block into ids, and finds where its lines end. encode.c then takes the blocks in file
+ * order and handles what spans several blocks: an open sentence, a target in an earlier block, the number of a list. */
 #ifndef SPTX_ENCODE_BLOCK_H
 #define SPTX_ENCODE_BLOCK_H
 

@@ -18,7 +18,7 @@ void corpus_fields_start(struct corpus_fields *fields, const struct corpus_block
     corpus_cursor_start(&fields->cursor, block);
 }
 
-/* Begins a walk over the next line. Returns 1, or 0 at the end of the block. */
+/* Prepares to read the fields of the next line. Returns 1, or 0 at the end of the block. */
 static int begin_line(struct corpus_fields *fields, const struct columns_form *form) {
     struct corpus_cursor *cursor = &fields->cursor;
     if (cursor->at == cursor->end) return 0;
@@ -73,7 +73,7 @@ int fields_of_tokens(struct corpus_fields *fields, struct corpus_field *field) {
     return 1;
 }
 
-/* Gives the second field of the line that was read last. Returns 0 where it was given already. */
+/* Stores the second field of the pair or edge that was read last, if it was not returned yet. Returns 1 if so, otherwise 0. */
 static int take_later(struct corpus_fields *fields, struct corpus_field *field) {
     if (!fields->has_later) return 0;
     *field = fields->later;

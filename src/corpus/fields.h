@@ -1,10 +1,11 @@
-/* fields: goes through a block of a corpus, one field after the other, as the corpus' format reads it. */
+/* fields: reads a block of a corpus field by field, by the corpus' format. */
 #ifndef SPTX_FIELDS_H
 #define SPTX_FIELDS_H
 
 #include "corpus.h"
 #include "edges.h"
 
+/* A field of a line, or the end of a line. */
 struct corpus_field {
     enum token_part part;
     const char *text; /* points into the block; NULL: this is the end of a line, and no field */
@@ -38,12 +39,12 @@ static inline int corpus_fields_next(struct corpus_fields *fields, struct corpus
     return fields->format->read(fields, field);
 }
 
-/* The readers, by format:
+/* The readers (formats.def names one for each format):
  *
- *   tokens   each token of a line is a field; after the last one comes a field whose text is NULL, which marks the line's end
- *   lists    like tokens, but split at the separator of the file's format, so that an item may have blanks in it
- *   pairs    each line gives two fields, list and item, but no line end; ratings below options->min_rating, and
- *            weights of 0, are left out
+ *   tokens   each token of a line is a field; after a line's last token, a field whose text is NULL marks its end
+ *   lists    like tokens, but split at the separator of the file's format, so that an item may contain blanks
+ *   pairs    each line gives two fields, list and item, and no line end; pairs with a rating below options->min_rating, or of
+ *            weight 0, are left out
  *   edges    each line gives two fields, its nodes; self-loops and edges of weight 0 are left out
  */
 corpus_reader fields_of_tokens, fields_of_lists, fields_of_pairs, fields_of_edges;

@@ -13,7 +13,7 @@ struct beginning {
     struct reader reader;
     char *bytes; /* [FIRST_BYTES] */
     uint64_t length;
-    int whole; /* 1: `bytes` is all of the file */
+    int whole; /* 1: the file has no more bytes than `bytes` */
 };
 
 static int fill(struct beginning *file) {

@@ -1,5 +1,5 @@
-/* format: the formats of a corpus, as a table of properties (formats.def). Code that treats formats differently asks for a
- * property here, and names no format.
+/* format: the formats of a corpus and their properties, as a table (formats.def). Code that depends on the format tests a
+ * property; it does not compare with a format's name.
  *
  *   block of bytes -> the format's reader -> fields (a word, the name of a list, a line's end), one at a time
  */
@@ -47,7 +47,7 @@ static inline enum token_part corpus_part(const struct corpus_format_properties 
     return format->parts[index < 2 ? index : 2];
 }
 
-/* For config.def: the names of the formats, each after a separator of one byte ("|text|lists.."), and their descriptions. */
+/* The names of all formats, each after a separator of one byte ("|text|lists.."), and their descriptions; used by config.def. */
 extern const char corpus_format_names[], corpus_format_help[];
 
 #endif

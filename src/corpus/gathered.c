@@ -39,7 +39,7 @@ static const char *what_of(const struct gathered *gathered, const struct gathere
     return words == &gathered->lists ? "name of a list" : "token";
 }
 
-/* Refuses a token that a file could not hold as one word. */
+/* Fails if a file could not hold the token as one word. */
 static int check_word(const struct gathered *gathered, const struct gathered_words *words, const char *word,
                       uint64_t length) {
     uint64_t most = gathered->options->max_word ? gathered->options->max_word : CORPUS_WORD, id;
@@ -55,7 +55,7 @@ static int check_word(const struct gathered *gathered, const struct gathered_wor
     return 0;
 }
 
-/* Returned for an empty token, which is no word. */
+/* Returned instead of a word's number for an empty token. */
 enum { NO_WORD = -2 };
 
 /* Returns the number of a word, and adds the word if it is new. NO_WORD: the token is empty. -1 after fail(). */
@@ -72,7 +72,7 @@ static int64_t number_of_word(struct gathered *gathered, struct gathered_words *
     return number;
 }
 
-/* Integers below this one find their words by a table; others are looked up by their digits. */
+/* The word of an integer below this is found by a table (of_integer); the word of a larger integer, by hashing its digits. */
 enum { INTEGERS_MOST = 1 << 26 };
 
 static int hold_integer(struct gathered_words *words, uint64_t integer) {
@@ -116,7 +116,7 @@ static int64_t number_of_text(struct gathered *gathered, struct gathered_words *
     return number_of_word(gathered, words, (const char *)tokens->data + begin, (uint64_t)(end - begin));
 }
 
-/* Returns the number of the word of token i, or NO_WORD; -1 after fail(). */
+/* Returns the number of the word of token i; NO_WORD if the token is empty; -1 after fail(). */
 static inline int64_t number_at(struct gathered *gathered, struct gathered_words *words, const struct tokens *tokens,
                                 uint64_t i) {
     if (tokens->kind == TOKENS_TEXT) return number_of_text(gathered, words, tokens, i);
@@ -141,8 +141,8 @@ static inline __attribute__((always_inline)) int number_all(struct gathered *gat
     return 0;
 }
 
-/* Puts the numbers of the words of tokens first .. first + count into `out`; WORDS_ABSENT for an empty one. Each kind
- * of integer has a loop of its own, since every token passes through. */
+/* Stores in `out` the word numbers of tokens first .. first + count - 1; WORDS_ABSENT for an empty token. number_all() is
+ * compiled once for each kind of integer, since this loop handles every token. */
 static int numbers_of(struct gathered *gathered, struct gathered_words *words, const struct tokens *in, uint64_t first,
                       uint64_t count, uint32_t *out) {
     int known = in->kind == TOKENS_KNOWN, wide = in->bits == 64;
@@ -158,7 +158,7 @@ static int numbers_of(struct gathered *gathered, struct gathered_words *words, c
                 : number_all(gathered, words, numbers32, first, count, out);
 }
 
-/* Counts one more token of a word; `before`: how many tokens came before it. */
+/* Counts a token of a word; `before` is the number of all tokens before it. */
 static void meet(struct gathered_words *words, int64_t number, uint64_t before) {
     struct word_count *met = &words->counts[number];
     if (!met->count++) met->first = before;
@@ -174,7 +174,7 @@ int gathered_learn(struct gathered *gathered, int lists, const struct tokens *to
     return 0;
 }
 
-/* Makes room for `count` more ids, and for as many names. */
+/* Reserves memory for `count` more ids. */
 static int grow_ids(struct gathered *gathered, uint64_t count) {
     return mem_grow(&gathered->ids, &gathered->ids_capacity, gathered->tokens + count, sizeof *gathered->ids,
                     "the ids");
@@ -194,7 +194,7 @@ static int check_starts(const uint64_t *starts, uint64_t count, uint64_t tokens)
     return 0;
 }
 
-/* The names of lists without one: 0, 1, 2.. */
+/* Names lists that have no names by their numbers: 0, 1, 2.. */
 static int number_names(struct gathered *gathered, uint64_t count, uint32_t *out) {
     for (uint64_t i = 0; i < count; i++) {
         int64_t number = number_of_integer(gathered, &gathered->lists, gathered->named + i);
@@ -204,7 +204,7 @@ static int number_names(struct gathered *gathered, uint64_t count, uint32_t *out
     return 0;
 }
 
-/* Only lists that become rows need names. */
+/* Stores the names of `count` lists, if lists have rows; otherwise names are not needed. */
 static int name_sentences(struct gathered *gathered, uint64_t count, const struct tokens *names) {
     uint32_t *out;
     if (!gathered->options->list_rows) return 0;
@@ -219,7 +219,7 @@ static int name_sentences(struct gathered *gathered, uint64_t count, const struc
     return 0;
 }
 
-/* Counts numbers[count], the words of a sentence, and appends them to gathered->ids. None may be WORDS_ABSENT. */
+/* Counts the words numbers[count] and appends them to gathered->ids. No number may be WORDS_ABSENT. */
 static void keep_words(struct gathered *gathered, const uint32_t *numbers, uint64_t count) {
     for (uint64_t i = 0; i < count; i++) {
         meet(&gathered->items, numbers[i], gathered->tokens);
@@ -227,8 +227,8 @@ static void keep_words(struct gathered *gathered, const uint32_t *numbers, uint6
     }
 }
 
-/* Adds the sentence numbers[count] and its end; the numbers are already at their place in gathered->ids. Fails if a token is
- * empty. */
+/* Adds a sentence of the words numbers[count]. `numbers` may be later in gathered->ids than where they are stored. Fails if a
+ * token is empty. */
 static int keep_sentence(struct gathered *gathered, const uint32_t *numbers, uint64_t count) {
     for (uint64_t i = 0; i < count; i++)
         if (numbers[i] == WORDS_ABSENT)
@@ -258,7 +258,8 @@ int gathered_take_sentences(struct gathered *gathered, const struct tokens *toke
 
 /* ---- pairs ---- */
 
-/* Refuses a missing rating (NaN) if ratings choose or weigh the pairs, and a rating that cannot be a weight. */
+/* Fails if a rating is missing (NaN) although it decides whether a pair is kept or what it weighs, or if a rating cannot be a
+ * weight. */
 static int check_ratings(const struct gathered *gathered, const double *ratings, uint64_t count) {
     const char *key = gathered->options->pair_weights ? "weights" : "min_rating";
     float weight;
@@ -273,7 +274,7 @@ static int check_ratings(const struct gathered *gathered, const double *ratings,
     return 0;
 }
 
-/* Collects ratings that leave no pair out, so that ratings_note() can report that they have no effect. */
+/* Collects ratings that the options do not use, so that ratings_note() can report that they have no effect. */
 static int meet_ratings(struct gathered *gathered, const double *ratings, uint64_t count) {
     for (uint64_t i = 0; ratings && i < count; i++)
         if (ratings_meet(&gathered->ratings, ratings[i])) return -1;
@@ -318,7 +319,7 @@ int gathered_take_pairs(struct gathered *gathered, const struct tokens *lists, c
 
 /* ---- edges ---- */
 
-/* Reads the weight of edge i of a block; 1 where edges have none. */
+/* Stores the weight of edge i of a block; 1 if edges have no weights. Returns 0, or -1 after fail(). */
 static int weight_at(const struct gathered *gathered, const double *weights, uint64_t i, float *weight) {
     *weight = 1;
     if (!weights || gathered->options->weights == WEIGHTS_NO || !edges_weight(weights[i], weight)) return 0;
@@ -338,7 +339,7 @@ static int keep_edge(struct gathered *gathered, uint32_t from, uint32_t to, floa
     return 0;
 }
 
-/* Makes room for the weights of `count` more edges. */
+/* Reserves memory for the weights of `count` more edges. Fails if earlier edges had weights and these do not, or the reverse. */
 static int grow_weights(struct gathered *gathered, const double *weights, uint64_t count) {
     if (gathered->tokens && !weights != !gathered->weights) return fail_usage("some edges have weights, and others have none");
     return weights ? mem_grow(&gathered->weights, &gathered->weights_capacity, gathered->tokens / 2 + count,
@@ -351,7 +352,9 @@ int gathered_take_edges(struct gathered *gathered, const struct tokens *from, co
     if (count != to->count) return fail_usage("%" PRIu64 " nodes and %" PRIu64 " nodes are no edges", count, to->count);
     if (!count) return 0;
     if (interrupt_check() || grow_weights(gathered, weights, count) || grow_ids(gathered, 3 * count)) return -1;
-    uint32_t *ends = gathered->ids + gathered->tokens + count, *others = ends + count; /* behind what is kept of them */
+    uint32_t *ends = gathered->ids + gathered->tokens + count, *others = ends + count; /* scratch `count` ids ahead: keep_edge()
+                                                                                        * appends two ids an edge, which never
+                                                                                        * reach the edges still to be read */
     if (numbers_of(gathered, &gathered->items, from, 0, count, ends) ||
         numbers_of(gathered, &gathered->items, to, 0, count, others))
         return -1;
@@ -362,7 +365,7 @@ int gathered_take_edges(struct gathered *gathered, const struct tokens *from, co
     return 0;
 }
 
-/* ---- the whole ---- */
+/* ---- fingerprint ---- */
 
 static uint64_t hash_words(const struct gathered_words *words, uint64_t sum) {
     return words->words.used ? XXH3_64bits_withSeed(words->words.bytes, words->words.used, sum) : sum;

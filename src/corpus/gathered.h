@@ -1,11 +1,11 @@
-/* gathered: the data of a corpus that a program hands over, block by block, instead of files.
+/* gathered: the data of a corpus that a program hands over in blocks, instead of files.
  *
- *   tokens, or numbers that stand for them -> a number for each different word -> ids [tokens], 4 bytes a token
+ *   tokens, as text or as integers -> a number for each different word -> ids [tokens], 4 bytes a token
  *
- * Data may come only once, so it is kept as it comes, in the program's memory: each word once, and for each token the
- * number of its word. The counts that choose a vocabulary are made on the way. Encoding (encode.h) turns these numbers
- * into rows. A corpus of gathered data (corpus_open_gathered) gives the same vocabulary and the same id stream as a
- * file of the same tokens would.
+ * A program may hand its data over only once, so the data is kept in memory: each word once, and for each token the number
+ * of its word. Words are counted at the same time, to choose the vocabulary. Encoding (encode.h) turns the numbers into
+ * rows. A corpus of gathered data (corpus_open_gathered) gives the same vocabulary and the same id stream as a file
+ * with the same tokens.
  *
  * A token is stored byte for byte, with any blanks around it. An empty token, or one with a tab or a line end in it, is an error.
  */
@@ -20,9 +20,9 @@
 
 #include <stdint.h>
 
-/* How tokens are handed over. */
+/* The form in which a program hands tokens over. */
 enum token_kind {
-    TOKENS_TEXT,    /* bytes; token i is data[offsets[i] .. offsets[i + 1]) */
+    TOKENS_TEXT,    /* text; token i is the bytes data[offsets[i] .. offsets[i + 1]) */
     TOKENS_NUMBERS, /* integers from 0; their decimal digits are their words: 7 is the word "7" */
     TOKENS_KNOWN,   /* indices into the dictionary that gathered_learn() has made */
 };
@@ -31,7 +31,7 @@ enum token_kind {
 struct tokens {
     enum token_kind kind;
     unsigned bits;       /* size of an integer or of an offset: 32 or 64 */
-    const void *data;    /* bytes, or integers [count] */
+    const void *data;    /* TOKENS_TEXT: bytes; otherwise [count] integers */
     const void *offsets; /* [count + 1] where each token begins in `data`; TOKENS_TEXT only */
     uint64_t count;
 };
@@ -47,6 +47,7 @@ struct gathered_words {
     uint64_t of_integer_count;
 };
 
+/* All data that a program has handed over for one corpus. */
 struct gathered {
     const struct corpus_options *options; /* the caller's; the keys used are format, order, min_rating, pair_weights, weights,
                                            * max_word and list_rows */

@@ -18,52 +18,55 @@
 #include <xxhash.h>
 #include <zstd.h>
 
+/* State of generating one corpus. */
 struct generator {
     const struct generate_options *options;
     struct line_source lines;
-    struct file_writer groups, vocab; /* files beside the corpus, which are filled before it and renamed with it */
+    struct file_writer groups, vocab; /* files written beside the corpus; finished before it is committed, and renamed after it */
     struct progress progress;
 };
 
-/* The letter that every word begins with, before its number; 0: none. */
+/* Returns the letter that each word has before its number; 0: no letter. */
 static char letter_of(const struct generator *generator) {
     return *generator->lines.shape.letter;
 }
 
 /* ---- all lines ----
  *
- * A piece is 4,096 lines in a row. Threads draw the pieces of a round, each into the piece's own buffer; then one thread
- * writes them in order, and the next round begins. So the number of threads changes no byte.
+ * Threads draw the pieces of a round, each piece into a buffer of its own. Then one thread writes them in order, and the next
+ * round begins. So the output does not depend on the number of threads.
  */
 
 enum { PIECE_LINES = 4096, PIECES_A_THREAD = 4 };
 
+/* PIECE_LINES lines in a row, or fewer at the end. */
 struct piece {
     uint64_t first, lines;
-    char *bytes; /* the bytes that take_line() made of the lines */
+    char *bytes; /* output of take_line() for all lines */
     uint64_t used, capacity;
-    uint32_t length[PIECE_LINES]; /* bytes of each line */
-    char *packed;                 /* a frame of zstd's with these bytes, where they are packed */
+    uint32_t length[PIECE_LINES]; /* bytes of each line in `bytes` */
+    char *packed;                 /* `bytes` as a zstd frame, if the corpus is packed */
     uint64_t packed_used, packed_capacity;
 };
 
-/* Turns a drawn line into at most LINE_BYTES bytes at `out`, on any thread, and returns how many. */
+/* Writes a drawn line to `out`, at most LINE_BYTES bytes, and returns their number; called on any thread. */
 typedef uint64_t take_line(void *context, const struct drawn_line *line, uint64_t number, char *out);
-/* Writes a piece; pieces come in order. NULL: nothing is written. */
+/* Writes a piece to the corpus; called in order. each_line() also accepts NULL: nothing is written. */
 typedef int put_piece(void *context, const struct piece *piece);
 enum { LINE_BYTES = 32 * (LINE_TOKENS + 1) };
 
+/* Pieces that are drawn together; the workers share it. */
 struct round {
     const struct generator *generator;
     take_line *take;
     void *context;
     struct piece *pieces;
     uint64_t count;
-    int packed; /* 1: each piece is packed, too */
+    int packed; /* 1: each piece is also packed */
     _Atomic uint64_t next;
 };
 
-enum { PACKING = 3 }; /* zstd's level */
+enum { PACKING = 3 }; /* zstd compression level */
 
 static int pack(struct piece *piece) {
     uint64_t most = ZSTD_compressBound(piece->used);
@@ -123,8 +126,8 @@ static int each_line(struct generator *generator, const char *what, take_line *t
     return result;
 }
 
-/* Finishes the files beside the corpus before it is renamed, and renames them right after it. A full disk then keeps
- * the older files. */
+/* Syncs the files beside the corpus before it is renamed; commit_beside() renames them right after it. So a full disk leaves all
+ * older files as they were. */
 static int finish_beside(struct generator *generator) {
     if (generator->groups.path && file_finish(&generator->groups)) return -1;
     return generator->vocab.path ? file_finish(&generator->vocab) : 0;
@@ -135,7 +138,7 @@ static int commit_beside(struct generator *generator) {
     return generator->vocab.path ? file_commit(&generator->vocab) : 0;
 }
 
-/* ---- as text ---- */
+/* ---- writing text ---- */
 
 static int ends_in(const char *path, const char *ending) {
     size_t n = strlen(path), m = strlen(ending);
@@ -195,7 +198,7 @@ static int write_text(struct generator *generator, const char *path) {
     return -1;
 }
 
-/* ---- what was planted ---- */
+/* ---- the groups of rows ---- */
 
 static int write_groups(struct generator *generator, const char *path) {
     const struct line_shape *shape = &generator->lines.shape;
@@ -224,14 +227,14 @@ static int write_groups(struct generator *generator, const char *path) {
 
 struct id_output {
     const struct generator *generator;
-    _Atomic uint64_t *counts; /* [rows] how often each is named */
-    uint32_t *ranks;  /* [rows] the id of each */
+    _Atomic uint64_t *counts; /* [rows]: how often each row occurs */
+    uint32_t *ranks;  /* [rows]: the id of each row */
     struct idstream_writer stream;
 };
 
 static uint64_t take_counts(void *context, const struct drawn_line *line, uint64_t number, char *out) {
     struct id_output *output = context;
-    if (!line->count) return 0; /* a paper with nobody else to cite */
+    if (!line->count) return 0; /* a paper that found no other paper to cite */
     for (uint64_t i = 0; i < line->count; i++)
         atomic_fetch_add_explicit(&output->counts[line->rows[i]], 1, memory_order_relaxed);
     if (output->generator->options->kind == GENERATE_PAPERS)
@@ -243,7 +246,7 @@ static uint64_t take_ids(void *context, const struct drawn_line *line, uint64_t 
     struct id_output *output = context;
     uint32_t *ids = (uint32_t *)(void *)out;
     uint64_t count = 0;
-    if (!line->count) return 0; /* a paper with nobody else to cite */
+    if (!line->count) return 0; /* a paper that found no other paper to cite */
     if (output->generator->options->kind == GENERATE_PAPERS) ids[count++] = output->ranks[line->target];
     for (uint64_t i = 0; i < line->count; i++) ids[count++] = output->ranks[line->rows[i]];
     return count * sizeof *ids;
@@ -272,8 +275,8 @@ static int by_rank(const void *a, const void *b) {
     return x->row < y->row ? -1 : 1;
 }
 
-/* Orders rows by falling count, ties by row. The few rows with high counts are sorted; the many with low ones are
- * placed by counting. */
+/* Sorts rows by falling count, and rows of equal count by number. The few rows with high counts are sorted by qsort(), the many
+ * others by a counting sort. */
 static int rank_rows(const _Atomic uint64_t *counts, uint64_t size, uint32_t *rows) {
     uint64_t *places = mem_zalloc(LOW_COUNTS + 1, sizeof *places, "ranking"), high = 0;
     struct ranked *top = NULL;
@@ -307,7 +310,7 @@ out:
     return result;
 }
 
-/* Writes vocab.tsv by rank; *fingerprint is its vocab_fingerprint(). */
+/* Writes the vocabulary in the order of ids; *fingerprint is its vocab_fingerprint(). */
 static int write_vocab(struct generator *generator, const struct id_output *output, const uint32_t *rows, const char *path,
                        uint64_t *fingerprint) {
     XXH3_state_t *sum = XXH3_createState();
@@ -354,7 +357,7 @@ out:
     return result;
 }
 
-/* ---- both ---- */
+/* ---- the whole corpus ---- */
 
 static char *beside(const char *path, const char *ending) {
     char *out = mem_alloc(strlen(path) + strlen(ending) + 1, 1, "a path");

@@ -1,25 +1,25 @@
-/* generate: synthetic corpora in the shape of a run, from draws alone (the same seed makes the same bytes).
+/* generate: synthetic corpora of a chosen size. They are drawn at random; the same seed gives the same bytes.
  *
- * Rows come in groups: row x is member x % SIZE of group x / SIZE. Members fall in popularity, P(member r) being
- * ln(1 + 1/(r+1)) / ln(SIZE+1), which is Zipf's law with exponent 1. A draw from everywhere obeys the same law over all rows, the
- * first members of all groups before the second ones. So popularity falls as 1/rank in the whole and in each group.
+ * Rows are in groups: row x is member x % SIZE of group x / SIZE. In a group, member r is drawn with probability
+ * ln(1 + 1/(r+1)) / ln(SIZE+1), which is Zipf's law with exponent 1. A draw from all rows obeys the same law, with the
+ * first members of all groups before the second members. So popularity falls as 1/rank among all rows and in each group.
  *
- *   books   "user12 b5 b977 .."  genres of 4,096 in series of 8; a list has 5 to 79 different books (P(n) as 1/n):
- *                                30 in 100 go on in the series of the book before, 55 are of the list's three genres
- *                                (a half, a quarter and a quarter of those), the rest from everywhere
- *   papers  "p7 p1 p5 .."        fields of 2,048; a paper cites 4 to 43 different others (P(n) as 1/n), nine in ten of
- *                                its own field; papers come in a random order, each once before any comes again
- *   words   "w3 w17 .."          topics of 512; a sentence has 20 words, half of them of its one topic
+ *   books   "user12 b5 b977 .."  genres of 4,096 books, in series of 8. A list has 5 to 79 different books (P(n) as 1/n).
+ *                                Of 100 books, 30 are of the same series as the book before, 55 are of the list's three
+ *                                genres (a half, a quarter and a quarter of them), and 15 are drawn from all rows
+ *   papers  "p7 p1 p5 .."        fields of 2,048 papers. A paper cites 4 to 43 different papers (P(n) as 1/n), nine in ten of
+ *                                them of its own field. Papers cite in a random order; none cites twice before all have cited
+ *   words   "w3 w17 .."          topics of 512 words. A sentence has 20 words, half of them of its one topic
  *
- *   graph   "17 4"               edges as R-MAT draws them (Chakrabarti et al. 2004): each bit of the two numbers is one of four
- *                                quadrants, with probabilities .57, .19, .19 and .05. A node's number is its word; edges may come
- *                                more than once, and none is a self-loop. Its rows are in no groups
+ *   graph   "17 4"               edges as R-MAT draws them (Chakrabarti et al. 2004): each bit of the two node numbers is drawn
+ *                                as one of four quadrants, with probabilities .57, .19, .19 and .05. A node's word is its
+ *                                number. An edge may occur more than once; none is a self-loop. Rows are in no groups
  *
- * PATH.groups.tsv says which groups were planted: book TAB series TAB genre, paper TAB field, word TAB topic.
+ * PATH.groups.tsv lists the group of each row: book TAB series TAB genre, paper TAB field, word TAB topic.
  *
- * A PATH that ends in .ids becomes an id stream (idstream.h) with PATH.vocab.tsv, and no text is written: ids are frequency
- * ranks, a list has no name, a paper is the first id of its line, and rows that no line names come last, with a count of 0. Such a
- * path serves as corpus.path as it is. A PATH that ends in .zst is packed, as frames of 4,096 lines.
+ * If PATH ends in .ids, an id stream (idstream.h) and PATH.vocab.tsv are written, and no text. Ids are then ranks of frequency,
+ * lists have no names, the first id of a line is the paper that cites, and rows that no line names are last, with a count of 0.
+ * Such a PATH can be used as corpus.path. If PATH ends in .zst, it is packed, in frames of 4,096 lines.
  */
 #ifndef SPTX_GENERATE_H
 #define SPTX_GENERATE_H
@@ -35,8 +35,8 @@ struct generate_options {
     uint32_t seed;
 };
 
-int generate_kind_named(const char *name); /* -1 after fail_usage() */
-/* Writes the corpus atomically, with progress. */
+int generate_kind_named(const char *name); /* returns an enum generate_kind, or -1 after fail_usage() */
+/* Writes the corpus atomically, with a progress line. Returns 0, or -1 after fail(). */
 int generate_write(const struct generate_options *options, const char *path);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum { ATTEMPTS = 16 }; /* tries to draw a token that the line does not have yet */
+enum { ATTEMPTS = 16 }; /* most draws of one token until it is one that the line does not have yet */
 
 #define SHARE(x) ((uint32_t)((x)*4294967295.0))
 static const struct line_shape shapes[] = {
@@ -41,7 +41,7 @@ void line_source_init(struct line_source *source, const struct generate_options 
     source->order = shuffle_make(options->rows, draw_at(options->seed, DRAW_GENERATE, 0, 2, 0));
 }
 
-/* Returns the row of an overall rank: ranks go through the first members of all groups, then the second ones. */
+/* Returns the row with a rank among all rows: ranks count the first members of all groups, then all second members, and so on. */
 static uint64_t row_of_rank(const struct line_source *source, uint64_t rank) {
     uint64_t full = source->last_size * source->groups, member, group;
     if (rank < full) {
@@ -69,7 +69,7 @@ static int is_there(const struct drawn_line *line, uint32_t row) {
     return found;
 }
 
-/* Draws the next token of a line: from the series of the token before, from a group of the line, or from everywhere. */
+/* Draws the next token of a line: from the series of the token before, from one of the line's groups, or from all rows. */
 static uint32_t draw_token(const struct line_source *source, const struct drawn_line *line, const uint64_t groups[4],
                            struct draw4 drawn) {
     const struct line_shape *shape = &source->shape;
@@ -85,7 +85,7 @@ static uint32_t draw_token(const struct line_source *source, const struct drawn_
     return (uint32_t)draw_anywhere(source, bits);
 }
 
-/* Draws the groups of a line; each of the four has a quarter of the tokens that come from groups. */
+/* Draws the four groups of a line, some of which may be the same; each gives a quarter of the tokens that come from groups. */
 static void draw_groups(const struct line_source *source, uint64_t number, uint32_t target, uint64_t groups[4]) {
     struct draw4 drawn = draw_at(source->options->seed, DRAW_GENERATE, number, 0, 1);
     for (int i = 0; i < 4; i++) groups[i] = (uint64_t)drawn.word[i] * source->groups >> 32;
@@ -97,11 +97,11 @@ static void draw_groups(const struct line_source *source, uint64_t number, uint3
 
 /* ---- edges ---- */
 
-/* A draw of 16 bits is in the quadrant without either bit (.57), with the second (.19), with the first (.19), or with both. These
- * are the bounds between them. */
+/* Bounds of a 16-bit draw, which sets one bit of each node's number: neither bit (.57), the second node's only (.19), the first
+ * node's only (.19), or both (.05). */
 enum { SECOND_BIT = 37356, FIRST_BIT = 49807, BOTH_BITS = 62259, BITS_A_DRAW = 8 };
 
-/* Draws an edge among all numbers of `bits` bits. */
+/* Draws two node numbers of `bits` bits each. */
 static void draw_quadrants(const struct generate_options *options, uint64_t number, uint32_t attempt, unsigned bits,
                            uint64_t ends[2]) {
     struct draw4 drawn = {{0}};
@@ -115,7 +115,7 @@ static void draw_quadrants(const struct generate_options *options, uint64_t numb
     }
 }
 
-/* Draws an edge anew while it is a self-loop or leads past the last node. */
+/* Draws an edge. It is drawn again if it is a self-loop or if a number is not a node's. */
 static void draw_edge(const struct generate_options *options, uint64_t number, struct drawn_line *line) {
     unsigned bits = 64 - (unsigned)__builtin_clzll(options->rows - 1);
     uint64_t ends[2] = {0, 0}, rows = options->rows;

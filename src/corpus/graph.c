@@ -16,7 +16,7 @@ uint64_t graph_bytes(uint64_t nodes, uint64_t arcs, int weighted) {
 
 /* ---- checking ---- */
 
-/* Returns 1 where the header's numbers fit a file of this size; no sum here can overflow. */
+/* Returns 1 if a graph with the header's numbers has exactly `size` bytes. The first test keeps the sums from overflowing. */
 static int sizes_agree(const struct graph_header *header, uint64_t size) {
     uint64_t words = (size - sizeof *header) / 4;
     if (header->nodes > words || header->arcs > words) return 0;
@@ -30,13 +30,15 @@ static int header_fits(const struct file_map *map, struct graph_header *header) 
            header->flags <= (GRAPH_DIRECTED | GRAPH_WEIGHTED) && sizes_agree(header, map->size);
 }
 
-/* All threads look if the rows are as graph.h has them. Bytes with the right checksum may still be no graph. */
+/* State of checking a graph's rows, with all threads. It is needed beside the checksum: even a file with the right checksum may
+ * hold rows that graph.h forbids. */
 struct checking {
     const struct graph *graph;
-    _Atomic uint64_t next, senseless; /* a number that is not a row; UINT64_MAX: all numbers are rows */
+    _Atomic uint64_t next, senseless; /* next: the next row to check; senseless: a row with wrong arcs, UINT64_MAX: none was
+                                       * found */
 };
 
-enum { ROWS = 1 << 14 }; /* checked at a time */
+enum { ROWS = 1 << 14 }; /* number of rows that a thread checks at a time */
 
 static int row_holds(const struct graph *graph, uint64_t node) {
     uint64_t at = graph->starts[node], end = graph->starts[node + 1], least = 0;
@@ -66,7 +68,7 @@ static int say_damaged(const char *path, uint64_t size) {
                 path, size);
 }
 
-/* Reads all of it. */
+/* Reads the whole graph, and checks its checksum and its rows. */
 static int check(struct graph *graph, const struct graph_header *header, const char *path, struct pool *pool) {
     struct checking c = {.graph = graph, .senseless = UINT64_MAX};
     if (piece_sum_of(graph->map.data + sizeof *header, graph->map.size - sizeof *header, pool, NULL, NULL,

@@ -35,31 +35,32 @@ uint64_t graph_fingerprint(const struct corpus *corpus, const struct vocab *voca
 
 /* ---- from lines to rows ---- */
 
+/* State of reading the edges of one corpus; the workers share it. */
 struct reading {
     struct corpus *corpus;
     const struct vocab *vocab;
     const struct corpus_options *options;
-    const char *path; /* of the graph, for sentences */
+    const char *path; /* path of the graph's file, for messages */
     struct integer_rows integers;
     struct progress progress;
-    int ends, weights; /* files without a name, which threads fill in any order; weights: -1 where edges have none */
+    int ends, weights; /* descriptors of nameless files, which threads fill in any order; weights: -1 if edges have no weights */
     _Atomic uint64_t edges, loops, zeros;
     atomic_int failed;
 };
 
-/* Nodes whose rows are found together. */
+/* Number of nodes whose rows are looked up together. */
 enum { NODES = WORDS_BATCH };
 
-/* A block, and the edges in it. */
+/* A block, and its edges as rows of their nodes. */
 struct edge_block {
     struct corpus_block block;
     struct edges_left left;
-    uint32_t integers[NODES]; /* the nodes of edges whose rows are still to be found: an integer, or NO_INTEGER */
+    uint32_t integers[NODES]; /* [waiting]: nodes whose rows are still to be looked up: their integers, or NO_INTEGER */
     float asked_weights[NODES / 2];
     unsigned waiting;
-    struct word_query asked[NODES]; /* those that are no integers */
+    struct word_query asked[NODES]; /* [asked_waiting]: queries for the nodes with NO_INTEGER */
     unsigned asked_waiting;
-    uint32_t *ends; /* [2 * count] */
+    uint32_t *ends; /* [2 * count]: rows of the edges' nodes */
     float *weights; /* [count] */
     uint64_t count, ends_capacity, weights_capacity;
 };
@@ -73,7 +74,7 @@ static int grow(struct edge_block *block) {
                : 0;
 }
 
-/* Finds the rows of the nodes that wait, and keeps edges between two rows. */
+/* Looks up the rows of the waiting nodes, and keeps the edges of which both nodes have a row. */
 static int find_rows(const struct reading *reading, struct edge_block *block) {
     uint32_t rows[NODES], others[NODES];
     unsigned other = 0;
@@ -165,7 +166,7 @@ static int write_edges(const struct reading *reading, const struct edges *edges,
     return 0;
 }
 
-/* Maps a file that has no name. */
+/* Maps a nameless file by its descriptor. */
 static int map_unnamed(struct file_map *map, int fd) {
     char path[64];
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);

@@ -1,8 +1,8 @@
-/* graph_make: makes a graph (graph.h) of a corpus of edges and its vocabulary. The nodes are the vocabulary's words; an
- * edge of a word that is not in it is left out.
+/* graph_make: makes a graph (graph.h) from a corpus of edges and its vocabulary. The nodes are the vocabulary's words; an
+ * edge with a word that is not in the vocabulary is left out.
  *
- *   lines -> rows of their nodes, in a file without a name (or the numbers of gathered edges, in memory) ->
- * graph_write.h
+ *   lines -> rows of the edges' nodes, in a nameless file (of gathered edges: their words' numbers, in memory)
+ *         -> the graph's file (graph_write.h)
  */
 #ifndef SPTX_GRAPH_MAKE_H
 #define SPTX_GRAPH_MAKE_H
@@ -10,14 +10,16 @@
 #include "graph.h"
 #include "vocab.h"
 
-/* Settles options->weights where it is WEIGHTS_AUTO, by a look at the corpus. */
+/* Replaces options->weights = WEIGHTS_AUTO by WEIGHTS_YES if the corpus' first edges all have weights. Returns 0, or -1 after
+ * fail(). */
 int graph_settle(struct corpus_options *options, const struct corpus *corpus);
 
-/* Returns the fingerprint of the graph of this corpus, under these keys (settled) and with this vocabulary. */
+/* Returns the fingerprint of the graph that this corpus gives with these options, after graph_settle(), and this vocabulary. */
 uint64_t graph_fingerprint(const struct corpus *corpus, const struct vocab *vocab,
                            const struct corpus_options *options);
 
-/* Makes the graph's file `path` (atomically, with all threads) and opens it. A note tells which edges were left out. */
+/* Makes the graph's file `path` (atomically, with all threads) and opens it. Prints how many self-loops and edges of weight 0
+ * were left out. Returns 0, or -1 after fail(). */
 int graph_make(struct graph *graph, const char *path, struct corpus *corpus, const struct vocab *vocab,
                const struct corpus_options *options, struct pool *pool);
 

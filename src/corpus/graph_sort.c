@@ -8,7 +8,7 @@
 #include <string.h>
 
 int graph_sort_grow(struct graph_sort *sort, uint64_t arcs, int weighted) {
-    if (!sort->ends || arcs > sort->capacity) { /* the first group of rows may have no arcs, but needs `ends` */
+    if (!sort->ends || arcs > sort->capacity) { /* even a group without arcs needs `ends` */
         uint64_t need = arcs > SORT_ARCS ? arcs : SORT_ARCS;
         graph_sort_release(sort);
         sort->ends = mem_alloc(SORT_ROWS, sizeof *sort->ends, "sorting arcs");
@@ -34,8 +34,8 @@ void graph_sort_release(struct graph_sort *sort) {
 
 enum { DIGIT_BITS = 11, DIGITS = 1 << DIGIT_BITS };
 
-/* Sorts by one digit of the neighbour; equal digits keep their order. A key is a row's number (upper half) and a
- * neighbour. */
+/* Sorts the keys by one digit of the neighbour; keys with equal digits keep their order. A key is the number of a row (upper 32
+ * bits) and a neighbour (lower 32 bits). */
 static void sort_by_digit(struct graph_sort *sort, uint64_t count, unsigned shift, int weighted) {
     uint64_t next[DIGITS] = {0}, sum = 0;
     for (uint64_t i = 0; i < count; i++) next[sort->keys[i] >> shift & (DIGITS - 1)]++;
@@ -64,7 +64,7 @@ static void take_keys(struct graph_sort *sort, const uint32_t *neighbours, const
     if (weights) memcpy(sort->weights, weights, at * sizeof *weights);
 }
 
-/* Puts the sorted keys back, each at its row's next place. */
+/* Writes the sorted keys back: each neighbour goes to the next free place of its row, so each row's neighbours rise. */
 static void put_keys(struct graph_sort *sort, uint32_t *neighbours, float *weights, uint64_t rows, uint64_t count) {
     uint64_t begin = 0;
     for (uint64_t row = 0; row < rows; row++) {
@@ -84,7 +84,7 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Returns the sum of weights [count], from the smallest up. */
+/* Returns the sum of weights[count]. They are added from the smallest up, so that their order does not change the result. */
 static double sum_of(float *weights, uint64_t count) {
     double sum = 0;
     if (count > 1) qsort(weights, count, sizeof *weights, by_value);
@@ -92,7 +92,8 @@ static double sum_of(float *weights, uint64_t count) {
     return sum;
 }
 
-/* Joins the arcs at.. to one neighbour into arc `to`. Returns how many there were; 0 where their sum is too large. */
+/* Joins arc `at` and the arcs after it with the same neighbour into arc `to`. Returns how many arcs were joined; 0 if the sum of
+ * their weights is too large for a float. */
 static uint64_t join(uint32_t *neighbours, float *weights, uint64_t at, uint64_t end, uint64_t to) {
     uint64_t stop = at + 1;
     while (stop < end && neighbours[stop] == neighbours[at]) stop++;
@@ -123,7 +124,7 @@ static int join_doubles(struct graph_sort *sort, uint32_t *neighbours, float *we
     return 0;
 }
 
-/* Returns 1 if the neighbours of each row rise and none repeats. */
+/* Returns 1 if the neighbours of each row are in rising order, each once. */
 static int neighbours_rise(const struct graph_sort *sort, const uint32_t *neighbours, uint64_t rows) {
     for (uint64_t row = 0, at = 0; row < rows; at = sort->ends[row++])
         for (uint64_t next = at + 1; next < sort->ends[row]; next++)

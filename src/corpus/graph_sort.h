@@ -1,30 +1,30 @@
-/* graph_sort: sorts the arcs of some rows of a graph and joins arcs that occur more than once. */
+/* graph_sort: sorts the arcs of some rows of a graph, and joins arcs that lead to the same neighbour. */
 #ifndef SPTX_GRAPH_SORT_H
 #define SPTX_GRAPH_SORT_H
 
 #include <stdint.h>
 
-/* Bounds for a group of rows, which should fit a core's cache; one row alone may have more arcs. */
+/* Limits for a group of rows, so that it fits a core's cache; a single row may have more arcs. */
 enum { SORT_ARCS = 1 << 15, SORT_ROWS = 1 << 15 };
 
-/* A worker's memory. */
+/* The memory of one worker. */
 struct graph_sort {
-    uint64_t *ends;         /* [SORT_ROWS], the caller's: where each row ends among the arcs, before and after */
-    uint64_t *keys, *other; /* [capacity] */
+    uint64_t *ends;         /* [SORT_ROWS], set by the caller: index after each row's last arc, before and after graph_sort() */
+    uint64_t *keys, *other; /* [capacity] each */
     float *weights, *other_weights;
     uint64_t capacity;
-    uint64_t wrong_row; /* the edge whose weights have no sum */
+    uint64_t wrong_row; /* after a failure: the row and neighbour whose summed weight is too large */
     uint32_t wrong_neighbour;
 };
 
-/* Makes room for as many arcs. */
+/* Reserves memory for `arcs` arcs. */
 int graph_sort_grow(struct graph_sort *sort, uint64_t arcs, int weighted);
 void graph_sort_release(struct graph_sort *sort);
 
-/* Sorts the arcs of rows [rows], the first of which begins at place 0 and which end at sort->ends, by their neighbour
- * (below `nodes`); weights [arcs] may be NULL. Arcs of one row to one neighbour become one, whose weight is the sum of
- * theirs. The rows then lie without gaps, and sort->ends has their new ends. Returns -1, and no sentence, where a sum
- * is more than a float holds. */
+/* Sorts the arcs of each of `rows` rows by neighbour; neighbours are below `nodes`. The first row begins at index 0, and row i
+ * ends before sort->ends[i]. weights: [arcs], or NULL. Arcs of a row to the same neighbour are joined, and their weights added.
+ * The rows are then stored without gaps, and sort->ends is updated. Returns 0, or -1 without a sentence if a sum is too large
+ * for a float. */
 int graph_sort(struct graph_sort *sort, uint32_t *neighbours, float *weights, uint64_t rows, uint64_t nodes);
 
 #endif

@@ -1,6 +1,6 @@
-/* Rows are done a range at a time, as many as memory allows: all threads put the arcs of the range at their places, in
- * any order; then each takes groups of rows and puts the arcs of a group in order. A group is sorted as one, by the
- * neighbour and then by the row, since most rows are short. */
+/* A graph is written in ranges of rows, each as large as memory allows. First all threads store the range's arcs in their rows,
+ * in any order. Then each thread sorts groups of rows. The arcs of a group are sorted together, by neighbour and then by row,
+ * since most rows are short. */
 #include "graph_write.h"
 
 #include "base/file.h"
@@ -20,37 +20,39 @@
 #include <unistd.h>
 
 enum {
-    EDGES = 1 << 15,        /* that a thread takes at a time */
-    LEAST_AT_ONCE = 1 << 24 /* arcs that are put in order at a time, where memory is short */
+    EDGES = 1 << 15,        /* number of edges that a thread handles at a time */
+    LEAST_AT_ONCE = 1 << 24 /* lowest limit for the arcs of a range, even if memory is short */
 };
 
-/* Rows whose arcs are sorted together. Afterwards the arcs are at places begin .. begin + kept - 1 of the range. */
+/* Rows first .. end - 1, whose arcs are sorted together. The first arc is at index `begin` of the range; `kept` arcs are left
+ * after doubles are joined. */
 struct group {
     uint64_t first, end, begin, kept;
 };
 
+/* State of writing one graph; the workers share it. */
 struct writing {
     const struct graph_wanted *wanted;
     const struct edges *edges;
     struct pool *pool;
     struct progress progress;
-    uint64_t arcs, placed; /* of the whole graph, doubles too; of ranges that are done */
+    uint64_t arcs, placed; /* arcs: number of arcs of the whole graph, counting doubles; placed: arcs of finished ranges */
 
-    /* [nodes + 1]: how many arcs a row has; in the range that is being filled, the place of its next one; at the end,
-     * starts */
+    /* [nodes + 1]: at first the number of a row's arcs; for rows of the current range, the index of the row's next arc; of
+     * finished ranges, the number of arcs without doubles; in the end graph.starts */
     uint64_t *at;
-    uint64_t first, end; /* the rows of the range */
-    uint64_t range;      /* its arcs */
+    uint64_t first, end; /* rows first .. end - 1 are the current range */
+    uint64_t range;      /* number of arcs of the current range */
     uint32_t *neighbours;
-    float *weights; /* NULL: edges have none */
+    float *weights; /* NULL: edges have no weights */
     struct group *groups;
     uint64_t group_count, groups_capacity;
     _Atomic uint64_t next, loops;
 
     struct file_writer file;
     struct piece_sum sum;
-    int kept_weights; /* a file without a name: the weights of ranges that are done */
-    uint64_t kept;    /* arcs so far, without doubles */
+    int kept_weights; /* descriptor of a nameless file with the weights of finished ranges; -1: edges have no weights */
+    uint64_t kept;    /* number of arcs written so far, without doubles */
 };
 
 /* ---- counting ---- */
@@ -59,7 +61,7 @@ static inline uint32_t row_of(const struct edges *edges, uint64_t end) {
     return edges->rows ? edges->rows[edges->ends[end]] : edges->ends[end];
 }
 
-/* Arcs that are counted or placed together, so that the waits for memory overlap. */
+/* Arcs that are counted or stored together, so that their waits for memory overlap. */
 enum { ARCS = 64 };
 struct arcs {
     uint32_t row[ARCS], neighbour[ARCS];
@@ -110,8 +112,7 @@ static int add_group(struct writing *w, uint64_t first, uint64_t begin) {
     return 0;
 }
 
-/* Chooses the rows of the next range, one at least, and gives each its place: from now on w->at has the place of its
- * next arc. */
+/* Chooses the rows of the next range, at least one, and their groups. Sets w->at of each row to the index of its first arc. */
 static int choose_range(struct writing *w, uint64_t most) {
     uint64_t row = w->first = w->end, place = 0;
     w->group_count = 0;
@@ -174,8 +175,8 @@ static int place_arcs(void *context, unsigned worker) {
     return 0;
 }
 
-/* Puts the arcs of a group in order and drops doubles. w->at has the place behind each row before, and its arcs after.
- */
+/* Sorts the arcs of a group and joins doubles. Before, w->at is the index after each row's last arc; afterwards it is the number
+ * of the row's arcs. */
 static int sort_group(struct writing *w, struct group *group, struct graph_sort *sort) {
     uint64_t rows = group->end - group->first, end = w->at[group->end - 1];
     if (graph_sort_grow(sort, end - group->begin, w->weights != NULL)) return -1;
@@ -266,7 +267,7 @@ static int commit(struct writing *w) {
     return file_write_at(&w->file, 0, &header, sizeof header) || file_commit(&w->file) ? -1 : 0;
 }
 
-/* Returns how many arcs are put in order at a time: a quarter of the memory that is free may hold them. */
+/* Returns the limit for the arcs of a range: they may take a quarter of the free memory. */
 static uint64_t most_at_once(const struct writing *w) {
     uint64_t free_bytes = mem_available(), bytes = w->edges->weighted ? 8 : 4;
     if (w->wanted->at_once) return w->wanted->at_once;
@@ -277,7 +278,7 @@ static int put_rows(struct writing *w) {
     uint64_t most = most_at_once(w), capacity = 0, weights_capacity = 0, room = most < w->arcs ? most : w->arcs;
     while (w->end < w->wanted->nodes) {
         if (choose_range(w, most)) return -1;
-        room = w->range > room ? w->range : room; /* one row alone may pass it */
+        room = w->range > room ? w->range : room; /* a single row may exceed `most` */
         int fresh = room > capacity;
         if (mem_reserve(&w->neighbours, &capacity, room, sizeof *w->neighbours, "the arcs of a graph") ||
             (w->edges->weighted &&

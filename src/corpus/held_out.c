@@ -7,16 +7,17 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { STAY = 2 }; /* items of a list that are trained, at least */
+enum { STAY = 2 }; /* smallest number of items of a list that are trained */
 
-/* A list's number of items that are held out. */
+/* Returns how many items of a list are held out. */
 static uint64_t count_of(uint64_t items, double share, uint32_t seed, uint64_t list) {
     double up = (double)draw_unit(draw_at(seed, DRAW_HELD_OUT, list, 1, 0).word[0]);
     uint64_t count = (uint64_t)((double)items * share + up);
     return items <= STAY ? 0 : count < items - STAY ? count : items - STAY;
 }
 
-/* The places that take the next ids, and the next weight of a trained one; NULL: ids have no weights. */
+/* Where the next trained id, the next held-out id and the next trained id's weight are written; weights = NULL: ids have no
+ * weights. */
 struct ends {
     uint32_t *trained, *out;
     float *weights;

@@ -9,15 +9,15 @@
 
 static const char *const what = "the tree of words";
 
-/* The tree while it is made. An entry below `words` is a leaf, by falling count; the others are inner nodes in the order in which
- * they are made, so that the last one is the root. */
+/* The tree while it is built. Entries below `words` are leaves, sorted by falling count; the other entries are inner nodes in
+ * the order in which they are made. The last one is the root. */
 struct making {
     uint64_t words;
-    uint32_t *leaf;    /* [words] the word of a leaf; NULL: leaf i is word i */
-    uint64_t *count;   /* [2 x words - 1] of an entry */
-    uint32_t *parent;  /* [2 x words - 2] the id of the inner node above an entry */
-    uint8_t *code;     /* [2 x words - 2] which way that node turns to it */
-    uint8_t *depth[2]; /* [words - 1] how many nodes above an inner node turn to it by code 0, and by code 1 */
+    uint32_t *leaf;    /* [words] the word of each leaf; NULL: leaf i is word i */
+    uint64_t *count;   /* [2 x words - 1] count of each entry */
+    uint32_t *parent;  /* [2 x words - 2] id of each entry's parent */
+    uint8_t *code;     /* [2 x words - 2] the turn from the parent to the entry: 0 or 1 */
+    uint8_t *depth[2]; /* [words - 1] of an inner node, by id: how many turns on its path from the root have code 0, and code 1 */
 };
 
 static void release(struct making *m) {
@@ -52,12 +52,12 @@ static int by_falling_count(const void *one, const void *other) {
     return a->word < b->word ? -1 : 1;
 }
 
-/* A word that was never met counts as one: sums of zeros would make a chain of nodes as long as there are such words. */
+/* Returns a word's count, at least 1. With counts of 0, words that do not occur would form a chain of as many nodes. */
 static uint64_t counted(uint64_t count) {
     return count ? count : 1;
 }
 
-/* Ids are usually ranks of frequency; with another corpus.order the leaves are sorted. */
+/* Fills m->count. Ids are usually ranks of frequency; if corpus.order says otherwise, the leaves are sorted first. */
 static int order_leaves(struct making *m, const uint64_t *counts) {
     int sorted = 1;
     for (uint64_t i = 1; i < m->words && sorted; i++) sorted = counts[i] <= counts[i - 1];
@@ -74,20 +74,20 @@ static int order_leaves(struct making *m, const uint64_t *counts) {
 
 /* ---- joining ---- */
 
-/* The two queues: leaves from the rarest on, inner nodes from the first made on. */
+/* The two queues of entries without a parent: leaves, the rarest first, and inner nodes, the oldest first. */
 struct queues {
-    uint64_t leaves; /* leaves [0, leaves) are left */
-    uint64_t inner;  /* inner nodes [inner, made) are left */
+    uint64_t leaves; /* leaves 0 .. leaves - 1 have no parent yet */
+    uint64_t inner;  /* inner nodes inner .. made - 1 have no parent yet */
     uint64_t made;
 };
 
-/* Takes the entry with the smaller count; of equal ones the inner node. */
+/* Removes the entry with the smallest count from its queue and returns it; if counts are equal, the inner node. */
 static uint64_t take_rarest(const struct making *m, struct queues *q) {
     int leaf = q->leaves && (q->inner == q->made || m->count[q->leaves - 1] < m->count[q->inner]);
     return leaf ? --q->leaves : q->inner++;
 }
 
-/* Inner nodes are numbered from the root on, which is made last. */
+/* Returns the id of an inner node. Ids begin at the root, which is made last. */
 static uint32_t id_of(const struct making *m, uint64_t entry) {
     return (uint32_t)(2 * m->words - 2 - entry);
 }
@@ -107,7 +107,8 @@ static void join_all(struct making *m) {
 
 /* ---- paths ---- */
 
-/* Sets how many nodes are above `entry`, by the code at which they turn to it. 64-bit counts make fewer than 100 levels. */
+/* Computes above[]: how many turns on the path from the root to `entry` have code 0, and code 1. With 64-bit counts a path has
+ * fewer than 100 turns. */
 static void count_above(const struct making *m, uint64_t entry, uint64_t above[2]) {
     for (int code = 0; code < 2; code++) above[code] = m->depth[code][m->parent[entry]] + (uint64_t)(m->code[entry] == code);
 }
@@ -136,7 +137,7 @@ static void set_starts(struct huffman *tree, const struct making *m) {
     for (uint64_t i = 0; i < 2 * m->words; i++) starts[i + 1] += starts[i];
 }
 
-/* Paths are walked from the leaf up, so they are written from their ends. */
+/* Fills tree->nodes. Each path is followed from the leaf to the root, so its two lists are written from their ends. */
 static void fill_nodes(struct huffman *tree, const struct making *m) {
     for (uint64_t leaf = 0; leaf < m->words; leaf++) {
         uint64_t word = word_of(m, leaf), end[2] = {tree->starts[2 * word + 1], tree->starts[2 * word + 2]};

@@ -1,5 +1,5 @@
 /* huffman: the binary tree of a hierarchical softmax (train.loss = hierarchical). Words are its leaves; frequent words have short
- * paths. It is word2vec.c's tree: the same two queues, and the same choice between equal counts.
+ * paths. It is word2vec.c's tree: made with the same two queues, and with the same choice between equal counts.
  *
  *                  (0)              inner nodes: ids by falling count, 0 is the root
  *              0 /     \ 1          a word's path: the nodes from the root to its leaf
@@ -7,7 +7,7 @@
  *          0 /   \ 1
  *          a     of                 the: node 0, code 1.   a: nodes 0 and 1, codes 0 and 0
  *
- * A tree follows from the counts alone. It is the same on every machine.
+ * The tree depends on the counts alone, so it is the same on every machine.
  */
 #ifndef SPTX_HUFFMAN_H
 #define SPTX_HUFFMAN_H
@@ -15,20 +15,21 @@
 #include <stdint.h>
 
 struct huffman {
-    uint64_t words;   /* leaves; there are words - 1 inner nodes */
-    uint64_t *starts; /* [2 x words + 1] in `nodes`: word w turns to code 0 at starts[2 w] .. starts[2 w + 1] - 1, and to code 1 from
-                       * there to starts[2 w + 2] - 1; each from the root on */
-    uint32_t *nodes;  /* [starts[2 x words]] inner nodes of all paths */
-    uint64_t *counts; /* [words - 1] of an inner node: the sum of its words' counts */
-    uint64_t longest; /* nodes of the longest path */
+    uint64_t words;   /* number of leaves; there are words - 1 inner nodes */
+    uint64_t *starts; /* [2 x words + 1]: the path of word w turns to code 0 at nodes[starts[2 w]] .. nodes[starts[2 w + 1] - 1],
+                       * and to code 1 at nodes[starts[2 w + 1]] .. nodes[starts[2 w + 2] - 1]; both lists begin nearest to the
+                       * root */
+    uint32_t *nodes;  /* [starts[2 x words]]: ids of the inner nodes of all paths */
+    uint64_t *counts; /* [words - 1]: of each inner node, the sum of the counts of the words below it */
+    uint64_t longest; /* number of nodes of the longest path */
 };
 
-/* Makes the tree of two words or more, whatever the order of their counts; of equal counts, a word with a higher id is taken to
- * be the rarer. Returns 0, or -1 after fail(); the caller releases it in either case. */
+/* Builds the tree of at least two words, whose counts may be in any order; of words with equal counts, the one with the higher
+ * id counts as rarer. Returns 0, or -1 after fail(); the caller must call huffman_release() in both cases. */
 int huffman_make(struct huffman *tree, const uint64_t *counts, uint64_t words);
 void huffman_release(struct huffman *tree); /* harmless on a zeroed one */
 
-uint64_t huffman_bytes(const struct huffman *tree);       /* that it holds */
+uint64_t huffman_bytes(const struct huffman *tree);       /* bytes of memory in use */
 uint64_t huffman_fingerprint(const struct huffman *tree); /* XXH3 of all paths; never 0 */
 
 #endif

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <xxhash.h>
 
-/* sum: a checksum of all bytes after the header. In version 1 it is their XXH3. From version 2 on it is the XXH3 of the
- * XXH3s of all pieces, so that threads can share the work of checking. A stream without weights is written as version 2. */
+/* `sum` is a checksum of all bytes after the header: in version 1 their XXH3, from version 2 on the checksum of piece_sum.h,
+ * which threads compute together. A stream without weights is written as version 2. */
 struct header {
     char magic[8];
     uint32_t version, weighed; /* weighed: enum pair_weights; 0 before version 3 */
@@ -50,7 +50,7 @@ int idstream_put(struct idstream_writer *writer, const uint32_t *ids, uint64_t c
     return put(writer, ids, count * sizeof *ids);
 }
 
-/* Fills the last array of 4-byte items up to 8 bytes. */
+/* Pads ids or weights, whose items have 4 bytes, to a multiple of 8 bytes. */
 static int pad(struct idstream_writer *writer) {
     static const uint32_t padding;
     return put(writer, &padding, (padded(writer->tokens) - writer->tokens) * sizeof padding);
@@ -100,7 +100,7 @@ void idstream_writer_abandon(struct idstream_writer *writer) {
 
 /* ---- checking ---- */
 
-/* Returns the bytes of the ids and of the weights behind them. */
+/* Returns the bytes of the ids and weights, with their padding. */
 static uint64_t items_bytes(uint64_t tokens, int weighed) {
     return padded(tokens) * (sizeof(uint32_t) + (weighed ? sizeof(float) : 0));
 }
@@ -109,7 +109,7 @@ uint64_t idstream_bytes(uint64_t tokens, uint64_t sentences, int weighed) {
     return sizeof(struct header) + items_bytes(tokens, weighed) + (sentences + 1) * sizeof(uint64_t);
 }
 
-/* Returns 1 where the header's numbers fit a file of this size; no sum here can overflow. */
+/* Returns 1 if a stream with the header's numbers has exactly `size` bytes. The first test keeps the sums from overflowing. */
 static int sizes_agree(const struct header *header, uint64_t size) {
     uint64_t words = (size - sizeof *header) / 4;
     if (size % 8 || header->tokens > words || header->sentences > words) return 0;
@@ -124,8 +124,8 @@ static int header_fits(const struct file_map *map, struct header *header) {
            sizes_agree(header, map->size);
 }
 
-/* All threads look if a file's values are possible. Bytes with the right checksum may still hold an id without a row, or a
- * sentence that ends before it begins. */
+/* State of checking a stream's values, with all threads. It is needed beside the checksum: even a file with the right checksum
+ * may hold an id without a row, or a sentence that ends before it begins. */
 struct checking {
     const struct idstream *stream;
     uint64_t rows;
@@ -144,8 +144,8 @@ static int weights_are_sound(const struct idstream *stream, uint64_t first, uint
     return sound;
 }
 
-/* Returns 1 where each of the sentences first..end-1 has a token or more, and the last sentence of all ends with the
- * last token. */
+/* Returns 1 if each of the sentences first .. end - 1 has at least one token, the first sentence of all begins at 0 and the last
+ * one ends with the last token. */
 static int sentences_follow(const struct idstream *stream, uint64_t first, uint64_t end) {
     const uint64_t *starts = stream->starts;
     int fall = (first == 0 && starts[0] != 0) || starts[stream->sentences] != stream->tokens;
@@ -153,14 +153,14 @@ static int sentences_follow(const struct idstream *stream, uint64_t first, uint6
     return !fall;
 }
 
-/* Finds the items *first..*end - 1 that begin in bytes [from, to). An item has `size` bytes, item 0 begins at byte 0, and there
- * are `most` items. */
+/* Finds the items that begin in bytes from .. to - 1: items *first .. *end - 1. Item 0 begins at byte 0, an item has `size`
+ * bytes, and there are `most` items. */
 static void items_between(uint64_t from, uint64_t to, uint64_t size, uint64_t most, uint64_t *first, uint64_t *end) {
     *first = from / size < most ? from / size : most;
     *end = to / size < most ? to / size : most;
 }
 
-/* Does the same for items of which the first begins at byte `at`. */
+/* Works like items_between(), for items of which item 0 begins at byte `at`. */
 static void items_behind(uint64_t at, uint64_t from, uint64_t to, uint64_t size, uint64_t most, uint64_t *first, uint64_t *end) {
     items_between(from > at ? from - at : 0, to > at ? to - at : 0, size, most, first, end);
 }
@@ -180,7 +180,7 @@ static void look_at_piece(void *context, uint64_t from, uint64_t to) {
     if (!sense || !sentences_follow(stream, first, end)) atomic_store(&c->senseless, 1);
 }
 
-/* Names the first impossible value of a stream that is known to hold one. */
+/* Fails with a message that names the first impossible value. The stream is known to have one. */
 static int say_senseless(const struct idstream *stream, const char *path, uint64_t rows) {
     for (uint64_t i = 0; i < stream->tokens; i++)
         if (stream->ids[i] >= rows)
@@ -205,8 +205,8 @@ static int say_damaged(const char *path, uint64_t size) {
                 size);
 }
 
-/* Reads all of it once. The stream's checksum is made of pieces in every version, so that equal contents have equal
- * checksums. */
+/* Reads the whole stream once, and checks its checksum and its values. stream->checksum is the one of version 2 for every
+ * version, so that streams with equal contents have equal checksums. */
 static int check(struct idstream *stream, const struct header *header, const char *path, uint64_t rows, struct pool *pool) {
     struct checking c = {.stream = stream, .rows = rows};
     const char *bytes = stream->map.data + sizeof *header;
@@ -230,7 +230,7 @@ static void view(struct idstream *stream, const struct file_map *map, const stru
                                 .map = *map};
 }
 
-/* Maps a stream, like idstream_open(). fingerprint: the stream must have this one; NULL: any. */
+/* Maps a stream as idstream_open() does. The stream must have *fingerprint; fingerprint = NULL: any. */
 static int open_as(struct idstream *stream, const char *path, const uint64_t *fingerprint, uint64_t rows, struct pool *pool) {
     struct header header;
     struct file_map map;
@@ -265,7 +265,8 @@ int idstream_reuse(struct idstream *stream, const char *path, uint64_t fingerpri
     *stream = (struct idstream){0};
     int there = file_exists(path);
     if (there > 0 && !idstream_open(stream, path, fingerprint, rows, pool)) return 1;
-    if (!failed_before) report_clear(); /* the stream is made again, and the failure of that names the place */
+    if (!failed_before) report_clear(); /* the caller makes the stream again; if that fails too, its own message is the one to
+                                         * show */
     return 0;
 }
 

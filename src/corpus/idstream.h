@@ -1,12 +1,12 @@
-/* idstream: the corpus as 32-bit ids in one mapped file, sentence after sentence. Both backends train on it.
+/* idstream: a corpus as 32-bit ids in one mapped file, sentence after sentence. Both backends train on it.
  *
- *   header (magic, version, how pairs are weighed, fingerprint, tokens, sentences, checksum of all that follows),
- *   ids u32[tokens] from byte 128, padding to 8, weights f32[tokens] and padding to 8 where pairs are weighed,
+ *   header (magic, version, enum pair_weights, fingerprint, tokens, sentences, checksum of all that follows),
+ *   ids u32[tokens] from byte 128, padding to 8; if pairs have weights: weights f32[tokens], padding to 8;
  *   starts u64[sentences + 1]
  *
- * Each id is a row of the vocabulary. A weight is finite and not negative: 0 of a list's own row, above 0 of an item. starts[0] is
- * 0, each sentence has a token or more, and starts[sentences] is tokens.
- * Opening reads all of it once, with all threads, and verifies all of this.
+ * Each id is a row of the vocabulary. A weight is 0 for a list's own id, and positive and finite for an item. Sentence i is the
+ * tokens from starts[i] up to starts[i + 1]; it has at least one. starts[0] is 0, and starts[sentences] is `tokens`.
+ * Opening a stream reads the whole file once, with all threads, and checks all of this.
  */
 #ifndef SPTX_IDSTREAM_H
 #define SPTX_IDSTREAM_H
@@ -18,6 +18,7 @@
 
 enum { IDSTREAM_HEADER = 128 };
 
+/* An opened id stream. */
 struct idstream {
     const uint32_t *ids;    /* [tokens] */
     const uint64_t *starts; /* [sentences + 1] */
@@ -51,7 +52,7 @@ struct idstream_writer {
     struct piece_sum sum;
     uint64_t *starts; /* [sentences + 1] */
     uint64_t sentences, capacity, tokens, weights;
-    enum pair_weights weighed; /* the caller sets it */
+    enum pair_weights weighed; /* set by the caller, before the commit */
 };
 int idstream_writer_open(struct idstream_writer *writer, const char *path);
 int idstream_append(struct idstream_writer *writer, const uint32_t *ids, uint64_t count);

@@ -6,9 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PLACES_A_WORD = 16 }; /* of a table, at most: a larger one would hold hardly anything */
+enum { PLACES_A_WORD = 16 }; /* largest allowed number of table entries for each word of the vocabulary: a larger table would be
+                              * nearly empty */
 
-/* Returns the place behind the highest integer among the words, or 0 where a table up to it would be too large. */
+/* Returns the highest integer among the words, plus one; 0 if a table of that size would be nearly empty. */
 static uint64_t table_size(const struct vocab *vocab) {
     uint64_t size = 0, length;
     for (uint64_t row = 0; row < vocab->size; row++) {
@@ -46,7 +47,7 @@ void integer_counts_make(struct integer_counts *counts, uint64_t most) {
     if (counts->size) counts->counts = mem_zalloc(counts->size, sizeof *counts->counts, "the counts of integers");
     mem_prefer_huge(counts->counts, counts->size * sizeof *counts->counts);
     if (counts->counts || !counts->size) return;
-    report_clear(); /* integers are then counted as other words are */
+    report_clear(); /* integers are then counted like other words */
     counts->size = 0;
 }
 

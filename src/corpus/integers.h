@@ -1,7 +1,7 @@
-/* integers: words that are plain numbers, as the ids of files mostly are. What belongs to such a word lies in a table
- * at its place, and no search finds it.
+/* integers: fast tables for words that are plain numbers, as the ids in many files are. Data of such a word is stored in an array
+ * at the index that is the number, so no hash table is searched.
  *
- * An integer is the digits of 0 .. INTEGERS - 1 without a zero in front, so that equal numbers are equal words.
+ * An integer is one of 0 .. INTEGERS - 1, written in digits without a leading zero, so that equal numbers are equal words.
  */
 #ifndef SPTX_INTEGERS_H
 #define SPTX_INTEGERS_H
@@ -15,7 +15,7 @@
 enum { INTEGERS = 1 << 26, INTEGER_DIGITS = 8 };
 #define NO_INTEGER UINT32_MAX
 
-/* Returns the number that a word is, or NO_INTEGER. */
+/* Returns the integer that a word is, or NO_INTEGER. */
 static inline uint32_t integer_of(const char *word, uint64_t length) {
     uint32_t value = 0;
     if (length > INTEGER_DIGITS || (*word == '0' && length > 1)) return NO_INTEGER;
@@ -27,26 +27,26 @@ static inline uint32_t integer_of(const char *word, uint64_t length) {
     return value < INTEGERS ? value : NO_INTEGER;
 }
 
-/* ---- the rows of integers ---- */
+/* ---- integers to rows ---- */
 
 struct integer_rows {
-    uint32_t *rows; /* [size]: the row of each, or WORDS_ABSENT */
-    uint64_t size;  /* 0: there is no table, since few words are integers */
+    uint32_t *rows; /* [size]: the row of each integer, or WORDS_ABSENT */
+    uint64_t size;  /* 0: no table was made, since few words are integers */
 };
 int integer_rows_make(struct integer_rows *rows, const struct vocab *vocab);
 void integer_rows_release(struct integer_rows *rows); /* harmless on a zeroed one */
 
-/* ---- counts that threads make together ---- */
+/* ---- counting by several threads ---- */
 
 struct integer_count {
     _Atomic uint64_t count;
-    _Atomic uint64_t after; /* the complement of the first place where it comes; 0: nowhere */
+    _Atomic uint64_t after; /* ~place of the integer's first occurrence in the corpus; 0: it does not occur */
 };
 struct integer_counts {
     struct integer_count *counts; /* [size] */
     uint64_t size;
 };
-/* Makes a table of at most `most` bytes; if memory is short, it makes none. */
+/* Makes a table of at most `most` bytes. If memory is short, its size is 0. */
 void integer_counts_make(struct integer_counts *counts, uint64_t most);
 void integer_counts_release(struct integer_counts *counts);
 

@@ -13,8 +13,7 @@ static const char unpack[] = "unpack it first",
                   as_lines[] = "write it as lines of text first (in Python: pandas, then to_csv)",
                   wanted[] = "wanted a file with text in it";
 
-/* letters: 1 where the magic number is made of letters, with which a text may begin, too: a control character must
- * follow soon. */
+/* A binary format. letters = 1: a text may begin with the same bytes, so a control character must follow within SOON bytes. */
 static const struct kind {
     const char *magic;
     unsigned length, at, letters;
@@ -67,8 +66,8 @@ static const struct kind {
 
 enum { SOON = 64 };
 
-/* Returns 1 for control characters that do not occur in text. BEL to CR occur there, and SO, SI and ESC, by which old encodings
- * change their alphabet. */
+/* Returns 1 for control characters that do not occur in text. BEL to CR do occur, and so do SO, SI and ESC, by which old
+ * encodings switch their alphabets. */
 static int is_control(unsigned char byte) {
     return byte < 7 || (byte > 15 && byte < ' ' && byte != 27) || byte == 127;
 }
@@ -85,9 +84,10 @@ static int is_of(const struct kind *kind, const char *bytes, uint64_t length) {
     return !kind->letters || has_control(bytes + end, length - end < SOON ? length - end : SOON);
 }
 
-/* ---- formats without ---- */
+/* ---- files without a magic number ---- */
 
-/* Counts of the control characters, of their kinds, and of the zeros at even and at odd places. */
+/* Control characters in a file's first bytes: how many there are, how many different ones, and how many zeros at even and at odd
+ * offsets. */
 struct controls {
     uint64_t count, kinds, zeros[2];
 };
@@ -106,8 +106,8 @@ static struct controls count_controls(const char *bytes, uint64_t length) {
     return controls;
 }
 
-/* Random bytes have 9 control characters in a hundred, of all 24 kinds; arrays and programs have more. A text may have
- * a few odd tokens, however often. */
+/* Limits for binary data. Of random bytes 9 in 100 are control characters, of all 24 kinds; arrays and programs have even more.
+ * A text may contain a few odd characters, but many times. */
 enum { KINDS_LEAST = 8, KINDS_SHARE = 100, FEW_LEAST = 32, FEW_SHARE = 5 };
 static int are_of_no_text(const struct controls *controls, uint64_t length) {
     if (controls->kinds >= KINDS_LEAST) return controls->count >= length / KINDS_SHARE;
@@ -118,9 +118,9 @@ static int begins(const char *bytes, uint64_t length, const char *mark, uint64_t
     return length >= mark_length && !memcmp(bytes, mark, mark_length);
 }
 
-/* Names the encoding of 16 or 32 bits a character, or returns NULL. Such a text begins with its mark and has a zero at
- * least, that of a blank or a line end (Chinese has hardly more). Or nearly every second byte is zero, and hardly any
- * of the others. */
+/* Returns the name of the encoding if each character has 16 or 32 bits, otherwise NULL. Such a text begins with a byte order
+ * mark and has at least one zero byte, of a blank or a line end (Chinese has hardly more). Without a mark, nearly all bytes at
+ * even offsets are zero and hardly any at odd ones, or the reverse. */
 static const char *wide_encoding(const char *bytes, uint64_t length, const struct controls *controls) {
     uint64_t even = controls->zeros[0], odd = controls->zeros[1], half = length / 2;
     if (begins(bytes, length, "\xFF\xFE\0\0", 4) || begins(bytes, length, "\0\0\xFE\xFF", 4)) return "UTF-32";

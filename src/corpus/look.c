@@ -23,7 +23,7 @@ struct looking {
     uint64_t length;
     int has_header;
     int is_shifted;  /* 1: each line of data has one field more than the header, in front, as R writes row names */
-    int has_hash;    /* 1: a # was in front of the first line, which is a header therefore */
+    int has_hash;    /* 1: the first line began with #, so it is a header */
     int has_times;   /* 1: the third column has times, so it is not read as ratings or weights */
     uint64_t names;  /* lists: number of distinct first fields */
 };
@@ -42,7 +42,7 @@ static int has_values(enum look_rows rows) {
     return rows == LOOK_PAIRS || rows == LOOK_EDGES || rows == LOOK_WORDS;
 }
 
-/* Passes over the # in front of a header, "# user item". */
+/* Skips the # in front of a header such as "# user item". */
 static void pass_hash(struct looking *l) {
     struct looked_line *line = l->lines.line;
     if (l->rows == LOOK_EDGES || l->lines.count < 2 || *line->at != '#' || *line[1].at == '#') return;
@@ -121,7 +121,8 @@ static int is_alone(const struct looking *l, unsigned c) {
     return 1;
 }
 
-/* Returns 1 if one of a line's two fields is a known name of a column that does not come again: "user,film". */
+/* Returns 1 if the first line has two fields, neither occurs again in its column, and one of them is a known column name:
+ * "user,film". */
 static int names_one_of_two(const struct looking *l) {
     if (l->first.count != 2 || l->columns.most != 2 || l->lines.count < 3) return 0;
     unsigned a = find_named(l, COLUMN_A, NO_COLUMN), b = find_named(l, COLUMN_B, NO_COLUMN);
@@ -252,9 +253,9 @@ static int has_numbers(const struct looking *l, unsigned column) {
     return !l->columns.lines || (looked->filled && 2 * numbers >= looked->filled);
 }
 
-enum { POSITIONS_MOST = 4 }; /* most columns with which, without column names, the first three are read by position */
+enum { POSITIONS_MOST = 4 }; /* largest number of columns with which, without column names, the first three are read by position */
 
-/* Fails because the third column has no numbers. It is not just ignored, since it may matter, as in "aspirin treats headache". */
+/* Fails: the third column has no numbers. It is not just ignored, since it may matter, as in "aspirin treats headache". */
 static int refuse_third(const struct looking *l) {
     const struct looked_line *line = &l->lines.line[l->has_header && l->lines.count > 1];
     if (l->rows == LOOK_EDGES)
@@ -271,7 +272,7 @@ static unsigned has_index(const struct looking *l) {
     return l->rows == LOOK_PAIRS && !l->has_header && l->columns.least > 2 && looked_are_numbered(&l->lines, &l->look->form);
 }
 
-/* Returns 1 if the header calls the column a value, or a time. */
+/* Returns 1 if the header's name of the column is that of a value or a time. */
 static int is_value(const struct looking *l, unsigned column) {
     uint64_t length;
     const char *name = word_of(l, column, &length), *text = strndupa(name, length < NAME_MOST ? length : NAME_MOST);
@@ -291,7 +292,8 @@ static int take_half_named(const struct looking *l, unsigned a, unsigned b) {
     return expected ? 0 : refuse_columns(l, "the header does not name all columns that are wanted");
 }
 
-/* Labels may have features in front, columns of 0 and 1 as in Planetoid's files: then the last column is the label. */
+/* Chooses the columns of labels. If the columns between the first and the last have only 0 and 1, as features in Planetoid's
+ * files do, the last column is the label. */
 static int take_last_label(const struct looking *l) {
     uint64_t last = l->columns.most - 1, flags = 1;
     if (l->columns.least != l->columns.most || l->columns.most < 4 || l->columns.lines < 2) return 0;
@@ -306,7 +308,7 @@ static int take_last_label(const struct looking *l) {
     return 0;
 }
 
-/* Fails because the header of a file of titles has a known name for one of the two columns only. */
+/* Fails: the header of a file of titles has a known name for only one of the two columns. */
 static int refuse_titles(const struct looking *l, const char *missing) {
     const struct looked_line *line = &l->lines.line[0];
     return fail("'%s' line %" PRIu64 ": the header names no %s among its %" PRIu64 " columns: %.*s; call that column %s", l->path,

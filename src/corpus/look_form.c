@@ -1,5 +1,5 @@
-/* look_form: tells lists (name, items) from pairs (list, item[, rating]), and warns if lines that are read as text look like
- * either. */
+/* look_form: decides whether lines are lists (name, items) or pairs (list, item[, rating]), and finds the warning if lines that
+ * are read as text, lists or adjacency look like another format. */
 #include "look_lines.h"
 
 #include "base/report.h"
@@ -10,7 +10,7 @@
 
 enum { FEW_NUMBERS = 20, MOST_FIELDS = 4, LEAST_RATINGS = 3, MANY = 4 * FEW_NUMBERS, OWN_LEAST = 5 };
 
-/* Counts over the first lines of a file. */
+/* Statistics of the first lines of a file. */
 struct looks {
     uint64_t lines, shared; /* shared: number of lines whose third field is also the second field of this or an earlier line */
     struct words names, seconds, thirds;

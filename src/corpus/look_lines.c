@@ -122,7 +122,7 @@ static int may_be_in_names(const char *separator) {
     return *separator == '|' || *separator == ':';
 }
 
-/* Returns 1 if names hold the bars or colons: commas split all lines, too, and into more fields. */
+/* Returns 1 if bars or colons are probably part of names: commas also split all lines, and into more fields. */
 static int are_in_names(const struct looked_lines *lines, const char *separator, const struct parting *of, const struct parting *commas) {
     return may_be_in_names(separator) && is_uniform(lines, commas) && commas->least > of->least && have_commas_of_fields(lines);
 }
@@ -149,7 +149,8 @@ static const char *separator_of_fixed(const struct looked_lines *lines, int blan
     return separators[best];
 }
 
-enum { WORDS_OF_ITEM = 8, WORDS_OF_ITEM_IN_SOME = 3 }; /* most words an item, on average, if all or only some lines are split */
+enum { WORDS_OF_ITEM = 8, WORDS_OF_ITEM_IN_SOME = 3 }; /* largest average number of words in an item, if all or only some lines
+                                                        * are split */
 
 /* Returns the separator of lists: the first that splits at least half of the lines (a line with one field has no separator) into
  * fields of few words. Lines such as "name TAB item item item" are split at blanks. */
@@ -288,7 +289,7 @@ int looked_begin_differently(const struct looked_lines *lines, const struct colu
     return !failed && different + 1 == lines->count;
 }
 
-enum { NUMBERED_LEAST = 5 }; /* smallest number of lines from which row numbers are told from lists */
+enum { NUMBERED_LEAST = 5 }; /* smallest number of lines for which rising first fields count as row numbers */
 
 int looked_are_numbered(const struct looked_lines *lines, const struct columns_form *form) {
     uint64_t number, first = 0;

@@ -67,13 +67,14 @@ int looked_are_numbered(const struct looked_lines *lines, const struct columns_f
 static inline int looked_is_of_lists(enum look_rows rows) {
     return rows == LOOK_LISTS || rows == LOOK_ADJACENCY;
 }
-/* Refuses a file whose lines are no rows of fields. braces: 1 if edges end with networkx' attributes. Returns 0, or -1 after fail(). */
+/* Refuses a file whose lines are not rows of fields. braces: 1 if edges end with networkx' attributes. Returns 0, or -1 after
+ * fail(). */
 int looked_refuse_lines(const struct looked_lines *lines, enum look_rows rows, int braces, const char *path);
-/* Refuses columns that were chosen for COLUMN_A and COLUMN_B, but whose fields in the lines from index `first` on are no names.
+/* Refuses columns that were chosen for COLUMN_A and COLUMN_B if their fields, in the lines from index `first` on, are not names.
  * Returns 0, or -1 after fail(). */
 int looked_refuse_fields(const struct looked_lines *lines, uint64_t first, const struct columns_form *form, enum look_rows rows,
                          const char *path);
-/* Returns 1 for what programs write where a value is missing. */
+/* Returns 1 for a word that programs write if a value is missing, such as NA or NULL. */
 int looked_is_missing(const char *word, uint64_t length);
 
 /* Returns 1 if the word has a digit, and consists of digits and signs such as . : / - only. */

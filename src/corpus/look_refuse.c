@@ -1,5 +1,5 @@
-/* look_refuse: refuses files that are not rows of fields, and columns whose fields are not names, by tables of known kinds. Each
- * would otherwise be read as something else in silence. */
+/* look_refuse: refuses files that are not rows of fields, and columns whose fields are not names; tables list the known cases.
+ * Without this, such a file would be misread without a message. */
 #define _GNU_SOURCE
 #include "look_lines.h"
 
@@ -77,12 +77,12 @@ static int draws_table(const struct looked_line *line, const char *unused) {
     return dashes >= 3;
 }
 
-/* Marks by which lines show that they are not rows of fields. */
+/* Signs that lines are not rows of fields. */
 static const struct {
     int (*is)(const struct looked_line *line, const char *text);
     const char *text;
-    int one; /* 1: one line with the mark suffices; 0: all lines have it */
-    int lists, tables; /* 1: checked for lists and adjacency; for all other rows */
+    int one; /* 1: one line with the sign suffices; 0: all lines must have it */
+    int lists, tables; /* 1: checked for lists and adjacency; 1: checked for all other rows */
     const char *sentence;
 } marks[] = {
     {holds, "['", 0, 1, 0, "holds lists as a program prints them; write the items with tabs or commas between (in Python: '\\t'.join(items))"},
@@ -122,7 +122,7 @@ int looked_refuse_lines(const struct looked_lines *lines, enum look_rows rows, i
     return refuse_other_formats(lines, path) || refuse_marks(lines, rows, path) ? -1 : 0;
 }
 
-/* ---- fields that are no names ---- */
+/* ---- columns whose fields are not names ---- */
 
 int looked_is_missing(const char *word, uint64_t length) {
     static const char *const names[] = {"NA", "N/A", "NULL", "\\N", "nan", "None", "-", "?"};
@@ -162,18 +162,18 @@ static int is_date(const char *word, uint64_t length) {
     return ends && part == 2 && digits[1] <= 2 && ((digits[0] == 4 && digits[2] && digits[2] <= 2) || (digits[0] <= 2 && digits[2] == 4));
 }
 
-/* How many of a column's fields are such that the column is refused. */
+/* How many of a column's non-empty fields must match for the column to be refused. */
 enum how_many {
-    ONE,              /* one field suffices */
-    ALL,              /* each field */
-    ONE_BESIDE_DIGITS /* one field, if all other fields are numbers */
+    ONE,              /* at least one field */
+    ALL,              /* all fields */
+    ONE_BESIDE_DIGITS /* at least one field, if all other fields are numbers */
 };
-/* The checked columns among the two wanted ones. */
+/* The columns to which a rule applies. */
 enum checked {
-    BOTH,            /* both */
-    BOTH_OF_PAIRS,   /* both, of pairs and edges */
-    ITEM,            /* the second one, of pairs and edges */
-    ITEM_BY_POSITION /* the same, unless it was chosen by its name or by corpus.columns */
+    BOTH,            /* COLUMN_A and COLUMN_B of any file */
+    BOTH_OF_PAIRS,   /* COLUMN_A and COLUMN_B of pairs and edges */
+    ITEM,            /* COLUMN_B of pairs and edges */
+    ITEM_BY_POSITION /* COLUMN_B of pairs and edges, unless it was chosen by its name or by corpus.columns */
 };
 static const struct {
     int (*is)(const char *word, uint64_t length);
@@ -194,7 +194,7 @@ static int is_checked(enum checked checked, enum column_meaning meaning, enum lo
     return checked == BOTH_OF_PAIRS || (meaning == COLUMN_B && (checked == ITEM || !form->named));
 }
 
-/* Refuses a column for the rule fields[rule]. */
+/* Fails if enough fields of the column match the rule fields[rule]. */
 static int refuse_column(const struct looked_lines *lines, uint64_t first, const struct columns_form *form, unsigned column, size_t rule,
                          const char *path) {
     uint64_t filled = 0, such = 0, digits = 0, where = 0;

@@ -1,25 +1,26 @@
-/* pairs: reads the lines of corpus.format = pairs: list, item[, rating], in the columns that the file's format gives (columns.h).
- * */
+/* pairs: reads the lines of corpus.format = pairs: list, item[, rating]; the file's format says which columns these are
+ * (columns.h). */
 #ifndef SPTX_PAIRS_H
 #define SPTX_PAIRS_H
 
 #include "columns.h"
 #include "corpus.h"
 
+/* A pair, read from one line. */
 struct pair_line {
-    const char *list, *item; /* in the block */
+    const char *list, *item; /* point into the block */
     uint64_t list_length, item_length;
     uint64_t line;
-    double rating; /* NaN where the line has none */
+    double rating; /* NaN if the line has no rating */
     float weight;  /* 1 with PAIR_WEIGHTS_NONE */
 };
 
-/* Turns a rating into a weight: 0 or a positive finite float. Returns 0, or -1 where the rating is negative, NaN, or too large or
- * small for a float (no sentence is kept). */
+/* Converts a rating to a weight: 0 or a positive finite float. Returns 0, or -1 if the rating is negative, NaN, or too large or
+ * small for a float (no sentence of fail() is kept). */
 int pairs_weight(enum pair_weights weights, double rating, float *weight);
 
-/* Returns 1 with the next pair whose rating is at least min_rating (-infinity: all) and whose weight is above 0, 0 at the block's
- * end, -1 after fail(). It needs blocks of whole lines. */
+/* Reads the next pair with a rating of at least min_rating (-infinity: any) and a weight above 0. Returns 1, 0 at the block's
+ * end, -1 after fail(). The block must consist of whole lines. */
 int pairs_next(struct corpus_cursor *cursor, const struct corpus_block *block, double min_rating, enum pair_weights weights,
                struct pair_line *pair);
 

@@ -31,7 +31,7 @@ int phrase_passes(const struct phrase_options *options, double thresholds[PHRASE
     int given = 1;
     thresholds[0] = thresholds_of[options->score].usual;
     if (strcmp(options->threshold, "auto"))
-        given = phrase_thresholds(options->threshold, thresholds); /* the configuration takes nothing else */
+        given = phrase_thresholds(options->threshold, thresholds); /* cannot fail: the configuration accepts only such texts */
     for (int i = 0; i < given; i++)
         if (!(thresholds[i] >= thresholds_of[options->score].lowest && thresholds[i] <= thresholds_of[options->score].highest))
             return fail("phrases.threshold = %g: wanted a number %s", thresholds[i], thresholds_of[options->score].wanted);

@@ -17,19 +17,20 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+/* State of numbering the words of one text; the workers share it. */
 struct numbering {
     struct corpus *corpus;
     const struct vocab *vocab;
     struct progress progress;
     int fd;
-    pthread_mutex_t lock; /* held for the fields below */
+    pthread_mutex_t lock; /* held while the fields below are used */
     pthread_cond_t moved;
-    uint64_t next; /* block whose place in the file is decided next */
-    uint64_t ids;  /* of the blocks before it */
+    uint64_t next; /* number of the block that gets the next place in the file */
+    uint64_t ids;  /* number of ids in all blocks before that one */
     int failed;
 };
 
-/* A worker's block. */
+/* A block and the numbers of its words; each worker has one. */
 struct numbered {
     struct corpus_block block;
     uint32_t *ids;
@@ -38,7 +39,7 @@ struct numbered {
     unsigned waiting;
 };
 
-/* Appends the numbers of the words that wait. */
+/* Looks up the words in `asked`, and appends their numbers. */
 static int put_words(struct numbered *numbered, const struct vocab *vocab) {
     if (mem_grow(&numbered->ids, &numbered->capacity, numbered->count + WORDS_BATCH + 1, sizeof *numbered->ids,
                  "the words of a block"))
@@ -59,7 +60,7 @@ static int put_line_end(struct numbered *numbered, const struct vocab *vocab) {
     return 0;
 }
 
-/* The end of a file ends its last line, too. */
+/* Replaces the words of a block by their numbers. A file's last line ends with the file, even without an LF. */
 static int number_block(struct numbered *numbered, const struct vocab *vocab) {
     struct corpus_cursor cursor;
     const char *word;
@@ -77,8 +78,8 @@ static int number_block(struct numbered *numbered, const struct vocab *vocab) {
     return in_line && !numbered->block.line_open ? put_line_end(numbered, vocab) : put_words(numbered, vocab);
 }
 
-/* Waits until the blocks before this one have their places, and takes the next place. Returns the id of the file that the block
- * begins with, or UINT64_MAX where another worker failed. */
+/* Waits until all earlier blocks have a place in the file, and then takes the place after them. Returns the index in the file of
+ * the block's first id; UINT64_MAX if another worker failed. */
 static uint64_t take_place(struct numbering *numbering, const struct numbered *numbered) {
     pthread_mutex_lock(&numbering->lock);
     while (numbering->next != numbered->block.number && !numbering->failed)

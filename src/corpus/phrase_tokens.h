@@ -1,5 +1,5 @@
-/* phrase_tokens: a whole text as the numbers of its words, in a file without a name that is mapped into memory. Joining words
- * to phrases reads the text several times; numbers are read twenty times as fast as words are found. */
+/* phrase_tokens: a whole text as the numbers of its words, in a nameless file that is mapped into memory. Joining phrases reads
+ * the text several times, and reading numbers is twenty times as fast as looking words up. */
 #ifndef SPTX_PHRASE_TOKENS_H
 #define SPTX_PHRASE_TOKENS_H
 
@@ -9,19 +9,19 @@
 
 #include <stdint.h>
 
-#define PHRASE_LINE_END UINT32_MAX /* among the numbers: a line of the text ends, be it empty */
+#define PHRASE_LINE_END UINT32_MAX /* stored after the last word of each line, and once for an empty line */
 
 struct phrase_tokens {
-    uint32_t *ids; /* [size], writable; a line end follows the last word */
+    uint32_t *ids; /* [size]: numbers of words, and PHRASE_LINE_END; may be overwritten */
     uint64_t size;
-    uint64_t mapped; /* bytes */
+    uint64_t mapped; /* bytes of the mapping */
 };
 
-/* Numbers the words of the corpus, all of which the vocabulary must have. Returns 0, or -1 after fail(); the caller releases in
- * any case. */
+/* Replaces the corpus' words by their numbers in `vocab`, which must have all of them. Returns 0, or -1 after fail(); the caller
+ * must call phrase_tokens_release() in both cases. */
 int phrase_tokens_read(struct phrase_tokens *tokens, struct corpus *corpus, const struct corpus_options *options, const struct vocab *vocab,
                        struct pool *pool);
-/* Takes the numbers of gathered words as they are. A word with a blank in it is refused: the joined text could not hold it. */
+/* Copies the word numbers of gathered data. Fails if a word contains a blank: in the joined text it would be two words. */
 struct gathered;
 int phrase_tokens_gathered(struct phrase_tokens *tokens, const struct gathered *gathered);
 void phrase_tokens_release(struct phrase_tokens *tokens);

@@ -23,27 +23,28 @@
 
 enum word_flag {
     CONNECTOR = 1, /* may be within a phrase, but neither begins nor ends one */
-    COMPOUND = 2,  /* has a byte of the delimiter in it, so that a bigram may have the same text */
-    RARE = 4,      /* occurs too seldom to be part of a phrase */
-    BEGINS = 8,    /* some phrase of two words begins with it */
-    ENDS = 16,     /* some phrase of two words ends with it */
+    COMPOUND = 2,  /* contains a byte of the delimiter, so a bigram's text may equal this word */
+    RARE = 4,      /* occurs fewer than phrases.min_count times */
+    BEGINS = 8,    /* is the first word of at least one phrase of two words */
+    ENDS = 16,     /* is the last word of at least one phrase of two words */
 };
 
+/* State of joining the words of one text. */
 struct joining {
     const struct phrase_options *options;
-    double threshold; /* of this pass */
+    double threshold; /* threshold of the current pass */
     int across;       /* 1: bigrams are counted across line ends */
     struct phrase_tokens tokens;
-    struct vocab vocab; /* its words alone are used, to which phrases are added */
+    struct vocab vocab; /* only vocab.words is used; phrases are added to it */
     struct words connectors;
     uint64_t *counts; /* [vocab.words.size] */
-    uint8_t *flags;   /* [vocab.words.size] of enum word_flag */
+    uint8_t *flags;   /* [vocab.words.size]: bits of enum word_flag */
     uint64_t counts_capacity, flags_capacity;
     struct phrase_totals totals;
     struct bigrams bigrams;
     int sweep;
-    _Atomic uint64_t next;  /* token to be scanned next */
-    _Atomic uint64_t alone; /* number of different bigrams that `bigrams` leaves out: bigrams of words that occur once */
+    _Atomic uint64_t next;  /* index of the next token that a worker counts from */
+    _Atomic uint64_t alone; /* number of different bigrams with a word that occurs once, which are not in `bigrams` */
 };
 
 /* The text of a bigram. */
@@ -63,7 +64,7 @@ static int append(struct joined *joined, const char *text, uint64_t length) {
     return 0;
 }
 
-/* Writes the text of the words at begin .. end of the tokens with the delimiter between them. */
+/* Writes the text of a bigram: the words of tokens begin .. end, with the delimiter between them. */
 static int write_text(const struct joining *j, uint64_t begin, uint64_t end, struct joined *joined) {
     uint64_t length;
     joined->length = 0;
@@ -76,13 +77,14 @@ static int write_text(const struct joining *j, uint64_t begin, uint64_t end, str
     return 0;
 }
 
-/* Returns 1 if the words at `begin` and `end` alone, without a connector between, make a bigram that no other text equals. */
+/* Returns 1 if the bigram of the words at `begin` and `end` can be named by their numbers: no connector is between them, and no
+ * single word can have the same text. */
 static inline int is_simple(const struct joining *j, uint64_t begin, uint64_t end) {
     const uint32_t *ids = j->tokens.ids;
     return (j->across || end == begin + 1) && !((j->flags[ids[begin]] | j->flags[ids[end]]) & COMPOUND);
 }
 
-/* Names the bigram from `begin` to `end`. Returns 0, or -1 after fail(). */
+/* Stores the key of the bigram from `begin` to `end`. Returns 0, or -1 after fail(). */
 static inline int name_bigram(const struct joining *j, uint64_t begin, uint64_t end, struct joined *joined,
                               struct bigram *bigram) {
     if (is_simple(j, begin, end)) {
@@ -94,7 +96,8 @@ static inline int name_bigram(const struct joining *j, uint64_t begin, uint64_t 
     return 0;
 }
 
-/* Names the bigram that has the text of a compound word: of two simple words where it can be parted so. */
+/* Returns the key of the bigram whose text equals a compound word. If the word splits at a delimiter into two words without a
+ * byte of the delimiter, the key is that of the two words, and parts[] their numbers; otherwise parts[] is -1, -1. */
 static struct bigram bigram_of_compound(const struct joining *j, uint32_t id, int64_t parts[2]) {
     uint64_t length, skip = strlen(j->options->delimiter);
     const char *word = words_get(&j->vocab.words, id, &length), *at = memmem(word, length, j->options->delimiter, skip);
@@ -145,8 +148,8 @@ static void flag_words(struct joining *j) {
     }
 }
 
-/* Adds the counts of compound words to the counts of bigrams of the same text. The two words of such a bigram are no longer
- * rare: all of their bigrams count. */
+/* Adds the count of each compound word to the bigram with the same text. The two words of that bigram are no longer RARE, so all
+ * of their bigrams are counted. */
 static int add_compounds(struct joining *j) {
     for (uint64_t id = 0; id < j->vocab.words.size; id++) {
         int64_t parts[2];
@@ -159,7 +162,7 @@ static int add_compounds(struct joining *j) {
     return 0;
 }
 
-/* Returns where the bigram begins that the token at `at` may end, or NOWHERE. */
+/* Returns the index of the token with which a bigram that ends at `at` begins; NOWHERE if there is none. */
 static uint64_t begin_before(const struct joining *j, uint64_t at) {
     while (at-- > 0) {
         uint32_t id = j->tokens.ids[at];
@@ -168,8 +171,8 @@ static uint64_t begin_before(const struct joining *j, uint64_t at) {
     return NOWHERE;
 }
 
-/* Returns 1 if the bigram needs no slot: it is too rare to be a phrase. Where the score needs the number of different bigrams,
- * only one whose word occurs once is known to be met for the only time. */
+/* Returns 1 if the bigram is not counted, since one of its words is too rare for a phrase. If the score needs the number of
+ * different bigrams, only a bigram with a word that occurs once is skipped: it occurs once, too, so *alone counts it. */
 static inline int is_skipped(struct joining *j, uint64_t begin, uint64_t end, uint64_t *alone) {
     uint32_t first = j->tokens.ids[begin], second = j->tokens.ids[end];
     uint8_t rare = (j->flags[first] | j->flags[second]) & RARE;
@@ -210,7 +213,7 @@ static int count_ranges(void *context, unsigned worker) {
     return result;
 }
 
-/* Gives compound words the count that they share with bigrams. */
+/* Sets the count of each compound word to the count that it shares with the bigram of the same text. */
 static void share_counts(struct joining *j) {
     j->totals.distinct = j->bigrams.distinct + j->alone;
     for (uint64_t id = 0; id < j->vocab.words.size; id++) {
@@ -243,7 +246,8 @@ static inline int is_phrase(const struct joining *j, uint32_t first, uint32_t se
     return count && phrase_score(j->options, &j->totals, j->counts[first], j->counts[second], count) > j->threshold;
 }
 
-/* Keeps the phrases of two simple words, and marks these. Whether a text is a phrase depends on how it is parted. */
+/* For bigrams_filter(): keeps phrases of two simple words, and flags their words. A bigram named by its text is kept if it is
+ * frequent enough: its score depends on which words it is split into. */
 static int keeps(void *user, struct bigram bigram, uint32_t count) {
     struct joining *j = user;
     uint32_t first = (uint32_t)(bigram.key >> 32), second = (uint32_t)bigram.key;
@@ -254,7 +258,8 @@ static int keeps(void *user, struct bigram bigram, uint32_t count) {
     return 1;
 }
 
-/* Returns the number of the phrase from `begin` to `end`; -1 if it is not a phrase; -2 after fail(). */
+/* Returns the number of the phrase from `begin` to `end`, which is added to the vocabulary if it is new; -1 if this is no
+ * phrase; -2 after fail(). */
 static int64_t find_phrase(struct joining *j, uint64_t begin, uint64_t end, struct joined *joined) {
     uint32_t first = j->tokens.ids[begin], second = j->tokens.ids[end];
     struct bigram bigram;
@@ -267,8 +272,8 @@ static int64_t find_phrase(struct joining *j, uint64_t begin, uint64_t end, stru
     return number < 0 ? -2 : number;
 }
 
-/* Joins phrases from left to right: a settled token is moved to the front. The tokens from `begin` on may still be part of a
- * phrase. Returns the number of phrases, or -1 after fail(). */
+/* Joins phrases from left to right, in place: tokens that are settled move to the front. The tokens from `begin` on may still
+ * become part of a phrase. Returns the number of joined phrases, or -1 after fail(). */
 static int64_t join_tokens(struct joining *j, struct joined *joined) {
     uint32_t *ids = j->tokens.ids;
     uint64_t settled = 0, begin = NOWHERE;
@@ -346,7 +351,7 @@ static int write_joined(const struct joining *j, int margin, phrases_take *take,
     return result;
 }
 
-/* ---- the whole ---- */
+/* ---- the whole text ---- */
 
 static int read_connectors(struct joining *j) {
     uint64_t length;
@@ -361,7 +366,7 @@ static int read_connectors(struct joining *j) {
     return result;
 }
 
-/* Copies the words of gathered sentences, which keep their numbers. */
+/* Copies the words of gathered data; they keep their numbers. */
 static int take_gathered(struct joining *j, const struct gathered *gathered) {
     for (uint64_t n = 0; n < gathered->items.words.size; n++) {
         uint64_t length;
@@ -371,7 +376,7 @@ static int take_gathered(struct joining *j, const struct gathered *gathered) {
     return phrase_tokens_gathered(&j->tokens, gathered);
 }
 
-/* Counts all words of the text, whatever the corpus' keys leave out. */
+/* Reads the text and its vocabulary of all words; keys such as corpus.min_count leave no word out. */
 static int read_text(struct joining *j, struct corpus *corpus, const struct corpus_options *options, struct pool *pool) {
     struct corpus_options all = {.path = options->path,
                                  .format = options->format,

@@ -42,8 +42,9 @@ void piece_sum_close(struct piece_sum *sum) {
     *sum = (struct piece_sum){0};
 }
 
-/* ---- of a file that is there ---- */
+/* ---- of an existing file ---- */
 
+/* State of computing one checksum; the workers share it. */
 struct checking {
     const char *bytes;
     uint64_t size;

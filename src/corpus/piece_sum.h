@@ -1,5 +1,5 @@
-/* piece_sum: a checksum of a file's bytes that threads can share the work of: the XXH3 of the XXH3s of all pieces of
- * it. */
+/* piece_sum: a checksum of a file's bytes that threads compute together. The file is cut into pieces of SUM_PIECE bytes; the
+ * checksum is the XXH3 of the pieces' XXH3s. */
 #ifndef SPTX_PIECE_SUM_H
 #define SPTX_PIECE_SUM_H
 
@@ -12,17 +12,17 @@ enum { SUM_PIECE = 1 << 18 }; /* bytes */
 /* ---- while a file is written ---- */
 
 struct piece_sum {
-    struct XXH3_state_s *piece, *all; /* the hash of the current piece's bytes; the hash of the pieces' hashes */
-    uint64_t in_piece;                /* bytes in the current piece */
+    struct XXH3_state_s *piece, *all; /* states of the hash of the current piece, and of the hash of all earlier pieces' hashes */
+    uint64_t in_piece;                /* number of bytes of the current piece so far */
 };
-int piece_sum_open(struct piece_sum *sum); /* the caller closes in any case */
+int piece_sum_open(struct piece_sum *sum); /* the caller must call piece_sum_close() even after a failure */
 void piece_sum_add(struct piece_sum *sum, const void *data, uint64_t length);
 uint64_t piece_sum_end(struct piece_sum *sum); /* returns the checksum of all bytes */
 void piece_sum_close(struct piece_sum *sum);   /* harmless on a zeroed one */
 
-/* ---- of a file that is there ---- */
+/* ---- of an existing file ---- */
 
-/* Sees bytes from .. to - 1 of a file, one piece of it, on any thread. */
+/* Examines one piece of a file, its bytes from .. to - 1; called on any thread. */
 typedef void piece_look(void *user, uint64_t from, uint64_t to);
 /* Computes the checksum with all threads, and passes each piece to `look` (unless it is NULL) while the piece is in the cache.
  * Returns 0, or -1 after fail(). */

@@ -1,8 +1,7 @@
-/* powers: 2^e in whole numbers, for draws by Zipf's law that are the same on every machine.
+/* powers: computes 2^e in integers, so that draws by Zipf's law are the same on every machine.
  *
- * e is a fixed-point number. 2^e is a table of 2^(t / 1024), t = 0..1024, with a straight line between two entries. For
- * a uniform e in [0, log2 n), the floor of 2^e is k with probability log2(1 + 1/k) / log2 n: Zipf's law with exponent
- * 1.
+ * e is a fixed-point number. A table has 2^(t / 1024) for t = 0..1024; between two entries, 2^e is interpolated linearly. If e is
+ * uniform in [0, log2 n), the floor of 2^e is k with probability log2(1 + 1/k) / log2 n, which is Zipf's law with exponent 1.
  */
 #ifndef SPTX_POWERS_H
 #define SPTX_POWERS_H
@@ -19,10 +18,10 @@ struct powers {
 };
 
 void powers_init(struct powers *powers);
-/* Returns the lowest e with 2^e >= k, for k up to 2^33. */
+/* Returns the smallest e for which powers_floor() is at least k, for k up to 2^33. */
 uint64_t powers_log(const struct powers *powers, uint64_t k);
 
-/* Returns the whole part of 2^e. */
+/* Returns the integer part of 2^e. */
 static inline uint64_t powers_floor(const struct powers *powers, uint64_t e) {
     unsigned whole = (unsigned)(e >> POWERS_POINT), t = (unsigned)(e >> 30) & (POWERS_TABLE - 1);
     uint64_t between = e & (((uint64_t)1 << 30) - 1);

@@ -13,10 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A lowest rating is proposed only where no rating is above RATING_MOST, and where KEPT_LEAST in a hundred are kept.
- * Counts of plays and times have far higher values, of which hardly any are in the upper part. */
+/* A value of corpus.min_rating is proposed only if no rating exceeds RATING_MOST and at least KEPT_LEAST % of the pairs would be
+ * kept. Counts of plays and times reach far higher values, and few of them are in the upper part. */
 enum { RATING_MOST = 1000, KEPT_LEAST = 5 };
-static const double upper_part = 0.75; /* where the upper part begins, from the lowest to the highest: 4 of 1 to 5, 8 of 1 to 10 */
+static const double upper_part = 0.75; /* the upper part of the range begins at this fraction: at 4 of 1 to 5, at 8 of 1 to 10 */
 
 int ratings_meet(struct ratings *ratings, double rating) {
     ratings->missing += isnan(rating);
@@ -46,7 +46,7 @@ static int take(void *user, const struct corpus_block *block) {
     return more;
 }
 
-/* Returns the lowest rating of the upper part, and how many in a hundred are kept from it on. */
+/* Returns the lowest rating in the upper part of the range; *kept: the percentage of ratings from it on. */
 static double propose(const struct ratings *ratings, double *kept) {
     double from = ratings->least + upper_part * (ratings->most - ratings->least), lowest = ratings->most;
     uint64_t count = 0;

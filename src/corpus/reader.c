@@ -15,19 +15,20 @@
 enum {
     INPUT_BYTES = 256 << 10, /* packed bytes read at a time */
     MAGIC_BYTES = 10,
-    PIECE_MOST = 1 << 30 /* bytes made at once */
+    PIECE_MOST = 1 << 30 /* most bytes that are read or unpacked by one call */
 };
 
-/* The memory that a packed file may ask for is bounded, since a few bytes of it can ask for any amount. */
+/* Limits of the memory that unpacking may use: otherwise a few bytes of a packed file could ask for any amount. */
 enum { WINDOW_LOG_MOST = sizeof(size_t) == 8 ? 31 : 30 };
 static const uint64_t xz_memory_most = (uint64_t)5
-                                       << (WINDOW_LOG_MOST - 2); /* a dictionary of 2 GiB, and what goes with it */
+                                       << (WINDOW_LOG_MOST - 2); /* enough for a dictionary of 2 GiB and the decoder's other
+                                                                  * memory */
 
-/* A way to unpack. `some` takes from input[at..end) and returns the bytes made, or -1 after fail(). */
+/* A way to unpack. some() unpacks input[at .. end) into `out`; it returns the number of bytes made, or -1 after fail(). */
 struct packing {
     const char *name;
     int (*is)(const unsigned char magic[MAGIC_BYTES]);
-    int (*begin)(struct reader *reader); /* -1: there is not enough memory, or a sentence says what else */
+    int (*begin)(struct reader *reader); /* returns 0, or -1: not enough memory, or another reason if fail() was called */
     int64_t (*some)(struct reader *reader, char *out, uint64_t capacity);
     void (*end)(struct reader *reader);
 };
@@ -36,8 +37,7 @@ static int refuse(const struct reader *reader, const char *why) {
     return fail("'%s' is no whole %s file: %s", reader->path, reader->packing->name, why);
 }
 
-/* Returns 1 if all input is unpacked. Zeros behind a member are passed over: a member may be padded to a whole tape
- * block. */
+/* Returns 1 if all input is unpacked. Skips zeros between two members: a file may be padded to a whole block of a tape. */
 static int is_used_up(struct reader *reader) {
     while (reader->between && reader->at < reader->end && reader->input[reader->at] == 0) reader->at++;
     return reader->at == reader->end;
@@ -47,7 +47,7 @@ static int refuse_memory(const struct reader *reader) {
     return fail("not enough memory to unpack '%s'", reader->path);
 }
 
-/* Makes the unpacker ready for the next member of the file. */
+/* Restarts the unpacker for the next member of the file. Returns 0, or -1 after fail(). */
 static int begin_again(struct reader *reader) {
     reader->packing->end(reader);
     return reader->packing->begin(reader) ? refuse_memory(reader) : 0;
@@ -89,7 +89,7 @@ static int64_t gunzip_some(struct reader *reader, char *out, uint64_t capacity) 
 
 /* ---- zstd ---- */
 
-/* A file may begin with a frame that is skipped (pzstd writes one). */
+/* Returns 1 if the file is packed by zstd. Its first frame may be one that decoders skip (pzstd writes one). */
 static int is_zstd(const unsigned char magic[MAGIC_BYTES]) {
     return !memcmp(magic, "\x28\xB5\x2F\xFD", 4) ||
            ((magic[0] & 0xF0) == 0x50 && !memcmp(magic + 1, "\x2A\x4D\x18", 3));
@@ -159,8 +159,8 @@ static int64_t unxz_some(struct reader *reader, char *out, uint64_t capacity) {
 
 /* ---- bzip2 ---- */
 
-/* A file begins with "BZh", the size of its blocks, and the magic number of a block or, where it is empty, of the
- * end. */
+/* Returns 1 if the file is packed by bzip2: it begins with "BZh", a digit for the block size, and the magic number of a block
+ * or, in an empty file, of the end. */
 static int is_bzip2(const unsigned char magic[MAGIC_BYTES]) {
     return !memcmp(magic, "BZh", 3) && magic[3] >= '1' && magic[3] <= '9' &&
            (!memcmp(magic + 4, "\x31\x41\x59\x26\x53\x59", 6) || !memcmp(magic + 4, "\x17\x72\x45\x38\x50\x90", 6));
@@ -195,7 +195,7 @@ static int64_t bunzip2_some(struct reader *reader, char *out, uint64_t capacity)
     return bzip2->next_out - out;
 }
 
-/* ---- all ---- */
+/* ---- any file ---- */
 
 static const struct packing packings[] = {{"gzip", is_gzip, begin_gzip, gunzip_some, end_gzip},
                                           {"zstd", is_zstd, begin_zstd, unzstd_some, end_zstd},
@@ -230,7 +230,7 @@ int reader_open(struct reader *reader, const char *path, _Atomic uint64_t *done)
     return packing->begin(reader) ? refuse_memory(reader) : 0;
 }
 
-/* Reads bytes of the file itself. Returns how many, 0 at its end, -1 after fail(). */
+/* Reads bytes of the file as they are on disk, without unpacking. Returns their number, 0 at the end, -1 after fail(). */
 static int64_t read_raw(struct reader *reader, char *out, uint64_t capacity) {
     ssize_t n;
     do n = read(reader->fd, out, piece(capacity));
@@ -243,7 +243,7 @@ static int64_t read_raw(struct reader *reader, char *out, uint64_t capacity) {
 int64_t reader_read(struct reader *reader, char *out, uint64_t capacity) {
     if (!reader->packing) return read_raw(reader, out, capacity);
     for (;;) {
-        /* The unpacker may still hold output when its input is used up, so it is asked before more is read. */
+        /* The unpacker may still have output after it has used all input, so it is called before more input is read. */
         int64_t made = reader->packing->some(reader, out, capacity);
         if (made) return made;
         if (reader->at < reader->end) continue;

@@ -1,5 +1,5 @@
-/* reader: the bytes of one file, unpacked where its first bytes say that it is packed (gzip, zstd, xz, bzip2); its name
- * decides nothing. */
+/* reader: reads one file, and unpacks it if its first bytes are those of gzip, zstd, xz or bzip2. The file's name does not
+ * matter. */
 #ifndef SPTX_READER_H
 #define SPTX_READER_H
 
@@ -10,11 +10,13 @@
 #include <zlib.h>
 #include <zstd.h>
 
+/* An open file. */
 struct reader {
-    const char *path;       /* the caller's */
-    _Atomic uint64_t *done; /* the caller's, or NULL: bytes of the file itself are added to it */
+    const char *path;       /* owned by the caller */
+    _Atomic uint64_t *done; /* the caller's counter, or NULL: the number of bytes read from the file, before unpacking, is added
+                             * to it */
     int fd;                 /* -1: closed */
-    const struct packing *packing; /* NULL: the file is not packed */
+    const struct packing *packing; /* how the file is packed; NULL: not packed */
     union {
         z_stream gzip;
         ZSTD_DStream *zstd;
@@ -22,15 +24,15 @@ struct reader {
         bz_stream bzip2;
     };
     char *input;      /* packed bytes; packed files only */
-    uint64_t at, end; /* the input that is not unpacked yet */
-    int between;      /* 1: between two members, frames or streams */
+    uint64_t at, end; /* input[at .. end) is not unpacked yet */
+    int between;      /* 1: unpacking is between two members, frames or streams of the file */
 };
 
-/* Opens the file. Returns 0, or -1 after fail(); the caller closes in any case. */
+/* Opens the file. Returns 0, or -1 after fail(); the caller must call reader_close() in both cases. */
 int reader_open(struct reader *reader, const char *path, _Atomic uint64_t *done);
 void reader_close(struct reader *reader); /* harmless on a closed one */
 
-/* Reads up to `capacity` unpacked bytes. Returns how many, 0 at the file's end, -1 after fail(). */
+/* Reads up to `capacity` unpacked bytes. Returns their number, 0 at the file's end, -1 after fail(). */
 int64_t reader_read(struct reader *reader, char *out, uint64_t capacity);
 
 #endif

@@ -44,7 +44,7 @@ int subwords_read_buckets(const char *text, struct subword_form *form) {
 
 /* ---- n-grams ---- */
 
-/* Bytes from 128 on are negative here, as fastText's signed characters are, so that they change the upper bits too. */
+/* The cast makes bytes from 128 on negative, as fastText's signed chars are, so that they also change the hash's upper bits. */
 uint32_t subwords_hash(const char *ngram, uint64_t length) {
     uint32_t hash = 2166136261u;
     for (uint64_t i = 0; i < length; i++) {
@@ -58,13 +58,13 @@ static int continues(char byte) {
     return ((unsigned char)byte & 0xC0) == 0x80;
 }
 
-/* Visits the n-grams that begin at byte `from` of the bounded word. */
+/* Calls found() for the n-grams that begin at byte `from` of `bounded`, the word in its bounds ("<where>"). */
 static int visit_from(const struct subword_form *form, const char *bounded, uint64_t length, uint64_t from,
                       int (*found)(void *user, const char *ngram, uint64_t length, uint32_t bucket), void *user) {
     uint64_t end = from;
     for (uint32_t n = 1; end < length && n <= form->max; n++) {
         for (end++; end < length && continues(bounded[end]);) end++;
-        int bound = n == 1 && (from == 0 || end == length); /* a < or > alone says nothing */
+        int bound = n == 1 && (from == 0 || end == length); /* < or > alone is no n-gram */
         if (n < form->min || bound) continue;
         const char *ngram = bounded + from;
         int result = found(user, ngram, end - from, subwords_hash(ngram, end - from) % form->buckets);
@@ -90,7 +90,7 @@ int subwords_visit(const struct subword_form *form, const char *word, uint64_t l
 
 /* ---- the rows of all words ---- */
 
-/* Rows of a word under way: the bucket of each n-gram until buckets have rows. */
+/* The rows of a word's n-grams while they are collected. As long as buckets have no rows, `row` holds the buckets. */
 struct gathering {
     uint32_t *row;
     uint64_t count, capacity;
@@ -128,7 +128,7 @@ struct named {
     uint32_t bucket, words;
 };
 
-/* The most named bucket comes first; of those named equally often, that which more words name, then the lower one. */
+/* Sorts buckets: first by `count`, then by `words` (the higher value first), then by the bucket's number. */
 static int compare_named(const void *left, const void *right) {
     const struct named *a = left, *b = right;
     if (a->count != b->count) return a->count > b->count ? -1 : 1;
@@ -136,8 +136,8 @@ static int compare_named(const void *left, const void *right) {
     return a->bucket < b->bucket ? -1 : a->bucket > b->bucket;
 }
 
-/* Numbers the buckets that have an n-gram of a word, in bucket order, in s->row_of; the other buckets get WORDS_ABSENT. all = 1:
- * numbers every bucket. Returns the number of numbered buckets. */
+/* Sets s->row_of to 0, 1, 2.. for the buckets that have an n-gram of a word, in bucket order, and to WORDS_ABSENT for the
+ * others. all = 1: numbers every bucket. Returns how many buckets are numbered. */
 static uint64_t number_named(struct subwords *s, int all) {
     uint64_t named = 0;
     for (uint64_t bucket = 0; bucket < s->form.buckets; bucket++) s->row_of[bucket] = WORDS_ABSENT;

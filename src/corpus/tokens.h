@@ -1,5 +1,4 @@
-/* tokens: the bytes of a block, token by token. Here for the compiler to see, since every token of a corpus passes
- * through. */
+/* tokens: splits the bytes of a block into tokens. The functions are inline, since every token of a corpus passes through them. */
 #ifndef SPTX_TOKENS_H
 #define SPTX_TOKENS_H
 
@@ -8,7 +7,7 @@
 
 struct corpus_cursor {
     const char *at, *end;
-    uint64_t line; /* of `at` */
+    uint64_t line; /* number of the line of `at`, from 1 */
 };
 enum { TOKEN_END, TOKEN_WORD, TOKEN_NEWLINE };
 
@@ -17,20 +16,21 @@ static inline int token_is_white(char byte) {
     return white[(unsigned char)byte];
 }
 
-/* 1 where a word has white space beside blanks in it, which the vocabulary's file could not hold. */
+/* Returns 1 if a word contains white space other than blanks, which a vocabulary's file cannot store. */
 static inline int token_has_break(const char *word, uint64_t length) {
     for (uint64_t i = 0; i < length; i++)
         if (token_is_white(word[i]) && word[i] != ' ') return 1;
     return 0;
 }
 
-/* Returns 1 for white space and for `separators`. The NUL at the end of that text does not count, although strchr() finds it. */
+/* Returns 1 for white space and for each byte of `separators`. The NUL that ends `separators` is none of them, although strchr()
+ * finds it. */
 static inline int token_ends(char byte, const char *separators) {
     return token_is_white(byte) || (*separators && byte && strchr(separators, byte));
 }
 
-/* TOKEN_WORD with [*word, *word + *length), TOKEN_NEWLINE, or TOKEN_END. `separators`: bytes that end a token beside
- * white space (","), or "". */
+/* Reads the next token. Returns TOKEN_WORD and stores the word in *word and *length, TOKEN_NEWLINE, or TOKEN_END. `separators`:
+ * bytes that separate tokens, besides white space, such as ","; or "". */
 static inline int corpus_token(struct corpus_cursor *cursor, const char *separators, const char **word,
                                uint64_t *length) {
     const char *at = cursor->at, *end = cursor->end;

@@ -69,11 +69,11 @@ static int count_corpus(struct vocab *vocab, struct corpus *corpus, const struct
     struct word_counts counts;
     int result = word_counts_init(&counts, corpus, options, part, pool);
     if (!result) result = vocab_choose(vocab, &counts, options, corpus_size(corpus));
-    word_counts_release(&counts); /* freed before the index is made, for which their memory is enough */
+    word_counts_release(&counts); /* freed before vocab_index() builds the hash table, which can then reuse this memory */
     return result;
 }
 
-/* Makes one vocabulary of the items and then the lists. */
+/* Makes one vocabulary: first the items, then the lists. */
 static int join_lists(struct vocab *joined, const struct vocab *items, const struct vocab *lists) {
     uint64_t size = items->size + lists->size, length, capacity = 0;
     char *word = NULL;
@@ -101,7 +101,7 @@ out:
     return result;
 }
 
-/* Adds the names of the corpus' lists behind the items. */
+/* Appends the names of the corpus' lists to the vocabulary. */
 static int add_lists(struct vocab *vocab, struct corpus *corpus, const struct corpus_options *options, struct pool *pool) {
     struct corpus_options of_lists = *options;
     struct vocab lists = {0}, joined = {0};
@@ -116,7 +116,7 @@ static int add_lists(struct vocab *vocab, struct corpus *corpus, const struct co
     return result;
 }
 
-/* An encoded corpus (sptx-w2v generate --out=FILE.ids) has its vocabulary in a file beside it. */
+/* Reads the vocabulary of an id stream (sptx-w2v generate --out=FILE.ids): the file FILE.ids.vocab.tsv beside it. */
 static int read_beside(struct vocab *vocab, const char *stream) {
     char *path = mem_alloc(strlen(stream) + sizeof ".vocab.tsv", 1, "a path");
     if (!path) return -1;
@@ -164,7 +164,7 @@ int vocab_check_size(const struct vocab *vocab) {
                 vocab->size);
 }
 
-/* ---- did you mean ---- */
+/* ---- the nearest word ---- */
 
 enum { NEAR_WORDS = 100000 };
 
@@ -173,12 +173,13 @@ static int by_falling(const void *a, const void *b) {
     return (x < y) - (x > y);
 }
 
-/* Returns the count of the last word among the NEAR_WORDS most frequent; 0: all words are among them. */
+/* Returns the count of the least frequent of the NEAR_WORDS most frequent words; 0 if the vocabulary has no more words than
+ * that. */
 static uint64_t near_count(const struct vocab *vocab) {
     if (vocab->size <= NEAR_WORDS) return 0;
     uint64_t *counts = mem_alloc(vocab->size, sizeof *counts, "a search for the nearest word");
     if (!counts) {
-        report_clear(); /* a suggestion is not worth a failure */
+        report_clear(); /* without memory there is no suggestion, which is no error */
         return UINT64_MAX;
     }
     memcpy(counts, vocab->counts, vocab->size * sizeof *counts);

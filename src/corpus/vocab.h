@@ -1,13 +1,13 @@
-/* vocab: words, their ids and counts. An id is a row of both tables; with corpus.order = frequency it is the rank, so that "hot"
- * is id < hot_rows. Ties go to the word met first.
+/* vocab: words, their ids and counts. An id is a row of both tables. With corpus.order = frequency ids are ranks of frequency, so
+ * the hot rows are those with id < hot_rows; of words with equal counts, the one met first gets the lower id.
  *
- *   corpus -> word_counts: every word, with its count -> vocab_choose: those that stay, in order -> struct vocab
+ *   corpus -> word_counts: all words with their counts -> vocab_choose: the words that are kept, in order -> struct vocab
  *
- * Where lists have rows (corpus_options.list_rows), those rows come last, in the order in which the corpus first names the
- * lists. Their words are "list:NAME". They count 0, which no item does: that tells a list from an item of the same name, and
- * keeps lists from being drawn as negatives. Neither min_count nor max_vocab leaves one out.
+ * If lists have rows (corpus_options.list_rows), these are the last rows, in the order in which the corpus first names the lists.
+ * The word of such a row is "list:NAME" and its count is 0. No item has a count of 0: this tells a list from an item of the same
+ * name, and keeps lists from being drawn as negatives. min_count and max_vocab never leave out a list.
  *
- * On disk (vocab.tsv, vocab_file.c): word TAB count LF, a line an id.
+ * On disk (vocab.tsv, vocab_file.c): line n is the word of id n, a TAB, its count and an LF.
  */
 #ifndef SPTX_VOCAB_H
 #define SPTX_VOCAB_H
@@ -20,7 +20,7 @@
 #include <stdint.h>
 
 struct vocab {
-    uint64_t size;      /* words = rows; at most WORDS_MOST */
+    uint64_t size;      /* number of words, and of their rows; at most WORDS_MOST */
     struct words words; /* [size]: a word's number is its id */
     uint64_t *counts;   /* [size] */
     uint64_t tokens;    /* number of all counted tokens, including tokens whose words are left out */
@@ -70,9 +70,10 @@ const char *vocab_near(const struct vocab *vocab, const char *word);
 /* Returns XXH3 of vocab.tsv's bytes: it changes when a word, a count or the order changes. */
 uint64_t vocab_fingerprint(const struct vocab *vocab);
 
-/* ---- making one, a word at a time ---- */
+/* ---- making a vocabulary word by word ---- */
 
-/* Reserves memory for `size` words of `bytes` bytes, counting their NULs, in a zeroed vocabulary. */
+/* In a zeroed vocabulary, reserves memory for `size` words that take `bytes` bytes with their NULs. Returns 0, or -1 after
+ * fail(). */
 int vocab_reserve(struct vocab *vocab, uint64_t size, uint64_t bytes);
 void vocab_append(struct vocab *vocab, const char *word, uint64_t length, uint64_t count); /* the word gets the next id */
 /* Builds the hash table that vocab_find() uses. Returns 0, or -1 after fail(), also if two words are equal; `path` names the

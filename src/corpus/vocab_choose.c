@@ -1,4 +1,4 @@
-/* Puts the words of all shards into one list, sorted by count; the front of it becomes the vocabulary. */
+/* Collects the words of all shards in one list and sorts it by count. The first words of the list become the vocabulary. */
 #include "vocab_choose.h"
 
 #include "base/debug.h"
@@ -11,10 +11,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* A word of any shard. */
+/* A word that may get a row. */
 struct candidate {
     uint64_t count, first; /* as in struct word_count */
-    uint64_t position;     /* the shard (top bits) and the word's number in it */
+    uint64_t position;     /* where the word is: the number of its shard (top bits) and its number in that shard */
 };
 
 struct candidates {
@@ -47,14 +47,14 @@ static inline __attribute__((always_inline)) void swap(struct candidate *a, stru
     *b = kept;
 }
 
-/* Quicksort in place, because qsort() may take as much memory again. A hash picks the pivot, so that no order of words
- * is a bad one. No two keys are equal: no two words are first met at one place. */
+/* Sorts in place by quicksort: qsort() may allocate as much memory again. A hash chooses the pivot, so that no input order is
+ * slow. No two words are equal, since no two are first met at the same byte. */
 static void sort(struct candidate *words, uint64_t size, before *less) {
     while (size > 16) {
         uint64_t i = 0, j = size - 1, hash = size * 0x9E3779B97F4A7C15u;
         swap(&words[0], &words[(uint64_t)((unsigned __int128)hash * size >> 64)]);
         struct candidate pivot = words[0];
-        for (;;) { /* Hoare's partition: both ends stop at the pivot itself, so neither runs out */
+        for (;;) { /* Hoare's partition: the pivot itself stops both loops, so neither leaves the array */
             while (less(&words[i], &pivot)) i++;
             while (less(&pivot, &words[j])) j--;
             if (i >= j) break;
@@ -80,7 +80,7 @@ static void sort(struct candidate *words, uint64_t size, before *less) {
 
 /* ---- which words stay ---- */
 
-/* Returns 1 if the word stays in the vocabulary: it occurs at least `least` times, or at least once and an older run has it. */
+/* Returns 1 if the word stays in the vocabulary: it occurs at least `least` times, or it occurs and an older run has it too. */
 static int stays(const struct word_shard *shard, uint64_t number, uint64_t least, const struct vocab *older) {
     uint64_t count = shard->counts[number].count, length;
     if (count >= least || !count || !older) return count >= least;
@@ -88,7 +88,8 @@ static int stays(const struct word_shard *shard, uint64_t number, uint64_t least
     return vocab_find(older, word, length) >= 0;
 }
 
-/* Sums over all words, and finds the most frequent one, for the sentence where none stays. */
+/* Computes vocab->tokens and vocab->distinct, the number of words that stay (*staying) and the most frequent word (*top), which
+ * the message names if no word stays. */
 static void add_up(const struct word_counts *counts, struct vocab *vocab, uint64_t least, const struct vocab *older,
                    uint64_t *staying, struct candidate *top) {
     *staying = 0;
@@ -97,7 +98,7 @@ static void add_up(const struct word_counts *counts, struct vocab *vocab, uint64
         const struct word_shard *shard = &counts->shards[s];
         for (uint64_t n = 0; n < shard->words.size; n++) {
             struct candidate word = {shard->counts[n].count, shard->counts[n].first, position_of(s, n)};
-            vocab->distinct += word.count > 0; /* a dictionary may have words that the data has not */
+            vocab->distinct += word.count > 0; /* a gathered dictionary may have words that no token of the data uses */
             vocab->tokens += word.count;
             *staying += (uint64_t)stays(shard, n, least, older);
             if (!top->count || by_count(&word, top)) *top = word;
@@ -105,7 +106,7 @@ static void add_up(const struct word_counts *counts, struct vocab *vocab, uint64
     }
 }
 
-/* Fails if a program gave no tokens at all; such data has no file's name. */
+/* Fails if a program gave no tokens at all. Such data has no file that the message could name. */
 static int nothing_given(const struct corpus_options *options) {
     return fail("the corpus that was given is empty: %s",
                 corpus_formats[options->format].edges ? "no edge (from a node to itself, or of weight 0, is none)"
@@ -133,7 +134,7 @@ static int no_word(const struct word_counts *counts, const struct vocab *vocab, 
                 options->min_count, vocab->distinct, text_shown(length), word, top->count);
 }
 
-/* Collects the words that stay. Frees each shard's index and counts once they are no longer needed. */
+/* Lists the words that stay. Frees the hash table and the counts of each shard after their last use. */
 static int gather(struct word_counts *counts, uint64_t least, const struct vocab *older, uint64_t staying,
                   struct candidates *candidates) {
     candidates->words = mem_alloc(staying, sizeof *candidates->words, "the list of words");
@@ -149,7 +150,7 @@ static int gather(struct word_counts *counts, uint64_t least, const struct vocab
         free(shard->counts);
         shard->counts = NULL;
     }
-    mem_give_back(); /* 44 of 208 MB at the peak of 2.5 million words, which comes when the vocabulary is filled */
+    mem_give_back(); /* saves 44 of 208 MB with 2.5 million words; memory is highest when the vocabulary is filled */
     return 0;
 }
 
@@ -170,15 +171,16 @@ static int fill(struct vocab *vocab, const struct word_counts *counts, const str
     return 0;
 }
 
-/* Counts the bytes of the numbers 0 .. highest in decimal digits, each with a NUL. */
+/* Returns the bytes of all numbers 0 .. highest, written in decimal, each with a NUL. */
 static uint64_t bytes_of_numbers(uint64_t highest) {
     uint64_t bytes = highest + 1 + 1; /* the NULs, and the digit of 0 */
-    for (uint64_t power = 1; power <= highest; power *= 10) bytes += highest - power + 1; /* the numbers that have a digit there */
+    for (uint64_t power = 1; power <= highest; power *= 10) bytes += highest - power + 1; /* the numbers with a digit at this
+                                                                                           * power of ten */
     return bytes;
 }
 
-/* corpus.order = given: makes a row for every number up to the highest. A number that was left out or never met has a
- * row that counts 0. */
+/* Fills the vocabulary if corpus.order = given: each number up to the highest gets a row. The count of a row is 0 if its number
+ * was left out or does not occur. */
 static int fill_given(struct vocab *vocab, const struct word_counts *counts, const struct candidates *candidates) {
     uint64_t highest = 0, length, id = 0;
     char digits[24];
@@ -193,7 +195,7 @@ static int fill_given(struct vocab *vocab, const struct word_counts *counts, con
     for (uint64_t i = 0; i < candidates->size; i++) {
         const char *word = candidate_word(counts, &candidates->words[i], &length);
         vocab_given_id(word, length, &id);
-        vocab->counts[id] += candidates->words[i].count; /* "7" and "07" are one number */
+        vocab->counts[id] += candidates->words[i].count; /* "7" and "07" are the same number */
         vocab->kept += candidates->words[i].count;
     }
     return 0;

@@ -1,5 +1,5 @@
-/* Reads and writes vocab.tsv: word TAB count LF, a line an id. Files of other tools are read too: blanks for the TAB,
- * CR LF, no last LF. */
+/* Reads and writes vocab.tsv: line n is the word of id n, a TAB, its count and an LF. Files of other programs are read too: they
+ * may have blanks instead of the TAB, CR LF, or no LF at the end. */
 #include "vocab.h"
 
 #include "base/file.h"
@@ -21,20 +21,22 @@ struct line {
     uint64_t length, count;
 };
 
-/* Returns 1 for what may stand between a word and its count. VT and FF do not: another program's words may hold them. */
+/* Returns 1 for bytes that may separate a word from its count. VT and FF are not among them: words in other programs' files may
+ * contain them. */
 static int separates(char byte) {
     return byte == ' ' || byte == '\t';
 }
 
-/* Parses a line, without its LF: "word TAB count" or "word blank count". Only before a TAB may the word have spaces in it or at its
- * ends, as quoted names and tokens from programs do. */
+/* Parses a line, without its LF: "word TAB count" or "word blank count". A word may contain spaces, or begin or end with them,
+ * only if a TAB follows it: quoted names and tokens that a program gave can have spaces. */
 static int read_line(struct line *out, const char *path, uint64_t number, const char *text, uint64_t length) {
     uint64_t stop = length, digits, end; /* the word is text[0 .. end), the count text[digits .. stop) */
     while (stop && (separates(text[stop - 1]) || text[stop - 1] == '\r')) stop--;
     for (digits = stop; digits && !separates(text[digits - 1]); digits--) continue;
     for (end = digits; end && separates(text[end - 1]); end--) continue;
     const char *tab = memchr(text + end, '\t', digits - end); /* the word may then have spaces in it */
-    int ours = tab && tab + 1 == text + digits;               /* exactly one TAB: this program wrote it */
+    int ours = tab && tab + 1 == text + digits;               /* the only TAB, directly before the count: this program wrote the
+                                                               * line */
     if (ours) end = digits - 1;
     if (!stop) return fail("vocabulary '%s' line %" PRIu64 " is empty; wanted word TAB count", path, number);
     if (*text == '\t' || (*text == ' ' && !ours))
@@ -57,21 +59,21 @@ static int read_line(struct line *out, const char *path, uint64_t number, const 
     return 0;
 }
 
-/* Returns 1 for a list: only lists have such a name and a count of 0. */
+/* Returns 1 if the row is a list: only a list has this prefix and a count of 0. */
 static int is_list(const struct vocab *vocab, uint64_t id) {
     return !vocab->counts[id] && !strncmp(vocab_word(vocab, id, NULL), VOCAB_LIST, strlen(VOCAB_LIST));
 }
 
-/* The lines of a vocabulary's file, behind a byte order mark. */
+/* The lines of a vocabulary file that are still to be read, after its byte order mark. */
 struct lines {
     const char *path, *at, *end;
     uint64_t number; /* of the next line, from 1 */
 };
 
-/* A longer line is not of a vocabulary: its end is not searched for. */
+/* Bytes of a line. A longer line cannot be of a vocabulary, so its end is not searched. */
 enum { LINE_MOST = CORPUS_WORD_MOST + 64 };
 
-/* Takes the next line without its LF. Returns 1; 0 at the end, -1 after fail(). */
+/* Stores the next line, without its LF. Returns 1, 0 at the end of the file, -1 after fail(). */
 static int next_line(struct lines *lines, const char **text, uint64_t *length) {
     uint64_t left = (uint64_t)(lines->end - lines->at), looked = left < LINE_MOST ? left : LINE_MOST;
     const char *newline = left ? memchr(lines->at, '\n', looked) : NULL;
@@ -86,7 +88,7 @@ static int next_line(struct lines *lines, const char **text, uint64_t *length) {
     return 1;
 }
 
-/* Takes the words of all lines; there is memory for them. */
+/* Appends the words of all lines to the vocabulary, which has memory reserved for them. */
 static int take_lines(struct vocab *vocab, struct lines lines) {
     const char *text = "";
     uint64_t length = 0;
@@ -105,7 +107,7 @@ static int take_lines(struct vocab *vocab, struct lines lines) {
     return more;
 }
 
-/* Counts the lines, unless the first one already shows that the file is no vocabulary. */
+/* Counts the lines. Fails if the first one shows that the file is no vocabulary. */
 static int count_lines(struct lines lines, uint64_t *count) {
     const char *text = "";
     uint64_t length = 0;
@@ -125,9 +127,9 @@ static int read_file(struct vocab *vocab, const char *path, int given) {
     *vocab = (struct vocab){0};
     if (file_map_open(&map, path)) return -1;
     uint64_t mark = given ? text_mark(map.data, map.size) : 0;
-    struct lines lines = {path, map.data, map.data, 1}; /* an empty file is mapped at NULL */
+    struct lines lines = {path, map.data, map.data, 1}; /* if the file is empty, map.data is NULL */
     if (map.size) lines = (struct lines){path, map.data + mark, map.data + map.size, 1};
-    /* A word and its NUL take no more bytes than its line; only a last line without a newline has one byte less. */
+    /* A line has at least as many bytes as its word and a NUL, except a last line without an LF, which has one byte less. */
     int result = (given && kind_check_format(path, map.data, map.size, 0)) || count_lines(lines, &count) ||
                          vocab_reserve(vocab, count, map.size + 1) || take_lines(vocab, lines) ||
                          vocab_index(vocab, path)

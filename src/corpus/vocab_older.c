@@ -13,6 +13,7 @@ struct kept_word {
     int of_older;           /* 1: only the older run has this word */
 };
 
+/* State of joining two vocabularies. */
 struct joining {
     const struct vocab *vocab, *older;
     const struct corpus_options *options;
@@ -68,7 +69,7 @@ static int by_frequency(const void *a, const void *b) {
     return x->number < y->number ? -1 : x->number > y->number;
 }
 
-/* If corpus.order is given, the word of each row must be the row's number. This includes rows that are added. */
+/* Checks, if corpus.order = given, that the word of each added row is the row's number. */
 static int check_given(const struct joining *joining) {
     uint64_t length, id;
     for (uint64_t row = items_of(joining->vocab); row < joining->items; row++) {

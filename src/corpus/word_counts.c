@@ -14,37 +14,39 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TALLY_MOST = 3 << 14 }; /* different words: three quarters of 65,536 slots, 512 KiB */
+enum { TALLY_MOST = 3 << 14 }; /* largest number of different words: three quarters of 65,536 slots, which take 512 KiB */
 
-/* The words of one worker's block, as many as its cache holds. The arrays are indexed by a word's number in `words`. */
+/* The words of a worker's block, up to as many as fit its core's cache. `counts` and `hashes` are indexed by a word's number in
+ * `words`. */
 struct tally {
     struct words words;
     struct word_count counts[TALLY_MOST];
     uint64_t hashes[TALLY_MOST];
-    uint32_t by_shard[TALLY_MOST]; /* the numbers, ordered by shard */
-    struct word_query asked[WORDS_BATCH]; /* tokens of the block that are still to be counted */
-    uint64_t lines[WORDS_BATCH];          /* the line of each */
-    unsigned waiting;                     /* tokens in `asked` */
-    uint32_t integers[WORDS_BATCH];       /* tokens that are integers, still to be counted */
-    uint64_t places[WORDS_BATCH];         /* the place of each in the corpus */
+    uint32_t by_shard[TALLY_MOST]; /* numbers of the words, sorted by shard */
+    struct word_query asked[WORDS_BATCH]; /* [waiting]: tokens of the block that are still to be counted */
+    uint64_t lines[WORDS_BATCH];          /* [waiting]: the line of each token in `asked` */
+    unsigned waiting;                     /* number of tokens in `asked` */
+    uint32_t integers[WORDS_BATCH];       /* [integers_waiting]: tokens that are integers and still to be counted */
+    uint64_t places[WORDS_BATCH];         /* [integers_waiting]: the byte of the corpus where each of them is */
     unsigned integers_waiting;
     struct corpus_block block;
 };
 
+/* State of counting one corpus; the workers share it. */
 struct counting {
     struct word_counts *counts;
     struct corpus *corpus;
     const struct corpus_options *options;
-    enum token_part part; /* the tokens that are counted */
+    enum token_part part; /* which fields are counted: words or names of lists */
     struct integer_counts integers;
-    _Atomic uint64_t next; /* integer to be put among the words */
+    _Atomic uint64_t next; /* the next integer that put_integers() moves to the shards */
     struct progress progress;
-    _Atomic int failed; /* 1: the other workers stop too */
+    _Atomic int failed; /* 1: a worker failed, so the other workers stop */
 };
 
 /* ---- from the tally to the shards ---- */
 
-/* Adds the batch's words to the shard. known[i] is the word's number there, or WORDS_ABSENT. */
+/* Adds the counts of `count` words of the tally to the shard. known[i]: number of word i in the shard, or WORDS_ABSENT. */
 static int add_batch(struct word_shard *shard, const struct tally *tally, const uint32_t *numbers, unsigned count,
                      const struct word_query *queries, const uint32_t *known) {
     for (unsigned i = 0; i < count; i++) {
@@ -55,7 +57,7 @@ static int add_batch(struct word_shard *shard, const struct tally *tally, const 
             if (met.first < word->first) word->first = met.first;
             continue;
         }
-        /* Memory for the count comes first: other workers would find a word that has none. */
+        /* Memory for the count is reserved before the word is added: a word in the shard must always have a count. */
         if (mem_grow(&shard->counts, &shard->counts_capacity, shard->words.size + 1, sizeof *shard->counts,
                      "the words' counts"))
             return -1;
@@ -85,7 +87,7 @@ static int flush_shard(struct word_shard *shard, const struct tally *tally, cons
     return result;
 }
 
-/* Adds the tally to the shards, each locked once, and empties it. */
+/* Adds the tally's words to the shards, one locked at a time, and empties the tally. */
 static int tally_flush(struct counting *counting, struct tally *tally) {
     uint64_t starts[WORD_SHARDS + 1] = {0}, next[WORD_SHARDS], size = tally->words.size;
     for (uint64_t n = 0; n < size; n++) starts[(tally->hashes[n] >> WORD_SHARD_SHIFT) + 1]++;
@@ -105,7 +107,8 @@ static int tally_flush(struct counting *counting, struct tally *tally) {
 
 /* ---- from a block to the tally ---- */
 
-/* Counts a token that was not in the tally when it was asked for. It may have been added since. */
+/* Counts a token whose word was not in the tally when the batch was looked up. An earlier token of the batch may have added it
+ * since. */
 static int count_new(struct counting *counting, struct tally *tally, const struct word_query *query, uint64_t line) {
     uint64_t before = tally->words.size, id;
     int64_t number = words_add(&tally->words, query->hash, query->word, query->length);
@@ -122,7 +125,7 @@ static int count_new(struct counting *counting, struct tally *tally, const struc
     return 0;
 }
 
-/* Counts the tokens that wait. A tally that may not hold them all is emptied first. */
+/* Counts the tokens in tally->asked. If the tally might become too full, it is emptied into the shards first. */
 static int count_waiting(struct counting *counting, struct tally *tally) {
     uint32_t numbers[WORDS_BATCH];
     unsigned waiting = tally->waiting;
@@ -216,7 +219,7 @@ static int put_integers(void *context, unsigned worker) {
     int result = tally ? 0 : -1;
     while (!result && pool_take(&counting->next, counting->integers.size, INTEGERS_AT_ONCE, &integer, &end)) {
         for (; integer < end && !result; integer++) result = put_integer(counting, tally, integer);
-        tally->block.number++; /* the next shard to begin with */
+        tally->block.number++; /* makes tally_flush() begin at another shard */
     }
     if (!result) result = tally_flush(counting, tally);
     if (tally) words_release(&tally->words);
@@ -226,8 +229,8 @@ static int put_integers(void *context, unsigned worker) {
 
 /* ---- the whole corpus ---- */
 
-/* Gathered data has been counted as it came. Its words are lent, and its counts copied, since who chooses among them
- * frees them. */
+/* Uses the counts that gathered data already has. The words are borrowed from it (counts->lent); the counts are copied, since
+ * vocab_choose() frees them. */
 static int take_gathered(struct word_counts *counts, struct gathered_words *words) {
     struct word_shard *shard = &counts->shards[0];
     uint64_t size = words->words.size;
@@ -239,7 +242,8 @@ static int take_gathered(struct word_counts *counts, struct gathered_words *word
     return 0;
 }
 
-/* 1 where words are ids, in all likelihood. Among the words of text only some are, spread over all of the table's memory. */
+/* Returns 1 if most words are likely to be integers. In text few words are, and a table of integers would be spread thinly over
+ * its memory. */
 static int has_integers(const struct corpus_options *options) {
     return corpus_formats[options->format].edges || options->order == ORDER_GIVEN;
 }

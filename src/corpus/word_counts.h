@@ -1,10 +1,11 @@
-/* word_counts: every word of a corpus, how often it comes and where it comes first.
+/* word_counts: counts all words of a corpus, and finds where each first occurs.
  *
- *   block -> a worker's tally: the words of that block, in its cache -> 64 shards by hash, each under its own lock
- *         -> where words are ids, a table of all threads: integers (integers.h), which are put among the others at the end
+ *   block -> a worker's tally: the words of that block, in the core's cache -> 64 shards by hash, each with its own lock
+ *         -> if words are ids: a table for integers that all threads share (integers.h); in the end its counts are added to the
+ *            shards
  *
- * Memory stays near that of the different words, whatever the number of threads. Counts are sums and first positions are
- * minima, so neither the order of blocks nor their size shows in the result.
+ * Memory is about that of the different words, whatever the number of threads. Counts are sums and first positions are
+ * minima, so the result does not depend on the order or the size of blocks.
  */
 #ifndef SPTX_WORD_COUNTS_H
 #define SPTX_WORD_COUNTS_H
@@ -19,11 +20,13 @@
 
 enum { WORD_SHARDS = 64, WORD_SHARD_SHIFT = 58 }; /* the highest 6 bits of a word's hash are its shard's number */
 
+/* How often a word occurs, and where it first does. */
 struct word_count {
     uint64_t count;
     uint64_t first; /* byte of the corpus at which the word first occurs */
 };
 
+/* The words whose hashes have the same highest bits. */
 struct word_shard {
     pthread_mutex_t lock;
     struct words words;

@@ -16,8 +16,8 @@ uint64_t words_hash(const char *word, uint64_t length) {
 
 /* ---- slots ---- */
 
-/* Returns the slot at which the search for a tag begins. Slots are in the order of tags, so that any number of slots
- * will do, and a table that grows is read and written from front to end. */
+/* Returns the slot at which the search for a tag begins. It grows with the tag: so a table may have any number of slots, and
+ * growing it reads and writes memory from front to end. */
 static inline uint64_t home_of(const struct words *words, uint32_t tag) {
     return (uint64_t)((unsigned __int128)tag * words->slot_count >> 32);
 }
@@ -38,7 +38,7 @@ static inline int is_word(const struct words *words, uint64_t number, const char
     return known_length == length && !memcmp(known, word, length);
 }
 
-/* Returns the slot that holds the word, or the free one where it would go. */
+/* Returns the slot of the word, or, if the word is absent, the free slot where it belongs. */
 static struct word_slot *find_slot(const struct words *words, uint64_t hash, const char *word, uint64_t length) {
     uint32_t tag = (uint32_t)hash;
     uint64_t i = probe(words, tag, home_of(words, tag));
@@ -99,7 +99,7 @@ int64_t words_find(const struct words *words, uint64_t hash, const char *word, u
     return words->slot_count ? (int64_t)find_slot(words, hash, word, length)->number - 1 : -1;
 }
 
-/* ---- many look-ups side by side ---- */
+/* ---- batches of look-ups ---- */
 
 void words_ask(const struct words *words, struct word_query *query, uint64_t hash, const char *word, uint64_t length) {
     *query = (struct word_query){word, length, hash};
@@ -111,7 +111,7 @@ void words_find_batch(const struct words *words, const struct word_query *querie
         for (unsigned i = 0; i < count; i++) numbers[i] = WORDS_ABSENT;
         return;
     }
-    /* A free slot has number 0, and 0 - 1 is WORDS_ABSENT. */
+    /* A free slot has number 0, and 0u - 1 is WORDS_ABSENT. */
     for (unsigned i = 0; i < count; i++) {
         uint32_t tag = (uint32_t)queries[i].hash;
         numbers[i] = words->slots[probe(words, tag, home_of(words, tag))].number - 1;
@@ -126,7 +126,7 @@ void words_find_batch(const struct words *words, const struct word_query *querie
     }
 }
 
-/* ---- many words at once ---- */
+/* ---- building a finished table ---- */
 
 int words_reserve(struct words *words, uint64_t size, uint64_t bytes) {
     if (mem_reserve(&words->offsets, &words->offsets_capacity, size + 1, sizeof *words->offsets, "the words' places"))
@@ -134,10 +134,11 @@ int words_reserve(struct words *words, uint64_t size, uint64_t bytes) {
     return mem_reserve(&words->bytes, &words->bytes_capacity, bytes, 1, "the words");
 }
 
-/* Each slot that a word goes into waits for memory, so it is asked for this many words earlier. */
+/* Number of words between the prefetch of a word's slot and its use: otherwise each word would wait for memory. */
 enum { AHEAD = 32 };
 
-/* Puts word `number` into the table. Returns its number there: `number`, or the lower one of the same word. */
+/* Adds word `number` to the hash table. If an equal word is there already, adds nothing and returns that word's number,
+ * otherwise returns `number`. */
 static uint64_t enter(struct words *words, const struct word_query *query, uint64_t number) {
     struct word_slot *slot = find_slot(words, query->hash, query->word, query->length);
     if (slot->number) return slot->number - 1;

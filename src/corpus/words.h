@@ -1,20 +1,20 @@
-/* words: different words, numbered in the order in which they were added, and a hash table that finds a word's number.
+/* words: a set of words, numbered in the order in which they were added, and a hash table that finds a word's number.
  *
- * It is the only table of words here: counting, the lists of pairs, the names of a file of questions, and the finished
- * vocabulary all use it. It knows only a word's bytes; a user keeps what else belongs to word n (its count, its row) in an array
- * of its own, at place n.
+ * All tables of words use it: counting, the lists of pairs, the names in a file of questions, and the finished vocabulary.
+ * It stores only the bytes of words; its user keeps other data of word n (its count, its row) in an array of its own, at index n.
  *
  *   hash of a word -> slots[i] {tag, number + 1} -> offsets[number] -> bytes: the word, then a NUL
  *
  * A look-up in a large table waits for memory three times, once at each arrow. words_ask() and words_find_batch() do many
- * look-ups side by side, so that these waits overlap. A tag costs 4 bytes a slot and saves the other two waits where the slot
- * holds another word: 24 million tokens of 2.5 million words are encoded in 2.2 s, without tags in 2.6 s.
+ * look-ups together, so that these waits overlap. A tag costs 4 bytes a slot. It saves the last two waits if the slot holds
+ * another word: 24 million tokens of 2.5 million words are encoded in 2.2 s, without tags in 2.6 s.
  */
 #ifndef SPTX_WORDS_H
 #define SPTX_WORDS_H
 
 #include <stdint.h>
 
+/* A place in the hash table. */
 struct word_slot {
     uint32_t tag;    /* low half of the word's hash; it decides at which slot the search begins, and words with equal tags are
                       * nearly always equal */
@@ -48,7 +48,7 @@ void words_clear(struct words *words);           /* keeps the memory for the nex
 void words_release(struct words *words);         /* harmless on a zeroed one */
 uint64_t words_bytes(const struct words *words); /* bytes of memory in use */
 
-/* ---- many look-ups side by side ---- */
+/* ---- batches of look-ups ---- */
 
 enum { WORDS_BATCH = 64 };
 struct word_query {
@@ -60,9 +60,9 @@ void words_ask(const struct words *words, struct word_query *query, uint64_t has
 /* Answers `count` queries (WORDS_BATCH at most): numbers[i] is the number of the word of queries[i], or WORDS_ABSENT. */
 void words_find_batch(const struct words *words, const struct word_query *queries, unsigned count, uint32_t *numbers);
 
-/* ---- many words at once ---- */
+/* ---- building a finished table ---- */
 
-/* Reserves memory for exactly `size` words of `bytes` bytes, counting their NULs. Returns 0, or -1 after fail(). */
+/* Reserves memory for exactly `size` words that take `bytes` bytes with their NULs. Returns 0, or -1 after fail(). */
 int words_reserve(struct words *words, uint64_t size, uint64_t bytes);
 /* Appends a word, in reserved memory. words_find() does not find it before words_index(). */
 void words_append(struct words *words, const char *word, uint64_t length);
