@@ -6,8 +6,9 @@
  *                         state.ini       progress of the run; size and checksum of each file (state.h)
  *   RUN/latest                            the name of the newest checkpoint, for people and scripts
  *
- * A checkpoint is written under a temporary name, synced and renamed. Loading first verifies sizes and checksums. It finds the newest
- * checkpoint by the names of the directories, not by `latest`, which is written last: after a kill it may name an older checkpoint.
+ * A checkpoint is written under a temporary name, synced and renamed. Loading first verifies sizes and checksums. It finds the
+ * newest checkpoint by the names of the directories, not by `latest`, which is written last: after a kill it may name an older
+ * checkpoint.
  */
 #ifndef SPTX_CHECKPOINT_H
 #define SPTX_CHECKPOINT_H

@@ -4,9 +4,9 @@
  *   RUN/checkpoint-<step>.replaced    an older checkpoint of the same step, moved aside while a new one replaces it
  *   RUN/checkpoint-<step>.partial     a checkpoint that is being written, or that a killed process left
  *
- * Other names (checkpoint-best, checkpoint-007, checkpoint-notes.txt) are ignored. A directory with one of the names above counts as
- * made by this program if its state.ini begins like one that this program writes, or, if it is partial, if it holds only files of a
- * checkpoint. No other directory is ever removed, and in these directories only the files of a checkpoint are.
+ * Other names (checkpoint-best, checkpoint-007, checkpoint-notes.txt) are ignored. A directory with one of the names above counts
+ * as made by this program if its state.ini begins like one that this program writes, or, if it is partial, if it holds only files
+ * of a checkpoint. No other directory is ever removed, and in these directories only the files of a checkpoint are.
  */
 #ifndef SPTX_CHECKPOINTS_H
 #define SPTX_CHECKPOINTS_H

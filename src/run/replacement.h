@@ -2,12 +2,12 @@
  *
  *   RUN/replacement/    the directory of the new run until that has a checkpoint
  *
- * Readers look here first: from its first checkpoint on, the new run is the run of RUN. Then the older run's checkpoints are removed,
- * the new run's files replace the older run's, and at last the new checkpoint moves to RUN. A replacement without a checkpoint is
- * removed.
+ * Readers look here first: from its first checkpoint on, the new run is the run of RUN. Then the older run's checkpoints are
+ * removed, the new run's files replace the older run's, and at last the new checkpoint moves to RUN. A replacement without a
+ * checkpoint is removed.
  *
- * A file `replaces` in it tells that this program has made it. If a process is killed meanwhile, the next process that trains in RUN
- * calls replacement_settle(), which does all these steps again.
+ * A file `replaces` in it tells that this program has made it. If a process is killed meanwhile, the next process that trains in
+ * RUN calls replacement_settle(), which does all these steps again.
  */
 #ifndef SPTX_REPLACEMENT_H
 #define SPTX_REPLACEMENT_H

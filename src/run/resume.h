@@ -6,8 +6,8 @@
 #include "kernels/ranks.h"
 #include "state.h"
 
-/* Compares `config` with RUN/config.ini. Keys that change the numbers must be equal. If train.batch or train.update is "auto", it is
- * set to the value that the run chose, since this machine, its free memory or the number of ranks might lead to another one.
+/* Compares `config` with RUN/config.ini. Keys that change the numbers must be equal. If train.batch or train.update is "auto", it
+ * is set to the value that the run chose, since this machine, its free memory or the number of ranks might lead to another one.
  *
  * *kept becomes the run.keep of RUN/config.ini: how many checkpoints the process that wrote them wanted to keep.
  *

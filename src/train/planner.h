@@ -1,4 +1,5 @@
-/* planner: computes bytes, rows and expected speed before anything is allocated; tells whether a run fits, and what to change if not.
+/* planner: computes bytes, rows and expected speed before anything is allocated; tells whether a run fits, and what to change if
+ * not.
  *
  *   planner.c  settles batch, places and hot rows, adds up bytes  advice.c      what to change if a plan does not fit
  *   expected_rows.c  which rows a batch touches                   plan_print.c  prints a plan as lines or as JSON
