@@ -1,6 +1,6 @@
-/* config_keys: the table of all keys, made from config.def, and other declarations that the config_*.c files share. Keys are read from
- * INI files and arguments (config.c, config_ini.c), "auto" is replaced by values (config_resolve.c), and keys are written to the
- * resolved file and the help (config_write.c). No other file includes it.
+/* config_keys: the table of all keys, made from config.def, and other declarations that the config_*.c files share. Keys are read
+ * from INI files and arguments (config.c, config_ini.c), "auto" is replaced by values (config_resolve.c), and keys are written to
+ * the resolved file and the help (config_write.c). No other file includes it.
  */
 #ifndef SPTX_CONFIG_KEYS_H
 #define SPTX_CONFIG_KEYS_H

@@ -9,8 +9,8 @@
 /* Lets all ranks write one file, if they see it. The first rank has opened `writer`, whose file has nothing from byte `at` on; the
  * other ranks pass NULL. Every rank opens the file by its unique name and writes a number; the first rank reads all numbers back.
  *
- * Returns the number of ranks that may write the file: all, each through its `part`; or 1, the first rank. 0 after fail(). All ranks
- * call it together.
+ * Returns the number of ranks that may write the file: all, each through its `part`; or 1, the first rank. 0 after fail(). All
+ * ranks call it together.
  */
 unsigned shared_file_join(struct file_part *part, struct ranks *ranks, const struct file_writer *writer, const char *path,
                           uint64_t at);

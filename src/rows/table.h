@@ -1,8 +1,8 @@
 /* table: all target rows or all context rows, in a backend: the layout of a record, first values, saving and loading.
  *
- * On disk a table is a structured .npy (npy.h) with the fields "weights", the rule's slots by PyTorch's names, and "updates" if bias
- * correction counts the updates of each row. If several ranks train, each has some columns of the table in its backend; a file has
- * all columns.
+ * On disk a table is a structured .npy (npy.h) with the fields "weights", the rule's slots by PyTorch's names, and "updates" if
+ * bias correction counts the updates of each row. If several ranks train, each has some columns of the table in its backend; a file
+ * has all columns.
  */
 #ifndef SPTX_TABLE_H
 #define SPTX_TABLE_H

@@ -1,5 +1,5 @@
-/* whole_rows: lets ranks that share out the columns of a table exchange them, so that files are written and read by whole rows. Some
- * ranks, the takers, collect whole rows. This is done in rounds: in a round each taker, in order, gets one chunk of rows:
+/* whole_rows: lets ranks that share out the columns of a table exchange them, so that files are written and read by whole rows.
+ * Some ranks, the takers, collect whole rows. This is done in rounds: in a round each taker, in order, gets one chunk of rows:
  *
  *              columns of rank 0    rank 1    rank 2              whole rows
  *   chunk 0    ##########           ######    ######     <--->    of taker 0

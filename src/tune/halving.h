@@ -1,13 +1,14 @@
-/* halving: chooses which trial is trained next, and for how long, by successive halving, one trial at a time (ASHA; Li et al. 2020).
+/* halving: chooses which trial is trained next, and for how long, by successive halving, one trial at a time (ASHA; Li et al.
+ * 2020).
  *
  *   rung   trials that are trained on it, for three times the epochs of the rung below
  *   0      every trial
  *   1      the best third of the trials that were trained on rung 0
  *   2      the best third of the trials that were trained on rung 1
  *
- * A trial that may rise is trained next, on the highest rung first; if no trial may rise, a new one begins. So a best trial is known
- * at any time, and it depends only on the scores so far. Trial 0 has the user's own keys. It also rises if that takes at most a fifth
- * of the time left, since the other trials are compared with it.
+ * A trial that may rise is trained next, on the highest rung first; if no trial may rise, a new one begins. So a best trial is
+ * known at any time, and it depends only on the scores so far. Trial 0 has the user's own keys. It also rises if that takes at most
+ * a fifth of the time left, since the other trials are compared with it.
  */
 #ifndef SPTX_HALVING_H
 #define SPTX_HALVING_H
@@ -27,8 +28,8 @@ struct halving {
     uint64_t count, capacity;
 };
 
-/* When new trials may begin. With NONE and LAST, the search is coming to its end: the best trial of a rung may rise even if it
- * is one of fewer than three. */
+/* When new trials may begin. With NONE and LAST the search is coming to its end: the best trial of a rung may then rise even if
+ * fewer than three trials were on it. */
 enum halving_begin {
     HALVING_NONE, /* no more trials begin */
     HALVING_ANY,  /* a new trial begins whenever no trial may rise */

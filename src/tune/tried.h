@@ -1,5 +1,5 @@
-/* tried: the file of finished trainings, one line each, found again by epochs and keys. The first line has a fingerprint of the data
- * and of the user's keys; if it differs, the file is emptied.
+/* tried: the file of finished trainings, one line each, found again by epochs and keys. The first line has a fingerprint of the
+ * data and of the user's keys; if it differs, the file is emptied.
  *
  *   # sptx-w2v tune 1f0c..
  *   epochs TAB score TAB seconds TAB keys
