@@ -1,19 +1,19 @@
-/* config_ini: the text of an INI file into keys, read by inih (ini.h).
+/* config_ini: sets keys from the text of an INI file, which inih parses (ini.h).
  *
- * inih knows sections, names and values, and takes an indented line for more of the value above it. Three things it
- * leaves to its caller. It reads at most 199 bytes of a line. It counts its own lines, and tells a handler none of
- * them. And it says nothing where a section begins. So the reader below hands it lines of our own making:
+ * inih parses sections, names and values, and appends an indented line to the value above it. It has three limits: it reads at most
+ * 199 bytes of a line; its handler is not told the line's number; and it calls no handler when a section begins. Hence inih does
+ * not read the file itself. The reader below gives it rewritten lines:
  *
- *   in the file                      handed over
+ *   line in the file                 lines given to inih
  *
- *   [section]  ; comment             [section]          once it is checked
+ *   [section]  ; comment             [section]          after the name was checked
  *   name = value  ; comment          name = value
  *   name = a value of any length     name=
- *                                     .a value of an.   indented: inih takes each piece for more of the value, and
- *                                     .y length.        dots keep the blanks at its ends
- *       more of it                    .more of it.      where the user goes on in an indented line
+ *                                     .a value of an.   indented, so inih appends each span to the value;
+ *                                     .y length.        the dots keep blanks at its ends
+ *       more of it                    .more of it.      from an indented line of the user, which continues the value
  *
- * The handler joins the pieces: those of one line as they are, those of another line behind a blank.
+ * The handler joins the spans of one line without a blank, and those of different lines with one.
  */
 #include "config_keys.h"
 

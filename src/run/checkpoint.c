@@ -1,12 +1,12 @@
 /* How a checkpoint is written, so that a kill at any moment leaves a whole one:
  *
  *   1. checkpoint-<step>.partial/    is filled and synced
- *   2. checkpoint-<step>.replaced/   takes what had the name before; checkpoint_newest() still finds it there
+ *   2. checkpoint-<step>.replaced/   is the older checkpoint of this step, if any, renamed; checkpoint_newest() still finds it
  *   3. checkpoint-<step>/            is the partial one, renamed
- *   4. latest                        is replaced by one that names it; then the older checkpoints go
+ *   4. latest                        is replaced by a file that names the new checkpoint; then older checkpoints are removed
  *
- * A kill may leave a partial checkpoint, or more older ones than run.keep allows. The next checkpoint removes them. A
- * finished run writes none, so --resume removes them itself.
+ * A kill may leave a partial checkpoint, or more older checkpoints than run.keep allows. Writing the next checkpoint removes them.
+ * A finished run writes no further checkpoint, so --resume of such a run removes them.
  */
 #include "checkpoint.h"
 

@@ -1,4 +1,4 @@
-/* examples_capacity: what an epoch holds, and how large its largest batch is. */
+/* examples_capacity: computes what an epoch contains, and how large its largest batch is. */
 #include "examples.h"
 
 #include <math.h>
@@ -12,15 +12,17 @@ double examples_kept(const struct example_source *source, uint64_t row) {
     return source->keep ? (source->keep[row] + 1.0) / 4294967296.0 : 1;
 }
 
-/* A sum over examples. `square`: of the squares of their numbers, or a bound of it. */
+/* Sums over examples of what they make, by kind. `square`: sums of the squares of these numbers, or a bound of them. */
 enum { BLOCKS, TARGETS, CONTEXTS, TERMS, PAIRS, KINDS };
 struct sums {
     double examples, of[KINDS], square[KINDS];
 };
-enum { SENTENCES_LOOKED_AT = 1 << 18, TOKENS_LOOKED_AT = 1 << 24 }; /* for a mean: lengths vary little enough */
+enum { SENTENCES_LOOKED_AT = 1 << 18, TOKENS_LOOKED_AT = 1 << 24 }; /* a mean looks at about this many, evenly spaced, since
+                                                                     * lengths vary little */
 
-/* Over a sentence of `kept` kept words: ordered pairs at a distance within the drawn windows. A pair at distance i is
- * within one with chance (window - i + 1) / window, or always; kept - i of them are that far apart. */
+/* Returns the expected number of pairs of a sentence of `kept` kept words: ordered pairs of words within the drawn windows. kept
+ * - i pairs of words are at distance i, and such a pair is within a window with chance (window - i + 1) / window, or 1 if
+ * windows are not shrunk. */
 static double window_pairs(double kept, const struct example_source *source) {
     if (kept <= 1) return 0;
     double window = source->window, d = fmin(ceil(kept) - 1, window), ends = d * (d + 1) / 2;
@@ -32,7 +34,7 @@ static double window_pairs(double kept, const struct example_source *source) {
     return 2 * (kept * chances - distances);
 }
 
-/* The words of a sentence that are expected to be kept, their target rows, and the contexts that predict them. */
+/* Expected numbers of a sentence: the words that are kept, their target rows, and the contexts that predict them. */
 struct kept {
     double words, rows, contexts;
 };
@@ -50,18 +52,19 @@ static struct kept expected_kept(const struct example_source *source, const uint
     return kept;
 }
 
-/* No position makes more of a kind than `most`, so its square is at most `most` times its number. */
+/* Adds `value`. No position makes more than `most` of this kind, so the square of its number is at most `most` times that
+ * number. */
 static void add_bounded(struct sums *sums, int kind, double value, double most) {
     sums->of[kind] += value;
     sums->square[kind] += value * most;
 }
 
-/* Returns how many contexts predict a word, at most. */
+/* Returns the largest number of contexts that predict a word. */
 static double most_predicting(const struct example_source *source) {
     return source->paths.starts ? (double)source->paths.most : 1;
 }
 
-/* Windows that their middle words' rows are set against. A word has `rows` of them, and is predicted by `predicting` contexts. */
+/* Adds windows whose middle word predicts the words around it. A word has `rows` rows, and `predicting` contexts predict it. */
 static void add_predicted(const struct example_source *source, double windows, double pairs, double rows, double predicting,
                           struct sums *sums) {
     double most = 2.0 * source->window, negatives = source->negatives;
@@ -78,7 +81,8 @@ static void add_windows(const struct example_source *source, struct kept in, uin
     double kept = in.words, share = kept / (double)length, rows = kept > 0 ? in.rows / kept : 1;
     double predicting = kept > 0 ? in.contexts / kept : 1;
     double most_rows = source->subwords.starts ? (double)source->subwords.most : 1;
-    /* A kept word makes a block unless it is alone; for the odd short sentence its chance of company is rough. */
+    /* A kept word makes a block unless no other word of its sentence is kept. For short sentences the chance of that is
+     * approximate. */
     double windows = length < 2 ? 0 : kept > 2 ? kept : kept * (1 - pow(1 - share, (double)(length - 1)));
     double pairs = fmax(window_pairs(kept, source), windows), most = 2.0 * source->window;
     double blocks = source->per_pair ? pairs : windows, most_blocks = source->per_pair ? most : 1;
@@ -97,7 +101,7 @@ static void add_windows(const struct example_source *source, struct kept in, uin
 }
 
 static void add_rows(const struct example_source *source, uint64_t length, struct sums *sums) {
-    int by_item = source->mode == EXAMPLE_ITEM; /* no example is made of the first position */
+    int by_item = source->mode == EXAMPLE_ITEM; /* the list's own row, at the first position, makes no example */
     double times = by_item ? (double)length - 1 : example_is_position(source) ? (double)length : 1;
     sums->examples += by_item ? (double)length : times;
     struct example_row row = {.count = length};

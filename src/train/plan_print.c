@@ -1,4 +1,4 @@
-/* A plan as lines for people, and as one line of JSON for machines. */
+/* Prints a plan, as lines for people and as one line of JSON for machines. */
 #include "planner.h"
 
 #include "base/report.h"
@@ -80,7 +80,7 @@ static void print_step(const struct plan *plan, const struct config *config, int
         line(to_stdout, "  at most", "unknown: this GPU's copies are not measured (plan and bench measure them where it is)");
 }
 
-/* How the numbers of a field are kept; behind "optimizer state" it says so in three words. */
+/* Returns the name of a field's type, in at most three words, to be printed after "optimizer state". */
 static const char *name_of(const struct record_layout *layout, uint32_t field) {
     int half = layout->field[field].type == VALUE_BFLOAT16;
     if (field == RECORD_WEIGHTS) return half ? "bfloat16" : "float32";
