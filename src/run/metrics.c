@@ -17,7 +17,7 @@
 enum {
     PLATEAU_REPORTS = 100, /* reports at the untrained loss before a warning says so */
     PLATEAU_STEPS = 100,   /* a finished run of fewer exact steps (train.update = batch) gets no such warning */
-    LINE_MOST = 4096       /* bytes of a line; a run's own lines have a tenth of that */
+    LINE_MOST = 4096       /* longest line, in bytes; lines that a run writes have a tenth of that */
 };
 static const double ln2 = 0.69314718055994530942;
 
@@ -71,12 +71,12 @@ void metrics_add_piece(struct metrics *metrics, const struct hogwild_result *r) 
     tally->link_bytes += r->link_bytes;
 }
 
-/* Returns a sum's means over examples, pairs and terms. */
+/* Divides a sum of losses by the numbers of examples, pairs and terms. */
 static struct loss mean_losses(double sum, uint64_t examples, uint64_t pairs, uint64_t terms) {
     return (struct loss){sum / (double)examples, sum / (double)pairs, sum / (double)terms};
 }
 
-/* Returns 1 where a term of an untrained model costs ln 2, whatever the other terms are. */
+/* Returns 1 if a term of an untrained model costs ln 2, independently of the other terms. */
 static int begins_at_ln2(const struct config *config) {
     return (config->train_loss == LOSS_LOGISTIC || config_has_tree(config)) && config->train_score == SCORE_DOT;
 }
@@ -183,8 +183,8 @@ const char *metrics_diverged(struct metrics *metrics, double loss, uint64_t term
 
 /* ---- reports ---- */
 
-/* Appends a line. Where the disk is full the run goes on, since days of training are worth more than lines about them,
- * and each further line tries again. */
+/* Appends a line to metrics.jsonl. If the disk is full the run goes on, since days of training are worth more than its log; each
+ * further line tries again. */
 static void append(struct metrics *metrics, const struct json *line) {
     int failed_before = report_exit_code();
     if (!metrics->path) return;
@@ -332,9 +332,8 @@ int metrics_lines(const char *path, int (*take)(void *user, const char *line, ui
 
 /* ---- a resumed run ---- */
 
-/* Returns 1 where a line tells of what came after `stand`, 0 where not, -1 where it is no line of a run. Lock-free
- * training may write several lines within one step: reports then differ in their pairs, held-out losses in their
- * epoch. */
+/* Returns 1 if a line is about a later step than `stand`, 0 if not, -1 if no run has written it. Lock-free training may write
+ * several lines within one step; then the pairs of reports differ, and the epochs of held-out losses. */
 static int is_past(const char *line, const struct progress_state *stand) {
     static const char name[] = ", \"pairs\": ";
     const char *found = strstr(line, name);
@@ -344,7 +343,7 @@ static int is_past(const char *line, const struct progress_state *stand) {
     return step > stand->step || epoch > stand->epoch || (has_pairs && pairs > stand->pairs);
 }
 
-/* The lines that a resumed run keeps: those up to where it stands. */
+/* Copies the lines that a resumed run keeps: those up to `stand`. */
 struct cutting {
     const struct progress_state *stand;
     struct file_writer writer;

@@ -113,7 +113,7 @@ static void add_rows(const struct example_source *source, uint64_t length, struc
     for (int kind = 0; kind < KINDS; kind++) add_bounded(sums, kind, times * made[kind], made[kind]);
 }
 
-/* A walk comes to a node about as often as arcs lead there. */
+/* Returns the expected numbers of a walk. A walk visits a node about as often as arcs lead to it. */
 static struct kept kept_of_walk(const struct example_source *source) {
     const struct walks *w = &source->walks;
     struct kept kept = {0};
@@ -127,7 +127,7 @@ static struct kept kept_of_walk(const struct example_source *source) {
     return kept;
 }
 
-/* drops: 1 for words that are expected to be kept; 0 for a walk of which no word is sure to be dropped. */
+/* drops: 1: a walk with the expected number of kept words; 0: the largest walk, none of whose words is dropped. */
 static struct sums sum_walk(const struct example_source *source, int drops) {
     struct sums sums = {0};
     struct kept kept = kept_of_walk(source);
@@ -173,11 +173,11 @@ struct examples_expected examples_expect(const struct examples *examples) {
     return expected;
 }
 
-/* Batches one after the other as sentences come in. */
+/* Splits the examples of the sentences, in order, into batches, and finds the largest batch. */
 struct batches {
-    double examples; /* of each but the last */
+    double examples; /* examples of each batch; the last may have fewer */
     struct sums open;
-    double most[KINDS]; /* of the closed ones */
+    double most[KINDS]; /* largest numbers of all closed batches */
 };
 
 static void close_batch(struct batches *batches) {
@@ -195,9 +195,9 @@ static void add_to_batches(struct batches *batches, const struct sums *sums) {
     }
 }
 
-/* Returns what a batch is expected to make, and a margin that a batch exceeds once in 10^9. Expected: the mean batch where the order
- * is drawn, or the corpus is, otherwise the largest in file order. The margin is Bernstein's bound for a sum of draws, which holds
- * also where a few examples are far larger than the others. No example makes more than `largest`. */
+/* Returns the expected number that a batch makes of a kind, plus a margin that one batch in 10^9 exceeds. Expected is the mean
+ * batch if examples are shuffled or walks are drawn, otherwise the largest batch in file order. The margin is Bernstein's bound
+ * for a sum of draws, which holds even if a few examples are far larger than the others. No example makes more than `largest`. */
 static double capacity_of_kind(const struct example_source *source, const struct batches *batches,
                                const struct sums *all, int kind, double share, double largest) {
     static const double log_of_chance = 20.7; /* - log 1e-9 */

@@ -49,7 +49,7 @@ void tried_close(struct tried *t) {
     *t = (struct tried){.path = NULL};
 }
 
-/* Returns 1 where the line is of this training; its score and seconds, then. */
+/* Returns 1 if the line is of a training with these epochs and keys, with its score and seconds. */
 static int line_is(const char *line, uint64_t epochs, const char *keys, double *score, double *seconds) {
     char *end;
     size_t length = strlen(keys);
