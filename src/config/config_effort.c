@@ -17,7 +17,7 @@ const struct effort *config_effort(const struct config *config) {
     return &efforts[config->train_effort];
 }
 
-/* A GPU does in a minute what takes a processor hours. */
+/* Returns the effort for this machine: a GPU does in a minute what takes a CPU hours. */
 static int effort_of_machine(const struct config *c) {
     const struct backend_ops *named = config_named_backend(c), *ops = named ? named : backend_best();
     return ops->has_gpu ? EFFORT_THOROUGH : EFFORT_QUICK;
@@ -33,7 +33,7 @@ int config_resolve_effort(struct config *c) {
     return 0;
 }
 
-/* Copies the keys of a list that no one has set. */
+/* Copies from `before` those of the listed keys that the user has not set. */
 static void keep(struct config *config, const struct config *before, const char *const (*keys)[2], size_t count) {
     for (size_t i = 0; i < count; i++)
         if (!config_is_given(config, keys[i][0], keys[i][1]))
