@@ -52,6 +52,7 @@ enum {
 #include "config.def"
 };
 
+/* The values of all keys, in fields named section_key, and what is derived from them. */
 struct config {
 #define SECTION(name, help)
 #define TEXT(section, key, fallback, help) char *section##_##key;

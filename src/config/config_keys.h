@@ -17,19 +17,21 @@ enum config_form { FORM_ANY, FORM_PATHS, FORM_RATING, FORM_COLUMNS, FORM_TIMES, 
 
 enum config_type { TYPE_TEXT, TYPE_COUNT, TYPE_REAL, TYPE_BYTES, TYPE_TRUTH, TYPE_CHOICE };
 
+/* One key of config.def. A comment that begins with a type: the field is used by keys of that type. */
 struct config_key {
     enum config_type type;
-    const char *name; /* "model.dim" */
+    const char *name; /* with its section: "model.dim" */
     const char *section, *key;
     const char *fallback;
-    const char *list; /* TYPE_CHOICE: "a|b|c" */
+    const char *list; /* TYPE_CHOICE: the choices, as "a|b|c" */
     const char *help;
     size_t offset;          /* offset of the value in struct config */
-    uint64_t least, most;   /* TYPE_COUNT, TYPE_BYTES */
-    double lowest, highest; /* TYPE_REAL */
+    uint64_t least, most;   /* TYPE_COUNT, TYPE_BYTES: bounds */
+    double lowest, highest; /* TYPE_REAL: bounds */
     enum config_form form;  /* TYPE_TEXT */
 };
 
+/* One section of config.def. */
 struct config_section {
     const char *name, *help;
 };
@@ -70,9 +72,9 @@ void config_describe(const struct config_key *key, char *out, size_t capacity);
 /* ---- a key's place in a config, by its type ---- */
 
 char **config_text(const struct config *config, const struct config_key *key);
-uint64_t *config_count(const struct config *config, const struct config_key *key); /* TYPE_BYTES too */
+uint64_t *config_count(const struct config *config, const struct config_key *key); /* for TYPE_COUNT and TYPE_BYTES */
 double *config_real(const struct config *config, const struct config_key *key);
-int *config_int(const struct config *config, const struct config_key *key); /* TYPE_TRUTH, TYPE_CHOICE */
+int *config_int(const struct config *config, const struct config_key *key); /* for TYPE_TRUTH and TYPE_CHOICE */
 
 /* Returns a key's value in the form that config_read() accepts: written to `text`, or a pointer to the value itself if it is a
  * text. */

@@ -145,7 +145,7 @@ static int find_rows(struct cursor *cursor, const struct fasttext_file *file, co
 }
 
 static int read_all(struct fasttext_file *file, struct vocab *vocab, const char *path) {
-    const char *data = file->map.data; /* NULL where the file is empty */
+    const char *data = file->map.data; /* NULL if the file is empty */
     struct cursor cursor = {data, data ? data + file->map.size : NULL, path};
     struct counts counts;
     if (read_args(&cursor, &file->args) || read_counts(&cursor, &counts) || read_words(&cursor, &counts, vocab))

@@ -24,6 +24,7 @@ struct fasttext_args {
     double subsample;
 };
 
+/* An open, mapped file of a fastText model. */
 struct fasttext_file {
     struct fasttext_args args;
     struct file_map map;

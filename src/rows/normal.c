@@ -13,7 +13,7 @@ static inline double minus_log(uint32_t word) {
                                                                              * integers */
     uint64_t bits, half, biased;
     memcpy(&bits, &n, 8);
-    /* n = m x 2^e with m from 1/sqrt 2 to sqrt 2; half: 1 where the mantissa is above sqrt 2, and e is one more. */
+    /* n = m x 2^e with m from 1/sqrt 2 to sqrt 2. half: 1 if the mantissa is above sqrt 2; then e is one more. */
     half = ((bits & 0xFFFFFFFFFFFFFu) + 0x95F619980C433u) >> 52;
     biased = ((bits >> 52) + half) | 0x4330000000000000u; /* read as a double, this is 2^52 + the exponent */
     memcpy(&power, &biased, 8);

@@ -68,7 +68,7 @@ unsigned shared_file_join(struct file_part *part, struct ranks *ranks, const str
 /* What distinguishes a file from every other file. */
 struct identity {
     uint64_t inode, bytes;
-    int64_t seconds, nanoseconds; /* last written */
+    int64_t seconds, nanoseconds; /* time of the last write */
 };
 
 unsigned shared_file_readers(struct ranks *ranks, const char *path) {

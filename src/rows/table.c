@@ -177,7 +177,7 @@ struct filling {
     const struct table_origin *origin; /* NULL: every row gets first values */
     unsigned threads;
     uint64_t first, count;
-    char *records; /* [count] packed */
+    char *records; /* [count] packed records */
 };
 
 /* Makes `count` records with first state and weights of zero. */

@@ -1,10 +1,10 @@
-/* table_file: a table to and from its .npy, a chunk of rows at a time (table.h).
+/* table_file: saves a table to its .npy and loads it, a chunk of rows at a time (table.h).
  *
- *   saving    this rank's chunk as whole rows (whole_rows.h), then its part of the checksum; at the same time the chunk before
- *             it is written to its place in the file
- *   loading   this rank's chunk from the file, then to the ranks whose columns they are
+ *   saving    gathers this rank's chunk as whole rows (whole_rows.h) and adds it to the checksum; at the same time writes this
+ *             rank's chunk of the round before
+ *   loading   reads this rank's chunk of whole rows, and sends each rank its columns
  *
- * Where ranks do not see the same file system (shared_file.h), only the first one touches the file.
+ * If the ranks do not see the same file system (shared_file.h), only the first rank opens the file.
  */
 #define XXH_STATIC_LINKING_ONLY /* for the size of a checksum's state, which one rank sends to the next */
 #include "table.h"

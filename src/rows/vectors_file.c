@@ -124,7 +124,7 @@ static int check_count(struct vectors_file *file, const struct cursor *cursor) {
 
 /* Reads the next row's word, and advances to its numbers. */
 static int take_word(const struct vectors_file *file, struct cursor *cursor, uint64_t row, const char **word, uint64_t *length) {
-    if (file->format == VECTORS_BINARY) /* behind the last row's numbers there is a line end, or none */
+    if (file->format == VECTORS_BINARY) /* skip the line end that may follow the last row's numbers */
         while (cursor->at < cursor->end && *cursor->at == '\n') cursor->at++;
     *word = cursor->at;
     while (cursor->at < cursor->end && !ends_word(*cursor->at)) cursor->at++;

@@ -18,6 +18,7 @@
 
 enum vectors_format { VECTORS_BINARY, VECTORS_TEXT, VECTORS_NPY };
 
+/* An open, mapped file of words and vectors. */
 struct vectors_file {
     enum vectors_format format;
     const char *path;     /* the caller's */

@@ -13,6 +13,7 @@
 
 #include "table.h"
 
+/* One exchange of a table's columns, as this rank sees it: the current round and its buffers. */
 struct whole_rows {
     struct table *table;
     unsigned takers;

@@ -175,7 +175,7 @@ struct writing {
     const char *run;
     const struct checkpoint *what;
     uint64_t keep;
-    char names[3][CHECKPOINT_NAME], *paths[3]; /* [checkpoint_kind] */
+    char names[3][CHECKPOINT_NAME], *paths[3]; /* [enum checkpoint_kind] */
     struct run_state state;
 };
 

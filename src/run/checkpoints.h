@@ -16,6 +16,7 @@
 enum { CHECKPOINT_NAME = 64 }; /* bytes of the longest name, counting the NUL */
 enum checkpoint_kind { CHECKPOINT_IN_PLACE, CHECKPOINT_ASIDE, CHECKPOINT_PARTIAL };
 
+/* One directory of a run that has a checkpoint's name. */
 struct checkpoint_entry {
     char *path; /* RUN/name, owned */
     uint64_t step;
@@ -23,6 +24,7 @@ struct checkpoint_entry {
     int own;    /* 1: this program has made the directory */
     int linked; /* 1: a symbolic link to a checkpoint; it is read like a checkpoint, and may be renamed, but is never removed */
 };
+/* All such directories of a run. */
 struct checkpoints {
     struct checkpoint_entry *list; /* sorted by falling step; within a step: the checkpoint, the one moved aside, the partial one */
     uint64_t count, capacity;

@@ -16,6 +16,7 @@
 
 #include <stdint.h>
 
+/* The frozen rows of both tables of a run. */
 struct frozen {
     uint64_t rows;
     int known;         /* 1: train.freeze = known */

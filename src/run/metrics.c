@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 enum {
-    PLATEAU_REPORTS = 100, /* reports at the untrained loss before a warning says so */
-    PLATEAU_STEPS = 100,   /* a finished run of fewer exact steps (train.update = batch) gets no such warning */
+    PLATEAU_REPORTS = 100, /* reports at the untrained loss after which a warning is given */
+    PLATEAU_STEPS = 100,   /* a finished run of fewer exact steps (train.update = batch) gets no warning */
     LINE_MOST = 4096       /* longest line, in bytes; lines that a run writes have a tenth of that */
 };
 static const double ln2 = 0.69314718055994530942;

@@ -25,6 +25,7 @@ struct loss {
 
 enum { METRICS_LINE = 256 };
 
+/* The losses and rates that a run has to report, and its metrics.jsonl. */
 struct metrics {
     const struct config *config;
     char *path; /* RUN/metrics.jsonl, owned; NULL: this rank is not the first and writes nothing */
@@ -99,8 +100,8 @@ int metrics_complete(const struct metrics *metrics);
  * the last take(), 0 if the file has no line, -1 after fail(). */
 int metrics_lines(const char *path, int (*take)(void *user, const char *line, uint64_t length), void *user);
 
-/* Removes the first line about a step after `stand` and all lines behind it, since the resumed run will write them again. A line
- * that no run has written ends the file, too. */
+/* Removes the first line about a step after `stand` and all lines behind it, since the resumed run will write them again. Also
+ * removes lines before it that no run has written. */
 int metrics_cut(struct metrics *metrics, const struct progress_state *stand);
 
 #endif

@@ -62,7 +62,7 @@ static struct fasttext_args args_of(const struct config *config, const struct su
                                   .buckets = form->max ? (int32_t)form->buckets : 0,
                                   .min = (int32_t)form->min,
                                   .max = (int32_t)form->max,
-                                  .update_rate = 100, /* fastText's default; it says how often its threads report */
+                                  .update_rate = 100, /* fastText's default: how often its threads report */
                                   .subsample = config->examples_subsample};
 }
 

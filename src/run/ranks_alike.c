@@ -9,7 +9,7 @@
 
 /* ---- keys ---- */
 
-/* A line of a config's text, and where the next begins. */
+/* A line of a config's text. */
 struct line {
     const char *at;
     size_t length;

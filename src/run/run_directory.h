@@ -16,6 +16,7 @@
 #include "config/config.h"
 #include "corpus/vocab.h"
 
+/* A run directory whose lock this process holds. */
 struct run_directory {
     char *path;    /* path of the run directory, resolved (path.h); owned; error messages quote it */
     char *place;   /* directory that the run's files are now in: `path`, or path/replacement while an older run is being

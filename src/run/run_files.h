@@ -25,7 +25,7 @@ int run_file_owner(const char *run, enum run_file file);
  * (`resumed` = 1) reads any config.ini, even a foreign one. */
 int run_files_check(const char *run, int resumed);
 
-/* Removes a run's own files. */
+/* Removes the files that a run has written, except its checkpoints. */
 int run_files_remove(const char *run);
 /* Returns 1 if `name` is that of a partial file that a killed process left: of one of these files, or of a table's working file. */
 int run_file_is_piece(const char *name);

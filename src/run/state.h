@@ -37,6 +37,7 @@ struct table_file {
     uint64_t bytes, xxh64;
 };
 
+/* The contents of a state.ini. */
 struct run_state {
     struct progress_state progress;
     struct corpus_identity corpus;

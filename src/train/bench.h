@@ -31,6 +31,7 @@ int bench_table_open(struct bench *bench, enum place place, uint64_t rows, uint3
  * waiting for other ranks (PHASE_ALONE; only measured with several ranks). */
 enum bench_phase { PHASE_MAKE, PHASE_STEP, PHASE_ALONE, PHASES };
 
+/* The results of measuring a run's steps. */
 struct bench_training {
     struct plan plan;
     struct backend_info machine; /* the machine after everything was allocated */
@@ -54,6 +55,7 @@ int bench_train(struct bench_training *out, struct config *config, double second
 
 /* ---- walks: how fast they are drawn, when nothing is trained on them ---- */
 
+/* The results of measuring how fast walks are drawn. */
 struct bench_walks {
     struct backend_info machine;
     struct graph graph; /* only its counts are set */
@@ -66,6 +68,7 @@ int bench_walks(struct bench_walks *out, struct config *config, double seconds);
 
 /* ---- memory: the bytes of a pinned table ---- */
 
+/* The results of measuring the memory of a pinned table. */
 struct bench_memory {
     uint64_t rows, dim;
     uint64_t payload;               /* rows x dim x 4 */

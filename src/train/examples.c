@@ -12,7 +12,7 @@
 uint32_t examples_keep(uint64_t count, uint64_t total, double t) {
     if (t <= 0 || count == 0) return UINT32_MAX;
     double f = (double)count / (double)total, kept = (sqrt(f / t) + 1) * t / f;
-    double threshold = kept * 4294967296.0 - 1; /* kept where draw <= threshold */
+    double threshold = kept * 4294967296.0 - 1; /* a token is kept if its draw <= threshold */
     return threshold >= 4294967295.0 ? UINT32_MAX : threshold <= 0 ? 0 : (uint32_t)threshold;
 }
 
@@ -177,8 +177,8 @@ static int check_lists(const struct config *config, const struct vocab *vocab) {
                 "names");
 }
 
-/* With examples.own < 1, refuses lists whose items are all positives: no item is left for the mean, so only lists' own rows
- * would be trained, and the means that score a list would not. */
+/* With examples.own < 1, refuses a corpus whose lists have no item left for the mean, because all items are positives. Then only
+ * the lists' own rows would be trained, though a list is scored with the mean of its items' rows. */
 static int check_means(const struct config *config, const struct example_source *source) {
     struct example_row row = {.count = source->longest};
     if (config->examples_mode != MODE_USER || config->examples_own == 1) return 0;

@@ -9,6 +9,7 @@
 #include "corpus/idstream.h"
 #include "kernels/backend.h"
 
+/* An example_source, and the tables that it points to. */
 struct examples {
     struct example_source source;
     uint32_t *keep;      /* [rows] subsampling threshold of each row (examples_keep); NULL: no subsampling */

@@ -12,7 +12,7 @@ static unsigned pool_of(uint64_t count) {
     return 1 + high * 16 + (unsigned)(rest & 15);
 }
 
-/* Over the rows from `first` on. */
+/* Groups the rows with id >= `first`. */
 static void fill_pools(struct row_pools *pools, const struct expected_rows *t, uint64_t first) {
     const struct example_source *source = &t->examples->source;
     int by_id = source->noise == NOISE_LOG_UNIFORM;
@@ -39,7 +39,7 @@ static double kept_share_of_ngrams(const struct expected_rows *t) {
     return all > 0 ? kept / all : 0;
 }
 
-/* Over the rows from `first` on. */
+/* Groups the n-gram rows with id >= `first`. */
 static void fill_ngrams(struct row_pools *pools, const struct expected_rows *t, uint64_t first) {
     const struct subwords *s = &t->vocab->subwords;
     memset(pools, 0, sizeof *pools);
@@ -50,7 +50,7 @@ static void fill_ngrams(struct row_pools *pools, const struct expected_rows *t, 
     }
 }
 
-/* Over the nodes from `first` on. */
+/* Groups the tree nodes with id >= `first`. */
 static void fill_nodes(struct row_pools *pools, const struct expected_rows *t, uint64_t first) {
     const struct huffman *tree = &t->examples->tree;
     memset(pools, 0, sizeof *pools);

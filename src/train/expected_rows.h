@@ -12,6 +12,7 @@ struct row_pools {
     double rows[ROW_POOLS], count[ROW_POOLS], kept[ROW_POOLS], drawn[ROW_POOLS]; /* sums; drawn: of log-uniform */
 };
 
+/* The counts and chances from which expected rows are computed. */
 struct expected_rows {
     const struct vocab *vocab;
     const struct examples *examples;

@@ -12,12 +12,12 @@
 
 enum {
     HOGWILD_STEP = 131072,   /* positions that lock-free training counts as one step */
-    CPU_WINDOW_BATCH = 8192, /* positions */
+    CPU_WINDOW_BATCH = 8192, /* positions of a corpus of sentences */
     CPU_ROW_BATCH = 1024,    /* lists or lines */
     USER_BATCH = 128,        /* examples.mode = user with targets = all: many small steps learn more than few large ones, on a
                               * GPU too */
-    USER_STEPS = 32,         /* an epoch of lists has at least this many steps, unless the batch would be smaller than */
-    USER_LEAST = 16,         /* this many examples */
+    USER_STEPS = 32,         /* fewest steps of an epoch: if there are few lists or items, the batch is made smaller */
+    USER_LEAST = 16,         /* smallest batch that is made so, in examples */
     SHARED_BATCH = 2048,     /* with negatives.per = batch: items, each of which is an example. Larger, because the shared
                               * negatives are most of a step's rows */
     SHARED_LEAST = 256,      /* smallest such batch, if there are too few items for USER_STEPS steps */

@@ -23,6 +23,7 @@ struct planner_machine {
     struct bench_limits rates; /* measured rates of plain copies, in bytes a second; zeros: not known */
 };
 
+/* The plan of a run: its sizes, its settled batch, places and hot rows, and whether it fits. */
 struct plan {
     uint64_t rows, items; /* rows: of the target table; items: of the context table. The difference is lists or n-grams */
     uint64_t blank_rows;   /* number of last rows of the target table that take no memory */

@@ -7,6 +7,7 @@
 
 enum { GPU_STREAM_PART = 4 }; /* the id stream is kept on the GPU if it needs at most a quarter of the budget */
 
+/* A plan that is being made, and all that it is made from. */
 struct planning {
     struct plan *plan;
     const struct config *config;

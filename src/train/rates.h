@@ -18,7 +18,7 @@ void rates_keep(const struct backend_info *info, const struct bench_limits *rate
 
 /* Sets *rates to the stored rates. If none are stored, calls `measure` and stores its result. If another process is measuring,
  * waits a few seconds for it: two processes that measure at once would each find half the rate. Zeros if nothing is known. */
-typedef int rates_measure(struct backend *backend, struct bench_limits *limits); /* of backend_ops */
+typedef int rates_measure(struct backend *backend, struct bench_limits *limits); /* type of backend_ops.bench_limits */
 void rates_get(struct backend *backend, const struct backend_info *info, rates_measure *measure, struct bench_limits *rates);
 
 #endif

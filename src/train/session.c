@@ -363,7 +363,7 @@ int session_tables(struct session *s) {
 static int fill(void *session) {
     struct session *s = session;
     int result = warm_start_fill(&s->grow, &s->target, s->pool) || warm_start_fill(&s->grow, &s->context, s->pool) ? -1 : 0;
-    warm_start_release(&s->grow); /* its mappings are as large as the tables */
+    warm_start_release(&s->grow); /* the mapped files are as large as the tables, and no longer needed */
     return result;
 }
 

@@ -11,6 +11,7 @@
 #include "steps.h"
 
 struct gathered;
+/* All that is open while a run is planned, measured or trained. */
 struct session {
     struct config *config;
     struct ranks *ranks; /* the ranks that share out the columns; the caller's; NULL: this process has all columns */

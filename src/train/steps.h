@@ -7,6 +7,7 @@
 #include "rows/table.h"
 #include "run/state.h"
 
+/* A loop over the examples of a run, and how far it is. */
 struct steps {
     const struct config *config;
     const struct backend_ops *ops;
@@ -28,7 +29,7 @@ struct steps_watch {
     int (*took_piece)(void *user, const struct hogwild_result *result, double seconds);
     /* Called after each step: returns the work to do before the next step, as bits that are passed to between(); 0: nothing. */
     unsigned (*wishes)(void *user, int epoch_ended);
-    /* Called with no batch in flight, if wishes() returned work to do or if an epoch or the run has ended. Returns 0 to go on, 1
+    /* Called with no batch in flight, if wishes() returned nonzero or if an epoch or the run has ended. Returns 0 to continue, 1
      * to stop the loop, -1 after fail(). */
     int (*between)(void *user, int epoch_ended, unsigned wished);
     /* Called after each step, and once more with `last` = 1 after the last result. */

@@ -23,6 +23,7 @@ struct trainer_score {
 
 struct gathered;
 struct held_out;
+/* How a caller wants a run to be trained, beyond its config. */
 struct trainer_options {
     struct gathered *data; /* data that the caller has gathered (corpus/gathered.h); NULL: the files of corpus.path */
     int resume;

@@ -10,6 +10,7 @@
 #include "session.h"
 #include "steps.h"
 
+/* A run that is being trained by this process. */
 struct trainer {
     struct config *config;
     const struct trainer_options *options;

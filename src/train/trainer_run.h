@@ -7,6 +7,7 @@
 #include "run/state.h"
 #include "trainer.h"
 
+/* The run directory that the trainer has taken, and the run that was found there. */
 struct trainer_run {
     struct run_directory run; /* on the first rank, the open directory; on other ranks, only its paths are set */
     char *checkpoint;         /* path of the checkpoint to resume from, owned; NULL: a new run */

@@ -17,7 +17,7 @@
 
 /* The source of a run's first values (train.from), and which of its rows each row of this run starts from. */
 struct warm_start {
-    const struct config *config; /* the caller's */
+    const struct config *config; /* of this run; the caller's */
     const struct vocab *vocab;   /* the vocabulary of this run; the caller's; set by warm_start_match() */
     enum { WARM_NOT, WARM_RUN, WARM_VECTORS } kind; /* WARM_NOT: train.from is empty, or a resumed run */
     char **paths;                /* [path_count] paths of train.from, owned */

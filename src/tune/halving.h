@@ -17,12 +17,14 @@
 
 enum { HALVING_RUNGS = 3, HALVING_SHARE = 3 };
 
+/* A trial's results on the rungs that it was trained on. */
 struct halving_trial {
     int rungs; /* number of rungs that it was trained on; the last of them is its current rung */
     double score[HALVING_RUNGS];
     double seconds[HALVING_RUNGS];
 };
 
+/* All trials so far. */
 struct halving {
     struct halving_trial *trial; /* [count], owned */
     uint64_t count, capacity;
@@ -42,6 +44,7 @@ struct halving_bounds {
     double left; /* seconds left; a job that is expected to take longer is not chosen. INFINITY: no limit */
 };
 
+/* One training: a trial and the rung to train it on. */
 struct halving_job {
     uint64_t trial; /* halving->count: a new one */
     int rung;

@@ -10,12 +10,14 @@
 
 enum { SPACE_KEYS = 12, SPACE_VALUES = 10, SPACE_OWN = -1 };
 
+/* A key to try, and its values. */
 struct space_key {
     const char *section, *key;
     const char *value[SPACE_VALUES];
     int count;
     int own; /* index of the value that is nearest to the user's */
 };
+/* All keys to try. */
 struct space {
     struct space_key key[SPACE_KEYS];
     int count;

@@ -9,8 +9,9 @@
 
 #include <stdint.h>
 
+/* An open file of finished trainings. */
 struct tried {
-    char *path;  /* owned */
+    char *path;  /* path of the file, owned */
     char *lines; /* contents of the file when it was opened; owned */
 };
 

@@ -219,7 +219,8 @@ static int do_job(struct tuning *t, const struct halving_job *job) {
     if (!known && trial_run(t, job, epochs, &end)) return -1;
     t->stopped |= end.stopped;
     if (end.stopped) return 0;
-    if (*end.why && !t->halving.count) return fail("%s", end.why); /* the user's own keys failed, so that other trials would, too */
+    if (*end.why && !t->halving.count) return fail("%s", end.why); /* the user's own keys failed, so all other trials would fail,
+                                                                    * too */
     if (*end.why) snprintf(t->why, sizeof t->why, "%s", end.why);
     if (!known && !*end.why && tried_add(&t->tried, epochs, keys, end.score, end.seconds)) return -1;
     tell_job(t, job, epochs, keys, known, &end);

@@ -43,6 +43,7 @@ struct tune_tried {
 
 #define TUNE_MINUTES 1e6 /* longest duration of a search that may be asked for */
 
+/* What to search, and for how long. */
 struct tune_request {
     const struct config *config;                 /* unresolved: keys that are set in it are not changed */
     struct gathered *data;                       /* data that the caller has gathered; NULL: the files of corpus.path */
@@ -57,10 +58,11 @@ struct tune_request {
 };
 
 enum { TUNE_KEYS = 512 };
+/* The result of a search. */
 struct tune_answer {
-    char measure[32];     /* "recall@20" */
-    char keys[TUNE_KEYS]; /* the best trial's */
-    uint64_t epochs;      /* of that trial */
+    char measure[32];     /* name of the score, such as "recall@20" */
+    char keys[TUNE_KEYS]; /* keys of the best trial */
+    uint64_t epochs;      /* epochs of the best trial */
     double shown,
         own; /* shown: the best trial's score; own: the score of the user's own keys with their own epochs (NaN: there was no
               * time for it) */

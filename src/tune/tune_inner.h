@@ -12,6 +12,7 @@
 enum { TRIAL_WHY = 512 };
 enum tune_measure { TUNE_RECALL, TUNE_LINKS, TUNE_LOSS, TUNE_SETS };
 
+/* A search that is under way. */
 struct tuning {
     const struct tune_request *request;
     struct config resolved; /* the user's keys, resolved */
