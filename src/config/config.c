@@ -29,7 +29,7 @@ static int read_time_of_checkpoint(char *text, struct config_times *times) {
     size_t length = strlen(word);
     if (!strcmp(word, "end")) return 0;
     if (!strcmp(word, "auto")) {
-        if (times->seconds > 0) return 0; /* the user has also set a time */
+        if (times->seconds > 0) return 0; /* the user has also set a time, which then holds */
         times->seconds = auto_seconds;
         times->share = auto_share;
         return 0;

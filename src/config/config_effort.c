@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* Experiments chose these values: configs/README.md, "How far gowalla goes". */
+/* These values were found by experiment: configs/README.md, "How far gowalla goes". */
 static const struct effort efforts[] = {
     [EFFORT_QUICK] = {.dim = 128, .epochs = 20, .negatives = 1000, .lr = 0.002, .temperature = 0.1, .shared = 0},
     [EFFORT_THOROUGH] = {.dim = 256, .epochs = 60, .negatives = 4000, .lr = 0.001, .temperature = 0.09, .shared = 1},
@@ -40,7 +40,8 @@ static void keep(struct config *config, const struct config *before, const char 
             config_copy_number(config, before, config_find_key(keys[i][0], keys[i][1]));
 }
 
-/* Returns 1 for a run of a version that had no train.effort: later versions write the key into every config.ini. */
+/* Returns 1 if `before` is the config of a version that had no train.effort. Later versions write this key into every
+ * config.ini. */
 static int is_older(const struct config *before) {
     return !config_is_given(before, "train", "effort");
 }

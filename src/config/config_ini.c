@@ -90,7 +90,7 @@ static int take_text(void *user, const char *section, const char *name, const ch
     return !result;
 }
 
-/* Sets the key whose value is now complete, if there is one. */
+/* Sets the key whose value has ended, if a value was being read. */
 static int end_value(struct ini_source *source) {
     char place[WHERE];
     const struct config_key *key = source->value.key;

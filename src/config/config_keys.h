@@ -102,7 +102,7 @@ int config_refuse_section(const char *section, const char *where, config_refuser
 /* Returns 1 if a line of an INI file is a comment. `line` must not begin with blanks. */
 int config_is_comment(const char *line);
 
-/* Sets a key to a default: config_is_given() does not change, as the user did not set the key. Returns 0, or -1 after fail(). */
+/* Sets a key to a default. config_is_given() does not change, since the user did not set the key. Returns 0, or -1 after fail(). */
 int config_choose(struct config *config, const struct config_key *key, const char *value);
 
 /* Sets *value to `chosen` if it is still "auto" (NaN). */

@@ -133,7 +133,7 @@ static void resolve_update(struct config *c) {
 static int resolve_run(struct config *c) {
     struct config_times times;
     resolve_update(c);
-    config_read_times(c->run_checkpoint_every, &times); /* its form was checked when it was set */
+    config_read_times(c->run_checkpoint_every, &times); /* cannot fail: the text was checked when it was set */
     c->checkpoint_seconds = times.seconds;
     c->checkpoint_share = times.share;
     c->checkpoint_steps = times.steps;

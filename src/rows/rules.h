@@ -19,8 +19,8 @@ const char *rules_option(int rule, unsigned index);
 /* Returns 1 if a rule reads the option of this name. All rules read the options that kernels/optimizers.def does not list. */
 int rules_has(int rule, const char *option);
 
-/* Checks that these options can work together. Options that the rule does not read may have any value. Returns 0, or -1 after
- * fail_usage(), whose sentence names the rule and the option. */
+/* Checks that these options work together. Options that the rule does not read may have any value. Returns 0, or -1 after
+ * fail_usage(), whose message names the rule and the option. */
 int rules_check(const struct rule_options *options);
 
 #endif

@@ -15,7 +15,7 @@ struct notice {
     uint64_t number; /* each rank writes this number plus its own rank number */
 };
 
-/* The state of a rank that looks for the file. */
+/* What a rank needs to look for the file. */
 struct probe {
     struct ranks *ranks;
     struct file_part *part;

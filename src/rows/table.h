@@ -67,7 +67,7 @@ const char *table_side_name(enum table_side side); /* returns "target" or "conte
 /* Returns the bytes of a row in memory. Weights and state are in one record if their places are the same, otherwise in two. */
 uint64_t table_row_bytes(const struct record_layout *layout, enum place weights, enum place state);
 
-/* Opens the store; its rows hold nothing yet. Returns 0, or -1 after fail(). */
+/* Allocates the table without setting its rows. Returns 0, or -1 after fail(). */
 int table_init(struct table *table, enum table_side side, const struct table_options *options,
                const struct backend_ops *ops, struct backend *backend);
 void table_release(struct table *table); /* harmless on a zeroed one */

@@ -139,7 +139,7 @@ static int sync_part(void *user) {
     return file_part_sync(user);
 }
 
-/* Writes the rows from byte `data` of the file on, and syncs them. */
+/* Writes the rows, which begin at byte `data` of the file, and syncs them. */
 static int save_rows(struct table *table, struct file_part *part, unsigned takers, uint64_t data, XXH64_state_t *hash) {
     uint64_t chunk = table_first_chunk(table) * table->whole.packed;
     char *records = mem_alloc(SAVED_AT_ONCE, chunk, "pieces of a table on their way to disk");
@@ -161,7 +161,8 @@ static int save_rows(struct table *table, struct file_part *part, unsigned taker
 static int begin_file(struct table *table, const char *path, struct file_writer *writer, XXH64_state_t *hash, uint64_t *data) {
     struct npy npy = describe(table);
     if (file_writer_open(writer, path) || npy_write_header(&npy, writer)) return -1;
-    XXH64_update(hash, writer->buffer, writer->used); /* the header is far smaller than the buffer, so it is still there */
+    XXH64_update(hash, writer->buffer, writer->used); /* the header is far smaller than the buffer, so it has not been flushed
+                                                       * yet */
     *data = npy.data;
     return 0;
 }

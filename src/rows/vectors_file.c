@@ -40,7 +40,7 @@ static uint64_t offset_of(const struct cursor *cursor) {
 
 /* ---- the first line ---- */
 
-/* Reads a whole number and the blanks behind it. */
+/* Reads a whole number and skips the blanks after it. */
 static int take_count(const char **at, const char *end, uint64_t *count) {
     const char *first = *at;
     for (*count = 0; *at < end && **at >= '0' && **at <= '9'; ++*at)
@@ -248,7 +248,7 @@ void vectors_file_drop_words(struct vectors_file *file) {
 
 /* ---- numbers ---- */
 
-/* Reads the next number of a line. It is copied first, because the bytes of the file do not end with a NUL. */
+/* Reads the next number of a line. Copies it first, to end it with a NUL, which the mapped file does not have. */
 static int take_number(const char **at, const char *end, float *value) {
     char text[NUMBER_MOST], *stop;
     size_t n = 0;

@@ -160,7 +160,7 @@ int checkpoint_count(const char *run, uint64_t *count) {
 
 /* ---- writing ---- */
 
-/* Removes partial checkpoints that a killed writer left. */
+/* Removes the partial checkpoints of processes that were killed while they wrote them. */
 static int remove_partial(const char *run) {
     struct checkpoints all;
     int result = checkpoints_find(run, &all);
@@ -238,7 +238,7 @@ int checkpoint_name_latest(const char *run, const char *checkpoint) {
     const char *slash = strrchr(checkpoint, '/'), *name = slash ? slash + 1 : checkpoint;
     int there = path ? file_head(path, head, sizeof head) : -1;
     free(path);
-    if (there < 0 || strchr(name, '.')) return there < 0 ? -1 : 0; /* `latest` does not name one that was moved aside */
+    if (there < 0 || strchr(name, '.')) return there < 0 ? -1 : 0; /* `latest` never names a checkpoint that was moved aside */
     head[strcspn(head, "\n")] = 0;
     return there == 1 && !strcmp(head, name) ? 0 : point_latest(run, name);
 }
@@ -289,7 +289,8 @@ static int end_directory(void *user) {
     return 0;
 }
 
-/* Removes the unfinished files, so that a full disk gets its space back. If several things fail, the first failure is reported. */
+/* Removes the unfinished files, so that their space on a full disk is free again. If several things fail, the first failure is
+ * reported. */
 static void remove_begun(const struct writing *w) {
     const struct checkpoint_entry partial = {.path = w->paths[CHECKPOINT_PARTIAL],
                                              .step = w->what->progress.step,
@@ -364,7 +365,7 @@ int checkpoint_end_at(const char *run, uint64_t step, uint64_t ended) {
 
 /* ---- finding ---- */
 
-/* Finds the newest of a run's checkpoints that has a state.ini. */
+/* Returns the path of the newest checkpoint of a run that has a state.ini, for the caller to free; NULL after fail(). */
 static char *newest_present(const char *run) {
     struct checkpoints all;
     char *path = NULL;

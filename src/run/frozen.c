@@ -73,7 +73,8 @@ static int put(const struct frozen *frozen, const uint32_t *records, struct file
     struct npy npy = describe(frozen);
     uint64_t bytes = npy.rows * 2 * sizeof *records;
     if (npy_write_header(&npy, writer)) return -1;
-    XXH64_update(hash, writer->buffer, writer->used); /* the header is far smaller than the buffer, so it is still there */
+    XXH64_update(hash, writer->buffer, writer->used); /* the header is far smaller than the buffer, so it has not been flushed
+                                                       * yet */
     XXH64_update(hash, records, bytes);
     return file_write(writer, records, bytes);
 }

@@ -95,9 +95,9 @@ const char *metrics_diverged(struct metrics *metrics, double loss, uint64_t term
 /* Returns 0 if every line was written, otherwise -1 after fail(). Called after the last checkpoint is written. */
 int metrics_complete(const struct metrics *metrics);
 
-/* Calls take() for each line of a metrics.jsonl, with its LF and a NUL behind it, until take() returns another value than 0 or
- * no whole line of text follows: a killed run may leave half a line, and a damaged file may hold anything. Returns the result of
- * the last take(), 0 if the file has no line, -1 after fail(). */
+/* Calls take() for each line of a metrics.jsonl, with its LF and a NUL at its end. Stops when take() returns a nonzero value, or
+ * before a line that is not whole: a killed run may leave half a line, and a damaged file may contain anything. Returns the last
+ * value of take(), 0 if the file has no line, -1 after fail(). */
 int metrics_lines(const char *path, int (*take)(void *user, const char *line, uint64_t length), void *user);
 
 /* Removes the first line about a step after `stand` and all lines behind it, since the resumed run will write them again. Also

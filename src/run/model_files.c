@@ -148,7 +148,7 @@ static int open_fasttext(struct model *model, const char *path) {
     return model->directory ? 0 : -1;
 }
 
-/* Moves the words of a file of vectors into the model. The file has no counts, so they are 0. */
+/* Moves the words of a file of vectors into the model. The file has no counts; they are set to 0. */
 static int take_words(struct model *model, struct vectors_file *file) {
     struct vocab *vocab = &model->vocab;
     vocab->counts = mem_zalloc(file->rows, sizeof *vocab->counts, "the words' counts");
@@ -183,7 +183,7 @@ static int open_vectors(struct model *model, const char *path) {
     return model->directory ? 0 : -1;
 }
 
-/* Opens a file of vectors: fastText's .bin, or another format of other programs or of `export`. */
+/* Opens a file of vectors: fastText's .bin, or any other format that vectors_file.h reads. */
 static int open_file(struct model *model, const char *path) {
     int fasttext = fasttext_file_is(path);
     return fasttext < 0 ? -1 : fasttext ? open_fasttext(model, path) : open_vectors(model, path);

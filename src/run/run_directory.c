@@ -195,7 +195,7 @@ int run_directory_has_run(const struct run_directory *run) {
     return has;
 }
 
-/* Counts the bytes that a checkpoint takes on disk. */
+/* Returns the bytes of a checkpoint on disk. */
 static uint64_t bytes_of_checkpoint(const char *path) {
     char **names;
     uint64_t bytes = 0;

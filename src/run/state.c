@@ -15,7 +15,7 @@
 #include <string.h>
 #include <xxhash.h>
 
-/* The lines of state.ini: each is a number of struct run_state. */
+/* The lines of state.ini. Each has the value of one field of struct run_state. */
 static const struct key {
     const char *name;
     size_t offset;

@@ -59,7 +59,7 @@ void advise_host(const struct planning *p) {
 
 /* ---- the GPU ---- */
 
-/* Returns 1 if the plan would fit the budget with the tables of these sides off the GPU, and no row hot. */
+/* Returns 1 if the plan would fit the budget without hot rows, with the tables marked 1 (`target`, `context`) moved off the GPU. */
 static int fits_off_gpu(const struct planning *p, int target, int context) {
     struct planning tried = *p;
     struct plan plan = *p->plan;

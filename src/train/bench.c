@@ -21,7 +21,7 @@ static const double warm_share = 0.1; /* share of the asked seconds */
 
 /* ---- the machine ---- */
 
-/* Plans know what is measured here, too. */
+/* Measures the limits of the GPU, and stores them for plans to use. */
 static int measure_limits(const struct backend_ops *ops, struct backend *backend, const struct backend_info *machine,
                           struct bench_limits *limits) {
     if (!ops->bench_limits) return 0;

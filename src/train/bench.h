@@ -1,5 +1,5 @@
-/* bench: measures how fast the machine moves rows and does a run's steps, through the same backend that trains. Returns numbers;
- * cmd_bench prints them. */
+/* bench: measures how fast the machine moves rows and trains, through the same backend that trains. It returns numbers, which
+ * cmd_bench prints. */
 #ifndef SPTX_BENCH_H
 #define SPTX_BENCH_H
 

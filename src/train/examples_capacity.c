@@ -26,7 +26,7 @@ enum { SENTENCES_LOOKED_AT = 1 << 18, TOKENS_LOOKED_AT = 1 << 24 }; /* a mean lo
 static double window_pairs(double kept, const struct example_source *source) {
     if (kept <= 1) return 0;
     double window = source->window, d = fmin(ceil(kept) - 1, window), ends = d * (d + 1) / 2;
-    double chances = d, distances = ends; /* summed over i up to d: the chance, and the chance times i */
+    double chances = d, distances = ends; /* sums over i up to d: of the chance, and of the chance times i */
     if (source->shrink) {
         chances = ((window + 1) * d - ends) / window;
         distances = ((window + 1) * ends - ends * (2 * d + 1) / 3) / window;

@@ -45,7 +45,7 @@ static void print_bytes(int to_stdout, const char *name, uint64_t bytes, const c
     line(to_stdout, name, "%10s%s%s", text_of_bytes(text, bytes), *remark ? "  " : "", remark);
 }
 
-/* Returns 1 if training reaches targets over the link. */
+/* Returns 1 if training reads some target rows over the link. */
 static int cold_targets(const struct plan *plan) {
     int off_gpu = plan->target != PLACE_GPU || (!plan->one_record_target && plan->target_state != PLACE_GPU);
     return plan->gpu_available && plan->hot_rows < plan->rows && off_gpu;

@@ -14,12 +14,12 @@ enum {
     HOGWILD_STEP = 131072,   /* positions that lock-free training counts as one step */
     CPU_WINDOW_BATCH = 8192, /* positions of a corpus of sentences */
     CPU_ROW_BATCH = 1024,    /* lists or lines */
-    USER_BATCH = 128,        /* examples.mode = user with targets = all: many small steps learn more than few large ones, on a
-                              * GPU too */
+    USER_BATCH = 128,        /* examples.mode = user: lists, each of which is an example. Many small steps learn more than few
+                              * large ones, on a GPU too */
     USER_STEPS = 32,         /* fewest steps of an epoch: if there are few lists or items, the batch is made smaller */
     USER_LEAST = 16,         /* smallest batch that is made so, in examples */
-    SHARED_BATCH = 2048,     /* with negatives.per = batch: items, each of which is an example. Larger, because the shared
-                              * negatives are most of a step's rows */
+    SHARED_BATCH = 2048,     /* user with examples.targets = all: items, each of which is an example. Larger, because negatives
+                              * that a batch shares are most of a step's rows */
     SHARED_LEAST = 256,      /* smallest such batch, if there are too few items for USER_STEPS steps */
     GPU_BATCH = 16384,
     SMALLEST_BATCH = 256,
@@ -258,8 +258,8 @@ static void measure_tables(struct planning *p) {
     measure_table(plan, p->gpu, TABLE_CONTEXT, &plan->context_bytes, &plan->context_state_bytes, &plan->one_record_context);
 }
 
-/* Returns 1 if idle rows may take no memory: on the CPU, unless they come from another run, are in a file, or go through other
- * ranks. */
+/* Returns 1 if idle rows may take no memory: on the CPU, with a single rank, unless train.from is set or the target table is in
+ * a file. */
 static int stays_blank(const struct planning *p) {
     const char *from = p->config->train_from;
     return !p->gpu && p->plan->ranks == 1 && !(from && *from) && p->config->memory_target != PLACE_FILE;
@@ -320,8 +320,8 @@ static void add_up(struct planning *p) {
     plan->gpu_available = p->budget;
 }
 
-/* Returns a bit mask of the table's parts (enum hogwild_part) that have rows in a file. `weights` is the bit of its weights;
- * state is the next. */
+/* Returns a bit mask of enum hogwild_part: which of a table's weights and state have rows in a file. `weights` is the bit of the
+ * weights; the state's bit is the next. */
 static unsigned parts_in_file(const struct plan *plan, enum table_side side, enum hogwild_part weights) {
     struct table_spec spec = spec_of(plan, side);
     unsigned bits = (spec.weights == PLACE_FILE) | (record_state_bytes(&spec.layout) && spec.state == PLACE_FILE) << 1;

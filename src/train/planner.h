@@ -75,7 +75,7 @@ int planner_make(struct plan *plan, const struct config *config, const struct vo
 void planner_set_floor(struct plan *plan, const struct bench_limits *rates);
 
 void planner_print(const struct plan *plan, const struct config *config, int to_stdout);
-/* Prints the same numbers as one line of JSON on stdout, for machines. */
+/* Prints the same numbers as one line of JSON on stdout. */
 void planner_print_json(const struct plan *plan);
 
 #endif

@@ -109,8 +109,8 @@ static int read_corpus(struct session *s) {
     return ranks_count(s->ranks) > 1 ? ranks_do(s->ranks, first ? NULL : find_corpus, s) : 0;
 }
 
-/* Returns the size of the data, which some defaults depend on. For text, tokens are counted by the vocabulary if that gives more:
- * its counts include those of an older run or of corpus.vocab. */
+/* Returns the size of the data, on which some defaults depend. For text, the number of tokens is that of the stream or of the
+ * vocabulary's counts, whichever is larger, since those counts include an older run's or those of corpus.vocab. */
 static struct data_size size_of(const struct session *s) {
     uint64_t own = s->vocab.lists ? s->stream.sentences : 0; /* each list's first token is its own row */
     uint64_t tokens = s->stream.tokens - own;
@@ -127,7 +127,7 @@ static int settle_defaults(struct session *s, const char *checkpoint) {
     return checkpoint ? 0 : defaults_by_size(s->config, &size, s->defaults);
 }
 
-/* The rows of n-grams follow from the vocabulary, so each rank finds them by itself. */
+/* Makes the rows of n-grams. They follow from the vocabulary, so each rank makes them by itself. */
 static int find_subwords(struct session *s) {
     const struct subword_form form = config_subwords(s->config);
     return subwords_make(&s->vocab.subwords, &form, &s->vocab);
@@ -138,7 +138,8 @@ static int open_source(void *session) {
     return warm_start_open(&s->grow, s->config);
 }
 
-/* Holds out items of the lists, if train.held_out_items asks for it. If a list's own row is its first id, that id stays. */
+/* Holds out items of the lists, if train.held_out_items asks for it. The first id stays if it is the list's own row, or the
+ * target of an adjacency line. */
 static int set_items_apart(struct session *s) {
     const struct config *c = s->config;
     int own = s->vocab.lists > 0 || corpus_formats[c->corpus_format].targets;
@@ -286,7 +287,7 @@ static void note_weights(const struct session *s) {
          log ? expm1(e->weights.most) : e->weights.most, log ? " of log(1 + rating)" : "", e->weights.mean, log ? "log" : "linear");
 }
 
-/* Counts lists that make no example. For text such a list is a sentence of one word, which interests no one. */
+/* Reports how many lists make no example. Not for text, where these are sentences of one word and of no interest. */
 static void note_too_short(const struct session *s) {
     char count[TEXT_BYTES], all[TEXT_BYTES], way_out[128] = "";
     const struct examples *examples = &s->examples;

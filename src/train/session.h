@@ -28,12 +28,12 @@ struct session {
     struct examples examples;
     struct warm_start grow;     /* the source of first values (train.from) */
     char *grown; /* path of vocab.tsv, if a resumed run may have kept words of an older run; otherwise NULL; owned */
-    int reads_older; /* 1: train.from is opened for its words alone, and closed again once the corpus has been read */
+    int reads_older; /* 1: train.from was opened only for its words, and is closed once the corpus has been read */
     struct frozen frozen; /* the rows that no step changes (train.freeze) */
     const struct backend_ops *ops;
     struct backend *backend;
     struct backend_info machine; /* the machine before the tables were allocated */
-    char defaults[DEFAULTS_TEXT]; /* text of defaults_by_size(): the keys that it changed, with their values */
+    char defaults[DEFAULTS_TEXT]; /* keys that defaults_by_size() changed, with their values */
     struct plan plan;
     struct table target, context; /* opened by session_tables() */
 };
@@ -48,8 +48,8 @@ int session_open(struct session *session, struct config *config, struct gathered
  * memory.gpu_budget bytes. `ranks`: the ranks to plan for; a single rank or NULL: as many as device.gpus and device.ranks say. */
 int session_plan(struct session *session, struct config *config, const struct ranks *ranks);
 
-/* Encodes the corpus, for a later session with these keys to find, and sets the defaults in `config` that depend on its size.
- * Returns 0, or -1 after fail(). */
+/* Encodes the corpus, so that a later session with these keys finds it, and sets the defaults in `config` that depend on its
+ * size. Returns 0, or -1 after fail(). */
 int session_settle(struct config *config, struct gathered *data);
 
 /* Prints the corpus and the plan on stderr, as train does at its start. */
@@ -59,7 +59,7 @@ void session_print(const struct session *session);
  * filling them. All ranks call session_tables() and session_fill() together. */
 int session_tables(struct session *session);
 
-/* Gives the rows of a new run their first values, or the values of train.from. */
+/* Fills the tables of a new run: with first values, or with the rows of train.from. */
 int session_fill(struct session *session);
 
 /* Returns the steps over the session's tables, from the first example on. The caller sets how many examples to train. */

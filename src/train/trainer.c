@@ -60,7 +60,7 @@ static int write_last(struct trainer *t, int stopped) {
     return trainer_write_checkpoint(t) || (!stopped && trainer_judge_end(t)) ? -1 : 0;
 }
 
-/* Warns if the rows that answers will be searched in hardly differ. These are the context rows if lists have rows of their own, and
+/* Warns if the rows in which answers are searched hardly differ. These are the context rows if lists have rows of their own, and
  * the target rows otherwise. */
 static int look_at_rows(const struct trainer *t) {
     const struct vocab *vocab = &t->session.vocab;
@@ -113,7 +113,8 @@ static void note_end(const struct trainer *t) {
 
 /* ---- the start ---- */
 
-/* Returns 1 if the run is finished, or needs only the removals that a kill kept the last checkpoint's writer from doing. */
+/* Loads a run to resume. Returns 1 if it is finished already, after doing the removals that a killed process may have left
+ * undone; 0 if it can train; -1 after fail(). */
 static int go_on(struct trainer *t, const char *checkpoint, const struct run_state *older) {
     t->steps.state = older->progress;
     if (resume_corpus(t->config, checkpoint, older, &t->corpus, t->steps.per_epoch)) return -1;

@@ -1,4 +1,4 @@
-/* trainer_between: the work after a run's steps and between them: reports, checkpoints, the held-out loss. */
+/* trainer_between: the work between a run's steps and after them: reports, checkpoints, held-out losses. */
 #include "trainer_inner.h"
 
 #include "run/checkpoint.h"
@@ -43,7 +43,7 @@ static int follow(struct trainer *t) {
     return moved ? metrics_move(&t->metrics, t->run->place) : 0;
 }
 
-/* Tells the caller in this process (options->hear), who may ask to stop. */
+/* Passes the progress to the caller in this process (options->hear), who may ask to stop. */
 static void tell(struct trainer *t, double lr) {
     const struct metrics *m = &t->metrics;
     struct trainer_report told = {.step = t->steps.state.step,

@@ -62,7 +62,7 @@ int trainer_judge_end(struct trainer *t) {
 
 /* ---- patience ---- */
 
-/* Compares an epoch's score with the best one so far. A score that is not a number (nothing was measured) does not count. */
+/* Compares an epoch's score with the best one so far. */
 static void take_score(struct progress_state *state, double score) {
     int better = !state->best_step || score > state->best;
     state->judged_step = state->step;

@@ -21,7 +21,7 @@ static int begin_file(struct tried *t, const char *first) {
     return file_replace(t->path, first, strlen(first));
 }
 
-/* Returns 1 if tune has written the file, 0 if there is no file, -1 after fail(), also if another program has written it. */
+/* Returns 1 if tune has written the file, 0 if there is no file, -1 after fail(), also if the file is not tune's. */
 static int is_own(const char *path) {
     char head[sizeof mark] = "";
     int kind = file_head(path, head, sizeof head);

@@ -209,7 +209,7 @@ static void tell_job(const struct tuning *t, const struct halving_job *job, uint
     if (t->request->took) t->request->took(t->request->user, &tried);
 }
 
-/* Does a job, or finds its result in an earlier call. A trial that failed gets the lowest score. */
+/* Trains a job, or takes its result from an earlier call. A trial that failed gets the lowest score. */
 static int do_job(struct tuning *t, const struct halving_job *job) {
     char keys[SPACE_TEXT];
     struct trial_end end = {.score = NAN};

@@ -67,7 +67,8 @@ struct tune_answer {
         own; /* shown: the best trial's score; own: the score of the user's own keys with their own epochs (NaN: there was no
               * time for it) */
     uint64_t trials, best;
-    int diverged; /* 1: train.epochs is set, and every trial of that many epochs failed; this answer is the best shorter trial */
+    int diverged; /* 1: train.epochs is set, and every trial of that many epochs failed; this answer is the best trial with fewer
+                   * epochs */
     int stopped; /* 1: a signal or the caller's flag ended the search early */
 };
 
