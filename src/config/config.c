@@ -1,4 +1,4 @@
-/* config: see config.h. Here: one value, from wherever it comes. */
+/* config: see config.h. This file reads and checks single values, whether from a file or an argument. */
 #include "config_keys.h"
 
 #include "base/memory.h"
@@ -19,17 +19,17 @@ int config_read_rating(const char *text, double *rating) {
     return strcmp(text, "none") ? text_real(text, rating) : 0;
 }
 
-/* run.checkpoint_every = auto: at most half an hour of work is lost by a kill. The share keeps tables that take minutes to write
- * from slowing the run. */
+/* For run.checkpoint_every = auto: a kill loses at most half an hour of work, but writing may take at most this share of the
+ * time, so that tables that take minutes to write do not slow the run. */
 static const double auto_seconds = 30 * 60, auto_share = 0.03;
 
-/* One of "auto", "10m", "5000 steps", "epoch", "end". A bare number is refused: it could be either. */
+/* Reads one of "auto", "10m", "5000 steps", "epoch", "end". Refuses a number without a unit, which could be steps or seconds. */
 static int read_time_of_checkpoint(char *text, struct config_times *times) {
     char *word = text_strip(text);
     size_t length = strlen(word);
     if (!strcmp(word, "end")) return 0;
     if (!strcmp(word, "auto")) {
-        if (times->seconds > 0) return 0; /* the user has also set a time */
+        if (times->seconds > 0) return 0; /* the user has also set a time, which then holds */
         times->seconds = auto_seconds;
         times->share = auto_share;
         return 0;
@@ -60,7 +60,7 @@ int config_read_times(const char *text, struct config_times *times) {
     return 0;
 }
 
-/* Returns NULL if a text has its form; otherwise the words that say what is wrong. */
+/* Returns NULL if a text has the form; otherwise what it should be, for an error message. */
 static const char *refuse_form(enum config_form form, const char *text) {
     double rating;
     struct config_times times;
@@ -79,7 +79,8 @@ static const char *refuse_form(enum config_form form, const char *text) {
     return NULL;
 }
 
-/* Returns NULL if a text would be read back unchanged from an INI file; otherwise the words that say what is wrong. */
+/* Returns NULL if a text can be written to an INI file and read back unchanged; otherwise what it should be, for an error
+ * message. */
 static const char *refuse_text(const struct config_key *key, const char *text) {
     for (const char *at = text; *at; at++)
         if (iscntrl((unsigned char)*at) && *at != '\t') return "a text of one line";
@@ -90,7 +91,7 @@ static const char *refuse_text(const struct config_key *key, const char *text) {
     return refuse_form(key->form, text);
 }
 
-/* Takes away one pair of double quotes around the whole. */
+/* Removes one pair of double quotes around the whole text. */
 static void unquote(char *text) {
     size_t length = strlen(text);
     if (length < 2 || text[0] != '"' || text[length - 1] != '"') return;
@@ -193,7 +194,7 @@ static int refuse_key(const char *section, const char *key, const char *where, c
     for (int i = 0; i < CONFIG_KEYS; i++)
         if (!strcmp(config_keys[i].section, section)) names[count++] = config_keys[i].key;
     const char *near = text_nearest(key, names, count);
-    if (!near || strlen(key) < 3) /* perhaps it stands in another section */
+    if (!near || strlen(key) < 3) /* the key may be one of another section */
         for (int i = 0; i < CONFIG_KEYS; i++)
             if (!strcmp(config_keys[i].key, key))
                 return refuse("%s: [%s] has no key '%.100s'; did you mean %s?", where, section, key,
@@ -254,7 +255,7 @@ int config_init(struct config *config) {
 int config_copy(struct config *copy, const struct config *config) {
     *copy = *config;
     copy->name = NULL;
-    for (int i = 0; i < CONFIG_KEYS; i++) /* the copy's own texts, so that it can be released halfway */
+    for (int i = 0; i < CONFIG_KEYS; i++) /* first clear the texts, which are still the original's: a failed copy is released too */
         if (config_keys[i].type == TYPE_TEXT) *config_text(copy, &config_keys[i]) = NULL;
     for (int i = 0; i < CONFIG_KEYS; i++) {
         const char *text = config_keys[i].type == TYPE_TEXT ? *config_text(config, &config_keys[i]) : NULL;

@@ -1,8 +1,8 @@
-/* config: the keys of config.def, from an INI file and the command line, checked, resolved and written back.
+/* config: the keys of config.def, read from an INI file and the command line, checked, resolved and written.
  *
- * config_read() -> config_set() for each --section.key=value -> config_resolve(). After resolving, every "auto" that
- * depends on other keys only has its value; device.backend, train.batch and memory.* keep "auto" (they depend on the
- * machine) until the trainer settles them through config_set(), and corpus.header does (it depends on each file).
+ * Call config_read(), then config_set() for each --section.key=value, then config_resolve(). This replaces each "auto" that
+ * depends only on other keys. device.backend, train.batch and memory.* depend on the machine: they stay "auto" until the trainer
+ * sets them by config_set(). corpus.header depends on each file, and stays "auto".
  */
 #ifndef SPTX_CONFIG_H
 #define SPTX_CONFIG_H
@@ -18,12 +18,12 @@
 #define COUNT_AUTO UINT64_MAX
 enum { TRUTH_AUTO = 2 };
 
-/* Lists of config.def that the kernels have (kernels/backend.h, kernels/optimizers.h): their names stand first, in the
- * kernels' order, and "auto" after them. To the kernels, train.loss = hierarchical is the logistic loss of other contexts
- * (example_paths). */
+/* The choices of these keys are enums of the kernels (kernels/backend.h, kernels/optimizers.h). config.def lists their names in
+ * the kernels' order and "auto" after them; these are the numbers of "auto". The kernels have no loss of LOSS_HIERARCHICAL: for
+ * them it is the logistic loss over other contexts (example_paths). */
 enum { PLACE_AUTO = 3, RULE_AUTO = 10, LAW_AUTO = 3, LOSS_HIERARCHICAL = 4, LOSS_AUTO, SCORE_AUTO = 2 };
 
-/* The others, in the order of their lists. */
+/* Choices of the other keys, in the order of their lists in config.def. */
 enum config_mode { MODE_WINDOW, MODE_LIST, MODE_ADJACENCY, MODE_USER, MODE_CBOW, MODE_WALK, MODE_AUTO }; /* the kernels' first */
 enum config_pooled_gradient { POOLED_MEAN, POOLED_WHOLE, POOLED_SUM, POOLED_AUTO };
 enum config_targets { TARGETS_ONE, TARGETS_ALL, TARGETS_NEW, TARGETS_AUTO };
@@ -34,10 +34,10 @@ enum config_update { UPDATE_AUTO, UPDATE_BATCH, UPDATE_HOGWILD };
 enum config_reduction { REDUCTION_SUM, REDUCTION_MEAN };
 enum config_from_words { FROM_WORDS_KEEP, FROM_WORDS_DROP };
 enum config_freeze { FREEZE_NONE, FREEZE_KNOWN, FREEZE_TARGET, FREEZE_CONTEXT };
-enum config_backend { BACKEND_AUTO }; /* then the backends' own names (kernels/backend.h) */
+enum config_backend { BACKEND_AUTO }; /* followed by the names of the backends (kernels/backend.h) */
 enum config_count { COUNT_GLOBAL, COUNT_ROW };
 enum config_effort { EFFORT_QUICK, EFFORT_THOROUGH, EFFORT_AUTO };
-enum { PRECISION_AUTO = 2 }; /* behind the kernels' own (kernels/optimizers.h) */
+enum { PRECISION_AUTO = 2 }; /* follows the kernels' precisions (kernels/optimizers.h) */
 
 enum {
     CONFIG_KEYS = 0
@@ -52,6 +52,7 @@ enum {
 #include "config.def"
 };
 
+/* The values of all keys, in fields named section_key, and what is derived from them. */
 struct config {
 #define SECTION(name, help)
 #define TEXT(section, key, fallback, help) char *section##_##key;
@@ -64,98 +65,106 @@ struct config {
 #include "config.def"
     int update_auto, clip_auto, per_auto; /* 1: train.update, optimizer.clip or negatives.per was "auto" before
                                              config_resolve() */
-    unsigned ranks; /* processes that mpirun began: set before config_resolve(); 0: not known, as device.ranks says */
-    unsigned char given[CONFIG_KEYS]; /* keys in the order of config.def; 1: the user set the key, to another value than auto */
-    char *name; /* what runs/NAME is called by: the file, without directory and .ini, or else the corpus; NULL: neither */
-    /* run.checkpoint_every, taken apart by config_resolve(); 0: not bound by it. One is always written at the end. */
+    unsigned ranks; /* number of processes that mpirun started, set before config_resolve(); 0: not known, use device.ranks */
+    unsigned char given[CONFIG_KEYS]; /* one per key, in the order of config.def; 1: the user has set the key to a value other
+                                       * than auto */
+    char *name; /* NAME of the default run directory runs/NAME: the config file's name without directory and .ini, or else the
+                 * corpus's; NULL: neither has one */
+    /* The parts of run.checkpoint_every, set by config_resolve(). 0: that part sets no limit. A checkpoint is always written at
+     * the end. */
     double checkpoint_seconds;
-    double checkpoint_share; /* of the time that writing may take, with the seconds above; 0: they are the user's own, and hold */
+    double checkpoint_share; /* share of the time that writing may take, if checkpoint_every = auto; 0: the user has set
+                              * checkpoint_seconds, which then holds without this limit */
     uint64_t checkpoint_steps;
     int checkpoint_epochs; /* 1: after every epoch */
 };
 
-/* Every key at its default. 0, or -1 after fail(). The caller releases in any case. */
+/* Sets every key to its default. Returns 0, or -1 after fail(). Call config_release() in any case. */
 int config_init(struct config *config);
 void config_release(struct config *config);
 
-/* Makes a copy that is as little or as much resolved. 0, or -1 after fail(). The caller releases in any case. */
+/* Copies a config, resolved or not. Returns 0, or -1 after fail(). Call config_release() in any case. */
 int config_copy(struct config *copy, const struct config *config);
 
-/* Sets keys from an INI file; an unknown section, key or value fails with file, line and the nearest name. */
+/* Sets keys from an INI file. Fails at an unknown section, key or value, with a message that names the file, the line and the
+ * nearest known name. */
 int config_read(struct config *config, const char *path);
-/* config_read() in two parts. config_file() gives the file's text, for the caller to free, or NULL after fail();
- * config_read_text() takes it apart and sets its keys. `path` is for sentences. */
+/* The two steps of config_read(). config_file() returns the file's text, for the caller to free, or NULL after fail().
+ * config_read_text() parses a text and sets its keys; `path` is used in messages. */
 char *config_file(const char *path);
 int config_read_text(struct config *config, char *text, const char *path);
 
 /* Returns 1 if the user set this key to a value other than auto, otherwise 0. */
 int config_is_given(const struct config *config, const char *section, const char *key);
 
-/* Sets one key. `where` opens the sentence of a failure ("config.ini line 3", "command line"). */
+/* Sets one key. `where` is the beginning of an error message ("config.ini line 3", "command line"). */
 int config_set(struct config *config, const char *section, const char *key, const char *value, const char *where);
 
-/* Sets from an argument "--section.key=value". 0 done; 1: not of that form; -1 after fail_usage(). */
+/* Sets a key from an argument "--section.key=value". Returns 0; 1 if the argument is not of that form; -1 after fail_usage(). */
 int config_argument(struct config *config, const char *argument);
 
-/* Puts values in the place of "auto", takes run.checkpoint_every apart, refuses combinations that cannot work. */
+/* Replaces "auto" by values, splits run.checkpoint_every, and refuses combinations of keys that cannot work. */
 int config_resolve(struct config *config);
 
-/* The loss as the kernels take it. */
+/* Returns the loss in the kernels' form. */
 struct loss_options config_loss(const struct config *config);
 
-/* 1 where contexts are nodes of a tree of the words: train.loss = hierarchical. */
+/* Returns 1 if contexts are inner nodes of a Huffman tree of the words (train.loss = hierarchical). */
 int config_has_tree(const struct config *config);
 
-/* A word for the lines of its corpus: "sentences", "lists" or, where each names a target first, "lines". */
+/* Returns what a line of the corpus is called: "sentences", "lists", or "lines" if each begins with a target. */
 const char *config_lines(const struct config *config);
 
-/* The n-grams of words, by examples.subwords and model.buckets. */
+/* Returns how words are split into n-grams (examples.subwords, model.buckets). */
 struct subword_form config_subwords(const struct config *config);
 
-/* 1 where a word, as the mean of its n-grams' rows, is set against the words of its window. */
+/* Returns 1 if a word, as the mean of the rows of its n-grams, predicts the words of its window. */
 int config_predicts_window(const struct config *config);
 
-/* 1 where lists have rows of their own, and each of their items is an example. */
+/* Returns 1 if lists have rows of their own and each item of a list is an example. */
 int config_is_by_item(const struct config *config);
 
-/* 1 where examples are windows over sentences or walks. */
+/* Returns 1 if examples are windows over sentences or walks. */
 int config_is_window(const struct config *config);
 
-/* The backend that device.backend names, "auto" being the best of this machine. 0, or -1 after fail() where it cannot be opened. */
+/* Sets *ops to the backend that device.backend names; "auto" means the best one of this machine. Returns 0, or -1 after fail()
+ * if it cannot be opened. */
 int config_backend(const struct config *config, const struct backend_ops **ops);
 /* Returns the backend that device.backend names, whether or not it can be opened here; NULL for "auto". */
 const struct backend_ops *config_named_backend(const struct config *config);
 
-/* Processes that share out the columns of this config's tables. */
+/* Returns the number of processes that share out the columns of the tables. */
 unsigned config_ranks(const struct config *config);
 
-/* Returns what this config would ask of lock-free training. The device and the places of tables are known later. */
+/* Returns the features of lock-free training that this config needs. The device and the places of the tables are not known yet,
+ * so the caller sets these fields. */
 struct hogwild_asked config_hogwild(const struct config *config);
-/* Returns 1, with a sentence in `why`, if the config wants lock-free training and something that lock-free training cannot do.
- * `gpu`: whether it is to run on a GPU. */
+/* Returns 1, with a sentence in `why`, if the config asks for lock-free training together with a key that lock-free training
+ * does not support; otherwise 0. `gpu`: 1 if it is to run on a GPU. */
 int config_refuses_hogwild(const struct config *config, int gpu, char why[HOGWILD_WHY]);
 
-/* The keys of [corpus] as the corpus' own modules take them, of a config that need not be resolved but for min_count. Texts
- * stay the config's. */
+/* Returns the keys of [corpus] in the form that the modules of corpus/ take. Only min_count must be resolved. The texts remain
+ * the config's. */
 struct corpus_options config_corpus(const struct config *config);
 
-/* Writes all keys as an INI that config_read() reads back to the same bytes; with `help`, comments. `text` is grown. */
+/* Writes all keys as an INI file, from which config_read() restores the same values. `help`: 1: with a comment for each key.
+ * config_format() writes to `text`, which it reallocates. */
 int config_format(const struct config *config, int help, char **text);
 int config_write(const struct config *config, int help, struct file_writer *writer);
 
-/* The value of one key as config_format() writes it, in memory that the caller frees. NULL after fail(). */
+/* Returns the value of one key as config_format() writes it, for the caller to free; NULL after fail(). */
 char *config_value(const struct config *config, const char *section, const char *key);
 
-/* Gives each key that changes the numbers and is still "auto" in a resolved config, for the machine to settle, its value in a
- * config where that has been done. */
+/* For each key that changes the numbers and is still "auto" (train.batch, for example), copies its value from `settled`, a
+ * config in which the session has replaced "auto". */
 void config_settle(struct config *config, const struct config *settled);
 
-/* Gives keys of a run's config.ini that a version without train.effort wrote the values that this one took, before they are
- * resolved. */
+/* For the config.ini of a run of a version that had no train.effort: sets the keys that this version lacked to the values that
+ * it used. Called before the keys are resolved. */
 void config_fill_older(struct config *before);
 
-/* Sets keys that no one has set in the resolved config of a run that goes on, if another machine, other ranks or this version
- * would choose another value. */
+/* For a resumed run: copies from `before`, the config that it began with, the keys that the user has not set and that depend on
+ * the machine, on the number of ranks or on the program's version. */
 void config_keep_effort(struct config *config, const struct config *before);
 
 /* Returns the name ("model.dim") of the first key that changes numbers and differs between two resolved configs, or NULL.
@@ -163,22 +172,24 @@ void config_keep_effort(struct config *config, const struct config *before);
  * corpus.cache. */
 const char *config_difference(const struct config *a, const struct config *b);
 
-/* The name of choice `value` of "section.key", as config.def lists it ("adamax"). Static memory. */
+/* Returns the name of choice number `value` of "section.key", as config.def lists it ("adamax"). Static memory. */
 const char *config_choice_name(const char *section, const char *key, int value);
 
-/* The name with its section of key number `nth` (from 0) that is called so ("dim": "model.dim"), or NULL. Static memory. */
+/* Finds the keys named `key` in all sections. Returns the full name of match number `nth`, from 0 ("dim": "model.dim"), or NULL.
+ * Static memory. */
 const char *config_full_name(const char *key, int nth);
 
-/* The full name of key number `index` in the order of config.def, or NULL behind the last. *choices: its values as
- * "a|b|c", or NULL where it takes others. Static memory. */
+/* Returns the full name of key number `index` in the order of config.def, or NULL after the last. Sets *choices to its possible
+ * values as "a|b|c", or to NULL if it is not a choice. Static memory. */
 const char *config_key_at(int index, const char **choices);
 
-/* All keys with default, range and help, for `sptx-w2v help keys`: the ten that matter most, then the sections. Returns
- * 0, or -1 after fail(). */
+/* Prints all keys with default, range and help, for `sptx-w2v help keys`: first the ten that matter most, then each section.
+ * Returns 0, or -1 after fail(). */
 int config_print_help(FILE *out);
 
-/* A list of paths as corpus.path and train.from (`key`) hold them: separated by blanks or commas, quoted where they hold one, or
- * one path that exists as it stands. mem_free_texts() frees them. -1 after fail(). */
+/* Splits the text of a key that holds paths (`key`: corpus.path or train.from). Paths are separated by blanks or commas. A path
+ * that contains one of these is quoted, unless the whole text is the path of an existing file. Returns their number, or -1 after
+ * fail(); mem_free_texts() frees them. */
 int64_t config_paths(const char *key, const char *text, char ***paths);
 
 #endif

@@ -1,4 +1,4 @@
-/* config_about: facts that follow from several keys of a config. */
+/* config_about: answers to questions about a config that depend on several keys. */
 #include "config.h"
 #include "config_keys.h"
 

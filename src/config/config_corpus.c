@@ -1,4 +1,4 @@
-/* config_corpus: the keys of [corpus] as the corpus' own modules take them. */
+/* config_corpus: gives the keys of [corpus] in the form that the modules of corpus/ take. */
 #include "config_keys.h"
 
 #include <math.h>
@@ -6,15 +6,15 @@
 
 struct subword_form config_subwords(const struct config *config) {
     struct subword_form form = {.max = 0};
-    if (!config->examples_subwords) return form; /* a config that was put together by hand */
-    subwords_read_lengths(config->examples_subwords, &form); /* set_text() has taken nothing else */
+    if (!config->examples_subwords) return form; /* NULL only in a config that was not made by config_init() */
+    subwords_read_lengths(config->examples_subwords, &form); /* cannot fail: set_text() has checked the text */
     subwords_read_buckets(config->model_buckets, &form);
     return form;
 }
 
 struct corpus_options config_corpus(const struct config *config) {
     double min_rating = -INFINITY;
-    config_read_rating(config->corpus_min_rating, &min_rating); /* set_text() has taken nothing else */
+    config_read_rating(config->corpus_min_rating, &min_rating); /* cannot fail: set_text() has checked the text */
     return (struct corpus_options){.path = config->corpus_path,
                                    .vocab = config->corpus_vocab,
                                    .format = config->corpus_format,

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* Experiments chose these values: configs/README.md, "How far gowalla goes". */
+/* These values were found by experiment: configs/README.md, "How far gowalla goes". */
 static const struct effort efforts[] = {
     [EFFORT_QUICK] = {.dim = 128, .epochs = 20, .negatives = 1000, .lr = 0.002, .temperature = 0.1, .shared = 0},
     [EFFORT_THOROUGH] = {.dim = 256, .epochs = 60, .negatives = 4000, .lr = 0.001, .temperature = 0.09, .shared = 1},
@@ -17,7 +17,7 @@ const struct effort *config_effort(const struct config *config) {
     return &efforts[config->train_effort];
 }
 
-/* A GPU does in a minute what takes a processor hours. */
+/* Returns the effort for this machine: a GPU does in a minute what takes a CPU hours. */
 static int effort_of_machine(const struct config *c) {
     const struct backend_ops *named = config_named_backend(c), *ops = named ? named : backend_best();
     return ops->has_gpu ? EFFORT_THOROUGH : EFFORT_QUICK;
@@ -33,14 +33,15 @@ int config_resolve_effort(struct config *c) {
     return 0;
 }
 
-/* Copies the keys of a list that no one has set. */
+/* Copies from `before` those of the listed keys that the user has not set. */
 static void keep(struct config *config, const struct config *before, const char *const (*keys)[2], size_t count) {
     for (size_t i = 0; i < count; i++)
         if (!config_is_given(config, keys[i][0], keys[i][1]))
             config_copy_number(config, before, config_find_key(keys[i][0], keys[i][1]));
 }
 
-/* Returns 1 for a run of a version that had no train.effort: later versions write the key into every config.ini. */
+/* Returns 1 if `before` is the config of a version that had no train.effort. Later versions write this key into every
+ * config.ini. */
 static int is_older(const struct config *before) {
     return !config_is_given(before, "train", "effort");
 }

@@ -1,19 +1,19 @@
-/* config_ini: the text of an INI file into keys, read by inih (ini.h).
+/* config_ini: sets keys from the text of an INI file, which inih parses (ini.h).
  *
- * inih knows sections, names and values, and takes an indented line for more of the value above it. Three things it
- * leaves to its caller. It reads at most 199 bytes of a line. It counts its own lines, and tells a handler none of
- * them. And it says nothing where a section begins. So the reader below hands it lines of our own making:
+ * inih parses sections, names and values, and appends an indented line to the value above it. It has three limits: it reads at most
+ * 199 bytes of a line; its handler is not told the line's number; and it calls no handler when a section begins. Hence inih does
+ * not read the file itself. The reader below gives it rewritten lines:
  *
- *   in the file                      handed over
+ *   line in the file                 lines given to inih
  *
- *   [section]  ; comment             [section]          once it is checked
+ *   [section]  ; comment             [section]          after the name was checked
  *   name = value  ; comment          name = value
  *   name = a value of any length     name=
- *                                     .a value of an.   indented: inih takes each piece for more of the value, and
- *                                     .y length.        dots keep the blanks at its ends
- *       more of it                    .more of it.      where the user goes on in an indented line
+ *                                     .a value of an.   indented, so inih appends each span to the value;
+ *                                     .y length.        the dots keep blanks at its ends
+ *       more of it                    .more of it.      from an indented line of the user, which continues the value
  *
- * The handler joins the pieces: those of one line as they are, those of another line behind a blank.
+ * The handler joins the spans of one line without a blank, and those of different lines with one.
  */
 #include "config_keys.h"
 
@@ -27,25 +27,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A key whose value is being read. */
+/* The value that is being read, which may continue in further lines. */
 struct value {
-    const struct config_key *key; /* NULL: none */
+    const struct config_key *key; /* NULL: no value is being read */
     char *text;
     uint64_t length, capacity;
-    size_t indent; /* of its first line */
+    size_t indent; /* number of blanks before its first line */
     unsigned line;
 };
 
 struct ini_source {
     struct config *config;
     const char *path;
-    char *at;            /* what follows the current line of the file */
+    char *at;            /* beginning of the next line */
     unsigned line;       /* number of the current line, from 1 */
-    char *rest;          /* of a value, to be handed over in pieces; NULL: nothing */
-    int is_piece;        /* 1: the line handed over last is one */
-    const char *unknown; /* the line handed over last, until inih has understood it; NULL: it has */
+    char *rest;          /* rest of a long value, not yet given to inih; NULL: nothing is left */
+    int is_piece;        /* 1: the last line given to inih was a span of a value */
+    const char *unknown; /* the last line given to inih; its handler sets this to NULL, so a line that inih did not understand is
+                          * left here */
     struct value value;
-    unsigned key_lines[CONFIG_KEYS]; /* where a key was set; 0: nowhere yet */
+    unsigned key_lines[CONFIG_KEYS]; /* number of the line that set each key; 0: not set */
     int failed;
 };
 
@@ -72,14 +73,14 @@ static int begin_value(struct ini_source *source, const char *section, const cha
         return fail("%s: '%.100s' stands under no section; write [%.*s] above it", where, name,
                     dot ? (int)(dot - name) : 7, dot ? name : "section");
     const struct config_key *key = config_find_key(section, name);
-    if (!key) return config_set(source->config, section, name, text, where); /* says what is near */
+    if (!key) return config_set(source->config, section, name, text, where); /* fails with the nearest known name */
     source->value.key = key;
     source->value.line = source->line;
     source->value.length = 0;
     return add_text(&source->value, text, strlen(text));
 }
 
-/* inih's handler: 0 after fail(). */
+/* inih's handler, called for a name with its value, and for each further span of a value. Returns 1, or 0 after fail(). */
 static int take_text(void *user, const char *section, const char *name, const char *text) {
     struct ini_source *source = user;
     source->unknown = NULL;
@@ -89,7 +90,7 @@ static int take_text(void *user, const char *section, const char *name, const ch
     return !result;
 }
 
-/* Sets the key whose value is now complete, if there is one. */
+/* Sets the key whose value has ended, if a value was being read. */
 static int end_value(struct ini_source *source) {
     char place[WHERE];
     const struct config_key *key = source->value.key;
@@ -106,7 +107,7 @@ static int end_value(struct ini_source *source) {
 
 /* ---- the lines of the file ---- */
 
-/* The next line, or NULL after the last. LF, CR and CRLF end a line. */
+/* Returns the next line, or NULL after the last. LF, CR and CRLF end a line. */
 static char *next_line(struct ini_source *source) {
     char *line = source->at, *end = line + strcspn(line, "\r\n");
     if (!*line) return NULL;
@@ -120,7 +121,7 @@ int config_is_comment(const char *text) {
     return *text == '#' || *text == ';';
 }
 
-/* Ends a value where a comment begins: at a ';' after a blank, as in most INI files. */
+/* Removes a comment from a value: a ';' after a blank begins one, as in most INI files. */
 static char *without_comment(char *value) {
     for (char *at = strchr(value, ';'); at; at = strchr(at + 1, ';'))
         if (at == value || isspace((unsigned char)at[-1])) {
@@ -135,7 +136,7 @@ static int refuse_line(const struct ini_source *source, const char *line) {
     return fail("%s: '%.100s' is neither [section] nor key = value", place_of(source, source->line, place), line);
 }
 
-/* The name in "[name]". */
+/* Finds the name in "[name]". */
 static int read_section(const struct ini_source *source, char *line, const char **name) {
     char place[WHERE], *end = strchr(line, ']');
     const char *where = place_of(source, source->line, place);
@@ -148,9 +149,8 @@ static int read_section(const struct ini_source *source, char *line, const char 
     return config_is_section(*name) ? 0 : config_refuse_section(*name, where, fail);
 }
 
-/* 1 for a line that looks like one that sets a key, since people indent those, too. A name that no key has counts as
- * well: it is then refused as in any other line, where the value above would swallow it in silence. "lang=en/a.txt" is
- * a file. */
+/* Returns 1 if an indented line sets a key and does not continue the value above it, since people also indent keys. A name that
+ * is no key counts, too: it is then refused, and does not silently become part of a value. But "lang=en/a.txt" is a path. */
 static int sets_a_key(const char *line) {
     char name[64];
     size_t length = strcspn(line, "=: \t\v\f\"/"), gap = strspn(line + length, " \t\v\f");
@@ -160,7 +160,7 @@ static int sets_a_key(const char *line) {
     return gap || isspace((unsigned char)sign[1]) || !strchr(sign, '/') || config_full_name(name, 0);
 }
 
-/* A value goes on in lines that are indented deeper than its first one. */
+/* Returns 1 if a line continues the value above: if it is indented more than the value's first line. */
 static int goes_on(const struct ini_source *source, const char *line, size_t indent) {
     return source->value.key && indent > source->value.indent && *line != '[' && !sets_a_key(line);
 }
@@ -182,8 +182,8 @@ static int put_section(struct ini_source *source, char *line, char *out, int siz
     return 0;
 }
 
-/* A line without '=' is cut, since inih does not understand it anyway, and so is a name that is longer than any key's.
- */
+/* Writes "name=value". A line without '=' is truncated, since inih does not understand it anyway; so is a name longer than any
+ * key's. */
 static int put_key(struct ini_source *source, char *line, size_t indent, char *out, int size) {
     size_t name = strcspn(line, "=:");
     source->unknown = line;
@@ -200,7 +200,7 @@ static int put_key(struct ini_source *source, char *line, size_t indent, char *o
     return 0;
 }
 
-/* The next line of the file that holds something; nothing at its end. */
+/* Writes the next line that is neither empty nor a comment; writes nothing at the end of the file. */
 static int put_line(struct ini_source *source, char *out, int size) {
     for (char *raw; (raw = next_line(source));) {
         size_t indent = strspn(raw, " \t\v\f");
@@ -216,7 +216,7 @@ static int put_line(struct ini_source *source, char *out, int size) {
     return end_value(source);
 }
 
-/* inih's reader: NULL ends the reading, at the file's end or where something is wrong. */
+/* inih's reader: writes the next line to `out`. Returns NULL at the end of the file, or after an error. */
 static char *hand_over(char *out, int size, void *user) {
     struct ini_source *source = user;
     if (source->failed || source->unknown) return NULL;

@@ -1,4 +1,4 @@
-/* config_keys: the table made of config.def, and how a key is found and described. */
+/* config_keys: the table of keys made from config.def; finds and describes keys. */
 #include "config_keys.h"
 
 #include "kernels/backend.h"
@@ -46,7 +46,7 @@ const struct config_section config_sections[CONFIG_SECTIONS] = {
 #include "config.def"
 };
 
-/* The lists of the choices taken apart, once: names that config_choice_name() can hand out. */
+/* The choices of every key, split once into names that stay valid, so config_choice_name() can return them. */
 static struct {
     char text[128];
     struct config_choices list;

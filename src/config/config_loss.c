@@ -1,4 +1,4 @@
-/* config_loss: makes the loss of train.loss, train.score and the keys that belong to them. */
+/* config_loss: the loss: resolves, checks and returns train.loss, train.score and the keys that change them. */
 #include "config_keys.h"
 
 #include "base/memory.h"
@@ -20,7 +20,7 @@ void config_choose_real(double *value, double chosen) {
     if (isnan(*value)) *value = chosen;
 }
 
-/* A cosine of a row of zeros has no gradient, so contexts do not begin there. */
+/* With cosines, contexts must not begin as zeros: the cosine of a row of zeros has no gradient. */
 static int choose_context_init(struct config *c) {
     const char *chosen = is_cosine(c) ? "word2vec" : "zeros";
     if (strcmp(c->model_context_init, "auto")) return 0;

@@ -1,4 +1,4 @@
-/* config_paths: a list of paths in one key's text. */
+/* config_paths: splits a key's text into paths. */
 #include "config.h"
 
 #include "base/memory.h"

@@ -1,4 +1,4 @@
-/* config_read: reads an INI file as a text, if it looks like one, and finds a name for a run without run.dir. */
+/* config_read: reads the text of an INI file, if it looks like one, and names a run that has no run.dir. */
 #include "config_keys.h"
 
 #include "base/directory.h"
@@ -20,7 +20,8 @@ static int ends_with(const char *text, size_t length, const char *ending) {
     return length > n && !strncmp(text + length - n, ending, n);
 }
 
-/* Names the config by the last part of `path`, without these endings. A name that would point out of runs/ is not used. */
+/* Sets config->name to the last part of `path` without these endings. A name such as "..", which leads out of runs/, is not
+ * used. */
 static int take_name(struct config *config, const char *path, const char *const *endings) {
     size_t end = strlen(path), start;
     while (end && path[end - 1] == '/') end--;
@@ -36,14 +37,14 @@ static int take_name(struct config *config, const char *path, const char *const 
     return 0;
 }
 
-/* "configs/Gowalla.ini" -> "Gowalla". A pipe has a number for a name. */
+/* Names the config after its file: "configs/Gowalla.ini" gives "Gowalla". A pipe has no useful name. */
 static int take_file_name(struct config *config, const char *path) {
     static const char *const endings[] = {".ini", NULL};
     struct stat about;
     return stat(path, &about) || !S_ISREG(about.st_mode) ? 0 : take_name(config, path, endings);
 }
 
-/* "data/books.csv.gz" -> "books". */
+/* Names the config after its corpus: "data/books.csv.gz" gives "books". */
 int config_take_corpus_name(struct config *config) {
     static const char *const endings[] = {".gz", ".zst", ".xz", ".bz2", ".txt", ".csv", ".tsv", ".ids", NULL};
     char **paths;
@@ -56,9 +57,9 @@ int config_take_corpus_name(struct config *config) {
 
 /* ---- from a file ---- */
 
-enum { LONGEST_FILE = 16 << 20 }; /* bytes: whatever is longer is no configuration */
+enum { LONGEST_FILE = 16 << 20 }; /* bytes; a longer file is no configuration */
 
-/* A line with a key has one word before its '=' or ':'. */
+/* Returns 1 if a line may set a key: if one word precedes its '=' or ':'. */
 static int is_key_line(const char *line, size_t length) {
     size_t name = strcspn(line, "=:");
     if (name >= length) return 0;
@@ -68,7 +69,8 @@ static int is_key_line(const char *line, size_t length) {
     return name > 0;
 }
 
-/* 1 where the first line that is neither empty nor a comment could be one of an INI file, or none such is among these bytes. */
+/* Returns 1 if the first line that is neither empty nor a comment may be a line of an INI file, or if there is no such line in
+ * `head`. */
 static int begins_as_ini(const char *head) {
     if (!strncmp(head, "\xEF\xBB\xBF", 3)) head += 3;
     for (;;) {
@@ -80,7 +82,8 @@ static int begins_as_ini(const char *head) {
     }
 }
 
-/* A corpus in the place of the configuration is the likeliest slip; it may be long, and packed. */
+/* Refuses a file that does not look like a configuration. The likeliest mistake is to name the corpus here, which may be long
+ * and compressed. */
 static int check_head(const char *path) {
     char head[4096] = "";
     int kind = file_head(path, head, sizeof head);

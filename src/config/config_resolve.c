@@ -1,4 +1,4 @@
-/* config_resolve: what "auto" comes to, and what cannot work. */
+/* config_resolve: replaces "auto" by values, and refuses combinations of keys that cannot work. */
 #include "config_keys.h"
 
 #include "kernels/backend.h"
@@ -15,8 +15,8 @@
 
 /* ---- "auto" ---- */
 
-enum { POOLED_ITEMS = 100 }; /* of a list's mean, as SimpleX has it */
-enum { SHARED_NEGATIVES = 8192 }; /* of a batch: by experiment, configs/README.md */
+enum { POOLED_ITEMS = 100 }; /* items in a list's mean, as in SimpleX */
+enum { SHARED_NEGATIVES = 8192 }; /* negatives that a batch shares; found by experiment, configs/README.md */
 
 static void choose(int *value, int automatic, int chosen) {
     if (*value == automatic) *value = chosen;
@@ -25,7 +25,7 @@ static void choose_count(uint64_t *value, uint64_t chosen) {
     if (*value == COUNT_AUTO) *value = chosen;
 }
 
-/* Returns 1 for an encoded corpus, whose lists have lost their names, 0 for any other or none, and -1 after fail(). */
+/* Returns 1 for an encoded corpus, whose lists have lost their names; 0 for any other corpus or none; -1 after fail(). */
 static int is_encoded(const struct config *c) {
     char **paths, head[sizeof CORPUS_STREAM_MAGIC] = "";
     int64_t count = config_paths("corpus.path", c->corpus_path, &paths);
@@ -34,8 +34,8 @@ static int is_encoded(const struct config *c) {
     return kind < 0 ? -1 : !strcmp(head, CORPUS_STREAM_MAGIC);
 }
 
-/* Lists are told apart best by rows of their own. Lists without names, and runs with a key that such rows do not support, train
- * item against item. Returns 0, or -1 after fail(). */
+/* Chooses the mode for lists. Rows of their own distinguish lists best. Lists without names, and runs with a key that does not
+ * work with such rows, train items against items. Returns 0, or -1 after fail(). */
 static int choose_mode_of_lists(struct config *c) {
     int items = c->train_update == UPDATE_HOGWILD || (c->examples_targets != TARGETS_AUTO && c->negatives_per != PER_BATCH);
     if (!items) items = is_encoded(c);
@@ -43,7 +43,7 @@ static int choose_mode_of_lists(struct config *c) {
     return items < 0 ? -1 : 0;
 }
 
-/* Returns 1 if no key of the user prevents that the lists of a batch share negatives. */
+/* Returns 1 if no key that the user has set keeps the lists of a batch from sharing negatives. */
 static int may_share(const struct config *c) {
     int each = c->examples_targets == TARGETS_AUTO || c->examples_targets == TARGETS_ALL;
     int one = c->examples_positives == COUNT_AUTO || c->examples_positives == 1;
@@ -83,8 +83,8 @@ static int resolve_examples(struct config *c) {
     return 0;
 }
 
-/* These defaults make a good model of items without any key. Experiments chose them; configs/README.md has the figures. The
- * rate and its fall belong to the rule that is chosen here: a rule that the user names has its own. */
+/* These defaults make a good model of items. They were found by experiment (configs/README.md). Learning rate and schedule are
+ * set only if the rule is chosen here: a rule that the user sets has its own defaults. */
 static void resolve_items(struct config *c) {
     int walks = c->examples_mode == MODE_WALK, adjacency = corpus_formats[c->corpus_format].targets;
     int items = !corpus_formats[c->corpus_format].sentences && !walks;
@@ -96,7 +96,7 @@ static void resolve_items(struct config *c) {
     choose(&c->optimizer_schedule, SCHEDULE_AUTO, SCHEDULE_LINEAR);
 }
 
-/* Defaults of torch.optim; sgd's rate is word2vec's, with means of windows one found by experiment (configs/README.md). */
+/* The defaults are those of torch.optim. The rates of sgd are word2vec's, or found by experiment (configs/README.md). */
 static void resolve_optimizer(struct config *c) {
     int rule = c->optimizer_rule;
     struct rule_options usual = rules_defaults(rule);
@@ -112,10 +112,10 @@ static void resolve_optimizer(struct config *c) {
 #include "kernels/optimizers.def"
 }
 
-enum { CLIP_OF_TEXT = 30 }; /* for sgd in batches of text: by experiment, configs/README.md */
+enum { CLIP_OF_TEXT = 30 }; /* for sgd in batches of text; found by experiment, configs/README.md */
 
-/* Text and walks are trained lock-free by sgd where that can be. Several ranks train them in batches, where plain sgd
- * diverges without a bound. */
+/* Text and walks are trained lock-free with sgd if possible. Several ranks train them in batches, in which plain sgd diverges
+ * unless gradients are clipped. */
 static void resolve_update(struct config *c) {
     char why[HOGWILD_WHY];
     int many = config_ranks(c) > 1, automatic = c->train_update == UPDATE_AUTO, no_clip = isnan(c->optimizer_clip);
@@ -133,7 +133,7 @@ static void resolve_update(struct config *c) {
 static int resolve_run(struct config *c) {
     struct config_times times;
     resolve_update(c);
-    config_read_times(c->run_checkpoint_every, &times); /* its form was checked when it was set */
+    config_read_times(c->run_checkpoint_every, &times); /* cannot fail: the text was checked when it was set */
     c->checkpoint_seconds = times.seconds;
     c->checkpoint_share = times.share;
     c->checkpoint_steps = times.steps;
@@ -156,7 +156,7 @@ static const size_t COLUMNS = offsetof(struct corpus_format_properties, columns)
                     TARGETS = offsetof(struct corpus_format_properties, targets),
                     EDGES = offsetof(struct corpus_format_properties, edges);
 
-/* The formats with a property, by its place in struct corpus_format_properties: "lists or pairs". */
+/* Lists the formats that have a property: "lists or pairs". `property`: offset in struct corpus_format_properties. */
 static const char *formats_with(size_t property, char out[FORMAT_NAMES]) {
     size_t used = 0;
     for (int i = 0; i < CORPUS_FORMATS; i++)
@@ -165,7 +165,7 @@ static const char *formats_with(size_t property, char out[FORMAT_NAMES]) {
     return out;
 }
 
-/* Holds the corpus' format against the keys and the examples that need one of its properties. */
+/* Refuses keys that need a property which the corpus' format does not have. */
 static int check_format(const struct config *c) {
     const struct corpus_format_properties *format = &corpus_formats[c->corpus_format];
     char others[FORMAT_NAMES];
@@ -210,7 +210,7 @@ static int check_format(const struct config *c) {
     return 0;
 }
 
-/* Targets that are means of rows. */
+/* Checks the keys of targets that are means of rows. */
 static int check_pools(const struct config *c) {
     const char *mode = config_choice_name("examples", "mode", c->examples_mode);
     if (c->examples_mode == MODE_CBOW && c->negatives_per == PER_PAIR)
@@ -240,7 +240,7 @@ static int check_pools(const struct config *c) {
     return 0;
 }
 
-/* Lists each of whose items is an example. */
+/* Checks a config in which each item of a list is an example. */
 static int check_by_item(const struct config *c) {
     if (c->examples_own < 1)
         return fail("examples.own = %g sets a mean of a list's items against its positives, and with examples.targets = all each "
@@ -254,7 +254,7 @@ static int check_by_item(const struct config *c) {
     return 0;
 }
 
-/* Negatives that a batch shares. */
+/* Checks the keys of negatives that a batch shares. */
 static int check_shared(const struct config *c) {
     if (c->negatives_per != PER_BATCH) return 0;
     if (c->examples_mode != MODE_USER || c->examples_targets != TARGETS_ALL)
@@ -274,7 +274,7 @@ static int check_shared(const struct config *c) {
     return 0;
 }
 
-/* Holds the keys of draws and of targets against examples.mode. */
+/* Checks that the keys of draws and targets work with examples.mode. */
 static int check_draws(const struct config *c) {
     const char *mode = config_choice_name("examples", "mode", c->examples_mode);
     if (c->examples_subsample > 0 && !config_is_window(c))
@@ -327,7 +327,7 @@ static int check_ranks(const struct config *c) {
     return 0;
 }
 
-/* Items are held out of lists alone, and patience watches something that is held out. */
+/* Checks that items are held out only of lists, and that something is held out if train.patience is set. */
 static int check_held_out(const struct config *c) {
     const struct corpus_format_properties *format = &corpus_formats[c->corpus_format];
     if (c->train_held_out_items > 0 && (format->sentences || format->edges))
@@ -349,8 +349,8 @@ static int check_train(const struct config *c) {
     return config_refuses_hogwild(c, 0, why) ? fail("%s", why) : 0;
 }
 
-/* An option that another rule reads is a slip that would otherwise go unseen; only once, since configs are resolved
- * anew. */
+/* Warns about options that the user has set but the rule does not read: they are probably a mistake. Warns only once, since
+ * configs are resolved again and again. */
 static int warn_without_effect(const struct config *config) {
     static const char *const options[] = {
 #define NUMBER(name, fallback, lowest, highest, rules, help)  #name,

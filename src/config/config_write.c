@@ -34,7 +34,7 @@ static int put(struct writing *writing, const char *format, ...) {
     return 0;
 }
 
-/* Words in lines of at most `width` bytes, each after `indent`. */
+/* Writes a text in lines of at most `width` bytes, each after `indent`. */
 static int put_wrapped(struct writing *writing, const char *indent, size_t width, const char *text) {
     size_t column = 0;
     for (text += strspn(text, " "); *text; text += strspn(text, " ")) {
@@ -49,7 +49,7 @@ static int put_wrapped(struct writing *writing, const char *indent, size_t width
     return column ? put(writing, "\n") : 0;
 }
 
-/* The shortest digits that read back to the same number. */
+/* Writes the fewest digits from which the same number is read back. */
 static void format_real(double value, char *out, size_t capacity) {
     for (int digits = 15; digits <= 17; digits++) {
         snprintf(out, capacity, "%.*g", digits, value);
@@ -144,7 +144,7 @@ char *config_value(const struct config *config, const char *section, const char 
     return mem_text(value, strlen(value), "the configuration");
 }
 
-/* Nearly every run sets some of these keys. They are in the order in which a newcomer asks for them. */
+/* The keys that nearly every run sets, in the order in which a newcomer asks for them. */
 static const char *const matter_most[] = {"corpus.path",      "corpus.format",    "run.dir",         "model.dim",
                                           "train.epochs",     "optimizer.lr",     "examples.window", "negatives.count",
                                           "corpus.min_count", "memory.gpu_budget"};

@@ -10,7 +10,7 @@
 
 _Static_assert(sizeof(struct fasttext_args) == 56, "the file has these numbers without gaps");
 
-/* The part of the file that is not read yet. */
+/* The bytes of the file that are not read yet. */
 struct cursor {
     const char *at, *end, *path;
 };
@@ -105,7 +105,7 @@ static int read_words(struct cursor *cursor, const struct counts *counts, struct
     const char *first = cursor->at;
     uint64_t bytes = 0;
     for (int32_t i = 0; i < counts->words;
-         i++) { /* memory for all words is taken at once, so their bytes are counted before */
+         i++) { /* memory for all words is allocated at once, so their bytes are counted first */
         const char *end = memchr(cursor->at, 0, (size_t)(cursor->end - cursor->at));
         if (!end || cursor->end - end < 10) return cut_off(cursor);
         bytes += (uint64_t)(end - cursor->at) + 1;
@@ -126,7 +126,7 @@ static int find_subwords(struct vocab *vocab, const struct fasttext_args *args) 
 
 /* ---- rows ---- */
 
-/* Finds a matrix of this number of rows, which begins at byte *at. */
+/* Finds a matrix with `wanted` rows. Sets *at to the offset of its first row. */
 static int find_rows(struct cursor *cursor, const struct fasttext_file *file, const char *called, uint64_t wanted,
                      uint64_t *at) {
     char quantized = 0;
@@ -145,7 +145,7 @@ static int find_rows(struct cursor *cursor, const struct fasttext_file *file, co
 }
 
 static int read_all(struct fasttext_file *file, struct vocab *vocab, const char *path) {
-    const char *data = file->map.data; /* NULL where the file is empty */
+    const char *data = file->map.data; /* NULL if the file is empty */
     struct cursor cursor = {data, data ? data + file->map.size : NULL, path};
     struct counts counts;
     if (read_args(&cursor, &file->args) || read_counts(&cursor, &counts) || read_words(&cursor, &counts, vocab))

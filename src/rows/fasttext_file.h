@@ -1,8 +1,8 @@
-/* fasttext_file: fastText's own file of a model (.bin), version 12, mapped and held against its size.
+/* fasttext_file: the file of a fastText model (.bin, version 12), mapped and checked against its size.
  *
  *   i32 magic, i32 version; struct fasttext_args
  *   i32 size, words, labels; i64 tokens, pruned (-1)
- *   an entry a word: its bytes, a NUL, i64 count, u8 kind
+ *   for each word: its bytes, a NUL, i64 count, u8 kind
  *   u8 quantized (0); i64 rows = words + buckets, i64 columns; float32 [rows x columns]     the input: target rows
  *   u8 quantized (0); i64 rows = words, i64 columns; float32 [rows x columns]               the output: context rows
  *
@@ -18,24 +18,26 @@
 
 enum { FASTTEXT_MAGIC = 793712314, FASTTEXT_VERSION = 12, FASTTEXT_NEGATIVES = 2, FASTTEXT_CBOW = 1, FASTTEXT_SKIPGRAM = 2 };
 
-/* How the model was trained, as the file has it. */
+/* How the model was trained, in the order of the file's fields. */
 struct fasttext_args {
     int32_t dim, window, epochs, min_count, negatives, word_ngrams, loss, model, buckets, min, max, update_rate;
     double subsample;
 };
 
+/* An open, mapped file of a fastText model. */
 struct fasttext_file {
     struct fasttext_args args;
     struct file_map map;
-    uint64_t rows, words;    /* of the input, of the output */
-    uint64_t input, output;  /* the bytes where their rows begin */
+    uint64_t rows, words;    /* number of rows of the input, of the output */
+    uint64_t input, output;  /* offset in bytes at which the rows begin */
 };
 
-/* Returns 1 for a file that begins as fastText's do; 0 for any other file, and if there is no file; -1 after fail(). */
+/* Returns 1 if the file begins with fastText's magic number; 0 if not, or if there is no file; -1 after fail(). */
 int fasttext_file_is(const char *path);
 
-/* Maps a file and reads its words, with their n-grams, into a zeroed vocabulary, which the caller releases in any case. Refuses
- * models that were trained for labels, quantized files, and sizes that do not fit the file. Returns 0, or -1 after fail(). */
+/* Maps a file and reads its words, with their n-grams, into a zeroed vocabulary. Refuses models that were trained for labels,
+ * quantized models, and sizes that do not match the file. Returns 0, or -1 after fail(). The caller releases the vocabulary in
+ * any case. */
 int fasttext_file_open(struct fasttext_file *file, struct vocab *vocab, const char *path);
 void fasttext_file_close(struct fasttext_file *file); /* harmless on a zeroed one */
 

@@ -1,5 +1,5 @@
-/* Logarithm, cosine and sine as polynomials without a branch: compilers turn them into vector code, which takes a third
- * of the library's time where a table has billions of values. */
+/* Logarithm, cosine and sine as polynomials without branches, which compilers turn into vector instructions. For tables of
+ * billions of values this takes a third of the C library's time. */
 #include "normal.h"
 
 #include <math.h>
@@ -7,12 +7,13 @@
 
 static const double pi = 3.14159265358979323846, ln2 = 0.69314718055994530942;
 
-/* Returns -ln((word + 1) / 2^32), which is never the logarithm of 0. */
+/* Returns -ln((word + 1) / 2^32). The 1 keeps it from being the logarithm of 0. */
 static inline double minus_log(uint32_t word) {
-    double n = (double)(int32_t)(word ^ 0x80000000u) + 2147483649.0, power; /* word + 1: vectors convert signed ones only */
+    double n = (double)(int32_t)(word ^ 0x80000000u) + 2147483649.0, power; /* word + 1: vector instructions convert only signed
+                                                                             * integers */
     uint64_t bits, half, biased;
     memcpy(&bits, &n, 8);
-    /* n = m x 2^e with m from 1/sqrt 2 to sqrt 2; half: 1 where the mantissa is above sqrt 2, and e is one more. */
+    /* n = m x 2^e with m from 1/sqrt 2 to sqrt 2. half: 1 if the mantissa is above sqrt 2; then e is one more. */
     half = ((bits & 0xFFFFFFFFFFFFFu) + 0x95F619980C433u) >> 52;
     biased = ((bits >> 52) + half) | 0x4330000000000000u; /* read as a double, this is 2^52 + the exponent */
     memcpy(&power, &biased, 8);
@@ -23,7 +24,7 @@ static inline double minus_log(uint32_t word) {
     return (4503599627370496.0 + 1023 + 32 - power) * ln2 - 2 * s * series;
 }
 
-/* Computes cosine and sine of 2 pi x turn / 2^32: computes both for a quarter of the angle, then doubles that angle twice. */
+/* Computes cosine and sine of the angle 2 pi x turn / 2^32: first those of a quarter of the angle, then doubles the angle twice. */
 static inline void turned(int32_t turn, double *cosine, double *sine) {
     double a = turn * (pi / 2 / 4294967296.0), q = a * a;
     double c =

@@ -1,26 +1,26 @@
-/* rules: the optimizers by name, with PyTorch's defaults (torch.optim), for whoever opens a table. */
+/* rules: finds optimizers by name and gives them PyTorch's defaults (torch.optim). */
 #ifndef SPTX_RULES_H
 #define SPTX_RULES_H
 
 #include "kernels/optimizers.h"
 
-/* Returns the rule of this name ("sparse-adam" is also found as "sparse_adam"), or -1. */
+/* Returns the number of the rule of this name, or -1. A hyphen may replace an underscore: "sparse-adam". */
 int rules_named(const char *name);
 
-/* Returns every option at PyTorch's default for this rule. */
+/* Returns the rule's options, each at PyTorch's default. */
 struct rule_options rules_defaults(int rule);
 
-/* The rule's name ("sparse_adam"), or NULL where there is no such rule. */
+/* Returns the name of a rule ("sparse_adam"), or NULL if there is no such rule. */
 const char *rules_name(int rule);
 
-/* Number `index` of the options that the rule reads ("beta1"), in the order of kernels/optimizers.def; NULL past the
- * last. */
+/* Returns the name of option number `index` of those that the rule reads ("beta1"), in the order of kernels/optimizers.def; NULL
+ * after the last. */
 const char *rules_option(int rule, unsigned index);
-/* Returns 1 if a rule reads the option of this name. Every rule reads the options that kernels/optimizers.def does not list. */
+/* Returns 1 if a rule reads the option of this name. All rules read the options that kernels/optimizers.def does not list. */
 int rules_has(int rule, const char *option);
 
-/* Checks that these options can work together. Options that the rule does not read may have any value. Returns 0, or -1 after
- * fail_usage(), whose sentence names the rule and the option. */
+/* Checks that these options work together. Options that the rule does not read may have any value. Returns 0, or -1 after
+ * fail_usage(), whose message names the rule and the option. */
 int rules_check(const struct rule_options *options);
 
 #endif

@@ -9,13 +9,13 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-/* The first rank sends this about its file. */
+/* What the first rank tells the others about its file. */
 struct notice {
-    char name[4096]; /* "": the name is too long */
-    uint64_t number; /* each rank writes this plus its own number */
+    char name[4096]; /* path of the file; "": it is too long to send */
+    uint64_t number; /* each rank writes this number plus its own rank number */
 };
 
-/* The state of a rank that looks for the file. */
+/* What a rank needs to look for the file. */
 struct probe {
     struct ranks *ranks;
     struct file_part *part;
@@ -24,7 +24,7 @@ struct probe {
     uint64_t at;
 };
 
-/* Returns 1 where this rank does not see the file. */
+/* Writes this rank's number into the file. Returns 1 if this rank does not see the file. */
 static int write_number(void *user) {
     struct probe *p = user;
     uint64_t number = p->notice.number + p->ranks->number, at = p->at + p->ranks->number * sizeof number;
@@ -33,7 +33,7 @@ static int write_number(void *user) {
     return retry_write_at(p->part->fd, &number, sizeof number, at) || retry_sync(p->part->fd) ? 1 : 0;
 }
 
-/* Returns 1 where not all ranks' numbers have come. */
+/* Reads all ranks' numbers. Returns 1 if one is missing. */
 static int read_numbers(void *user) {
     struct probe *p = user;
     uint64_t number;
@@ -45,7 +45,7 @@ static int read_numbers(void *user) {
     return missing;
 }
 
-/* No other process has a file of this name, so the number made of it is unique, too. */
+/* The number is a hash of the file's name. No other process has a file of this name, so the number is unique, too. */
 static void describe(struct notice *notice, const char *name) {
     *notice = (struct notice){.number = XXH3_64bits(name, strlen(name))};
     if (strlen(name) < sizeof notice->name) strcpy(notice->name, name);
@@ -61,14 +61,14 @@ unsigned shared_file_join(struct file_part *part, struct ranks *ranks, const str
     ranks_share(ranks, &p.notice, sizeof p.notice);
     int alone = ranks_do(ranks, write_number, &p);
     if (!alone) alone = ranks_do(ranks, writer ? read_numbers : NULL, &p);
-    if (alone && !writer) file_part_close(part); /* a file of that name may be another one's */
+    if (alone && !writer) file_part_close(part); /* the file that this rank opened may be another process's */
     return alone < 0 ? 0 : alone ? 1 : ranks->count;
 }
 
-/* These tell a file from every other one. */
+/* What distinguishes a file from every other file. */
 struct identity {
     uint64_t inode, bytes;
-    int64_t seconds, nanoseconds; /* last written */
+    int64_t seconds, nanoseconds; /* time of the last write */
 };
 
 unsigned shared_file_readers(struct ranks *ranks, const char *path) {

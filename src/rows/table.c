@@ -50,7 +50,8 @@ static int name_working_file(struct table *table, const char *directory) {
     return table->file_path ? 0 : -1;
 }
 
-/* Refuses bfloat16 fields where the backend has none, or where ranks would share the eight columns of one draw. */
+/* Refuses bfloat16 fields if the backend does not support them, or if eight columns that one rounding draw covers would be on
+ * different ranks. */
 static int check_halves(const struct table *table) {
     if (!table->whole.halves) return 0;
     if (!table->ops->halves)
@@ -100,8 +101,8 @@ void table_release(struct table *table) {
 
 /* ---- first values ---- */
 
-/* Splits `text` into at most `capacity` words, in `copy` of 256 bytes. Returns -1 where there are more words or they
- * are longer. */
+/* Splits `text` into at most `capacity` words, which are stored in `copy`. Returns their number, or -1 if there are more words
+ * or the text is too long. */
 static int split(const char *text, char copy[256], char *words[], int capacity) {
     int n = 0;
     char *rest = copy;
@@ -147,7 +148,7 @@ static void uniform_values(const uint32_t *words, uint32_t count, double *out) {
 
 enum { TILE = 64 }; /* columns drawn at once */
 
-/* Draws `count` words for a row's columns from `first` on; a draw makes four. */
+/* Draws `count` random 32-bit words for a row's columns from `first` on; one draw makes four. */
 static void draw_words(uint32_t seed, uint32_t purpose, uint64_t row, uint32_t first, uint32_t count, uint32_t *words) {
     for (uint32_t i = 0; i < count; i += 4) {
         struct draw4 drawn = draw_at(seed, purpose, row, 0, (first + i) / 4);
@@ -155,7 +156,7 @@ static void draw_words(uint32_t seed, uint32_t purpose, uint64_t row, uint32_t f
     }
 }
 
-/* One draw makes four columns, so the first draw may begin before the first column that is wanted. */
+/* One draw is for four columns, so the first draw may begin before the first wanted column. */
 void table_first_weights(const struct init_values *from, uint32_t seed, enum table_side side, uint64_t row, struct columns own,
                          float *weights) {
     uint32_t purpose = side == TABLE_TARGET ? DRAW_INIT_TARGET : DRAW_INIT_CONTEXT, words[TILE];
@@ -173,10 +174,10 @@ void table_first_weights(const struct init_values *from, uint32_t seed, enum tab
 /* The chunk of rows [first, first + count) that is being filled. */
 struct filling {
     struct table *table;
-    const struct table_origin *origin; /* NULL: no row begins elsewhere */
+    const struct table_origin *origin; /* NULL: every row gets first values */
     unsigned threads;
     uint64_t first, count;
-    char *records; /* [count] packed */
+    char *records; /* [count] packed records */
 };
 
 /* Makes `count` records with first state and weights of zero. */
@@ -196,12 +197,12 @@ static int is_idle(const struct table *table, uint64_t row) {
     return row >= table->spec.rows - table->idle;
 }
 
-/* The processor's memory begins as zeros, which is what an idle row of a rule without state begins as. */
+/* Memory on the CPU is zero when allocated, and so is the record of an idle row if the rule has no state. */
 int table_is_blank(const struct table *table, uint64_t first) {
     return is_idle(table, first) && !table->spec.layout.slots && !table->ops->has_gpu;
 }
 
-/* Sets a row's first weights, or the row that another run gives it. */
+/* Sets a row's first weights, or copies the row from the origin if it has the row. */
 static int begin_row(const struct filling *filling, uint64_t row, char *record) {
     const struct table *table = filling->table;
     const struct table_origin *origin = filling->origin;
@@ -209,7 +210,8 @@ static int begin_row(const struct filling *filling, uint64_t row, char *record) 
     if (taken || table->init.kind == INIT_ZEROS) return taken < 0 ? -1 : 0;
     const struct record_field *weights = &table->spec.layout.field[RECORD_WEIGHTS];
     float first[COLUMNS_MOST];
-    memset(first, 0, weights->columns * sizeof *first); /* no more than the row has: to clear all took longer than the draws */
+    memset(first, 0, weights->columns * sizeof *first); /* only the row's columns: clearing all of `first` took longer than the
+                                                         * draws */
     if (!is_idle(table, row)) table_first_weights(&table->init, table->seed, table->side, row, table->own, first);
     values_write(weights->type, record + weights->packed, first, weights->columns);
     return 0;
@@ -225,7 +227,7 @@ static int begin_rows(void *context, unsigned worker) {
     return 0;
 }
 
-/* Returns how many of `all` rows are moved at once. Ranks that share the columns share these bytes, too. */
+/* Returns the number of rows of a chunk. If ranks share out the columns, they also share the TABLE_CHUNK bytes. */
 static uint64_t grain(uint64_t all, const struct record_layout *whole, unsigned ranks) {
     uint64_t rows = TABLE_CHUNK / whole->packed, share = (all + ranks - 1) / ranks;
     if (rows > share) rows = share;
@@ -256,7 +258,7 @@ uint64_t table_first_chunk(const struct table *table) {
     return table_chunk(table, table->spec.first_row);
 }
 
-/* All threads make a chunk's records; then the backend writes them with all of its own. */
+/* Fills the table. For each chunk, all threads make records; then the backend writes them with its own threads. */
 static int fill_chunks(struct filling *filling, struct pool *pool) {
     const struct table *table = filling->table;
     int result = 0, alike = !filling->origin && table->init.kind == INIT_ZEROS; /* alike: all rows begin with the same record */

@@ -1,8 +1,8 @@
-/* table: the rows of one side (targets or contexts) in a backend: their record, their first values, their way to disk.
+/* table: all target rows or all context rows, in a backend: the layout of a record, first values, saving and loading.
  *
- * On disk a table is a structured .npy (npy.h): fields "weights", the rule's slots by PyTorch's names, and "updates"
- * where bias correction counts by row. Where ranks share out the columns, each has its own in its backend, and a file
- * has all of them.
+ * On disk a table is a structured .npy (npy.h) with the fields "weights", the rule's slots by PyTorch's names, and "updates" if
+ * bias correction counts the updates of each row. If several ranks train, each has some columns of the table in its backend; a file
+ * has all columns.
  */
 #ifndef SPTX_TABLE_H
 #define SPTX_TABLE_H
@@ -14,43 +14,44 @@
 
 enum table_side { TABLE_TARGET, TABLE_CONTEXT };
 
-/* Bytes of packed records that are filled, loaded or saved at once. Saving needs two such chunks, and the memory of
+/* Bytes of packed records that are filled, loaded or saved at once. Saving needs memory for two such chunks, and that of
  * whole_rows.h. */
 enum { TABLE_CHUNK = 16 << 20, SAVED_AT_ONCE = 2 };
 
-/* The ways to draw first weights. */
+/* The distribution of first weights. */
 enum init_kind { INIT_ZEROS, INIT_UNIFORM, INIT_NORMAL };
 struct init_values {
     enum init_kind kind;
-    double a, b; /* LO HI, or MEAN SD */
+    double a, b; /* LO and HI of a uniform distribution, or MEAN and SD of a normal one */
 };
-/* Reads "zeros", "uniform LO HI", "normal MEAN SD", "word2vec" or "notebook M". Returns 0, or -1 (no sentence). */
+/* Parses "zeros", "uniform LO HI", "normal MEAN SD", "word2vec" or "notebook M". Returns 0, or -1 without a message. */
 int table_init_values(struct init_values *values, const char *text, enum table_side side, uint32_t dim);
-/* Returns a bound: no first weight is further from 0. Values past float32's largest number become infinities. */
+/* Returns the largest absolute value that a first weight can have. Values past float32's largest number become infinities. */
 double table_init_reach(const struct init_values *values);
 
-/* The choices that make a table. */
+/* The options of a new table. */
 struct table_options {
-    uint64_t rows, hot_rows; /* hot_rows: number of first rows that are kept on the GPU if the others are pinned or in a file */
-    uint64_t first_row;      /* the table does not have rows below this one (table_spec) */
-    uint64_t idle;           /* number of last rows that no example names: they begin as zeros, and take no memory on the CPU
-                              * until they are written */
+    uint64_t rows, hot_rows; /* hot_rows: number of first rows that are kept on the GPU if the table is pinned or in a file */
+    uint64_t first_row;      /* id of the table's first row (table_spec) */
+    uint64_t idle;           /* number of last rows that no example names: they are zeros, and take no memory on the CPU until
+                              * they are written */
     uint32_t dim;
     struct rule_options rule;
     enum place weights, state;
     struct init_values init;
     uint32_t seed;         /* the seed of the first weights */
-    const char *directory; /* the directory for a file place's working file; the caller's, copied */
+    const char *directory; /* directory of the working file, if a place is `file`; the caller's, copied */
     struct ranks *ranks;   /* the ranks that share out the columns; the caller's; NULL: this process has all columns */
     const uint32_t *frozen; /* bits of the rows that no step changes (table_spec); the caller's; NULL: none */
 };
 
+/* An open table of this rank: its rows in a backend, and what is needed to fill, save and load them. */
 struct table {
     const struct backend_ops *ops;
     struct backend *backend;
     struct backend_table *store; /* NULL when closed */
-    struct table_spec spec;     /* of the columns of this rank */
-    struct record_layout whole; /* of all columns */
+    struct table_spec spec;     /* layout of this rank's columns */
+    struct record_layout whole; /* layout of a record of all columns */
     struct columns own;
     struct ranks *ranks; /* the caller's; NULL: this process has all columns */
     struct rule_options rule;
@@ -63,58 +64,59 @@ struct table {
 
 const char *table_side_name(enum table_side side); /* returns "target" or "context" */
 
-/* Returns the bytes that a row takes in memory, by place (one store or two). */
+/* Returns the bytes of a row in memory. Weights and state are in one record if their places are the same, otherwise in two. */
 uint64_t table_row_bytes(const struct record_layout *layout, enum place weights, enum place state);
 
-/* Opens the store; its rows hold nothing yet. Returns 0, or -1 after fail(). */
+/* Allocates the table without setting its rows. Returns 0, or -1 after fail(). */
 int table_init(struct table *table, enum table_side side, const struct table_options *options,
                const struct backend_ops *ops, struct backend *backend);
 void table_release(struct table *table); /* harmless on a zeroed one */
-/* Returns 1 for the name of a working file that a process had made and could not remove. */
+/* Returns 1 if `file` is the name of a working file that a process may have left behind. */
 int table_left(const char *file);
 
-/* Computes first weights of a row in some columns. They depend only on (seed, row, column). */
+/* Computes the first weights of a row in the given columns. They depend only on (init, seed, side, row, column). */
 void table_first_weights(const struct init_values *init, uint32_t seed, enum table_side side, uint64_t row, struct columns columns,
                          float *weights);
 
-/* Fills in the first weights, and the first state of the rule. */
+/* Fills the table with first weights and the rule's first state. */
 int table_fill(struct table *table, struct pool *pool);
 
-/* A source of rows that are read from elsewhere and not initialized. */
+/* A source of first values for some rows of a table, such as an older run. */
 struct table_origin {
     void *user;
-    /* Returns 1 when it has filled `record` of row `row` (packed, with the table's own columns; it comes with first
-     * state and weights of zero); 0 where the row gets first values; -1 after fail(). Any thread calls it, for any
-     * row. */
+    /* Fills `record` of row `row`: packed, with this rank's columns. When called, the record has zero weights and first state.
+     * Returns 1 if it has filled the record; 0 if the row is to get first values; -1 after fail(). Called by any thread, in any
+     * order of rows. */
     int (*take)(void *user, const struct table *table, uint64_t row, char *record);
 };
-/* Fills the table but for rows that the origin has; NULL: there is no origin. */
+/* Fills the table with the origin's rows, and with first values if the origin does not have a row. `origin` NULL: first values
+ * only. */
 int table_fill_from(struct table *table, const struct table_origin *origin, struct pool *pool);
 
-/* Returns 1 where the records of a file have this table's fields. */
+/* Returns 1 if the records of a file have the same fields as this table. */
 int table_has_fields(const struct table *table, const struct npy *npy);
 
-/* Returns how many last rows of a new table take no memory on the CPU, if `idle` last rows are idle: only whole chunks of rows
- * do. */
+/* Returns how many last rows of a new table take no memory on the CPU if the last `idle` rows are idle. Only whole chunks of
+ * rows count. */
 uint64_t table_blank_rows(uint64_t rows, uint64_t idle, const struct record_layout *whole, unsigned ranks);
-/* Returns 1 where the chunk that begins at this row is one of those. */
+/* Returns 1 if the chunk that begins at row `first` takes no memory because all its rows are idle. */
 int table_is_blank(const struct table *table, uint64_t first);
 
-/* Returns the rows of the chunk that begins at row `first`, the same on every rank; 0 behind the last. The first chunk begins with
- * the table's first row, and none has more rows. */
+/* Returns the number of rows of the chunk that begins at row `first`, the same on every rank; 0 past the last row. The first
+ * chunk begins with the table's first row, and no chunk is larger. */
 uint64_t table_chunk(const struct table *table, uint64_t first);
-uint64_t table_first_chunk(const struct table *table); /* rows of it */
+uint64_t table_first_chunk(const struct table *table); /* returns the number of rows of the first chunk */
 
-/* Returns the memory that saving or loading a table of this number of rows takes in addition, for this number of ranks and
- * records of all columns. */
+/* Returns the bytes of memory needed while a table of `rows` rows is saved or loaded. `whole`: layout of a record of all
+ * columns. */
 uint64_t table_saving_bytes(uint64_t rows, const struct record_layout *whole, unsigned ranks);
-uint64_t table_file_bytes(const struct table *table); /* bytes of its file without the header */
+uint64_t table_file_bytes(const struct table *table); /* returns the size of its file without the header */
 
-/* Saves the rows that the table has to a structured .npy, and loads them. All ranks call these together; *checksum, which only the
- * first rank gets, is XXH64 of the whole file. Saving goes by the first rank's path. Loading verifies names, rows and columns. A
- * failure of one rank is all ranks'.
+/* Save the table's rows to a structured .npy, and load them. All ranks call these together, and if one rank fails, all fail. Saving
+ * uses the first rank's `path`; only the first rank gets *checksum, which is XXH64 of the whole file. Loading verifies the names of
+ * fields, the rows and the columns.
  *
- * A table that holds infinity or NaN is not saved: TABLE_NOT_FINITE after fail(), where other failures are -1.
+ * Return 0, or -1 after fail(). A table with infinity or NaN is not saved: TABLE_NOT_FINITE after fail().
  */
 enum { TABLE_NOT_FINITE = 1 };
 int table_save(struct table *table, const char *path, uint64_t *checksum);

@@ -1,12 +1,12 @@
-/* table_file: a table to and from its .npy, a chunk of rows at a time (table.h).
+/* table_file: saves a table to its .npy and loads it, a chunk of rows at a time (table.h).
  *
- *   saving    this rank's chunk as whole rows (whole_rows.h), then its part of the checksum; at the same time the chunk before
- *             it is written to its place in the file
- *   loading   this rank's chunk from the file, then to the ranks whose columns they are
+ *   saving    gathers this rank's chunk as whole rows (whole_rows.h) and adds it to the checksum; at the same time writes this
+ *             rank's chunk of the round before
+ *   loading   reads this rank's chunk of whole rows, and sends each rank its columns
  *
- * Where ranks do not see the same file system (shared_file.h), only the first one touches the file.
+ * If the ranks do not see the same file system (shared_file.h), only the first rank opens the file.
  */
-#define XXH_STATIC_LINKING_ONLY /* the size of a checksum's state, which ranks hand on */
+#define XXH_STATIC_LINKING_ONLY /* for the size of a checksum's state, which one rank sends to the next */
 #include "table.h"
 
 #include "base/floats.h"
@@ -44,11 +44,12 @@ struct saving {
     struct table *table;
     struct whole_rows rounds;
     struct file_part *part;
-    uint64_t data;                   /* the byte of the file where the rows begin */
-    XXH64_state_t *hash;             /* when this rank's turn comes: of all bytes before its chunk */
-    char *next, *last;               /* next: records that are gathered; last: records that are written */
+    uint64_t data;                   /* offset in bytes at which the rows begin in the file */
+    XXH64_state_t *hash;             /* checksum's state; when this rank continues it, it covers all bytes before this rank's
+                                      * chunk */
+    char *next, *last;               /* next: records of the chunk being gathered; last: of the chunk being written */
     uint64_t last_first, last_count; /* rows of `last` */
-    uint64_t not_finite;             /* the first of this rank's rows with infinity or NaN; UINT64_MAX: none */
+    uint64_t not_finite;             /* first row of this rank with infinity or NaN; UINT64_MAX: none */
 };
 
 static int record_finite(const struct record_layout *layout, const char *record) {
@@ -59,9 +60,9 @@ static int record_finite(const struct record_layout *layout, const char *record)
     return 1;
 }
 
-/* Looks at all bytes of the gathered chunk as floats first, which runs at the speed of memory. A count among them can
- * at most ask for the closer look, and has the bits of a finite float up to two thousand million updates. A record with
- * bfloat16 is looked at value by value. */
+/* Checks the gathered chunk for infinity and NaN. First all bytes are checked as floats, at the speed of memory. A row's count
+ * of updates is among them: below about 2 x 10^9 updates its bits are those of a finite float, and above that it only causes the
+ * closer check. Records with bfloat16 are checked value by value. */
 static void check_finite(struct saving *saving) {
     const struct record_layout *layout = &saving->table->whole;
     const float *all = (const float *)(const void *)saving->next;
@@ -71,7 +72,8 @@ static void check_finite(struct saving *saving) {
         if (!record_finite(layout, saving->next + row * layout->packed)) saving->not_finite = saving->rounds.own_first + row;
 }
 
-/* The checksum goes through all rows in their order, so its state passes from chunk to chunk, from rank to rank. */
+/* Adds this rank's chunk to the checksum. The checksum covers all rows in order, so its state is sent from each rank to the rank
+ * with the next chunk. */
 static void hash_chunk(struct saving *saving) {
     const struct whole_rows *r = &saving->rounds;
     struct ranks *ranks = saving->table->ranks;
@@ -82,7 +84,7 @@ static void hash_chunk(struct saving *saving) {
     if (r->own_first + r->own_count < saving->table->spec.rows) ranks_pass(ranks, own, after, saving->hash, sizeof *saving->hash);
 }
 
-/* Passes the checksum's state from the rank that had the last chunk to the first rank. */
+/* Sends the checksum's state from the rank with the last chunk to the first rank. */
 static void take_hash(struct saving *saving) {
     const struct table *table = saving->table;
     uint64_t rows = table_row_count(&table->spec), chunks = rows ? (rows - 1) / table_first_chunk(table) : 0;
@@ -104,7 +106,7 @@ static int write_last(void *user) {
     return file_part_write(saving->part, saving->data + before, saving->last, saving->last_count * packed);
 }
 
-/* Runs all rounds: while a chunk is written, the next one is gathered. */
+/* Runs all rounds. While one chunk is written, the next one is gathered. */
 static int save_rounds(struct saving *saving) {
     int more, result;
     struct ranks_work writing;
@@ -122,7 +124,7 @@ static int save_rounds(struct saving *saving) {
     return result;
 }
 
-/* All ranks say the same sentence, about the first row that any of them has found. */
+/* Fails on all ranks with the same message, which names the lowest row that any rank has found. */
 static void say_not_finite(const struct saving *saving) {
     const struct table *table = saving->table;
     unsigned count = ranks_count(table->ranks);
@@ -137,7 +139,7 @@ static int sync_part(void *user) {
     return file_part_sync(user);
 }
 
-/* Writes the rows from byte `data` of the file on, and syncs them. */
+/* Writes the rows, which begin at byte `data` of the file, and syncs them. */
 static int save_rows(struct table *table, struct file_part *part, unsigned takers, uint64_t data, XXH64_state_t *hash) {
     uint64_t chunk = table_first_chunk(table) * table->whole.packed;
     char *records = mem_alloc(SAVED_AT_ONCE, chunk, "pieces of a table on their way to disk");
@@ -155,11 +157,12 @@ static int save_rows(struct table *table, struct file_part *part, unsigned taker
     return result;
 }
 
-/* Makes the first rank's file with its header; `hash` is then the header's. */
+/* Creates the file on the first rank and writes its header. `hash` then covers the header. */
 static int begin_file(struct table *table, const char *path, struct file_writer *writer, XXH64_state_t *hash, uint64_t *data) {
     struct npy npy = describe(table);
     if (file_writer_open(writer, path) || npy_write_header(&npy, writer)) return -1;
-    XXH64_update(hash, writer->buffer, writer->used); /* the header is far smaller than the buffer, so it is still there */
+    XXH64_update(hash, writer->buffer, writer->used); /* the header is far smaller than the buffer, so it has not been flushed
+                                                       * yet */
     *data = npy.data;
     return 0;
 }

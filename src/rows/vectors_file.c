@@ -14,17 +14,17 @@
 
 enum { DIM_MOST = 1 << 20, NUMBER_MOST = 64, HEADER_MOST = 64 };
 
-/* The part of the file that is not read yet. */
+/* The bytes of the file that are not read yet. */
 struct cursor {
     const char *start, *at, *end;
 };
 
-/* Returns 1 for what ends a field of a line. VT and FF do not: another program's words may hold them. */
+/* Returns 1 if `byte` ends a field of a line. VT and FF do not, since words of other programs may contain them. */
 static int ends_field(char byte) {
     return byte == ' ' || byte == '\t' || byte == '\r';
 }
 
-/* Returns 1 for what ends a word: also a line end. */
+/* Returns 1 if `byte` ends a word: the end of a field or of a line. */
 static int ends_word(char byte) {
     return ends_field(byte) || byte == '\n';
 }
@@ -40,7 +40,7 @@ static uint64_t offset_of(const struct cursor *cursor) {
 
 /* ---- the first line ---- */
 
-/* Reads a whole number and the blanks behind it. */
+/* Reads a whole number and skips the blanks after it. */
 static int take_count(const char **at, const char *end, uint64_t *count) {
     const char *first = *at;
     for (*count = 0; *at < end && **at >= '0' && **at <= '9'; ++*at)
@@ -50,7 +50,7 @@ static int take_count(const char **at, const char *end, uint64_t *count) {
     return any;
 }
 
-/* Reads the first line "V D" and returns 1; returns 0 where the first line is another one. */
+/* Reads the first line "V D" and returns 1, or returns 0 if the first line is not of that form. */
 static int take_header(struct cursor *cursor, uint64_t *rows, uint64_t *dim) {
     const char *at = cursor->at, *end = line_end(cursor);
     if (end == cursor->end || end - at > HEADER_MOST) return 0;
@@ -70,9 +70,8 @@ static uint64_t count_fields(const char *at, const char *end) {
     return fields;
 }
 
-/* Returns 1 where rows of so many columns are text: behind their words are only bytes with which numbers are written. A row that is
- * too short for its numbers does not tell, and the next ones are looked at: the first bytes of a binary vector may be a line end, or a
- * digit and a line end. */
+/* Returns 1 if the rows are text: if only bytes that occur in numbers follow the words. The first row may be too short to tell,
+ * since a binary vector may begin with a line end, or with a digit and a line end; then further rows are checked. */
 static int is_text(struct cursor cursor, uint64_t columns) {
     enum { SURE_BYTES = 8 };
     uint64_t seen = 0, enough = columns < SURE_BYTES / 2 ? 2 * columns : SURE_BYTES;
@@ -95,7 +94,7 @@ static int begin(struct vectors_file *file, struct cursor *cursor) {
         file->format = is_text(*cursor, dim) ? VECTORS_TEXT : VECTORS_BINARY;
         if (!file->rows) dim = 0;
     } else if (is_text(*cursor, 1) && (fields = count_fields(cursor->at, line_end(cursor)))) {
-        file->rows = 0; /* as many rows as there are lines */
+        file->rows = 0; /* set later to the number of lines */
         file->format = VECTORS_TEXT;
         dim = fields - 1;
     }
@@ -109,7 +108,7 @@ static int begin(struct vectors_file *file, struct cursor *cursor) {
 
 /* ---- rows ---- */
 
-/* Checks the number of rows by the least bytes of a row: a letter, a blank and the numbers. */
+/* Checks the number of rows against the size of the file: a row needs at least a letter, a blank and its numbers. */
 static int check_count(struct vectors_file *file, const struct cursor *cursor) {
     uint64_t left = (uint64_t)(cursor->end - cursor->at), each = 2 + (uint64_t)file->dim * (file->format == VECTORS_TEXT ? 2 : 4);
     if (!file->rows) {
@@ -123,9 +122,9 @@ static int check_count(struct vectors_file *file, const struct cursor *cursor) {
     return 0;
 }
 
-/* Takes the next row's word, and moves to where its numbers begin. */
+/* Reads the next row's word, and advances to its numbers. */
 static int take_word(const struct vectors_file *file, struct cursor *cursor, uint64_t row, const char **word, uint64_t *length) {
-    if (file->format == VECTORS_BINARY) /* behind the last row's numbers there is a line end, or none */
+    if (file->format == VECTORS_BINARY) /* skip the line end that may follow the last row's numbers */
         while (cursor->at < cursor->end && *cursor->at == '\n') cursor->at++;
     *word = cursor->at;
     while (cursor->at < cursor->end && !ends_word(*cursor->at)) cursor->at++;
@@ -137,7 +136,7 @@ static int take_word(const struct vectors_file *file, struct cursor *cursor, uin
     return 0;
 }
 
-/* Moves past a row's numbers. */
+/* Advances past a row's numbers. */
 static int pass_numbers(const struct vectors_file *file, struct cursor *cursor, uint64_t row) {
     if (file->format == VECTORS_TEXT) {
         const char *end = line_end(cursor);
@@ -150,8 +149,7 @@ static int pass_numbers(const struct vectors_file *file, struct cursor *cursor, 
     return 0;
 }
 
-/* Goes through all rows: takes the words and where their numbers begin. With `take` 0 it only counts the words'
- * bytes. */
+/* Goes through all rows. take: 1: stores the words and the offsets of their numbers; 0: only counts the bytes of the words. */
 static int pass_rows(struct vectors_file *file, struct cursor cursor, int take, uint64_t *bytes) {
     const char *word;
     uint64_t length;
@@ -170,7 +168,7 @@ static int pass_rows(struct vectors_file *file, struct cursor cursor, int take, 
     return fail("'%s' goes on behind its %" PRIu64 " rows: its first line, or a row, is damaged", file->path, file->rows);
 }
 
-/* Makes the words findable. A word may have only one row. */
+/* Indexes the words. Fails if a word has two rows. */
 static int index_words(struct vectors_file *file) {
     uint64_t first, again, length;
     int twice = words_index(&file->words, &first, &again);
@@ -250,7 +248,7 @@ void vectors_file_drop_words(struct vectors_file *file) {
 
 /* ---- numbers ---- */
 
-/* Reads the next number of a line. It is copied first, because the bytes of the file do not end with a NUL. */
+/* Reads the next number of a line. Copies it first, to end it with a NUL, which the mapped file does not have. */
 static int take_number(const char **at, const char *end, float *value) {
     char text[NUMBER_MOST], *stop;
     size_t n = 0;
@@ -259,7 +257,7 @@ static int take_number(const char **at, const char *end, float *value) {
     text[n] = 0;
     *at += n;
     *value = numbers_read_float(text, &stop);
-    return n && stop == text + n && n + 1 < sizeof text; /* a NUL in the middle would end the reading, and is no number */
+    return n && stop == text + n && n + 1 < sizeof text; /* n: a NUL within the number would end it early, so it is refused */
 }
 
 static int read_text(const struct vectors_file *file, uint64_t row, uint32_t first, uint32_t count, float *out) {

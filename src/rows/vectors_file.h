@@ -1,11 +1,11 @@
-/* vectors_file: words with a vector each, as other programs and `export` write them, mapped and read a row at a time.
+/* vectors_file: a file of words and their vectors, as other programs and `export` write them. It is mapped, and read row by row.
  *
- *   word2vec-bin    "V D\n", then rows: word, a blank, D float32, and a line end or none
+ *   word2vec-bin    "V D\n", then rows: word, a blank, D float32, perhaps a line end
  *   word2vec-text   "V D\n", then lines: word, D numbers
- *   glove-text      the same lines without the first one
+ *   glove-text      lines as above, without "V D\n"
  *   npy             a matrix of float32, or a table of a checkpoint; its words come from a vocabulary (word TAB count)
  *
- * The words are read at once, the numbers when they are asked for: a file of tens of gigabytes takes a mapping and 8 bytes a row.
+ * Opening reads only the words; numbers are read on demand. So a file of tens of gigabytes needs 8 bytes of memory a row.
  */
 #ifndef SPTX_VECTORS_FILE_H
 #define SPTX_VECTORS_FILE_H
@@ -18,27 +18,28 @@
 
 enum vectors_format { VECTORS_BINARY, VECTORS_TEXT, VECTORS_NPY };
 
+/* An open, mapped file of words and vectors. */
 struct vectors_file {
     enum vectors_format format;
     const char *path;     /* the caller's */
-    struct words words;   /* [rows]: a word's number is its row */
+    struct words words;   /* [rows]: the number of a word is its row */
     uint64_t rows;
     uint32_t dim;
-    struct file_map map;  /* the file, where it is binary or text */
-    uint64_t *starts;     /* [rows] where it is binary or text: the byte where a row's numbers begin */
+    struct file_map map;  /* the mapped file; only if it is binary or text */
+    uint64_t *starts;     /* [rows] offsets in bytes at which the numbers of a row begin; only if it is binary or text */
     struct npy npy;
 };
 
-/* Opens a file, whose format its bytes tell. `vocabulary`: the words of an npy, NULL for other formats. Refuses a count that the
- * file cannot hold, rows that are cut off, a word that occurs twice. Returns 0, or -1 after fail(). */
+/* Opens a file and recognizes its format by its first bytes. `vocabulary`: file with the words of an npy; NULL for other
+ * formats. Refuses a number of rows that the file cannot hold, truncated rows, and a word that occurs twice. Returns 0, or -1
+ * after fail(). */
 int vectors_file_open(struct vectors_file *file, const char *path, const char *vocabulary);
 void vectors_file_close(struct vectors_file *file); /* harmless on a zeroed one */
 
-/* Frees the words, when they are not needed any more. */
+/* Frees the words once they are no longer needed. */
 void vectors_file_drop_words(struct vectors_file *file);
 
-/* Reads columns [first, first + count) of a row. Returns 0, or -1 after fail() where its text does not read as D
- * numbers. */
+/* Reads columns [first, first + count) of a row. Returns 0, or -1 after fail() if the row's text is not D numbers. */
 int vectors_file_row(const struct vectors_file *file, uint64_t row, uint32_t first, uint32_t count, float *out);
 
 #endif

@@ -14,7 +14,7 @@ static struct record_layout part_of(const struct table *table, unsigned rank, st
     return record_layout_make(&table->rule, columns->count);
 }
 
-/* Returns the bytes of one rank's part of a record of all columns. */
+/* Returns the bytes that one rank's columns take in a packed record. */
 static uint64_t part_bytes(const struct record_layout *whole, unsigned ranks, unsigned rank) {
     uint64_t counts = whole->counted * value_bytes(VALUE_UINT32);
     return (whole->packed - counts) / whole->dim * ranks_columns(whole->dim, record_grain(whole), ranks, rank).count + counts;
@@ -47,7 +47,7 @@ void whole_rows_release(struct whole_rows *r) {
     *r = (struct whole_rows){.table = NULL};
 }
 
-/* Returns the rows of the round's chunk `number`. */
+/* Returns the number of rows of chunk `number` of the round. */
 static uint64_t chunk_of(const struct whole_rows *r, unsigned number) {
     uint64_t first = r->first + number * table_first_chunk(r->table);
     return first < r->table->spec.rows ? table_chunk(r->table, first) : 0;

@@ -1,12 +1,12 @@
 /* How a checkpoint is written, so that a kill at any moment leaves a whole one:
  *
  *   1. checkpoint-<step>.partial/    is filled and synced
- *   2. checkpoint-<step>.replaced/   takes what had the name before; checkpoint_newest() still finds it there
+ *   2. checkpoint-<step>.replaced/   is the older checkpoint of this step, if any, renamed; checkpoint_newest() still finds it
  *   3. checkpoint-<step>/            is the partial one, renamed
- *   4. latest                        is replaced by one that names it; then the older checkpoints go
+ *   4. latest                        is replaced by a file that names the new checkpoint; then older checkpoints are removed
  *
- * A kill may leave a partial checkpoint, or more older ones than run.keep allows. The next checkpoint removes them. A
- * finished run writes none, so --resume removes them itself.
+ * A kill may leave a partial checkpoint, or more older checkpoints than run.keep allows. Writing the next checkpoint removes them.
+ * A finished run writes no further checkpoint, so --resume of such a run removes them.
  */
 #include "checkpoint.h"
 
@@ -32,8 +32,7 @@
 
 enum { READ_PIECE = 1 << 20 };
 
-/* Prints a failure that does not stop the caller as a warning. The sentence is then forgotten, unless something had
- * failed before. */
+/* Prints a failure that does not stop the caller as a warning, then clears the message, unless an earlier failure had set it. */
 static void pass_over(const char *what, const char *name, int failed_before) {
     if (failed_before) return;
     warn("%s '%s': %s", what, name, report_sentence());
@@ -42,7 +41,7 @@ static void pass_over(const char *what, const char *name, int failed_before) {
 
 /* ---- verifying ---- */
 
-/* Returns 1 where the directory has a state.ini, 0 where not, -1 after fail() where it cannot be told. */
+/* Returns 1 if the directory has a state.ini, 0 if not, -1 after fail() if that is not known. */
 static int has_state(const char *directory) {
     char *path = file_join(directory, "state.ini");
     int has = path ? file_exists(path) : -1;
@@ -96,7 +95,7 @@ static int check_file(const char *directory, const char *name, const struct tabl
     return result;
 }
 
-/* Returns 0 where the checkpoint is whole, otherwise -1 after fail(), with *broken as state_read() sets it. */
+/* Returns 0 if the checkpoint is whole, otherwise -1 after fail(), with *broken as state_read() sets it. */
 static int check(const char *directory, struct run_state *state, int *broken) {
     struct run_state read;
     if (state_read(directory, &read, broken)) return -1;
@@ -117,7 +116,8 @@ int checkpoint_verify(const char *directory, struct run_state *state) {
 char *checkpoint_newest(const char *run, struct run_state *state, int *found) {
     struct checkpoints all;
     uint64_t own = 0;
-    char *good = NULL, unreadable[512] = ""; /* unreadable: why the newest one that may be whole could not be read */
+    char *good = NULL, unreadable[512] = ""; /* unreadable: error message of the newest checkpoint that could not be read but may
+                                              * be whole */
     *found = -1;
     if (checkpoints_find(run, &all)) return NULL;
     for (uint64_t i = 0; i < all.count && !good; i++) {
@@ -129,7 +129,7 @@ char *checkpoint_newest(const char *run, struct run_state *state, int *found) {
             good = one->path, one->path = NULL;
             break;
         }
-        if (report_exit_code() == REPORT_STOPPED) { /* stopped by the caller: that says nothing of the checkpoint */
+        if (report_exit_code() == REPORT_STOPPED) { /* the caller stopped the check, so nothing is known about the checkpoint */
             checkpoints_release(&all);
             return NULL;
         }
@@ -160,7 +160,7 @@ int checkpoint_count(const char *run, uint64_t *count) {
 
 /* ---- writing ---- */
 
-/* Removes partial checkpoints that a killed writer left. */
+/* Removes the partial checkpoints of processes that were killed while they wrote them. */
 static int remove_partial(const char *run) {
     struct checkpoints all;
     int result = checkpoints_find(run, &all);
@@ -170,12 +170,12 @@ static int remove_partial(const char *run) {
     return result;
 }
 
-/* A checkpoint that is being written. Only the first rank has the directory's paths. */
+/* A checkpoint that is being written. Only the first rank has its paths. */
 struct writing {
     const char *run;
     const struct checkpoint *what;
     uint64_t keep;
-    char names[3][CHECKPOINT_NAME], *paths[3]; /* [checkpoint_kind] */
+    char names[3][CHECKPOINT_NAME], *paths[3]; /* [enum checkpoint_kind] */
     struct run_state state;
 };
 
@@ -196,7 +196,7 @@ static int note_size(const char *path, struct table_file *file) {
     return size < 0 ? -1 : 0;
 }
 
-/* Saves the columns of all ranks in one file: every rank calls this, and the first one alone has a path. */
+/* Saves one table, with the columns of all ranks in one file. Every rank calls this; only the first rank has a path. */
 static int save_table(struct writing *w, struct table *table, const char *name, struct table_file *file) {
     int first = ranks_first(table->ranks);
     char *path = first ? file_join(w->paths[CHECKPOINT_PARTIAL], name) : NULL;
@@ -214,8 +214,8 @@ static int save_known(struct writing *w) {
     return result;
 }
 
-/* Gives the filled directory its name. A checkpoint of this step that is there already is moved aside first, and never
- * removed before the new one is in place. */
+/* Gives the filled directory its final name. An older checkpoint of this step is first moved aside, and removed only after the
+ * new one has the name. */
 static int put_in_place(char *const paths[], uint64_t step) {
     const struct checkpoint_entry aside = {.path = paths[CHECKPOINT_ASIDE], .step = step, .kind = CHECKPOINT_ASIDE, .own = 1};
     int there = file_exists(paths[CHECKPOINT_IN_PLACE]);
@@ -238,15 +238,15 @@ int checkpoint_name_latest(const char *run, const char *checkpoint) {
     const char *slash = strrchr(checkpoint, '/'), *name = slash ? slash + 1 : checkpoint;
     int there = path ? file_head(path, head, sizeof head) : -1;
     free(path);
-    if (there < 0 || strchr(name, '.')) return there < 0 ? -1 : 0; /* `latest` does not name one that was moved aside */
+    if (there < 0 || strchr(name, '.')) return there < 0 ? -1 : 0; /* `latest` never names a checkpoint that was moved aside */
     head[strcspn(head, "\n")] = 0;
     return there == 1 && !strcmp(head, name) ? 0 : point_latest(run, name);
 }
 
-/* Returns 1 where a checkpoint may go, now that `checkpoint`, of `step`, is written and `kept` of the newest up to
- * `step` stay. A later checkpoint was passed over when the run went on from an earlier one. That may have been a
- * passing fault of the disk, so it goes only where it is certainly broken; the run comes to its step again and replaces
- * it then. */
+/* Returns 1 if a checkpoint may be removed after `checkpoint`, of step `step`, was written. `kept`: number of checkpoints up to
+ * `step` that stay. A checkpoint of a later step could not be read when the run was resumed from an earlier one. That may have
+ * been a temporary fault of the disk, so it is removed only if it is certainly broken; otherwise the run replaces it when it
+ * reaches that step. */
 static int can_go(const struct checkpoint_entry *one, const char *checkpoint, uint64_t step, uint64_t kept,
                   uint64_t keep) {
     int broken = 0, failed_before = report_exit_code();
@@ -276,7 +276,7 @@ void checkpoint_remove_older(const char *run, const char *checkpoint, uint64_t s
     if (prune(run, checkpoint, step, keep, best)) pass_over("cannot remove older checkpoints of", run, failed_before);
 }
 
-/* Gives the whole directory its name, and lets older ones go. */
+/* Gives the complete directory its final name, and removes older checkpoints. */
 static int end_directory(void *user) {
     struct writing *w = user;
     const struct frozen *frozen = w->what->frozen;
@@ -289,7 +289,8 @@ static int end_directory(void *user) {
     return 0;
 }
 
-/* Removes the unfinished files, so that a full disk gets its space back. If several things fail, the first failure is reported. */
+/* Removes the unfinished files, so that their space on a full disk is free again. If several things fail, the first failure is
+ * reported. */
 static void remove_begun(const struct writing *w) {
     const struct checkpoint_entry partial = {.path = w->paths[CHECKPOINT_PARTIAL],
                                              .step = w->what->progress.step,
@@ -364,7 +365,7 @@ int checkpoint_end_at(const char *run, uint64_t step, uint64_t ended) {
 
 /* ---- finding ---- */
 
-/* Finds the newest of a run's checkpoints that has a state.ini. */
+/* Returns the path of the newest checkpoint of a run that has a state.ini, for the caller to free; NULL after fail(). */
 static char *newest_present(const char *run) {
     struct checkpoints all;
     char *path = NULL;

@@ -16,16 +16,16 @@ void checkpoint_due_written(struct checkpoint_due *due, uint64_t step, double to
     due->took = took;
 }
 
-/* Returns 1 where the disk has space for all checkpoints that run.keep asks for and the one that is being written. With
- * checkpoint_every = auto, a checkpoint on the way must not take the space that the last one needs. */
+/* Returns 1 if the disk has space for the checkpoints of run.keep and the one being written. With checkpoint_every = auto, an
+ * intermediate checkpoint must not use up the space that the last one needs. */
 static int disk_has_space(struct checkpoint_due *due) {
     char space_text[TEXT_BYTES], wanted[TEXT_BYTES];
     uint64_t space, count = due->config->run_keep + 1, bytes;
     int failed_before = report_exit_code();
-    if (due->took > 0 || due->present >= count) return 1; /* the disk is looked at before the first one only */
+    if (due->took > 0 || due->present >= count) return 1; /* space is only checked before the first checkpoint */
     if (directory_space(due->run, &space)) {
         if (!failed_before) report_clear();
-        return 1; /* the file system does not tell */
+        return 1; /* the file system does not tell its free space */
     }
     if (__builtin_mul_overflow(due->bytes, count - due->present, &bytes)) bytes = UINT64_MAX;
     if (space >= bytes) return 1;

@@ -4,21 +4,23 @@
 
 #include "config/config.h"
 
+/* When a run wrote its last checkpoint, and what decides when the next is due. */
 struct checkpoint_due {
     const struct config *config;
-    const char *run;    /* the directory that checkpoints go to; the caller's */
-    uint64_t bytes;     /* bytes that a checkpoint takes */
-    uint64_t present;   /* checkpoints that a run which goes on has there already */
-    double last;        /* when the last one was written, or training began; seconds by progress_now() */
-    double took;        /* seconds that writing it took; 0: none was written yet */
-    uint64_t last_step; /* the step of the last checkpoint, or the one that the run begins with */
-    int without;        /* 1: run.checkpoint_every = auto, the disk has no space for it, and a warning has said so */
+    const char *run;    /* directory of the checkpoints; the caller's */
+    uint64_t bytes;     /* size of a checkpoint */
+    uint64_t present;   /* number of checkpoints that a resumed run found there */
+    double last;        /* time of the last checkpoint, or of the start of training; seconds by progress_now() */
+    double took;        /* seconds that the last checkpoint took to write; 0: none has been written */
+    uint64_t last_step; /* step of the last checkpoint, or the step that this process started from */
+    int without;        /* 1: with run.checkpoint_every = auto, the disk has too little space and a warning was given; only the
+                         * last checkpoint is written */
 };
 
 void checkpoint_due_start(struct checkpoint_due *due, const struct config *config, const char *run, uint64_t step, double now);
 void checkpoint_due_written(struct checkpoint_due *due, uint64_t step, double took, double now);
 
-/* Returns 1 where a checkpoint is due at this step. `epoch_ended`: the step was the last of an epoch. */
+/* Returns 1 if a checkpoint is due at this step. `epoch_ended`: 1 if the step ended an epoch. */
 int checkpoint_due_now(struct checkpoint_due *due, uint64_t step, int epoch_ended, double now);
 
 #endif

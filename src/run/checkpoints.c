@@ -15,13 +15,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { KEPT_MOST = 1000 }; /* numbers tried for PATH.kept-<number> */
+enum { KEPT_MOST = 1000 }; /* largest number tried in PATH.kept-<number> */
 
 static const char prefix[] = "checkpoint-";
 static const char *const suffixes[] = {
     [CHECKPOINT_IN_PLACE] = "", [CHECKPOINT_ASIDE] = ".replaced", [CHECKPOINT_PARTIAL] = ".partial"};
-/* The files of a checkpoint, in the order in which they are removed. state.ini goes last: a checkpoint that a kill left
- * half removed can then still be recognized as ours. */
+/* The files of a checkpoint, in the order of their removal. state.ini is last, so that a checkpoint that a kill left half
+ * removed is still recognized as made by this program. */
 static const char *const contents[] = {"target.npy", "context.npy", "known.npy", "state.ini"};
 enum { CONTENTS = sizeof contents / sizeof *contents };
 
@@ -31,7 +31,7 @@ void checkpoint_name(char name[CHECKPOINT_NAME], uint64_t step, enum checkpoint_
     snprintf(name, CHECKPOINT_NAME, "%s%" PRIu64 "%s", prefix, step, suffixes[kind]);
 }
 
-/* Returns 1 with the step and the kind where `name` is that of a checkpoint, to the byte. */
+/* Returns 1 if `name` is exactly a checkpoint's, with its step and kind in *out. */
 static int parse_name(const char *name, struct checkpoint_entry *out) {
     char same[CHECKPOINT_NAME];
     if (strncmp(name, prefix, sizeof prefix - 1)) return 0;
@@ -57,7 +57,7 @@ int checkpoint_holds(const char *name) {
     return 0;
 }
 
-/* Returns 1 for a file of a checkpoint, and for the partial file that its writer was filling when it was killed. */
+/* Returns 1 if `name` is a checkpoint's file, or the partial file of one that a killed process was writing. */
 static int is_content(const char *name) {
     for (int i = 0; i < CONTENTS; i++)
         if (file_is_partial(name, contents[i])) return 1;
@@ -75,7 +75,7 @@ static int holds_contents_only(const char *path) {
 
 enum owner { OWNER_OTHER, OWNER_SELF, OWNER_LINK };
 
-/* Returns one of enum owner, or -1 after fail() where it cannot be told. */
+/* Returns a value of enum owner, or -1 after fail() if the owner cannot be determined. */
 static int owner_of(const char *path, enum checkpoint_kind kind) {
     struct stat about;
     if (lstat(path, &about))
@@ -127,8 +127,8 @@ int checkpoints_find(const char *run, struct checkpoints *all) {
 
 /* ---- removing ---- */
 
-/* Renames a checkpoint to a partial one, so that a kill during its removal does not leave something that looks whole.
- * Does so only where nothing foreign is in it. Returns its path then, for the caller to free; NULL after fail(). */
+/* Renames a checkpoint to a partial one before its removal, so that a kill does not leave a directory that looks whole. Does so
+ * only if it has no foreign files. Returns the new path, for the caller to free, or NULL after fail(). */
 static char *discard(const char *path, uint64_t step, enum checkpoint_kind kind) {
     char name[CHECKPOINT_NAME], *run = path_parent(path), *partial = NULL;
     int only = kind == CHECKPOINT_PARTIAL ? 0 : holds_contents_only(path), there = 0;
@@ -164,7 +164,7 @@ int checkpoint_remove(const struct checkpoint_entry *one) {
     return result;
 }
 
-/* Gives it a name that no checkpoint has, and warns; `what` names it in the warning. */
+/* Renames `path` to a name that no checkpoint has, with a warning; `what` describes it there. */
 static int move_aside(const char *path, const char *what) {
     int taken = 1;
     uint64_t capacity = strlen(path) + 16;

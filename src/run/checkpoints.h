@@ -1,12 +1,12 @@
-/* checkpoints: the checkpoint directories of a run: their names, which of them are this program's own, how they are removed.
+/* checkpoints: the checkpoint directories of a run: their names, which of them this program has made, how they are removed.
  *
  *   RUN/checkpoint-<step>             a checkpoint
- *   RUN/checkpoint-<step>.replaced    the older one of the same step, moved aside while the new one takes its place
- *   RUN/checkpoint-<step>.partial     one that is being written, or that a killed process left
+ *   RUN/checkpoint-<step>.replaced    an older checkpoint of the same step, moved aside while a new one replaces it
+ *   RUN/checkpoint-<step>.partial     a checkpoint that is being written, or that a killed process left
  *
- * Other names (checkpoint-best, checkpoint-007, checkpoint-notes.txt) are not looked at. A directory of such a name is this
- * program's own where its state.ini begins as ours do, or, for a partial one, where it holds only files of a checkpoint. Nothing
- * else is ever removed, and in our own directories only the files of a checkpoint are.
+ * Other names (checkpoint-best, checkpoint-007, checkpoint-notes.txt) are ignored. A directory with one of the names above counts
+ * as made by this program if its state.ini begins like one that this program writes, or, if it is partial, if it holds only files
+ * of a checkpoint. No other directory is ever removed, and in these directories only the files of a checkpoint are.
  */
 #ifndef SPTX_CHECKPOINTS_H
 #define SPTX_CHECKPOINTS_H
@@ -16,33 +16,36 @@
 enum { CHECKPOINT_NAME = 64 }; /* bytes of the longest name, counting the NUL */
 enum checkpoint_kind { CHECKPOINT_IN_PLACE, CHECKPOINT_ASIDE, CHECKPOINT_PARTIAL };
 
+/* One directory of a run that has a checkpoint's name. */
 struct checkpoint_entry {
     char *path; /* RUN/name, owned */
     uint64_t step;
     enum checkpoint_kind kind;
-    int own;    /* 1: this program's own */
-    int linked; /* 1: a link to such a directory; it is read like a directory of ours but never removed, only renamed */
+    int own;    /* 1: this program has made the directory */
+    int linked; /* 1: a symbolic link to a checkpoint; it is read like a checkpoint, and may be renamed, but is never removed */
 };
+/* All such directories of a run. */
 struct checkpoints {
-    struct checkpoint_entry *list; /* by falling step; within a step: the one in place, the one aside, the partial one */
+    struct checkpoint_entry *list; /* sorted by falling step; within a step: the checkpoint, the one moved aside, the partial one */
     uint64_t count, capacity;
 };
 
-/* Finds RUN's directories with a checkpoint's name, and links that lead to one. Returns -1 after fail(). */
+/* Lists RUN's directories that have a checkpoint's name, and links to such directories. Returns -1 after fail(). */
 int checkpoints_find(const char *run, struct checkpoints *all);
 void checkpoints_release(struct checkpoints *all);
 
-/* Returns 1 where `name` is that of a checkpoint's file. */
+/* Returns 1 if a checkpoint has a file of this name. */
 int checkpoint_holds(const char *name);
 
 void checkpoint_name(char name[CHECKPOINT_NAME], uint64_t step, enum checkpoint_kind kind);
 
-/* Removes one of our own; one that is absent is no error. Foreign files in it stay, after a warning. */
+/* Removes a checkpoint of this program. Succeeds if it is absent already. Files in it that are not a checkpoint's stay, with a
+ * warning. */
 int checkpoint_remove(const struct checkpoint_entry *one);
-/* Removes all checkpoints of RUN; links to checkpoints get other names (PATH.kept-1), after a warning. */
+/* Removes all checkpoints of RUN. Renames links to checkpoints to PATH.kept-1, with a warning. */
 int checkpoints_remove(const char *run);
 
-/* Renames something foreign that has this path to PATH.kept-1, after a warning. */
+/* If anything not made by this program has the path `path`, renames it to PATH.kept-1, with a warning. */
 int checkpoint_make_way(const char *path, enum checkpoint_kind kind);
 
 #endif

@@ -11,7 +11,7 @@
 
 enum { HEADER_MOST = 4096 };
 
-/* Makes the bits of one table, all set or all clear. */
+/* Allocates the bits of one table. all: 1: every row is frozen; 0: none. */
 static int open_side(struct frozen *frozen, enum table_side side, int all) {
     uint64_t words = table_frozen_words(frozen->rows);
     frozen->bits[side] = mem_zalloc(words, sizeof(uint32_t), "which rows are frozen");
@@ -60,7 +60,7 @@ static struct npy describe(const struct frozen *frozen) {
     return npy;
 }
 
-/* Returns the words of both tables in turn, as records of known.npy, for the caller to free. */
+/* Interleaves the words of both tables as records of known.npy. Returns them, for the caller to free. */
 static uint32_t *join(const struct frozen *frozen) {
     uint64_t words = table_frozen_words(frozen->rows);
     uint32_t *records = mem_alloc(words, 2 * sizeof *records, "which rows are frozen");
@@ -73,7 +73,8 @@ static int put(const struct frozen *frozen, const uint32_t *records, struct file
     struct npy npy = describe(frozen);
     uint64_t bytes = npy.rows * 2 * sizeof *records;
     if (npy_write_header(&npy, writer)) return -1;
-    XXH64_update(hash, writer->buffer, writer->used); /* the header is far smaller than the buffer, so it is still there */
+    XXH64_update(hash, writer->buffer, writer->used); /* the header is far smaller than the buffer, so it has not been flushed
+                                                       * yet */
     XXH64_update(hash, records, bytes);
     return file_write(writer, records, bytes);
 }

@@ -1,8 +1,8 @@
 /* frozen: which rows of a run's tables never change (train.freeze), one bit a row.
  *
  *   target, context   every row of that table
- *   known             the rows that came from train.from. No key tells which those are, and the source may be
- *                     gone when the run goes on: every checkpoint therefore has them, in known.npy
+ *   known             the rows that came from train.from. No key tells which rows these are, and the source may be
+ *                     gone when the run is resumed. Hence every checkpoint lists them, in known.npy
  *
  * known.npy is a NumPy file with the fields `target` and `context`, uint32, one record for 32 rows, the first row in the
  * lowest bit: numpy.unpackbits(a["target"].copy().view("u1"), bitorder="little")[:rows].
@@ -16,25 +16,27 @@
 
 #include <stdint.h>
 
+/* The frozen rows of both tables of a run. */
 struct frozen {
     uint64_t rows;
     int known;         /* 1: train.freeze = known */
-    uint32_t *bits[2]; /* by enum table_side: [table_frozen_words(rows)], as table_options take them; NULL: no row of that table */
+    uint32_t *bits[2]; /* by enum table_side: [table_frozen_words(rows)] words of 32 bits, one bit a row, in the layout of
+                        * table_options.frozen; NULL: the table has no frozen row */
 };
 
-/* Makes the bits that the config asks for, for tables of this number of rows. For `known` no bit is set yet. Returns 0, or -1
- * after fail(); must be released in either case. */
+/* Allocates and sets the bits that the config asks for, for tables of this number of rows. With train.freeze = known, no bit is
+ * set yet. Returns 0, or -1 after fail(). Call frozen_release() in any case. */
 int frozen_init(struct frozen *frozen, const struct config *config, uint64_t rows);
 void frozen_release(struct frozen *frozen); /* harmless on a zeroed one */
 
 void frozen_add(struct frozen *frozen, enum table_side side, uint64_t row);
 
-/* Writes known.npy of a checkpoint; *checksum is XXH64 of the whole file. */
+/* Writes known.npy of a checkpoint; *checksum receives XXH64 of the whole file. */
 int frozen_write(const struct frozen *frozen, const char *path, uint64_t *checksum);
 int frozen_read(struct frozen *frozen, const char *path);
 /* Reads known.npy of a checkpoint. All ranks call it together, since only the first one may see the file. */
 int frozen_resume(struct frozen *frozen, const char *checkpoint, struct ranks *ranks);
 
-uint64_t frozen_bytes(const struct frozen *frozen); /* bytes of known.npy at most; 0: the run has no such file */
+uint64_t frozen_bytes(const struct frozen *frozen); /* returns the largest size of known.npy; 0: the run has no such file */
 
 #endif

@@ -15,9 +15,9 @@
 #include <unistd.h>
 
 enum {
-    PLATEAU_REPORTS = 100, /* reports at the untrained loss before a warning says so */
-    PLATEAU_STEPS = 100,   /* a finished run of fewer exact steps (train.update = batch) gets no such warning */
-    LINE_MOST = 4096       /* bytes of a line; a run's own lines have a tenth of that */
+    PLATEAU_REPORTS = 100, /* reports at the untrained loss after which a warning is given */
+    PLATEAU_STEPS = 100,   /* a finished run of fewer exact steps (train.update = batch) gets no warning */
+    LINE_MOST = 4096       /* longest line, in bytes; lines that a run writes have a tenth of that */
 };
 static const double ln2 = 0.69314718055994530942;
 
@@ -71,24 +71,24 @@ void metrics_add_piece(struct metrics *metrics, const struct hogwild_result *r) 
     tally->link_bytes += r->link_bytes;
 }
 
-/* Returns a sum's means over examples, pairs and terms. */
+/* Divides a sum of losses by the numbers of examples, pairs and terms. */
 static struct loss mean_losses(double sum, uint64_t examples, uint64_t pairs, uint64_t terms) {
     return (struct loss){sum / (double)examples, sum / (double)pairs, sum / (double)terms};
 }
 
-/* Returns 1 where a term of an untrained model costs ln 2, whatever the other terms are. */
+/* Returns 1 if a term of an untrained model costs ln 2, independently of the other terms. */
 static int begins_at_ln2(const struct config *config) {
     return (config->train_loss == LOSS_LOGISTIC || config_has_tree(config)) && config->train_score == SCORE_DOT;
 }
 
-/* Returns the loss of an untrained model with as many terms an example: ln 2 a term if the loss begins at that value, otherwise
- * the first batch's loss. */
+/* Returns the loss of an untrained model: ln 2 for each term that an example of `loss` has, if losses begin at that value,
+ * otherwise the first batch's loss. */
 static double untrained_loss(const struct metrics *metrics, const struct loss *loss) {
     return begins_at_ln2(metrics->config) ? loss->example / loss->term * ln2 : metrics->first.example;
 }
 
-/* Returns a note that explains a loss below 0, or "" if the loss cannot be negative. It can with train.negative_power above 0
- * (BSL), whose sum over negatives leaves the positive out. */
+/* Returns a note that explains a loss below 0, or "" if the loss cannot be negative. With train.negative_power above 0 (BSL's
+ * loss) it can, because the sum over negatives does not contain the positive. */
 static const char *zero_of(const struct config *config) {
     return config->train_negative_power > 0 ? "; below 0, positives score above the mean of their negatives" : "";
 }
@@ -113,8 +113,8 @@ void metrics_advise(const struct config *c, char out[METRICS_ADVICE]) {
                  c->train_epochs, c->optimizer_lr);
 }
 
-/* Returns the relative distance from the untrained loss within which a loss counts as unchanged. It is larger if the untrained loss
- * is not ln 2 a term but that of the first batch: batches differ by some percent. */
+/* Returns the relative distance from the untrained loss within which a loss counts as unchanged. It is larger if the untrained
+ * loss is that of the first batch and not ln 2 a term, because the losses of batches differ by some percent. */
 static double near_untrained(const struct metrics *metrics) {
     return begins_at_ln2(metrics->config) ? 0.01 : 0.05;
 }
@@ -126,15 +126,15 @@ static void warn_plateau(const struct metrics *metrics, const char *when) {
          100 * near_untrained(metrics), untrained_loss(metrics, &metrics->last), when, way);
 }
 
-/* Returns 1 if the loss of the last report is near that of an untrained model. That is ln 2 a term for losses that begin there, and
- * the loss of the first batch for all others; a resumed run does not know its first batch, so that it gets 0. */
+/* Returns 1 if the loss of the last report is near that of an untrained model: ln 2 a term if the loss begins at that value,
+ * otherwise the loss of the first batch. A resumed run does not know its first batch's loss; it gets 0. */
 static int is_untrained(const struct metrics *metrics) {
     double now = metrics->last.term, untrained = ln2;
     if (!begins_at_ln2(metrics->config)) now = metrics->last.pair, untrained = metrics->first.pair;
     return fabs(now - untrained) < near_untrained(metrics) * fabs(untrained);
 }
 
-/* Returns 1 if the loss has stayed at its untrained value in all reports so far. Once it has left, it is not watched any more. */
+/* Returns 1 if the loss has been at its untrained value in all reports so far. Once it was not, it is never checked again. */
 static int at_plateau(struct metrics *metrics) {
     if (!metrics->reports || metrics->plateau_over) return 0;
     if (!is_untrained(metrics)) metrics->plateau_over = 1;
@@ -183,8 +183,8 @@ const char *metrics_diverged(struct metrics *metrics, double loss, uint64_t term
 
 /* ---- reports ---- */
 
-/* Appends a line. Where the disk is full the run goes on, since days of training are worth more than lines about them,
- * and each further line tries again. */
+/* Appends a line to metrics.jsonl. If the disk is full the run goes on, since days of training are worth more than its log; each
+ * further line tries again. */
 static void append(struct metrics *metrics, const struct json *line) {
     int failed_before = report_exit_code();
     if (!metrics->path) return;
@@ -211,13 +211,14 @@ static void add_number(struct json *line, const char *name, double value) {
     json_number(line, value);
 }
 
-/* Begins a line with the keys that every line of metrics.jsonl has. A resumed run finds its place by them (is_past). */
+/* Begins a line with the keys that every line of metrics.jsonl has. By these keys a resumed run finds the lines to remove
+ * (is_past). */
 static void begin_line(struct json *line, const struct standing *at) {
     json_print(line, "{\"step\": %" PRIu64 ", \"epoch\": %" PRIu64 ", \"done\": ", at->state->step, at->state->epoch);
     json_decimals(line, at->done, 6);
 }
 
-/* Writes a line with its loss; `rates` holds further keys, or nothing. */
+/* Writes a line with its loss; `rates`: further keys, or empty. */
 static void write_line(struct metrics *metrics, const struct standing *at, const struct loss *loss,
                        const struct json *rates) {
     struct json line = {.used = 0};
@@ -332,9 +333,8 @@ int metrics_lines(const char *path, int (*take)(void *user, const char *line, ui
 
 /* ---- a resumed run ---- */
 
-/* Returns 1 where a line tells of what came after `stand`, 0 where not, -1 where it is no line of a run. Lock-free
- * training may write several lines within one step: reports then differ in their pairs, held-out losses in their
- * epoch. */
+/* Returns 1 if a line is about a later step than `stand`, 0 if not, -1 if no run has written it. Lock-free training may write
+ * several lines within one step; then the pairs of reports differ, and the epochs of held-out losses. */
 static int is_past(const char *line, const struct progress_state *stand) {
     static const char name[] = ", \"pairs\": ";
     const char *found = strstr(line, name);
@@ -344,7 +344,7 @@ static int is_past(const char *line, const struct progress_state *stand) {
     return step > stand->step || epoch > stand->epoch || (has_pairs && pairs > stand->pairs);
 }
 
-/* The lines that a resumed run keeps: those up to where it stands. */
+/* Copies the lines that a resumed run keeps: those up to `stand`. */
 struct cutting {
     const struct progress_state *stand;
     struct file_writer writer;

@@ -1,7 +1,7 @@
-/* metrics: what a run tells while it trains: its loss and its rates since the last report, on the live line and as
- * lines of metrics.jsonl. It also judges if the loss moves at all.
+/* metrics: the reports of a run while it trains: its loss and its rates since the last report, on the live line and as lines of
+ * metrics.jsonl. It also warns if the loss does not change.
  *
- * The trainer adds what each step or piece did, and says where the run stands when a report is made.
+ * The trainer adds the result of each step or lock-free span, and passes the progress of the run when a report is made.
  */
 #ifndef SPTX_METRICS_H
 #define SPTX_METRICS_H
@@ -12,60 +12,60 @@
 /* Sums since the last report. */
 struct tally {
     double loss;
-    uint64_t loss_examples, loss_pairs, loss_terms; /* what `loss` is summed over */
+    uint64_t loss_examples, loss_pairs, loss_terms; /* number of examples, pairs and terms that `loss` is summed over */
     uint64_t words, pairs, link_bytes;
-    double began; /* by progress_now() */
+    double began; /* time of the last report, by progress_now() */
 };
 
-/* A loss in three ways: summed over an example's terms and averaged over the examples, as the loss of a batch is
- * usually printed; the same sum divided by the pairs (a target with one positive); and by the terms. */
+/* One loss in three averages. example: summed over an example's terms, averaged over examples, as the loss of a batch is usually
+ * printed. pair: the same sum divided by the number of pairs. term: divided by the number of terms. */
 struct loss {
     double example, pair, term;
 };
 
 enum { METRICS_LINE = 256 };
 
+/* The losses and rates that a run has to report, and its metrics.jsonl. */
 struct metrics {
     const struct config *config;
-    char *path; /* RUN/metrics.jsonl, owned; NULL: nothing is written, since this rank is not the first */
+    char *path; /* RUN/metrics.jsonl, owned; NULL: this rank is not the first and writes nothing */
     struct tally tally;
     struct loss first, last; /* first: of the first batch, before any update (0: not known); last: of the last report */
-    struct loss held_out_first, held_out; /* of examples that are never trained: as first measured, as last measured */
+    struct loss held_out_first, held_out; /* first and last measured loss of examples that are never trained */
     uint64_t held_out_times;
-    double began_term; /* the loss a term of the first batch or piece; 0: none yet */
-    double words_per_second, pairs_per_second; /* of the last report */
+    double began_term; /* loss of a term in the first batch or lock-free span; 0: none yet */
+    double words_per_second, pairs_per_second; /* as of the last report */
     uint64_t reports;
-    char line[METRICS_LINE]; /* the live line of the last report */
-    uint64_t lost;           /* lines that could not be written */
-    char lost_because[256];  /* why the first of them could not */
-    int plateau_over; /* 1: the loss has left its untrained value, or the warning has been given */
+    char line[METRICS_LINE]; /* live line of the last report */
+    uint64_t lost;           /* number of lines that could not be written */
+    char lost_because[256];  /* why the first of these lines could not be written */
+    int plateau_over; /* 1: the loss has left its untrained value, or the warning about that has been given */
 };
 
-/* The point that the run has reached when a line is written. */
+/* How far the run is when a line is written. */
 struct standing {
     const struct progress_state *state;
-    double done;    /* the share of the run, 0..1 */
+    double done;    /* share of the run that is done, 0..1 */
     double seconds; /* seconds of training in the whole run */
     double lr;
 };
 
-/* Opens the sums. With `run` NULL they are judged, but nothing is written. */
+/* Starts empty sums. If `run` is NULL, the loss is watched but no line is written. */
 int metrics_open(struct metrics *metrics, const struct config *config, const char *run);
 void metrics_close(struct metrics *metrics);
-/* Tells that the lines, including lines written before, are in `run` from now on. */
+/* Tells that metrics.jsonl has moved to `run`, with the lines written so far. */
 int metrics_move(struct metrics *metrics, const char *run);
 
-/* Clears the sums, so that rates count from now on. */
+/* Clears the sums, so that the next rates count from now on. */
 void metrics_start(struct metrics *metrics);
-/* Leaves seconds since the last report out of the rates, since they were not training. */
+/* Excludes `seconds` since the last report from the rates, because they were not spent on training. */
 void metrics_leave_out(struct metrics *metrics, double seconds);
 void metrics_add_step(struct metrics *metrics, const struct step_result *result);
 void metrics_add_piece(struct metrics *metrics, const struct hogwild_result *result);
 
-/* Writes the line about the first batch, whose loss is measured on the rows as they were filled: ln 2 a term where they
- * are small.
+/* Writes the line about the first batch. Its loss is that of the first values: about ln 2 a term if these are small.
  *
- * A line that cannot be written ends no run: a warning says so once, and metrics_complete() fails at the end.
+ * A line that cannot be written does not end the run: a warning says so once, and metrics_complete() fails at the end.
  */
 void metrics_untrained(struct metrics *metrics, const struct step_result *result, const struct standing *at);
 
@@ -73,35 +73,35 @@ void metrics_untrained(struct metrics *metrics, const struct step_result *result
 enum { METRICS_ADVICE = 192 };
 void metrics_advise(const struct config *config, char out[METRICS_ADVICE]);
 
-/* Returns 1 where train.report_seconds have passed since the last report. */
+/* Returns 1 if train.report_seconds have passed since the last report. */
 int metrics_due(const struct metrics *metrics);
-/* Writes the loss since the last report, and rates, and begins a new tally. Does nothing where nothing was added. */
+/* Reports the loss and the rates since the last report, and clears the sums. Does nothing if nothing was added. */
 void metrics_report(struct metrics *metrics, const struct standing *at);
 /* Writes the loss of examples that are never trained; `sum` is over all of them. */
 void metrics_held_out(struct metrics *metrics, const struct step_result *sum, const struct standing *at);
-/* Writes recall@20 of the items that are never trained (train.held_out_items). `lists`: how many were asked. */
+/* Writes recall@20 of the items that are never trained (train.held_out_items). `lists`: number of lists that it was measured on. */
 void metrics_recall(struct metrics *metrics, double recall, uint64_t lists, const struct standing *at);
-/* Writes the last line about the loss of a run that has come to its end, and warns where the loss never left its
- * untrained value. Called after the last report. A run of fewer than a hundred exact steps gets no warning. */
+/* Writes the last line about the loss of a run that has reached its end, after the last report. Warns if the loss never left its
+ * untrained value, unless the run had fewer than a hundred exact steps. */
 void metrics_judge(struct metrics *metrics, uint64_t step);
 void metrics_note_loss(const struct metrics *metrics);
 
-/* Returns the words for a loss that shows diverged weights ("the loss is infinite"), perhaps in `out`; NULL if the loss is fine.
- * Diverging weights grow by a factor a step: long before they are infinite, their loss is METRICS_DIVERGED times the first one,
- * which no data causes. */
+/* Returns a text about a loss that shows diverged weights ("the loss is infinite"), which may be stored in `out`; NULL if the
+ * loss is fine. Diverging weights grow by a factor each step. Long before they are infinite, their loss is METRICS_DIVERGED
+ * times the first loss, and no data causes that. */
 enum { METRICS_BYTES = 96, METRICS_DIVERGED = 1000000 };
 const char *metrics_diverged(struct metrics *metrics, double loss, uint64_t terms, char out[METRICS_BYTES]);
 
-/* Returns 0 where every line was written, otherwise -1 after fail(). A run calls it after its checkpoint is written. */
+/* Returns 0 if every line was written, otherwise -1 after fail(). Called after the last checkpoint is written. */
 int metrics_complete(const struct metrics *metrics);
 
-/* Calls take() for each line of a metrics.jsonl, with its LF and a NUL behind it, until take() returns another value than 0 or
- * no whole line of text follows: a killed run may leave half a line, and a damaged file may hold anything. Returns the result of
- * the last take(), 0 if the file has no line, -1 after fail(). */
+/* Calls take() for each line of a metrics.jsonl, with its LF and a NUL at its end. Stops when take() returns a nonzero value, or
+ * before a line that is not whole: a killed run may leave half a line, and a damaged file may contain anything. Returns the last
+ * value of take(), 0 if the file has no line, -1 after fail(). */
 int metrics_lines(const char *path, int (*take)(void *user, const char *line, uint64_t length), void *user);
 
-/* Removes the first line that tells of what came after `stand`, and all behind it, since the resumed run writes them
- * again. The first line that is no line of a run ends the file, too. */
+/* Removes the first line about a step after `stand` and all lines behind it, since the resumed run will write them again. Also
+ * removes lines before it that no run has written. */
 int metrics_cut(struct metrics *metrics, const struct progress_state *stand);
 
 #endif

@@ -15,8 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Maps DIRECTORY/NAME, a table of a row for each word or for each of the words that `part` selects, and checks that its size
- * fits the model. */
+/* Maps DIRECTORY/NAME, a table with `part` rows, or with one row a word as in older runs, and checks that its size fits the
+ * model. */
 static int open_table(struct npy *npy, const struct model *model, const char *directory, const char *name, uint64_t part) {
     char *path = file_join(directory, name);
     int result = path ? npy_open(npy, path) : -1;
@@ -62,7 +62,7 @@ static struct fasttext_args args_of(const struct config *config, const struct su
                                   .buckets = form->max ? (int32_t)form->buckets : 0,
                                   .min = (int32_t)form->min,
                                   .max = (int32_t)form->max,
-                                  .update_rate = 100, /* fastText's default; it says how often its threads report */
+                                  .update_rate = 100, /* fastText's default: how often its threads report */
                                   .subsample = config->examples_subsample};
 }
 
@@ -80,14 +80,14 @@ static int take_keys(struct model *model, const struct config *config) {
     const struct subword_form form = config_subwords(config);
     if (subwords_make(&model->vocab.subwords, &form, &model->vocab)) return -1;
     model->trained = args_of(config, &form);
-    if (model->mode == MODE_AUTO) return 0; /* the run's config.ini is lost: how its rows began is not known */
+    if (model->mode == MODE_AUTO) return 0; /* without config.ini the first values are not known */
     return tables_first_values(&model->first[TABLE_TARGET], config, TABLE_TARGET) ||
                    tables_first_values(&model->first[TABLE_CONTEXT], config, TABLE_CONTEXT)
                ? -1
                : 0;
 }
 
-/* Reads the keys that trained the rows. A run that has lost its config.ini is taken to have had the defaults. */
+/* Reads the keys that the rows were trained with. If config.ini is lost, the defaults are assumed. */
 static int read_keys(struct model *model) {
     struct config config;
     char *path = file_join(model->directory, "config.ini");
@@ -98,8 +98,7 @@ static int read_keys(struct model *model) {
     return result;
 }
 
-/* Verifies the tables by the checksums of state.ini, and the vocabulary, which must be the one that they were trained
- * with. */
+/* Verifies the tables by the checksums in state.ini, and that the vocabulary is the one that they were trained with. */
 static int verify(struct model *model, const char *checkpoint) {
     if (checkpoint_verify(checkpoint, &model->state)) return -1;
     if (model->state.corpus.vocab != vocab_fingerprint(&model->vocab))
@@ -110,7 +109,7 @@ static int verify(struct model *model, const char *checkpoint) {
                     " words begin with %" PRIu64,
                     checkpoint, model->state.target_first, model->target.rows, rows, rows - model->target.rows);
     model->tree = model->state.corpus.tree != 0;
-    if (model->state.target_first) model->own = 1; /* config.ini may have been changed or lost since */
+    if (model->state.target_first) model->own = 1; /* state.ini decides, since config.ini may have been changed or lost */
     return 0;
 }
 
@@ -122,7 +121,7 @@ static int open_tables(struct model *model, const char *checkpoint) {
     return open_table(&model->context, model, checkpoint, "context.npy", model->rows - lists - (uint64_t)model->tree);
 }
 
-/* Returns a matrix of a mapped file of fastText as a table of weights. */
+/* Returns a table of weights whose rows are a matrix in a mapped file of fastText. */
 static struct npy matrix_of(const struct fasttext_file *file, uint64_t data, uint64_t rows) {
     uint32_t dim = (uint32_t)file->args.dim;
     return (struct npy){.rows = rows,
@@ -133,14 +132,15 @@ static struct npy matrix_of(const struct fasttext_file *file, uint64_t data, uin
                         .map = file->map};
 }
 
-/* Every word of a model of fastText counts as trained, and its mode is not asked for, as where config.ini is lost. */
+/* Opens a model of fastText. All its words count as trained, and its mode is unknown, as if config.ini were lost. */
 static int open_fasttext(struct model *model, const char *path) {
     struct fasttext_file file;
     if (fasttext_file_open(&file, &model->vocab, path)) return -1;
     model->rows = model->vocab.size;
     model->dim = (uint32_t)file.args.dim;
     model->target = matrix_of(&file, file.input, vocab_targets(&model->vocab));
-    model->context = matrix_of(&file, file.output, file.words); /* one mapping: model_close() knows */
+    model->context = matrix_of(&file, file.output, file.words); /* both tables are in one mapping, which model_close() unmaps
+                                                                 * once */
     model->mode = MODE_AUTO;
     model->own = 1;
     model->trained = file.args;
@@ -148,7 +148,7 @@ static int open_fasttext(struct model *model, const char *path) {
     return model->directory ? 0 : -1;
 }
 
-/* Moves the words of a file of vectors into the model. The file has no counts, so they are 0. */
+/* Moves the words of a file of vectors into the model. The file has no counts; they are set to 0. */
 static int take_words(struct model *model, struct vectors_file *file) {
     struct vocab *vocab = &model->vocab;
     vocab->counts = mem_zalloc(file->rows, sizeof *vocab->counts, "the words' counts");
@@ -183,7 +183,7 @@ static int open_vectors(struct model *model, const char *path) {
     return model->directory ? 0 : -1;
 }
 
-/* Opens a file of vectors: fastText's .bin, or another format of other programs or of `export`. */
+/* Opens a file of vectors: fastText's .bin, or any other format that vectors_file.h reads. */
 static int open_file(struct model *model, const char *path) {
     int fasttext = fasttext_file_is(path);
     return fasttext < 0 ? -1 : fasttext ? open_fasttext(model, path) : open_vectors(model, path);
@@ -240,7 +240,7 @@ const void *model_table_row(const struct model *model, enum table_side side, con
     return row < first || row - first >= table->rows ? NULL : npy_row(table, field, row - first);
 }
 
-enum { FIRST_COLUMNS = 4 }; /* compared first, since one draw makes as many */
+enum { FIRST_COLUMNS = 4 }; /* columns that are compared first, because one draw makes this many */
 
 int model_weights(const struct model *model, enum table_side side, uint64_t row, uint32_t first, uint32_t count, float *out) {
     const struct npy_field *weights = npy_find(side == TABLE_TARGET ? &model->target : &model->context, "weights");
@@ -249,7 +249,7 @@ int model_weights(const struct model *model, enum table_side side, uint64_t row,
     return at != NULL;
 }
 
-/* Rounds first weights as a table does that is filled with them. */
+/* Rounds first weights to the table's type, as filling the table did. */
 static void keep_as(const struct npy_field *weights, float *values, uint32_t count) {
     for (uint32_t i = 0; weights->kind == 'h' && i < count; i++) values[i] = bfloat16_value(bfloat16_nearest(values[i]));
 }

@@ -1,4 +1,4 @@
-/* model_files: a finished run's words and its two tables, mapped and verified, for those who go on with it. */
+/* model_files: opens a finished run: its words and its two tables, mapped and verified. */
 #ifndef SPTX_MODEL_FILES_H
 #define SPTX_MODEL_FILES_H
 
@@ -9,29 +9,33 @@
 #include "corpus/vocab.h"
 #include "state.h"
 
+/* An open run, model of fastText, or file of vectors. */
 struct model {
     struct vocab vocab;
-    /* Rows that may be trained: contexts are items, so their table ends where the lists begin, and where no item is a target the
-     * target table begins there. In older runs both tables have all rows. model_table_row() knows. */
+    /* The tables of a checkpoint. Context rows are items, so that table ends before the lists' rows. If no item is a target, the
+     * target table begins with the lists' rows. In older runs both tables have all rows. model_table_row() handles all cases. */
     struct npy target, context;
     uint64_t rows;
     uint32_t dim;
-    int mode;   /* enum config_mode: how the run made its examples; MODE_AUTO where its config.ini is lost */
-    int cosine; /* 1: trained by cosines (train.score) */
-    int tree;   /* 1: contexts are not words but nodes of a tree of them (train.loss = hierarchical), one fewer than words */
+    int mode;   /* enum config_mode: how the run made its examples; MODE_AUTO if its config.ini is lost */
+    int cosine; /* 1: the score of a pair was a cosine (train.score) */
+    int tree;   /* 1: contexts are not words but inner nodes of a Huffman tree (train.loss = hierarchical); there is one fewer
+                 * than words */
     struct loss_options loss; /* the loss that the rows were trained with; zeros if mode is MODE_AUTO */
     struct model_negatives {
         uint64_t count;       /* number of negatives of an example, or of a batch that shares them */
         int law, exclude;     /* negatives.law; negatives.exclude, 1: a list's own items are not among its negatives */
         double power;         /* negatives.power */
     } negatives;
-    double own; /* examples.own; below 1 items have target rows too, as parts of their lists' means; 1 where they have none */
-    struct init_values first[2]; /* by enum table_side: how the rows began, which tells the untrained ones */
+    double own; /* examples.own. Below 1, items have target rows too, which are averaged with a list's row; 1: items have no
+                 * target rows */
+    struct init_values first[2]; /* by enum table_side: first values of the rows, by which untrained rows are recognized */
     uint32_t seed;               /* the seed of `first` */
     float *propagated; /* [rows x dim] rows spread over the run's graph; NULL until answers_view_named() makes them */
-    struct fasttext_args trained; /* how, as fastText's files say it; model = 0: in a way that those have no word for */
-    char *directory;   /* the run directory, links followed; or fastText's file */
-    struct run_state state; /* of its checkpoint */
+    struct fasttext_args trained; /* training options as a file of fastText has them; model = 0: fastText has no model that was
+                                   * trained this way */
+    char *directory;   /* path of the run directory, links followed; or of fastText's file */
+    struct run_state state; /* state of its checkpoint */
 };
 
 /* Opens RUN: a run directory, one checkpoint in it, a model of fastText (.bin), or a file of words with their vectors
@@ -42,11 +46,11 @@ void model_close(struct model *model); /* harmless on a zeroed one */
 /* Reads only the vocabulary of a run, a checkpoint or a model of fastText. Returns 0, or -1 after fail(). */
 int model_read_vocab(struct vocab *vocab, const char *run);
 
-/* Returns a row of a field of either table, in the mapping, or NULL if the table does not have the row. In a model of fastText
- * its floats may begin at any byte. */
+/* Returns a pointer into the mapping to a field of a row, or NULL if the table does not have the row. In a model of fastText the
+ * floats are not aligned. */
 const void *model_table_row(const struct model *model, enum table_side side, const struct npy_field *field, uint64_t row);
 
-/* Reads columns [first, first + count) of a row's weights. Returns 0 where the table does not have the row. */
+/* Reads columns [first, first + count) of a row's weights. Returns 1; 0 if the table does not have the row. */
 int model_weights(const struct model *model, enum table_side side, uint64_t row, uint32_t first, uint32_t count, float *out);
 
 /* Returns 1 if a row was trained, that is, if it differs from its first values. Without config.ini the first values are not

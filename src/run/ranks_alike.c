@@ -9,7 +9,7 @@
 
 /* ---- keys ---- */
 
-/* A line of a config's text, and where the next begins. */
+/* A line of a config's text. */
 struct line {
     const char *at;
     size_t length;
@@ -25,7 +25,7 @@ static int begins(const struct line *line, const char *with) {
     return !strncmp(line->at, with, strlen(with));
 }
 
-/* Returns 0 for sections that need not be alike: where a machine keeps things, and how it works, is its own matter. */
+/* Returns 0 for sections that may differ between ranks: those about where a machine stores things and how it works. */
 static int section_counts(const struct line *line) {
     return !begins(line, "[device]") && !begins(line, "[memory]") && !begins(line, "[run]");
 }

@@ -87,8 +87,8 @@ static int is_same(const char *a, const char *b) {
     return !lstat(a, &x) && !lstat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-/* Gives a file a second name in the place of the file that has that name. The first name stays, so that the run there
- * is whole all the time. Where the file system has no such links, the file is copied. */
+/* Gives the new run's file also the older run's name, in place of the older file, as a hard link. The first name stays, so that
+ * the new run is whole all the time. If the file system has no hard links, copies the file. */
 static int link_over(const char *from, const char *to) {
     if (is_same(from, to)) return 0;
     char *own = file_own_name(to);
@@ -99,7 +99,7 @@ static int link_over(const char *from, const char *to) {
     return result;
 }
 
-/* Puts the new run's file in the place of the older run's; where the new run has none, the older one goes. */
+/* Replaces the older run's file by the new run's; if the new run has no such file, removes the older one. */
 static int replace_file(const char *place, const char *run, enum run_file file) {
     char *from = file_join(place, run_file_names[file]), *to = file_join(run, run_file_names[file]);
     int there = from && to ? file_exists(from) : -1, result = there < 0 ? -1 : there ? link_over(from, to) : file_remove(to);
@@ -108,7 +108,7 @@ static int replace_file(const char *place, const char *run, enum run_file file) 
     return result;
 }
 
-/* Moves the new run's checkpoints. `latest` names the one that moves last, which is the newest. */
+/* Moves the new run's checkpoints to RUN. The newest, which `latest` names, moves last. */
 static int move_checkpoints(const char *place, const char *run) {
     struct checkpoints all;
     char line[CHECKPOINT_NAME + 1];
@@ -127,7 +127,7 @@ static int move_checkpoints(const char *place, const char *run) {
     return result;
 }
 
-/* Each step can be done again from the start, which happens after a kill. */
+/* Each step can be repeated, because after a kill all are done again from the start. */
 static int put_in_place(const char *place, const char *run) {
     if (directory_sync(run) || checkpoints_remove(run)) return -1;
     for (int file = 0; file < RUN_FILES; file++)

@@ -1,32 +1,32 @@
-/* replacement: puts a new run in the place of an older one, so that a kill at any moment leaves one of the two whole.
+/* replacement: replaces an older run by a new one, so that a kill at any moment leaves one of the two whole.
  *
- *   RUN/replacement/    a run directory of its own, which holds the new run until that has a checkpoint
+ *   RUN/replacement/    the directory of the new run until that has a checkpoint
  *
- * From its first checkpoint on, the new run counts, and readers look here first. The older run's checkpoints are then removed,
- * the new run's files take the names of the older one's, and last its checkpoint moves to RUN. A replacement that has no checkpoint
- * is removed.
+ * Readers look here first: from its first checkpoint on, the new run is the run of RUN. Then the older run's checkpoints are
+ * removed, the new run's files replace the older run's, and at last the new checkpoint moves to RUN. A replacement without a
+ * checkpoint is removed.
  *
- * It holds a file `replaces`, which tells that it is this program's own. Whatever a killed process leaves, the next process that
- * trains in RUN puts in order: replacement_settle() goes through the same steps again.
+ * A file `replaces` in it tells that this program has made it. If a process is killed meanwhile, the next process that trains in
+ * RUN calls replacement_settle(), which does all these steps again.
  */
 #ifndef SPTX_REPLACEMENT_H
 #define SPTX_REPLACEMENT_H
 
-/* Makes RUN/replacement and returns its path, for the caller to free; NULL after fail(). */
+/* Makes RUN/replacement. Returns its path, for the caller to free, or NULL after fail(). */
 char *replacement_begin(const char *run);
 
-/* Moves the run in RUN/replacement into the place of the older one if it has a checkpoint, and removes it otherwise. Does
- * nothing if RUN/replacement is missing or is not ours. The caller has the run directory's lock. */
+/* If RUN/replacement has a checkpoint, replaces the older run by the run in it; otherwise removes RUN/replacement. Does nothing
+ * if RUN/replacement is missing or was not made by this program. The caller must hold the run directory's lock. */
 int replacement_settle(const char *run);
 
-/* Returns 1 where RUN holds a replacement of our own, 0 where not, -1 after fail(). */
+/* Returns 1 if RUN has a replacement that this program made, 0 if not, -1 after fail(). */
 int replacement_exists(const char *run);
 
-/* Returns -1 after fail() where something foreign has the name RUN/replacement. */
+/* Fails if something that this program did not make has the name RUN/replacement. Returns 0, or -1 after fail(). */
 int replacement_check(const char *run);
 
-/* Returns where readers find the run: RUN/replacement where that has a checkpoint, otherwise RUN. The caller frees;
- * NULL after fail(). */
+/* Returns the directory in which readers find the run: RUN/replacement if that has a checkpoint, otherwise RUN. For the caller
+ * to free; NULL after fail(). */
 char *replacement_place(const char *run);
 
 #endif

@@ -8,7 +8,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-/* RUN/config.ini, which the first rank alone may see, as a run of the ranks that go on with it. */
+/* Reads RUN/config.ini, which perhaps only the first rank sees, and resolves it for the number of ranks that resume the run. */
 static int read_keys(struct config *before, const struct config *now, const char *path, struct ranks *ranks) {
     char *text = ranks_first(ranks) ? config_file(path) : NULL;
     int result = ranks_agree(ranks, ranks_first(ranks) && !text ? -1 : 0) || ranks_alike_text(&text, ranks) ? -1 : 0;
@@ -22,7 +22,7 @@ static int read_keys(struct config *before, const struct config *now, const char
     return result;
 }
 
-/* The first rank's keys are compared: the others have its own but for paths (ranks_alike_config). */
+/* Only the first rank's keys are compared: ranks_alike_config() has checked that the others have equal keys, except for paths. */
 int resume_keys(struct config *config, const char *run, struct ranks *ranks, uint64_t *kept) {
     struct config before;
     char *path = file_join(run, "config.ini");
@@ -38,7 +38,7 @@ int resume_keys(struct config *config, const char *run, struct ranks *ranks, uin
     if (!result && config->per_auto) config->negatives_per = before.negatives_per;
     const char *key = result || !ranks_first(ranks) ? NULL : config_difference(&before, config);
     if (key) result = fail("'%s' was begun with another %s: --resume needs the same keys ('%s' has them)", run, key, path);
-    /* train.update = auto has come to what the run began with, which these ranks may be too many for. */
+    /* train.update = auto became the value that the run began with; check that it works with this number of ranks */
     if (!result && config->train_update != chosen) result = config_resolve(config);
     free(path);
     config_release(&before);

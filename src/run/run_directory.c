@@ -26,13 +26,13 @@ static const char lock_name[] = "train.lock";
 
 /* ---- whether it is a place for a run ---- */
 
-/* Returns 1 for names that do not tell the owner of a directory: files that are made before a run has written anything, and
+/* Returns 1 for names that tell nothing about who made the directory: files that exist before a run has written anything, and
  * files that file systems make. */
 static int tells_nothing(const char *name) {
     return cache_owns(name) || !strcmp(name, lock_name) || run_file_is_piece(name) || !strncmp(name, ".nfs", 4);
 }
 
-/* Returns 1 where the directory has something of a run's own, 0 where not, -1 after fail(). */
+/* Returns 1 if the directory has files that a run has written, 0 if not, -1 after fail(). */
 static int is_run(const char *path) {
     int result = replacement_exists(path);
     for (int file = 0; file < RUN_FILES && !result; file++) {
@@ -59,7 +59,7 @@ static int refuse_others(const char *path) {
     return result;
 }
 
-/* Accepts a run's own directory, and one in which nothing tells an owner. */
+/* Accepts a directory of a run, and a directory that may be anyone's because it has no telling files. */
 static int check_owner(const char *path) {
     int run = is_run(path);
     return run < 0 || (!run && refuse_others(path)) ? -1 : 0;
@@ -92,14 +92,13 @@ static int take(struct run_directory *run) {
 
 /* ---- where it is ---- */
 
-/* Returns 1 where the path names this directory, 0 where not, -1 after fail(). */
+/* Returns 1 if `path` leads to the open directory, 0 if not, -1 after fail(). */
 static int is_at(const struct run_directory *run, const char *path) {
     int result = file_is_at(run->fd, path);
     return result < 0 ? fail_system("look at", path) : result;
 }
 
-/* Returns the path that the system knows of the open directory, for the caller to free; NULL after fail() where it has
- * none. */
+/* Returns the present path of the open directory, for the caller to free; NULL after fail() if it has none. */
 static char *path_of(const struct run_directory *run) {
     char link[64], path[PATH_MAX];
     snprintf(link, sizeof link, "/proc/self/fd/%d", run->fd);
@@ -157,7 +156,7 @@ int run_directory_follow(struct run_directory *run) {
     return locked < 0 || (!locked && retake(run)) ? -1 : !here;
 }
 
-/* Keeps the directory itself open, so that it can be found under another name. */
+/* Opens the directory itself, so that it can be found after it was renamed. */
 static int hold(struct run_directory *run) {
     run->fd = retry_open(run->path, O_PATH | O_DIRECTORY | O_CLOEXEC);
     return run->fd < 0 ? fail_system("open", run->path) : 0;
@@ -174,7 +173,7 @@ int run_directory_open(struct run_directory *run, const char *path, int resumed)
 void run_directory_close(struct run_directory *run) {
     if (!run->path) return;
     int held = run->lock.path != NULL;
-    int stands = run->fd < 0 || file_is_at(run->fd, run->path) == 1; /* 0: the path may be another's by now */
+    int stands = run->fd < 0 || file_is_at(run->fd, run->path) == 1; /* 0: another directory may have this path by now */
     if (held && stands && is_beside(run)) replacement_settle(run->path);
     lock_give(&run->lock);
     if (stands) directory_unmake(run->path, run->made);
@@ -196,7 +195,7 @@ int run_directory_has_run(const struct run_directory *run) {
     return has;
 }
 
-/* Counts the bytes that a checkpoint takes on disk. */
+/* Returns the bytes of a checkpoint on disk. */
 static uint64_t bytes_of_checkpoint(const char *path) {
     char **names;
     uint64_t bytes = 0;

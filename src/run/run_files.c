@@ -15,8 +15,7 @@
 #include <string.h>
 #include <xxhash.h>
 
-/* Indexed by enum run_file, which is the order of their removal: vocab.tsv goes before config.ini, which tells that it is
- * ours. */
+/* Indexed by enum run_file, in the order of removal: vocab.tsv before config.ini, which tells that vocab.tsv is a run's own. */
 const char *const run_file_names[RUN_FILES] = {
     [RUN_LATEST] = "latest", [RUN_METRICS] = "metrics.jsonl", [RUN_VOCAB] = "vocab.tsv", [RUN_CONFIG] = "config.ini"};
 
@@ -26,8 +25,8 @@ enum { HEAD = 256 };
 
 /* ---- whose they are ---- */
 
-/* Reads the fingerprint of vocab.tsv that config.ini names. Returns 1; 0 where there is no config.ini of a run's own;
- * -1 after fail(). */
+/* Reads the fingerprint of vocab.tsv from config.ini. Returns 1; 0 if there is no config.ini that a run has written; -1 after
+ * fail(). */
 static int named_fingerprint(const char *run, uint64_t *fingerprint) {
     char head[HEAD] = "", *path = file_join(run, run_file_names[RUN_CONFIG]);
     int kind = path ? file_head(path, head, sizeof head) : -1;
@@ -54,8 +53,7 @@ static int owns_latest(const char *run, const char *head) {
     return digits && (!head[digits] || !strcmp(head + digits, "\n"));
 }
 
-/* Returns 1 where a checkpoint was trained with the vocabulary of this fingerprint. A checkpoint that cannot be read
- * says nothing. */
+/* Returns 1 if a checkpoint was trained with the vocabulary of this fingerprint. Checkpoints that cannot be read are skipped. */
 static int is_trained_with(const char *run, uint64_t fingerprint) {
     struct checkpoints all;
     struct run_state state;
@@ -143,7 +141,7 @@ static int write_config(const char *path, const struct config *config, uint64_t 
     return -1;
 }
 
-/* config.ini is written first, so that vocab.tsv is never there without the line that tells whose it is. */
+/* config.ini is written first, since it tells that vocab.tsv is a run's own. */
 int run_files_write(const char *run, const struct config *config, const struct vocab *vocab) {
     char *config_path = file_join(run, run_file_names[RUN_CONFIG]), *vocab_path = file_join(run, run_file_names[RUN_VOCAB]);
     uint64_t fingerprint = vocab_fingerprint(vocab);

@@ -1,9 +1,9 @@
-/* run_owns: tells a run's files, so that nothing else is written over them. */
+/* run_owns: recognizes the files of a run, so that a command does not overwrite them. */
 #ifndef SPTX_RUN_OWNS_H
 #define SPTX_RUN_OWNS_H
 
-/* Returns 0 if the path, links followed, is not a file of a run or is absent; otherwise -1 after fail(), which names the option
- * that gave it (`option`: "--out"). */
+/* Returns 0 if the path, with links followed, is absent or is not a file of a run; otherwise -1 after fail(), whose message
+ * names the option that the path was given by (`option`: "--out"). */
 int run_owns_refuse(const char *path, const char *option);
 
 #endif

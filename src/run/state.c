@@ -15,12 +15,12 @@
 #include <string.h>
 #include <xxhash.h>
 
-/* The lines of state.ini: each is a number of struct run_state. */
+/* The lines of state.ini. Each has the value of one field of struct run_state. */
 static const struct key {
     const char *name;
     size_t offset;
     enum { DECIMAL, HEXADECIMAL, TRUTH, SECONDS, REAL } kind;
-    enum { NEEDED, NOT_ZERO } written; /* NOT_ZERO: the line is left out where the number is 0 */
+    enum { NEEDED, NOT_ZERO } written; /* NOT_ZERO: the line is written only if the number is not 0 */
 } keys[] = {
     {"step", offsetof(struct run_state, progress.step), DECIMAL, NEEDED},
     {"epoch", offsetof(struct run_state, progress.epoch), DECIMAL, NEEDED},
@@ -47,10 +47,10 @@ static const struct key {
 };
 enum {
     KEYS = sizeof keys / sizeof *keys,
-    STATE_MOST = 64 << 10 /* bytes of a file that is read; leaves room for lines of later versions */
+    STATE_MOST = 64 << 10 /* largest file that is read, in bytes; leaves space for lines of later versions */
 };
 static const char first_line[] = "; where a run of sptx-w2v stands, and what its files must be";
-static const char last_key[] = "state_xxh64"; /* the checksum of all bytes before its line */
+static const char last_key[] = "state_xxh64"; /* key of the last line: the checksum of all bytes before that line */
 
 static size_t add_value(char *out, size_t capacity, size_t at, const struct key *key, const struct run_state *state) {
     const void *value = (const char *)state + key->offset;
@@ -100,7 +100,7 @@ static int parse_value(const struct key *key, const char *text, struct run_state
     return end == text || *end || errno ? -1 : 0;
 }
 
-/* inih's handler: returns 1 for a line that is understood. Keys that a later version adds are passed over. */
+/* inih's handler. Returns 1 if the line is understood. Keys of later versions are skipped. */
 static int take_line(void *user, const char *section, const char *name, const char *value) {
     struct reading *reading = user;
     if (strcmp(section, "state")) return 1;
@@ -112,7 +112,7 @@ static int take_line(void *user, const char *section, const char *name, const ch
     return 1;
 }
 
-/* Returns 1 where the text ends with its own checksum as state_write() writes it, to the byte. */
+/* Returns 1 if the text ends with the line that state_write() would write, with the right checksum. */
 static int own_checksum(const char *text, uint64_t length) {
     char line[64];
     int start = snprintf(line, sizeof line, "\n%s", last_key);

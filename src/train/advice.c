@@ -10,7 +10,7 @@
 
 enum { LEAST_DIM = 4 };
 
-/* "it needs A of WHAT and B can be had: " and what to do. */
+/* Writes plan->advice: "it needs A of WHAT and B can be had: ", then what to change (`format`). */
 static void say(const struct planning *p, uint64_t needed, const char *what, uint64_t available, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
 static void say(const struct planning *p, uint64_t needed, const char *what, uint64_t available, const char *format, ...) {
@@ -26,7 +26,8 @@ static void say(const struct planning *p, uint64_t needed, const char *what, uin
 
 /* ---- the host ---- */
 
-/* The most columns that fit, but for a few; 0: not even the least do. `share`: of the memory for tables that can be had. */
+/* Returns the largest number of columns, in steps of LEAST_DIM, that fits; 0 if not even the fewest fit. `share`: the tables'
+ * memory that is available, as a share of what they need now. */
 static uint32_t fitting_dim(const struct planning *p, double share) {
     uint32_t dim = (uint32_t)((double)p->plan->dim * share) / LEAST_DIM * LEAST_DIM;
     while (dim && !planning_fits_host(p, dim)) dim = (dim - 1 - dim / 64) / LEAST_DIM * LEAST_DIM;
@@ -58,7 +59,7 @@ void advise_host(const struct planning *p) {
 
 /* ---- the GPU ---- */
 
-/* Returns 1 if the plan would fit the budget with the tables of these sides off the GPU, and no row hot. */
+/* Returns 1 if the plan would fit the budget without hot rows, with the tables marked 1 (`target`, `context`) moved off the GPU. */
 static int fits_off_gpu(const struct planning *p, int target, int context) {
     struct planning tried = *p;
     struct plan plan = *p->plan;
@@ -70,11 +71,13 @@ static int fits_off_gpu(const struct planning *p, int target, int context) {
     return planning_gpu(&estimate) <= p->budget;
 }
 
-/* The largest half, quarter .. of the batch whose share of the work would leave enough; 0 where none does. */
+/* Returns the largest half, quarter, .. of the batch that would fit the budget, assuming that the work memory shrinks with it; 0
+ * if none does. */
 static uint64_t fitting_batch(const struct planning *p) {
     uint64_t work = p->estimate.work.gpu, others = p->plan->gpu_needed - work - p->plan->hot_bytes, asked = p->source.batch;
     if (others > p->budget) return 0;
-    for (uint64_t batch = asked / 2; batch; batch /= 2) /* a little more: not all of the work shrinks with the batch */
+    for (uint64_t batch = asked / 2; batch; batch /= 2) /* assume 1/64 more, since not all of the work memory shrinks with the
+                                                         * batch */
         if ((double)work / (double)asked * (double)batch + (double)work / 64 <= (double)(p->budget - others)) return batch;
     return 0;
 }

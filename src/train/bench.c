@@ -13,15 +13,15 @@
 #include <string.h>
 
 enum {
-    PHASE_STEPS = 20,   /* measured phase by phase */
-    RANK_WARM_STEPS = 20, /* by which ranks find how many they have the time for */
-    SAMPLE_ROWS = 4096, /* of a table that is checked */
+    PHASE_STEPS = 20,   /* steps of which each phase is timed alone */
+    RANK_WARM_STEPS = 20, /* steps from which ranks estimate how many steps fit the asked time */
+    SAMPLE_ROWS = 4096, /* rows of a table that are written and read back */
 };
-static const double warm_share = 0.1; /* of the asked time */
+static const double warm_share = 0.1; /* share of the asked seconds */
 
 /* ---- the machine ---- */
 
-/* Plans know what is measured here, too. */
+/* Measures the limits of the GPU, and stores them for plans to use. */
 static int measure_limits(const struct backend_ops *ops, struct backend *backend, const struct backend_info *machine,
                           struct bench_limits *limits) {
     if (!ops->bench_limits) return 0;
@@ -49,7 +49,7 @@ void bench_close(struct bench *bench) {
 
 int bench_table_open(struct bench *bench, enum place place, uint64_t rows, uint32_t dim, const char *path,
                      struct backend_table **table) {
-    const struct rule_options plain = {.rule = RULE_SGD}; /* weights alone */
+    const struct rule_options plain = {.rule = RULE_SGD}; /* no optimizer state */
     struct table_spec spec = {.name = "measured",
                               .rows = rows,
                               .weights = place,
@@ -111,8 +111,8 @@ struct training {
     struct steps steps;
     struct bench_training *out;
     struct ranks *ranks;
-    double began, most_seconds; /* of what is measured now */
-    uint64_t most_steps;        /* where not 0, these and no time bound it */
+    double began, most_seconds; /* start and longest duration of the present measurement */
+    uint64_t most_steps;        /* if not 0, the measurement ends after this number of steps, whatever the time */
 };
 
 static int prepare(struct training *t) {
@@ -127,11 +127,11 @@ static int prepare(struct training *t) {
     if (session_tables(s) || session_fill(s)) return -1;
     ranks_patience(t->ranks, c->device_rank_timeout, 1);
     t->steps = session_steps(s);
-    t->steps.end = UINT64_MAX; /* it begins one more epoch as long as there is time */
+    t->steps.end = UINT64_MAX; /* begin further epochs as long as there is time */
     return schedule_examples(c, t->steps.per_epoch, t->steps.batch, &t->steps.run);
 }
 
-/* Ranks do the same number of steps: as many as the slowest has the time for. */
+/* Returns the number of steps that every rank will do: as many as the slowest rank can do in `seconds`. */
 static uint64_t steps_for(const struct training *t, double seconds) {
     double own = (double)t->out->steps / t->out->seconds * seconds, all[ranks_count(t->ranks)];
     ranks_exchange(t->ranks, &own, all, sizeof own);
@@ -152,8 +152,8 @@ static int count_batch(void *user, const struct step_result *r) {
     return 0;
 }
 
-/* Rows that blocks name: T targets and the contexts of each block. Where pairs have negatives of their own a window's word
- * in the middle, which all its blocks name, is counted once a pair. */
+/* Returns how many rows the trained blocks name: their targets and their contexts. With negatives.per = pair, the middle word of
+ * a window is named by all blocks of the window, and is counted once for each pair. */
 static uint64_t rows_named(const struct example_source *s, const struct hogwild_result *r) {
     uint64_t contexts = 1 + (uint64_t)s->negatives;
     if (!s->per_pair) return r->pairs + r->examples * contexts;
@@ -173,7 +173,7 @@ static int count_piece(void *user, const struct hogwild_result *r, double second
     return 0;
 }
 
-/* 1 when as much as was asked has been measured. */
+/* Returns 1 once as much has been measured as was asked for. */
 static unsigned is_over(void *user, int epoch_ended) {
     struct training *t = user;
     t->out->steps++;
@@ -187,7 +187,7 @@ static int stop_if_over(void *user, int epoch_ended, unsigned over) {
 static void say_nothing(void *user, double lr, int last) {
 }
 
-/* Until `seconds` are over, or `steps` steps are done where not 0. */
+/* Trains for `seconds`, or `steps` steps if `steps` is not 0, and sets *out to what was counted. */
 static int run(struct training *t, double seconds, uint64_t steps) {
     struct bench_training *out = t->out;
     const struct steps_watch watch = {.user = t,
@@ -208,7 +208,7 @@ static int run(struct training *t, double seconds, uint64_t steps) {
 
 /* ---- its calls, one by one ---- */
 
-/* Waits, and adds the time since *began. */
+/* Waits until the backend is idle, and adds the seconds since *began to *phase. */
 static int end_phase(struct training *t, double *began, double *phase) {
     if (t->steps.ops->drain(t->steps.backend)) return -1;
     double now = progress_now();
@@ -217,7 +217,8 @@ static int end_phase(struct training *t, double *began, double *phase) {
     return 0;
 }
 
-/* A batch with nothing else in flight. `apart`: as if the own columns were all; its new values are as good for measuring as any. */
+/* Makes and trains one batch with no other in flight. apart: 1: computes as if this rank's columns were all columns, without
+ * waiting for other ranks; the rows become wrong, which does not matter for timing. */
 static int measure_step(struct training *t, int apart, double *making, double *stepping) {
     struct steps *s = &t->steps;
     struct batch_request batch = steps_batch(s, s->batch);
@@ -236,7 +237,7 @@ static int measure_step(struct training *t, int apart, double *making, double *s
 static int measure_phases(struct training *t) {
     double *phase = t->out->phase, unused = 0;
     int several = ranks_count(t->ranks) > 1;
-    /* A GPU loads a kernel when it first runs; kernels that only ranks run have not run yet. */
+    /* A GPU loads a kernel at its first run, and the kernels of apart = 1 have not run yet. */
     if (several && measure_step(t, 1, &unused, &unused)) return -1;
     for (int i = 0; i < PHASE_STEPS; i++) {
         if (measure_step(t, 0, &phase[PHASE_MAKE], &phase[PHASE_STEP])) return -1;
@@ -250,7 +251,7 @@ static int measure_phases(struct training *t) {
 static int measure(struct training *t, double seconds, uint64_t steps) {
     uint64_t warm = steps ? steps / 10 + 1 : 0;
     if (ranks_count(t->ranks) > 1 && !steps) {
-        if (run(t, 0, RANK_WARM_STEPS) || run(t, 0, RANK_WARM_STEPS)) return -1; /* the first ones make room, too */
+        if (run(t, 0, RANK_WARM_STEPS) || run(t, 0, RANK_WARM_STEPS)) return -1; /* run twice: during the first, buffers grow */
         steps = steps_for(t, seconds);
         warm = steps_for(t, seconds * warm_share);
     }
@@ -265,7 +266,7 @@ int bench_train(struct bench_training *out, struct config *config, double second
     int result = prepare(&t);
     out->loading = progress_now() - began;
     if (!result) result = measure(&t, seconds, steps);
-    if (!result) result = t.steps.ops->info(t.steps.backend, &out->machine); /* stages have grown meanwhile */
+    if (!result) result = t.steps.ops->info(t.steps.backend, &out->machine); /* once more, because stages have grown */
     session_close(&t.session);
     return result;
 }

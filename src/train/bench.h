@@ -1,5 +1,5 @@
-/* bench: measures how fast the machine moves rows and does a run's steps, through the same backend that trains. Returns numbers;
- * cmd_bench prints them. */
+/* bench: measures how fast the machine moves rows and trains, through the same backend that trains. It returns numbers, which
+ * cmd_bench prints. */
 #ifndef SPTX_BENCH_H
 #define SPTX_BENCH_H
 
@@ -7,69 +7,74 @@
 #include "config/config.h"
 #include "planner.h"
 
-/* A backend that is open for measuring, and the machine's limits that it has measured. */
+/* An open backend to measure, and the limits of the machine as measured at opening. */
 struct bench {
     const struct backend_ops *ops;
     struct backend *backend;
-    struct backend_info machine; /* when opened */
-    struct bench_limits limits; /* with a GPU; zeros otherwise */
+    struct backend_info machine; /* the machine, asked when the backend was opened */
+    struct bench_limits limits; /* measured limits of the GPU; zeros without a GPU */
 };
-/* Opens the device that device.* of a resolved config names. The caller closes in any case. */
+/* Opens the backend and GPU that device.* of a resolved config names. Call bench_close() even if it fails. */
 int bench_open(struct bench *bench, const struct config *config);
 void bench_close(struct bench *bench); /* harmless on a zeroed one */
 
 /* ---- transfer: rows between a table and a variable on the GPU ---- */
 
-/* A table of `rows` rows of `dim` columns without state. `path`: its file, for PLACE_FILE. */
+/* Opens a table of `rows` rows of `dim` float32 weights without optimizer state. `path`: the table's file if `place` is
+ * PLACE_FILE. */
 int bench_table_open(struct bench *bench, enum place place, uint64_t rows, uint32_t dim, const char *path,
                      struct backend_table **table);
 
 /* ---- train: a run's steps, without a run directory's checkpoints ---- */
 
-/* The step moves its rows, too. PHASE_ALONE: the same with no other rank waited for; of several ranks alone. */
+/* Phases of a batch that are timed one by one: making its examples; the step, which also moves the rows; the step without
+ * waiting for other ranks (PHASE_ALONE; only measured with several ranks). */
 enum bench_phase { PHASE_MAKE, PHASE_STEP, PHASE_ALONE, PHASES };
 
+/* The results of measuring a run's steps. */
 struct bench_training {
     struct plan plan;
-    struct backend_info machine; /* with everything allocated */
+    struct backend_info machine; /* the machine after everything was allocated */
     struct bench_limits limits;
     int gpu, hogwild;
     double loading;                              /* seconds from the call to the first step */
-    double seconds;                              /* of the measured steps */
-    uint64_t steps;                              /* measured; hogwild: calls */
-    uint64_t words, examples, pairs, link_bytes; /* of the measured steps */
-    uint64_t row_bytes;   /* hogwild: of the rows that examples name, read and written once each */
-    double calling;       /* hogwild: seconds within its calls */
-    double loss_pair;     /* of the last ones measured */
-    double phase[PHASES]; /* seconds a step of each, one after the other, nothing overlapped; batch mode */
-    uint64_t phase_steps; /* 0: not measured */
+    double seconds;                              /* seconds that the measured steps took */
+    uint64_t steps;                              /* number of measured steps; lock-free: of calls of the backend */
+    uint64_t words, examples, pairs, link_bytes; /* sums over the measured steps */
+    uint64_t row_bytes;   /* loss of a pair in the last measured batch or call */
+    double calling;       /* lock-free: seconds within calls of the backend */
+    double loss_pair;     /* loss of a pair in the last measured batch */
+    double phase[PHASES]; /* seconds of a step in each phase, with nothing overlapped; train.update = batch only */
+    uint64_t phase_steps; /* number of steps that `phase` averages; 0: phases were not measured */
 };
 
-/* Runs the config's steps for about `seconds` after a tenth of that to warm up, or for `steps` steps where not 0. The
- * encoded corpus is kept and reused where train keeps it. ranks: that train together, each of which has its own measurements, but
- * for words and pairs, which are those of all; NULL: this process alone. */
+/* Trains for about a tenth of `seconds` to warm up, then measures for about `seconds`, or `steps` steps if `steps` is not 0. The
+ * encoded corpus is stored and reused as by `train`. `ranks`: the processes that train together; NULL: this process alone. Each
+ * rank measures itself, but words and pairs are sums over all ranks. */
 int bench_train(struct bench_training *out, struct config *config, double seconds, uint64_t steps, struct ranks *ranks);
 
 /* ---- walks: how fast they are drawn, when nothing is trained on them ---- */
 
+/* The results of measuring how fast walks are drawn. */
 struct bench_walks {
     struct backend_info machine;
-    struct graph graph; /* its counts alone */
+    struct graph graph; /* only its counts are set */
     uint32_t length;    /* nodes of a walk */
-    int on_host;        /* 1: a GPU reads the neighbours in host memory */
-    uint64_t walks;     /* measured */
+    int on_host;        /* 1: the GPU reads the arcs from host memory */
+    uint64_t walks;     /* number of measured walks */
     double seconds;
 };
 int bench_walks(struct bench_walks *out, struct config *config, double seconds);
 
 /* ---- memory: the bytes of a pinned table ---- */
 
+/* The results of measuring the memory of a pinned table. */
 struct bench_memory {
     uint64_t rows, dim;
     uint64_t payload;               /* rows x dim x 4 */
-    uint64_t host_bytes, gpu_bytes; /* that the table took, by the backend's count */
-    uint64_t resident;              /* by the system's */
-    double opening, checking;       /* seconds: to have it; to write and read back a sample of it */
+    uint64_t host_bytes, gpu_bytes; /* bytes allocated for the table, as the backend counts them */
+    uint64_t resident;              /* growth of the process's resident memory, as the system counts it */
+    double opening, checking;       /* seconds to allocate the table; seconds to write and read back sample rows */
 };
 int bench_memory(struct bench *bench, uint64_t rows, uint32_t dim, struct bench_memory *out);
 

@@ -6,7 +6,7 @@
 
 enum { WALKS_FIRST = 4096 };
 
-/* Draws ever more walks until a call takes a good part of the time, and on until the time is over. */
+/* Draws walks, doubling their number until a call takes a good part of the time, then repeats that call until the time is over. */
 static int draw(struct bench_walks *out, const struct session *s, double seconds) {
     const struct walks *w = &s->examples.source.walks;
     uint64_t all = walks_count(w), count = WALKS_FIRST < all ? WALKS_FIRST : all, at = 0, calls = 0;
@@ -20,7 +20,7 @@ static int draw(struct bench_walks *out, const struct session *s, double seconds
             count *= 2;
             continue;
         }
-        if (!calls++) continue; /* the first of that size warms up */
+        if (!calls++) continue; /* the first call of this size only warms up */
         out->walks += count;
         out->seconds += took;
     }

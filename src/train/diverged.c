@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Remedies for a diverging run, beside a lower rate, that this run has not tried. */
+/* Returns the advice beyond a lower rate: other keys against divergence that this run has not set. */
 static const char *other_ways(const struct config *c) {
     int summed = c->train_update == UPDATE_BATCH && c->train_reduction == REDUCTION_SUM;
     char why[HOGWILD_WHY];
@@ -20,7 +20,7 @@ static const char *other_ways(const struct config *c) {
                  "train.update = hogwild, which adds them one by one";
 }
 
-/* The fault, on which all ranks have agreed. */
+/* The arguments of diverged_say(). */
 struct diverging {
     const struct config *config;
     const char *run;

@@ -1,13 +1,13 @@
-/* diverged: makes the sentence about a run whose weights have left all bounds. */
+/* diverged: the error message of a run whose weights have diverged. */
 #ifndef SPTX_DIVERGED_H
 #define SPTX_DIVERGED_H
 
 #include "config/config.h"
 #include "kernels/ranks.h"
 
-/* `what` was seen ("the loss is infinite") at this step: that the weights have diverged, what to change, and where the last good
- * ones are. Takes the place of a sentence that waits. By all ranks: the first one looks for checkpoints, however long that takes.
- * -1 after fail(). */
+/* Fails with a message that says that the weights have diverged at `step`, how that was seen (`what`: "the loss is infinite"),
+ * which keys to change, and which checkpoint is the last good one. It replaces any message that is already set. All ranks call
+ * it together, since the first rank may take long to look for checkpoints. Returns -1. */
 int diverged_say(const struct config *config, struct ranks *ranks, const char *run, uint64_t step, const char *what);
 
 #endif

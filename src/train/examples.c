@@ -12,19 +12,20 @@
 uint32_t examples_keep(uint64_t count, uint64_t total, double t) {
     if (t <= 0 || count == 0) return UINT32_MAX;
     double f = (double)count / (double)total, kept = (sqrt(f / t) + 1) * t / f;
-    double threshold = kept * 4294967296.0 - 1; /* kept where draw <= threshold */
+    double threshold = kept * 4294967296.0 - 1; /* a token is kept if its draw <= threshold */
     return threshold >= 4294967295.0 ? UINT32_MAX : threshold <= 0 ? 0 : (uint32_t)threshold;
 }
 
-/* The column keeps `share` of itself. A share of 0 still leaves one draw in 2^32: below what any run can see. */
+/* Returns an alias column that gives itself with chance `share`, otherwise `other`. With a share of 0, one draw in 2^32 still
+ * gives itself, which no run can notice. */
 static struct alias column(double share, uint64_t self, uint32_t other) {
     double threshold = floor(share * 4294967296.0 + 0.5) - 1;
     if (threshold >= 4294967295.0) return (struct alias){UINT32_MAX, (uint32_t)self};
     return (struct alias){threshold <= 0 ? 0 : (uint32_t)threshold, other};
 }
 
-/* Vose (1991). scaled[] (mean 1) is used up. Columns below 1 wait at the front of `waiting`, the others at its back; no
- * more than all of them ever wait. */
+/* Vose (1991). scaled[] has mean 1 and is overwritten. `waiting` holds the columns below 1 at its front and the others at its
+ * back; together they never exceed its size. */
 static int vose(struct alias *table, double *scaled, uint64_t rows) {
     uint32_t *waiting = mem_alloc(rows, sizeof *waiting, "the table of negatives");
     uint64_t small = 0, large = rows;
@@ -40,7 +41,7 @@ static int vose(struct alias *table, double *scaled, uint64_t rows) {
         if (scaled[high] < 1) waiting[small++] = high;
         else waiting[--large] = high;
     }
-    /* The rows that are left have 1 but for rounding. */
+    /* The columns that are left are 1, except for rounding errors. */
     while (small > 0) small--, table[waiting[small]] = column(1, waiting[small], 0);
     while (large < rows) table[waiting[large]] = column(1, waiting[large], 0), large++;
     free(waiting);
@@ -72,7 +73,7 @@ static int make_alias(struct examples *examples, const struct vocab *vocab, doub
     int result = -1;
     examples->alias = mem_zalloc(vocab->size, sizeof *examples->alias, "the table of negatives");
     if (!weights || !examples->alias) goto out;
-    for (uint64_t i = 0; i < rows; i++) /* a row that was never met is never drawn, whatever the power */
+    for (uint64_t i = 0; i < rows; i++) /* a word with count 0 is never drawn, whatever the power */
         weights[i] = vocab->counts[i] ? pow((double)vocab->counts[i], power) : 0;
     if (scale_to_mean_one(weights, rows)) {
         fail("negatives.law = unigram needs counts: the counts of all %" PRIu64
@@ -118,7 +119,7 @@ static uint64_t count_shorter(const struct example_source *source, uint64_t leas
 }
 
 static int check_corpus(const struct example_source *source, const struct vocab *vocab, uint64_t longest) {
-    uint64_t own = vocab->lists > 0; /* a list's own row, in front of its items */
+    uint64_t own = vocab->lists > 0; /* a list's own row, which precedes its items */
     const char *line = source->mode == EXAMPLE_WINDOW ? "sentence" : source->mode == EXAMPLE_LIST || own ? "list" : "line";
     if (longest < 2)
         return fail("no %s of the corpus holds two words of the vocabulary, so there is nothing to train on; lower "
@@ -130,7 +131,7 @@ static int check_corpus(const struct example_source *source, const struct vocab 
     return 0;
 }
 
-/* Rows that the noise distribution can draw. */
+/* Returns the number of rows that the noise distribution can draw. */
 static uint64_t drawable_rows(const struct example_source *source, const struct vocab *vocab) {
     uint64_t met = 0;
     if (source->noise == NOISE_UNIFORM) return source->rows - source->target_only;
@@ -160,7 +161,8 @@ static int check_negatives(const struct example_source *source, const struct voc
         return fail("negatives.exclude leaves nothing to draw: negatives.law draws from %" PRIu64
                     " rows, an example has %" PRIu64 " of its own; set negatives.exclude = no",
                     drawable, own);
-    if (source->per_batch) own = 0; /* a batch's negatives are drawn before an example leaves its own out of its sum */
+    if (source->per_batch) own = 0; /* a batch's negatives are drawn for all examples; each example then ignores those that are
+                                     * its own rows */
     if (source->distinct && slots > drawable - own)
         return fail("negatives.distinct asks for %" PRIu64 " different rows, and only %" PRIu64
                     " can be drawn%s; lower negatives.count or set negatives.distinct = no",
@@ -168,14 +170,15 @@ static int check_negatives(const struct example_source *source, const struct voc
     return 0;
 }
 
-/* A vocabulary that was made for something else has no rows of lists. */
+/* Refuses a vocabulary that was made without rows of lists. */
 static int check_lists(const struct config *config, const struct vocab *vocab) {
     if (config->examples_mode != MODE_USER || vocab->lists) return 0;
     return fail("examples.mode = user trains rows of lists, and this vocabulary has none: an encoded corpus has lost their "
                 "names");
 }
 
-/* Lists whose items are all positives train rows of their own alone, and would be scored by means that nothing trained. */
+/* With examples.own < 1, refuses a corpus whose lists have no item left for the mean, because all items are positives. Then only
+ * the lists' own rows would be trained, though a list is scored with the mean of its items' rows. */
 static int check_means(const struct config *config, const struct example_source *source) {
     struct example_row row = {.count = source->longest};
     if (config->examples_mode != MODE_USER || config->examples_own == 1) return 0;
@@ -248,7 +251,7 @@ static int make_tables(struct examples *examples, const struct config *config, c
     return 0;
 }
 
-/* Takes the weights of the stream's items. Only a list's own row weighs 0. */
+/* Takes the weights of the stream's items. A weight of 0 marks a list's own row. */
 static int take_weights(struct examples *examples, const struct config *config, const struct idstream *stream) {
     double sum = 0, least = INFINITY, most = 0;
     uint64_t items = 0;
@@ -278,7 +281,7 @@ static void take_stream(struct example_source *source, const struct idstream *st
     source->longest = longest_sentence(source);
 }
 
-/* Takes everything but the corpus. */
+/* Sets everything that does not depend on the corpus. */
 static void begin(struct examples *examples, const struct config *config, const struct vocab *vocab) {
     *examples = (struct examples){0};
     examples->source.rows = vocab_targets(vocab);
@@ -293,7 +296,7 @@ static void begin(struct examples *examples, const struct config *config, const 
     take_keys(&examples->source, config);
 }
 
-/* Compares the corpus with the keys, and makes the tables that draws need. */
+/* Checks that the corpus suits the keys, and makes the tables that draws need. */
 static int finish(struct examples *examples, const struct config *config, const struct vocab *vocab) {
     struct example_source *source = &examples->source;
     if (vocab_check_size(vocab) || check_lists(config, vocab) || check_corpus(source, vocab, source->longest) ||

@@ -1,5 +1,5 @@
-/* examples: the configuration, the vocabulary and the corpus, which is an id stream or a graph, as one example_source: what makes
- * every batch. */
+/* examples: fills an example_source, from which the kernels make every batch. It takes the configuration, the vocabulary and the
+ * corpus, which is an id stream or a graph. */
 #ifndef SPTX_EXAMPLES_H
 #define SPTX_EXAMPLES_H
 
@@ -9,50 +9,53 @@
 #include "corpus/idstream.h"
 #include "kernels/backend.h"
 
+/* An example_source, and the tables that it points to. */
 struct examples {
     struct example_source source;
-    uint32_t *keep;      /* [rows] or NULL */
-    struct alias *alias; /* [rows] or NULL */
-    struct alias *arcs;  /* [arcs] of a graph with weights, or NULL */
-    struct huffman tree; /* whose nodes are the contexts with train.loss = hierarchical; all zeros otherwise */
-    uint64_t least;      /* words that a sentence, list or line needs so that examples come of it */
-    uint64_t too_short;  /* how many have fewer: they are never trained */
+    uint32_t *keep;      /* [rows] subsampling threshold of each row (examples_keep); NULL: no subsampling */
+    struct alias *alias; /* [rows] alias table from which negatives are drawn; NULL: not needed by this noise distribution */
+    struct alias *arcs;  /* [arcs] alias tables from which a walk draws its next arc; NULL: the arcs have no weights */
+    struct huffman tree; /* with train.loss = hierarchical, the tree whose inner nodes are the contexts; otherwise all zeros */
+    uint64_t least;      /* fewest words that a sentence, list or line needs to make an example */
+    uint64_t too_short;  /* number of sentences, lists or lines with fewer words, which are never trained */
     struct {
         double least, most, mean;
-    } weights; /* of all items, as the stream has them (log: logarithms); zeros where items have none */
+    } weights; /* weights of all items as the stream stores them (as logarithms with corpus.weights = log); zeros if items have
+                * no weights */
 };
 
-/* Takes the corpus, which outlives the examples: the ids of a stream, or the graph that is walked with examples.mode =
- * walk. 0, or -1 after fail(). */
+/* Make the examples of an id stream, or of a graph (examples.mode = walk). The stream or graph must outlive the examples. Return
+ * 0, or -1 after fail(). */
 int examples_init(struct examples *examples, const struct config *config, const struct vocab *vocab,
                   const struct idstream *stream);
 int examples_init_walks(struct examples *examples, const struct config *config, const struct vocab *vocab,
                         const struct graph *graph, struct pool *pool);
 void examples_release(struct examples *examples); /* harmless on a zeroed one */
-uint64_t examples_bytes(const struct examples *examples); /* of `keep`, `alias`, `arcs` and `tree` */
+uint64_t examples_bytes(const struct examples *examples); /* bytes of `keep`, `alias`, `arcs` and `tree` */
 
-/* word2vec's rule: a word of frequency f is kept with probability sqrt(t / f) + t / f, as a threshold of 2^32. */
+/* Returns the subsampling threshold of a word that occurs `count` times among `total` tokens: a token is kept if its 32-bit draw
+ * is at most this. By word2vec's rule the chance is sqrt(t / f) + t / f for a word of frequency f. */
 uint32_t examples_keep(uint64_t count, uint64_t total, double t);
-/* The chance that a word of this row is kept. */
+/* Returns the chance, 0..1, that subsampling keeps a token of this row. */
 double examples_kept(const struct example_source *source, uint64_t row);
-/* Vose's alias table of weights[rows] (not negative, a positive sum). */
+/* Fills Vose's alias table from weights[rows]. Weights must not be negative, and their sum must be positive. */
 int examples_alias(struct alias *table, const double *weights, uint64_t rows);
 
-/* Examples of a whole batch: `batch`, or all where an epoch has fewer. */
+/* Returns the number of examples of a full batch: `batch`, or all examples of an epoch if that is fewer. */
 uint64_t examples_batch(const struct examples *examples, uint64_t batch);
 
-/* The expected numbers of an epoch, computed from counts alone: for the plan and for learning-rate schedules. */
+/* What an epoch is expected to contain, computed from counts alone. Used by the plan and by learning-rate schedules. */
 struct examples_expected {
-    double blocks;   /* a batch's examples that make a block, per example */
+    double blocks;   /* blocks that an example makes; below 1 if some examples make none */
     double targets;  /* target rows of a block */
     double contexts; /* context rows of a block */
     double pairs;    /* per block */
 };
 struct examples_expected examples_expect(const struct examples *examples);
 
-/* The capacity that is enough for every batch of `batch` examples of which this share is used: what the largest batch is
- * expected to make, going by its sentences, and a margin for what is drawn (window widths, dropped words, the order, which
- * examples are used). Reads the whole corpus. */
+/* Returns the memory that every batch of `batch` examples needs, if only the share `share` of the examples is used. It is the
+ * size of the largest batch that the sentences make, and a margin for all that is drawn: window widths, dropped words, the order
+ * of examples, which examples are used. Reads the whole corpus. */
 struct example_sizes examples_capacity(const struct examples *examples, uint64_t batch, double share);
 
 #endif

@@ -1,4 +1,4 @@
-/* examples_capacity: what an epoch holds, and how large its largest batch is. */
+/* examples_capacity: computes what an epoch contains, and how large its largest batch is. */
 #include "examples.h"
 
 #include <math.h>
@@ -12,19 +12,21 @@ double examples_kept(const struct example_source *source, uint64_t row) {
     return source->keep ? (source->keep[row] + 1.0) / 4294967296.0 : 1;
 }
 
-/* A sum over examples. `square`: of the squares of their numbers, or a bound of it. */
+/* Sums over examples of what they make, by kind. `square`: sums of the squares of these numbers, or a bound of them. */
 enum { BLOCKS, TARGETS, CONTEXTS, TERMS, PAIRS, KINDS };
 struct sums {
     double examples, of[KINDS], square[KINDS];
 };
-enum { SENTENCES_LOOKED_AT = 1 << 18, TOKENS_LOOKED_AT = 1 << 24 }; /* for a mean: lengths vary little enough */
+enum { SENTENCES_LOOKED_AT = 1 << 18, TOKENS_LOOKED_AT = 1 << 24 }; /* a mean looks at about this many, evenly spaced, since
+                                                                     * lengths vary little */
 
-/* Over a sentence of `kept` kept words: ordered pairs at a distance within the drawn windows. A pair at distance i is
- * within one with chance (window - i + 1) / window, or always; kept - i of them are that far apart. */
+/* Returns the expected number of pairs of a sentence of `kept` kept words: ordered pairs of words within the drawn windows. kept
+ * - i pairs of words are at distance i, and such a pair is within a window with chance (window - i + 1) / window, or 1 if
+ * windows are not shrunk. */
 static double window_pairs(double kept, const struct example_source *source) {
     if (kept <= 1) return 0;
     double window = source->window, d = fmin(ceil(kept) - 1, window), ends = d * (d + 1) / 2;
-    double chances = d, distances = ends; /* summed over i up to d: the chance, and the chance times i */
+    double chances = d, distances = ends; /* sums over i up to d: of the chance, and of the chance times i */
     if (source->shrink) {
         chances = ((window + 1) * d - ends) / window;
         distances = ((window + 1) * ends - ends * (2 * d + 1) / 3) / window;
@@ -32,7 +34,7 @@ static double window_pairs(double kept, const struct example_source *source) {
     return 2 * (kept * chances - distances);
 }
 
-/* The words of a sentence that are expected to be kept, their target rows, and the contexts that predict them. */
+/* Expected numbers of a sentence: the words that are kept, their target rows, and the contexts that predict them. */
 struct kept {
     double words, rows, contexts;
 };
@@ -50,18 +52,19 @@ static struct kept expected_kept(const struct example_source *source, const uint
     return kept;
 }
 
-/* No position makes more of a kind than `most`, so its square is at most `most` times its number. */
+/* Adds `value`. No position makes more than `most` of this kind, so the square of its number is at most `most` times that
+ * number. */
 static void add_bounded(struct sums *sums, int kind, double value, double most) {
     sums->of[kind] += value;
     sums->square[kind] += value * most;
 }
 
-/* Returns how many contexts predict a word, at most. */
+/* Returns the largest number of contexts that predict a word. */
 static double most_predicting(const struct example_source *source) {
     return source->paths.starts ? (double)source->paths.most : 1;
 }
 
-/* Windows that their middle words' rows are set against. A word has `rows` of them, and is predicted by `predicting` contexts. */
+/* Adds windows whose middle word predicts the words around it. A word has `rows` rows, and `predicting` contexts predict it. */
 static void add_predicted(const struct example_source *source, double windows, double pairs, double rows, double predicting,
                           struct sums *sums) {
     double most = 2.0 * source->window, negatives = source->negatives;
@@ -78,7 +81,8 @@ static void add_windows(const struct example_source *source, struct kept in, uin
     double kept = in.words, share = kept / (double)length, rows = kept > 0 ? in.rows / kept : 1;
     double predicting = kept > 0 ? in.contexts / kept : 1;
     double most_rows = source->subwords.starts ? (double)source->subwords.most : 1;
-    /* A kept word makes a block unless it is alone; for the odd short sentence its chance of company is rough. */
+    /* A kept word makes a block unless no other word of its sentence is kept. For short sentences the chance of that is
+     * approximate. */
     double windows = length < 2 ? 0 : kept > 2 ? kept : kept * (1 - pow(1 - share, (double)(length - 1)));
     double pairs = fmax(window_pairs(kept, source), windows), most = 2.0 * source->window;
     double blocks = source->per_pair ? pairs : windows, most_blocks = source->per_pair ? most : 1;
@@ -97,7 +101,7 @@ static void add_windows(const struct example_source *source, struct kept in, uin
 }
 
 static void add_rows(const struct example_source *source, uint64_t length, struct sums *sums) {
-    int by_item = source->mode == EXAMPLE_ITEM; /* no example is made of the first position */
+    int by_item = source->mode == EXAMPLE_ITEM; /* the list's own row, at the first position, makes no example */
     double times = by_item ? (double)length - 1 : example_is_position(source) ? (double)length : 1;
     sums->examples += by_item ? (double)length : times;
     struct example_row row = {.count = length};
@@ -109,7 +113,7 @@ static void add_rows(const struct example_source *source, uint64_t length, struc
     for (int kind = 0; kind < KINDS; kind++) add_bounded(sums, kind, times * made[kind], made[kind]);
 }
 
-/* A walk comes to a node about as often as arcs lead there. */
+/* Returns the expected numbers of a walk. A walk visits a node about as often as arcs lead to it. */
 static struct kept kept_of_walk(const struct example_source *source) {
     const struct walks *w = &source->walks;
     struct kept kept = {0};
@@ -123,7 +127,7 @@ static struct kept kept_of_walk(const struct example_source *source) {
     return kept;
 }
 
-/* drops: 1 for words that are expected to be kept; 0 for a walk of which no word is sure to be dropped. */
+/* drops: 1: a walk with the expected number of kept words; 0: the largest walk, none of whose words is dropped. */
 static struct sums sum_walk(const struct example_source *source, int drops) {
     struct sums sums = {0};
     struct kept kept = kept_of_walk(source);
@@ -169,11 +173,11 @@ struct examples_expected examples_expect(const struct examples *examples) {
     return expected;
 }
 
-/* Batches one after the other as sentences come in. */
+/* Splits the examples of the sentences, in order, into batches, and finds the largest batch. */
 struct batches {
-    double examples; /* of each but the last */
+    double examples; /* examples of each batch; the last may have fewer */
     struct sums open;
-    double most[KINDS]; /* of the closed ones */
+    double most[KINDS]; /* largest numbers of all closed batches */
 };
 
 static void close_batch(struct batches *batches) {
@@ -191,9 +195,9 @@ static void add_to_batches(struct batches *batches, const struct sums *sums) {
     }
 }
 
-/* Returns what a batch is expected to make, and a margin that a batch exceeds once in 10^9. Expected: the mean batch where the order
- * is drawn, or the corpus is, otherwise the largest in file order. The margin is Bernstein's bound for a sum of draws, which holds
- * also where a few examples are far larger than the others. No example makes more than `largest`. */
+/* Returns the expected number that a batch makes of a kind, plus a margin that one batch in 10^9 exceeds. Expected is the mean
+ * batch if examples are shuffled or walks are drawn, otherwise the largest batch in file order. The margin is Bernstein's bound
+ * for a sum of draws, which holds even if a few examples are far larger than the others. No example makes more than `largest`. */
 static double capacity_of_kind(const struct example_source *source, const struct batches *batches,
                                const struct sums *all, int kind, double share, double largest) {
     static const double log_of_chance = 20.7; /* - log 1e-9 */

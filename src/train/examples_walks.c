@@ -39,7 +39,7 @@ static int make_tables_of_nodes(void *context, unsigned worker) {
     return 0;
 }
 
-/* One table a node, from which an arc is drawn by its weight in one step. */
+/* Makes one alias table a node, from which a walk draws its next arc by weight with a single draw. */
 static int make_arcs(struct examples *examples, const struct graph *graph, struct pool *pool) {
     struct tables t = {.graph = graph};
     for (uint64_t i = 0; i < graph->nodes; i++)

@@ -12,7 +12,7 @@ static unsigned pool_of(uint64_t count) {
     return 1 + high * 16 + (unsigned)(rest & 15);
 }
 
-/* Over the rows from `first` on. */
+/* Groups the rows with id >= `first`. */
 static void fill_pools(struct row_pools *pools, const struct expected_rows *t, uint64_t first) {
     const struct example_source *source = &t->examples->source;
     int by_id = source->noise == NOISE_LOG_UNIFORM;
@@ -26,8 +26,8 @@ static void fill_pools(struct row_pools *pools, const struct expected_rows *t, u
     }
 }
 
-/* Returns the share of rows of n-grams that kept words have, of those that all words have. It is taken for that of each n-gram: how
- * frequent the words of one are is not looked at. */
+/* Returns the share of touches of n-gram rows that is left after subsampling. It is an average: it is used for every n-gram,
+ * however frequent its words are. */
 static double kept_share_of_ngrams(const struct expected_rows *t) {
     const struct subwords *s = &t->vocab->subwords;
     double kept = 0, all = 0;
@@ -39,7 +39,7 @@ static double kept_share_of_ngrams(const struct expected_rows *t) {
     return all > 0 ? kept / all : 0;
 }
 
-/* Over the rows from `first` on. */
+/* Groups the n-gram rows with id >= `first`. */
 static void fill_ngrams(struct row_pools *pools, const struct expected_rows *t, uint64_t first) {
     const struct subwords *s = &t->vocab->subwords;
     memset(pools, 0, sizeof *pools);
@@ -50,7 +50,7 @@ static void fill_ngrams(struct row_pools *pools, const struct expected_rows *t, 
     }
 }
 
-/* Over the nodes from `first` on. */
+/* Groups the tree nodes with id >= `first`. */
 static void fill_nodes(struct row_pools *pools, const struct expected_rows *t, uint64_t first) {
     const struct huffman *tree = &t->examples->tree;
     memset(pools, 0, sizeof *pools);
@@ -117,14 +117,15 @@ static double corpus_missed(const struct expected_rows *t, const struct row_pool
     return t->places > 0 ? missed(draws / t->places, pools->kept[pool] / pools->rows[pool]) : 1;
 }
 
-/* Lines begin with rows that no count tells: as if each row, or each that is a list, had as many of them, or some none and
- * the others one. */
+/* Returns the chance that a row is missed by draws of lines' first rows. No counts exist for lines, so they are assumed to
+ * spread evenly over all rows (or over the lists' rows): each row begins the same number of lines, or, if there are fewer lines
+ * than rows, some rows one line and the others none. */
 static double line_missed(const struct expected_rows *t, double draws) {
     double each = t->lines / (double)(t->vocab->lists ? t->vocab->lists : t->vocab->size);
     return 1 - fmin(1, each) * (1 - missed(draws / t->lines, fmax(1, each)));
 }
 
-/* Lines' own rows by line_draws, all others by the corpus. */
+/* Adds up expected distinct targets: rows that lines begin with are drawn line_draws times, all others by the corpus. */
 static double distinct_targets(const struct expected_rows *t, const struct row_pools *pools, const struct batch_rows *batch) {
     double sum = 0, others = batch->target_draws - batch->line_draws;
     for (int i = 0; i < ROW_POOLS; i++) {
@@ -152,7 +153,8 @@ static double distinct_contexts(const struct expected_rows *t, const struct row_
     return sum;
 }
 
-/* A word that is predicted names all nodes of its path: those above it have its count in theirs. */
+/* Returns the expected number of distinct tree nodes. A predicted word touches all nodes on its path; a node's count is the sum
+ * of the counts of the words below it. */
 static double distinct_nodes(const struct expected_rows *t, const struct row_pools *nodes, double draws) {
     double sum = 0;
     for (int i = 1; i < ROW_POOLS; i++)
@@ -179,7 +181,8 @@ struct distinct_rows expected_rows_from(const struct expected_rows *t, const str
 
 /* ---- a batch ---- */
 
-/* Returns how many of a block's targets are its line's own row: all, or beside a pool one or (examples.own = 0) hardly any. */
+/* Returns how many targets of a block are its line's own row. Without pooling all are. With pooling it is 1, or 0 if
+ * examples.own = 0. */
 static double own_targets(const struct expected_rows *t) {
     const struct example_pool *pool = &t->examples->source.pool;
     if (!(t->lines > 0)) return 0;

@@ -13,7 +13,7 @@ int pipeline_next(struct pipeline *pipeline, struct step_result *oldest) {
     if (pipeline->in_flight == 0) return 0;
     unsigned stage = (pipeline->next + pipeline->depth - pipeline->in_flight) % pipeline->depth;
     INVARIANT(pipeline->in_flight <= pipeline->depth && stage < pipeline->depth);
-    pipeline->in_flight--; /* even if waiting fails: a stage is not waited for twice */
+    pipeline->in_flight--; /* also if waiting fails: a stage must not be waited for twice */
     if (pipeline->ops->result(pipeline->backend, stage, oldest)) return -1;
     trace("stage %u: its rows are home; loss %.6g of %" PRIu64 " pairs", stage, oldest->loss, oldest->pairs);
     return 1;

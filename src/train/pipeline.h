@@ -1,21 +1,23 @@
-/* pipeline: batches through their stages, `depth` in flight. Depth changes speed and nothing else. */
+/* pipeline: passes batches through the backend's stages, with up to `depth` batches in flight. The depth changes the speed,
+ * never the result. */
 #ifndef SPTX_PIPELINE_H
 #define SPTX_PIPELINE_H
 
 #include "kernels/backend.h"
 
+/* The state of the stages of a backend. */
 struct pipeline {
     const struct backend_ops *ops;
     struct backend *backend;
-    unsigned depth, in_flight, next; /* next: the stage that takes the next batch */
+    unsigned depth, in_flight, next; /* next: the stage that the next batch will use */
 };
 
 void pipeline_init(struct pipeline *pipeline, const struct backend_ops *ops, struct backend *backend, unsigned depth);
-/* Starts a batch. Where all stages are busy, the oldest one's result is waited for first and put into *oldest, and
- * *came is 1. Returns 0; BATCH_STOPPED if make_batch() gave up this batch; -1 after fail(). */
+/* Starts a batch. If all stages are busy, first waits for the oldest batch and stores its result in *oldest. Sets *came to 1 if
+ * *oldest was set, otherwise to 0. Returns 0; BATCH_STOPPED if make_batch() gave up the new batch; -1 after fail(). */
 int pipeline_submit(struct pipeline *pipeline, const struct batch_request *batch, const struct step_request *step,
                     struct step_result *oldest, int *came);
-/* Waits for the oldest batch in flight: 1 with its result, 0 when none is left, -1 after fail(). */
+/* Waits for the oldest batch in flight. Returns 1 with its result, 0 if no batch is in flight, -1 after fail(). */
 int pipeline_next(struct pipeline *pipeline, struct step_result *oldest);
 
 #endif

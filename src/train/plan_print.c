@@ -1,4 +1,4 @@
-/* A plan as lines for people, and as one line of JSON for machines. */
+/* Prints a plan, as lines for people and as one line of JSON for machines. */
 #include "planner.h"
 
 #include "base/report.h"
@@ -45,7 +45,7 @@ static void print_bytes(int to_stdout, const char *name, uint64_t bytes, const c
     line(to_stdout, name, "%10s%s%s", text_of_bytes(text, bytes), *remark ? "  " : "", remark);
 }
 
-/* Returns 1 if training reaches targets over the link. */
+/* Returns 1 if training reads some target rows over the link. */
 static int cold_targets(const struct plan *plan) {
     int off_gpu = plan->target != PLACE_GPU || (!plan->one_record_target && plan->target_state != PLACE_GPU);
     return plan->gpu_available && plan->hot_rows < plan->rows && off_gpu;
@@ -80,7 +80,7 @@ static void print_step(const struct plan *plan, const struct config *config, int
         line(to_stdout, "  at most", "unknown: this GPU's copies are not measured (plan and bench measure them where it is)");
 }
 
-/* How the numbers of a field are kept; behind "optimizer state" it says so in three words. */
+/* Returns the name of a field's type, in at most three words, to be printed after "optimizer state". */
 static const char *name_of(const struct record_layout *layout, uint32_t field) {
     int half = layout->field[field].type == VALUE_BFLOAT16;
     if (field == RECORD_WEIGHTS) return half ? "bfloat16" : "float32";

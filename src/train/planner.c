@@ -1,4 +1,4 @@
-/* The planner knows counts, keys and the machine, and allocates nothing. */
+/* The planner uses only counts, keys and the machine's sizes. It allocates no tables. */
 #include "planning.h"
 
 #include "base/memory.h"
@@ -12,17 +12,19 @@
 
 enum {
     HOGWILD_STEP = 131072,   /* positions that lock-free training counts as one step */
-    CPU_WINDOW_BATCH = 8192, /* positions */
-    CPU_ROW_BATCH = 1024,    /* lists, lines */
-    USER_BATCH = 128,        /* examples.mode = user with targets = all: many small steps learn more than few large ones, on a
-                              * GPU too */
-    USER_STEPS = 32,         /* so few lists still make so many of them an epoch, */
-    USER_LEAST = 16,         /* but for batches too small to be worth it */
-    SHARED_BATCH = 2048,     /* items, each an example: what they share is the larger part of a step's rows, */
-    SHARED_LEAST = 256,      /* and few items make as many steps as few lists do */
+    CPU_WINDOW_BATCH = 8192, /* positions of a corpus of sentences */
+    CPU_ROW_BATCH = 1024,    /* lists or lines */
+    USER_BATCH = 128,        /* examples.mode = user: lists, each of which is an example. Many small steps learn more than few
+                              * large ones, on a GPU too */
+    USER_STEPS = 32,         /* fewest steps of an epoch: if there are few lists or items, the batch is made smaller */
+    USER_LEAST = 16,         /* smallest batch that is made so, in examples */
+    SHARED_BATCH = 2048,     /* user with examples.targets = all: items, each of which is an example. Larger, because negatives
+                              * that a batch shares are most of a step's rows */
+    SHARED_LEAST = 256,      /* smallest such batch, if there are too few items for USER_STEPS steps */
     GPU_BATCH = 16384,
     SMALLEST_BATCH = 256,
-    GPU_WORK_PART = 4,        /* batches in flight may take a quarter of the budget before train.batch is halved */
+    GPU_WORK_PART = 4,        /* train.batch = auto is halved until batches in flight take at most this fraction (1/4) of the GPU
+                               * budget */
     PROGRAM_BYTES = 22 << 20, /* memory of the program, its libraries, buffers of files, and what the allocator keeps after
                                * reading the corpus */
 };
@@ -77,7 +79,8 @@ static uint64_t gpu_needed(const struct planning *p) {
 
 /* ---- the batch ---- */
 
-/* Lock-free training makes batches of the examples that are held out alone, one at a time. */
+/* Returns the share of examples that is made into batches. Lock-free training makes batches only of held-out examples, one at a
+ * time. */
 static double share_made(const struct planning *p) {
     return p->hogwild ? p->config->train_held_out : 1;
 }
@@ -88,7 +91,8 @@ static int is_bounded(const struct planning *p) {
     return example_bound(&p->source, p->source.batch, &most);
 }
 
-/* The largest batch if batches have no bound: a mean one, until the whole corpus has been read. */
+/* Returns the expected size of a batch, for batches whose size has no bound. It stands in for the largest batch until the whole
+ * corpus has been read. */
 static struct example_sizes expected_capacity(const struct planning *p) {
     const struct examples_expected *e = &p->touches.expected;
     double share = share_made(p), blocks = p->batch.blocks * share;
@@ -139,7 +143,8 @@ static void settle_batch(struct planning *p) {
 
 /* ---- places ---- */
 
-/* On the CPU, pinned and gpu both mean plain memory. "auto" means the host until the batch is known. */
+/* Returns the place that a key of memory.* means. On the CPU, pinned and gpu both mean plain memory. "auto" counts as the host
+ * until the batch is known. */
 static enum place settle(const struct planning *p, int wanted) {
     if (wanted == PLACE_FILE) return PLACE_FILE;
     return wanted == PLACE_GPU && p->gpu ? PLACE_GPU : PLACE_PINNED;
@@ -154,9 +159,8 @@ static void settle_asked_places(struct planning *p) {
 }
 
 
-/* The corpus ids go to the GPU where they and all else fit; otherwise they are read over the link. 1 where all fits. Ids are read
- * one after the other, which costs little over the link, so they take no large part of the budget; a graph is read at random
- * places. */
+/* Puts the corpus on the GPU if it and all else fit there; otherwise it is read over the link. Ids are read in sequence, which
+ * is cheap over the link, so they may take only a small share of the budget; a graph is read at random. Returns 1 if all fits. */
 static int settle_stream(struct planning *p) {
     int graph = p->source.walks.length > 0;
     p->source.stream_on_host = !graph && example_stream_bytes(&p->source) > p->budget / GPU_STREAM_PART;
@@ -165,7 +169,8 @@ static int settle_stream(struct planning *p) {
     return gpu_needed(p) <= p->budget;
 }
 
-/* "auto": on the GPU where it fits beside all that is there already. Contexts come first: a step touches more of them. */
+/* Replaces "auto" by the GPU for each table that fits beside all that is already there. Contexts are tried first, since a step
+ * touches more of them. */
 static void settle_auto_places(struct planning *p) {
     const struct config *config = p->config;
     struct plan *plan = p->plan;
@@ -227,7 +232,7 @@ static void settle_hot_rows(struct planning *p) {
 
 /* ---- adding up ---- */
 
-/* Bytes of a table's parts and where they lie. */
+/* Adds up the bytes of a table's weights and state, by place. *one: 1 if both are in one record. */
 static void measure_table(struct plan *plan, int gpu, enum table_side side, uint64_t *weights, uint64_t *state, int *one) {
     struct table_spec spec = spec_of(plan, side);
     struct table_shape shape = table_shape(&spec, gpu);
@@ -253,14 +258,14 @@ static void measure_tables(struct planning *p) {
     measure_table(plan, p->gpu, TABLE_CONTEXT, &plan->context_bytes, &plan->context_state_bytes, &plan->one_record_context);
 }
 
-/* Returns 1 if idle rows may take no memory: on the CPU, unless they come from another run, are in a file, or go through other
- * ranks. */
+/* Returns 1 if idle rows may take no memory: on the CPU, with a single rank, unless train.from is set or the target table is in
+ * a file. */
 static int stays_blank(const struct planning *p) {
     const char *from = p->config->train_from;
     return !p->gpu && p->plan->ranks == 1 && !(from && *from) && p->config->memory_target != PLACE_FILE;
 }
 
-/* Columns, and with them records, of the rank that has the most. */
+/* Sets columns and record layout to those of the rank with the most columns. */
 static void settle_columns(struct planning *p, uint32_t dim) {
     struct plan *plan = p->plan;
     plan->dim = dim;
@@ -270,7 +275,7 @@ static void settle_columns(struct planning *p, uint32_t dim) {
     plan->blank_rows = stays_blank(p) ? table_blank_rows(plan->rows, p->idle, &whole, 1) : 0;
 }
 
-/* The part of what is needed that is there already, and so is not in what can be had. */
+/* Returns the needed bytes that are allocated already, and so are not part of the memory still available. */
 static uint64_t held_already(const struct plan *plan) {
     return plan->vocab_bytes + plan->draw_bytes;
 }
@@ -283,7 +288,7 @@ static void measure_host(struct planning *p) {
     p->unmeasured_host = PROGRAM_BYTES + held_already(plan) + warm_start_bytes(p->config, plan->rows) +
                          table_saving_bytes(longest, &whole, plan->ranks) + p->machine->info.threads * POOL_THREAD_BYTES;
     plan->host_needed = planning_host(&p->estimate) + p->unmeasured_host;
-    uint64_t before = PROGRAM_BYTES + plan->vocab_bytes + p->ordering; /* while n-grams are ordered */
+    uint64_t before = PROGRAM_BYTES + plan->vocab_bytes + p->ordering; /* needed while n-grams are ordered */
     if (before > plan->host_needed) plan->host_needed = before;
 }
 
@@ -315,15 +320,15 @@ static void add_up(struct planning *p) {
     plan->gpu_available = p->budget;
 }
 
-/* Returns a bit mask of the table's parts (enum hogwild_part) that have rows in a file. `weights` is the bit of its weights;
- * state is the next. */
+/* Returns a bit mask of enum hogwild_part: which of a table's weights and state have rows in a file. `weights` is the bit of the
+ * weights; the state's bit is the next. */
 static unsigned parts_in_file(const struct plan *plan, enum table_side side, enum hogwild_part weights) {
     struct table_spec spec = spec_of(plan, side);
     unsigned bits = (spec.weights == PLACE_FILE) | (record_state_bytes(&spec.layout) && spec.state == PLACE_FILE) << 1;
     return spec.hot_rows < spec.rows ? bits << weights : 0;
 }
 
-/* Lock-free training that does not reach its rows where the plan has put them. */
+/* Returns 1, with the reason in plan->advice, if lock-free training cannot reach the rows in their planned places. */
 static int is_refused(const struct planning *p) {
     struct hogwild_asked asked = config_hogwild(p->config);
     asked.gpu = p->gpu;
@@ -354,7 +359,8 @@ static double link_row(const struct plan *plan, enum table_side side) {
     return (double)bytes;
 }
 
-/* Bytes that every step must move: each distinct record read and written once, each further touch reading its weights. */
+/* Computes the bytes that every step must move: each distinct record is read and written once, and each further touch of a row
+ * reads its weights. */
 static void measure_traffic(struct planning *p) {
     struct plan *plan = p->plan;
     double weights = 4.0 * plan->layout.span, contexts = p->batch.positives + p->batch.negatives;
@@ -392,7 +398,7 @@ static void make(struct planning *p, const struct vocab *vocab) {
     plan->rows = vocab_targets(vocab);
     plan->items = vocab->size - vocab->lists - (p->source.paths.starts != NULL);
     plan->first_target = vocab->lists && p->config->examples_own == 1 ? plan->items : 0;
-    plan->tokens = p->source.tokens - (vocab->lists ? p->source.sentences : 0); /* without the lists' own rows */
+    plan->tokens = p->source.tokens - (vocab->lists ? p->source.sentences : 0); /* each list's own row is not counted */
     plan->sentences = p->source.sentences;
     plan->ranks = config_ranks(p->config);
     p->idle = vocab->subwords.rows - vocab->subwords.named;

@@ -17,12 +17,12 @@
 
 enum { KEY = 512, TEXT = 1024, TRIES = 40, TRY_MICROSECONDS = 100000 };
 
-/* A copy that is faster or slower than any machine's was not measured. */
+/* A rate outside these bounds, in bytes a second, is no measurement of any machine. */
 static const double slowest = 1e6, fastest = 1e15;
 
 /* ---- a GPU's file ---- */
 
-/* All that the rates depend on, as one line. */
+/* Writes all that the rates depend on as one line. */
 static void describe(const struct backend_info *info, char key[KEY]) {
     char processor[128];
     processor_name(processor, sizeof processor);
@@ -31,14 +31,14 @@ static void describe(const struct backend_info *info, char key[KEY]) {
         if ((unsigned char)*at < ' ') *at = ' ';
 }
 
-/* The user's directory for what can be made again, with our own below it; NULL where there is none. The caller frees. */
+/* Returns this program's directory below the user's cache directory, for the caller to free; NULL if the environment names none. */
 static char *cache_directory(void) {
     const char *given = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
     if (given && *given == '/') return file_join(given, "sptx-w2v");
     return home && *home == '/' ? file_join(home, ".cache/sptx-w2v") : NULL;
 }
 
-/* "DIRECTORY/rates-NUMBER.ENDING"; NULL where there is no directory for it. */
+/* Returns "DIRECTORY/rates-NUMBER.ENDING", for the caller to free; NULL if there is no cache directory. */
 static char *file_of(const char *key, const char *ending) {
     char *directory = cache_directory(), *path = NULL, name[64];
     snprintf(name, sizeof name, "rates-%016" PRIx64 ".%s", (uint64_t)XXH3_64bits(key, strlen(key)), ending);
@@ -62,7 +62,7 @@ static int are_rates(const struct bench_limits *r) {
     return is_rate(r->to) && is_rate(r->from) && is_rate(r->both) && is_rate(r->device);
 }
 
-/* Only what this program would write is believed: read, and written again, it must be the same bytes. */
+/* Accepts a text only if writing the rates that were read from it gives the same bytes. */
 static int parse(const char *key, const char *text, struct bench_limits *rates) {
     char again[TEXT];
     struct bench_limits r;
@@ -100,7 +100,7 @@ static void keep(const char *key, const struct bench_limits *rates) {
     free(path);
 }
 
-/* Waits a while for another process that measures; 1 where this one has its turn. */
+/* Waits a few seconds for a lock that another process holds while it measures. Returns 1 if this process got the lock. */
 static int take_turn(const char *key, struct lock *lock) {
     char *directory = cache_directory(), *path = file_of(key, "lock"), holder[LOCK_HOLDER];
     int held = 1;
@@ -118,7 +118,7 @@ static void get(const char *key, struct backend *backend, rates_measure *measure
     struct bench_limits measured = {0};
     struct lock lock = {.path = NULL};
     if (find(key, rates)) return;
-    int turn = take_turn(key, &lock); /* where there is no turn to take it is measured all the same */
+    int turn = take_turn(key, &lock); /* without the lock it measures all the same */
     if (!find(key, rates) && !measure(backend, &measured) && are_rates(&measured)) {
         keep(key, &measured);
         *rates = measured;
@@ -128,8 +128,8 @@ static void get(const char *key, struct backend *backend, rates_measure *measure
 
 /* ---- without a word ---- */
 
-/* Failures in here go to a sink of their own that nobody reads: rates are optional. Without memory for that sink, nothing
- * is done. */
+/* While this is open, error messages go to a sink that nobody reads, because rates are optional. If there is no memory for the
+ * sink, the functions below do nothing. */
 struct silence {
     struct report *own, *before;
     char key[KEY];

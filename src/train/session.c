@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The backend that trains this config: the CPU's for what it alone trains, whatever else is there. */
+/* Sets *ops to the backend that trains this config: the CPU's, if only the CPU supports what the config asks for. */
 static int choose_backend(const struct config *config, const struct backend_ops **ops) {
     char why[HOGWILD_WHY];
     if (config_backend(config, ops)) return -1;
@@ -45,7 +45,7 @@ static int open_backend(struct session *s) {
     return s->ops->open(&s->backend, &options) || s->ops->info(s->backend, &s->machine) ? -1 : 0;
 }
 
-/* A plan needs no GPU, only its size. */
+/* Sets the machine of a plan. A plan needs no GPU, only its memory size. */
 static int imagine_gpu(struct session *s) {
     char why[256] = "";
     const struct config *c = s->config;
@@ -87,7 +87,7 @@ static int open_corpus(struct session *s) {
 
 /* ---- what may take long, and is a ranks_do() therefore ---- */
 
-/* The encoded corpus and its vocabulary. */
+/* Opens the encoded corpus and its vocabulary, or encodes it. */
 static int find_corpus(void *session) {
     struct session *s = session;
     const struct config *c = s->config;
@@ -101,15 +101,16 @@ static int find_corpus(void *session) {
     return cache_open(directory, s->corpus, &options, s->pool, &s->vocab, &s->stream, &s->graph, &s->reused);
 }
 
-/* The others look for the corpus where the first rank has encoded it; a machine that does not see its files encodes its own. */
+/* Reads the corpus on all ranks. The first rank encodes it; then the others look for its files, and a machine that does not see
+ * them encodes its own. */
 static int read_corpus(struct session *s) {
     int first = ranks_first(s->ranks);
     if (ranks_do(s->ranks, first ? find_corpus : NULL, s)) return -1;
     return ranks_count(s->ranks) > 1 ? ranks_do(s->ranks, first ? NULL : find_corpus, s) : 0;
 }
 
-/* Returns the size of the data, which some defaults depend on. For text, tokens are counted by the vocabulary if that gives more:
- * its counts include those of an older run or of corpus.vocab. */
+/* Returns the size of the data, on which some defaults depend. For text, the number of tokens is that of the stream or of the
+ * vocabulary's counts, whichever is larger, since those counts include an older run's or those of corpus.vocab. */
 static struct data_size size_of(const struct session *s) {
     uint64_t own = s->vocab.lists ? s->stream.sentences : 0; /* each list's first token is its own row */
     uint64_t tokens = s->stream.tokens - own;
@@ -126,7 +127,7 @@ static int settle_defaults(struct session *s, const char *checkpoint) {
     return checkpoint ? 0 : defaults_by_size(s->config, &size, s->defaults);
 }
 
-/* The rows of n-grams follow from the vocabulary, so each rank finds them by itself. */
+/* Makes the rows of n-grams. They follow from the vocabulary, so each rank makes them by itself. */
 static int find_subwords(struct session *s) {
     const struct subword_form form = config_subwords(s->config);
     return subwords_make(&s->vocab.subwords, &form, &s->vocab);
@@ -137,7 +138,8 @@ static int open_source(void *session) {
     return warm_start_open(&s->grow, s->config);
 }
 
-/* Holds out items of the lists, if train.held_out_items asks for it. If a list's own row is its first id, that id stays. */
+/* Holds out items of the lists, if train.held_out_items asks for it. The first id stays if it is the list's own row, or the
+ * target of an adjacency line. */
 static int set_items_apart(struct session *s) {
     const struct config *c = s->config;
     int own = s->vocab.lists > 0 || corpus_formats[c->corpus_format].targets;
@@ -153,8 +155,8 @@ static int find_examples(void *session) {
     return examples_init(&s->examples, s->config, &s->vocab, s->held_out.lists ? &s->held_out.trained : &s->stream);
 }
 
-/* Rates of the GPU's copies, for the floor of a plan: what is kept of this machine; for `measure`, what a second of
- * measuring says otherwise. Training begins at once, and lock-free training has no floor. */
+/* Returns the rates of the GPU's copies, for the expected speed of a plan. With `measure` = 0 only stored rates are used,
+ * because training must begin at once. Lock-free training has no such estimate. */
 static struct bench_limits find_rates(struct session *s, int measure) {
     struct bench_limits rates = {0};
     if (!s->backend || !s->ops->bench_limits || s->config->train_update != UPDATE_BATCH) return rates;
@@ -211,7 +213,8 @@ static int find_grown(struct session *s, const char *checkpoint) {
     free(s->grown);
     s->grown = NULL;
     if (there < 0) return -1;
-    s->reads_older = 1; /* a rank that does not see the run's directory finds the same words as the run did when it began */
+    s->reads_older = 1; /* on a rank that does not see the run's directory: its words are then found as they were when the run
+                         * began */
     return open_source(s);
 }
 
@@ -224,7 +227,7 @@ int session_open(struct session *s, struct config *config, struct gathered *data
                           .cores = ranks ? ranks->cores : 0};
     ranks_patience(ranks, config->device_rank_timeout, 0);
     if (check_ranks(config, ranks)) return -1;
-    /* Before the corpus is read, which may take an hour. */
+    /* The following fail before the corpus is read, which may take an hour. */
     if (ranks_agree(ranks, choose_backend(config, &s->ops)) || ranks_alike_device(config, s->ops->has_gpu, ranks)) return -1;
     if (ranks_do(ranks, checkpoint ? NULL : open_source, s) || ranks_agree(ranks, find_grown(s, checkpoint))) return -1;
     return open_with(s, config, open_backend, checkpoint, 0);
@@ -240,7 +243,8 @@ int session_settle(struct config *config, struct gathered *data) {
     return result;
 }
 
-/* Processes of device.gpus are on this machine and share its cores; each process of device.ranks has a machine of its own. */
+/* Sets how many ranks share a machine and its cores. Processes of device.gpus are all on this machine; each process of
+ * device.ranks has a machine of its own. */
 static void plan_shares(struct session *s, const struct ranks *ranks) {
     int here = ranks_count(ranks) == 1 && s->config->device_gpus == config_ranks(s->config);
     s->local = ranks_count(ranks) > 1 ? ranks->local : here ? (unsigned)s->config->device_gpus : 1;
@@ -283,7 +287,7 @@ static void note_weights(const struct session *s) {
          log ? expm1(e->weights.most) : e->weights.most, log ? " of log(1 + rating)" : "", e->weights.mean, log ? "log" : "linear");
 }
 
-/* Counts lists that make no example. For text such a list is a sentence of one word, which interests no one. */
+/* Reports how many lists make no example. Not for text, where these are sentences of one word and of no interest. */
 static void note_too_short(const struct session *s) {
     char count[TEXT_BYTES], all[TEXT_BYTES], way_out[128] = "";
     const struct examples *examples = &s->examples;
@@ -296,7 +300,7 @@ static void note_too_short(const struct session *s) {
          text_of_count(all, s->stream.sentences), config_lines(s->config), examples->least - own, way_out);
 }
 
-/* Says what train.effort has chosen, and the other choice. */
+/* Prints the value that train.effort = auto has chosen, and the other one. */
 static void note_effort(const struct session *s) {
     const struct config *c = s->config;
     char negatives[TEXT_BYTES];
@@ -319,7 +323,7 @@ void session_print(const struct session *s) {
     planner_print(&s->plan, s->config, 0);
 }
 
-/* Puts the places that the plan has settled where "auto" stood. */
+/* Replaces memory.* = auto by the places that the plan has settled. */
 static void settle_places(struct config *config, const struct plan *plan) {
     int *wanted[] = {&config->memory_target, &config->memory_target_state, &config->memory_context,
                      &config->memory_context_state};
@@ -360,7 +364,7 @@ int session_tables(struct session *s) {
 static int fill(void *session) {
     struct session *s = session;
     int result = warm_start_fill(&s->grow, &s->target, s->pool) || warm_start_fill(&s->grow, &s->context, s->pool) ? -1 : 0;
-    warm_start_release(&s->grow); /* its mappings are as large as the tables */
+    warm_start_release(&s->grow); /* the mapped files are as large as the tables, and no longer needed */
     return result;
 }
 

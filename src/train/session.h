@@ -1,7 +1,6 @@
-/* session: what train, plan and bench all begin with: the machine, the corpus as ids, where examples come from, the plan,
- * and the two tables. Nothing of a run is written but the encoded corpus (corpus.cache, or the run directory), which the
- * next session reuses.
- */
+/* session: the beginning that train, plan and bench have in common: the backend, the encoded corpus, the example source, the
+ * plan, and the two tables. It writes no file of a run except the encoded corpus (in corpus.cache, or in the run directory),
+ * which the next session reuses. */
 #ifndef SPTX_SESSION_H
 #define SPTX_SESSION_H
 
@@ -12,58 +11,58 @@
 #include "steps.h"
 
 struct gathered;
+/* All that is open while a run is planned, measured or trained. */
 struct session {
     struct config *config;
-    struct ranks *ranks; /* that share out the columns; the caller's; NULL: this process has all */
-    unsigned local;      /* of them on this machine, this one counted */
-    unsigned cores;      /* this one's share of them; 0: all */
+    struct ranks *ranks; /* the ranks that share out the columns; the caller's; NULL: this process has all columns */
+    unsigned local;      /* number of ranks on this machine, including this one */
+    unsigned cores;      /* number of cores that this rank may use; 0: all */
     struct pool *pool;
-    struct gathered *data; /* the corpus, as a caller in the same process has gathered it; NULL: it is files */
+    struct gathered *data; /* the corpus, if a caller in the same process has gathered it; NULL: the files of corpus.path */
     struct corpus *corpus;
     struct vocab vocab;
-    struct idstream stream; /* all zeros where the corpus is a graph, */
-    struct graph graph;     /* which is all zeros otherwise */
-    int reused; /* 1: the encoded corpus was there already */
-    struct held_out held_out; /* of the stream's lists (train.held_out_items); all zeros: nothing is */
+    struct idstream stream; /* all zeros if the corpus is a graph */
+    struct graph graph;     /* all zeros if the corpus is not a graph */
+    int reused; /* 1: the encoded corpus of an earlier session was reused */
+    struct held_out held_out; /* the stream's lists, split by train.held_out_items; all zeros: no items are held out */
     struct examples examples;
-    struct warm_start grow;     /* where rows begin */
+    struct warm_start grow;     /* the source of first values (train.from) */
     char *grown; /* path of vocab.tsv, if a resumed run may have kept words of an older run; otherwise NULL; owned */
-    int reads_older; /* 1: train.from is opened for its words alone, and closed again once the corpus has been read */
-    struct frozen frozen; /* which rows stay as they are */
+    int reads_older; /* 1: train.from was opened only for its words, and is closed once the corpus has been read */
+    struct frozen frozen; /* the rows that no step changes (train.freeze) */
     const struct backend_ops *ops;
     struct backend *backend;
-    struct backend_info machine; /* before the tables */
-    char defaults[DEFAULTS_TEXT]; /* text of defaults_by_size(): the keys that it changed, with their values */
+    struct backend_info machine; /* the machine before the tables were allocated */
+    char defaults[DEFAULTS_TEXT]; /* keys that defaults_by_size() changed, with their values */
     struct plan plan;
-    struct table target, context; /* of session_tables() */
+    struct table target, context; /* opened by session_tables() */
 };
 
-/* Opens everything but the tables, by all ranks: the first one encodes the corpus, and the others find it. The plan is
- * made and may say that the run does not fit. data: the corpus that the caller has gathered; NULL: the files of
- * corpus.path. `checkpoint`: of the run that goes on; NULL: it begins. */
+/* Opens everything but the tables. All ranks call it together: the first rank encodes the corpus, and the others read its files.
+ * Makes the plan, which may say that the run does not fit. `data`: a corpus that the caller has gathered; NULL: the files of
+ * corpus.path. `checkpoint`: the checkpoint that a resumed run starts from; NULL: a new run. */
 int session_open(struct session *session, struct config *config, struct gathered *data, struct ranks *ranks,
                  const char *checkpoint);
 
-/* Opens what a plan needs and nothing more, by one process: where device.backend = cuda and no GPU is here, one of
- * memory.gpu_budget bytes is taken for granted. `ranks`: those that are planned for; one alone (or NULL): as device.gpus and
- * device.ranks say. */
+/* Opens only what a plan needs, in one process. If device.backend = cuda and this machine has no GPU, it plans for a GPU with
+ * memory.gpu_budget bytes. `ranks`: the ranks to plan for; a single rank or NULL: as many as device.gpus and device.ranks say. */
 int session_plan(struct session *session, struct config *config, const struct ranks *ranks);
 
-/* Encodes the corpus, for a later session with these keys to find, and sets the defaults in `config` that depend on its size.
- * Returns 0, or -1 after fail(). */
+/* Encodes the corpus, so that a later session with these keys finds it, and sets the defaults in `config` that depend on its
+ * size. Returns 0, or -1 after fail(). */
 int session_settle(struct config *config, struct gathered *data);
 
-/* Prints the corpus and the plan on stderr, as train does at its beginning. */
+/* Prints the corpus and the plan on stderr, as train does at its start. */
 void session_print(const struct session *session);
 
-/* Refuses a plan that does not fit; puts the settled batch and places into the config; opens
- * both tables (not filled). All ranks call it, and session_fill(). */
+/* Refuses a plan that does not fit; otherwise puts the settled batch and places into the config and opens both tables, without
+ * filling them. All ranks call session_tables() and session_fill() together. */
 int session_tables(struct session *session);
 
-/* Gives the rows of a new run their first values, or the values of train.from. */
+/* Fills the tables of a new run: with first values, or with the rows of train.from. */
 int session_fill(struct session *session);
 
-/* The steps over its tables, from their beginning; how many there are is the caller's to say. */
+/* Returns the steps over the session's tables, from the first example on. The caller sets how many examples to train. */
 struct steps session_steps(struct session *session);
 
 void session_close(struct session *session); /* harmless on a zeroed one */

@@ -7,8 +7,7 @@
 
 #include <inttypes.h>
 
-/* A lock-free piece has as many examples as a thread trains in this many seconds: signals and clocks are looked at between two
- * pieces. */
+/* A lock-free span has as many examples as take about this many seconds. Signals and clocks are checked between two spans. */
 enum { PIECE_FIRST = 65536, PIECE_LEAST = 16384 };
 static const double piece_seconds = 0.25;
 
@@ -125,7 +124,7 @@ static int train_piece(struct steps *s, const struct steps_watch *watch, uint64_
     return watch->took_piece(watch->user, &result, *seconds);
 }
 
-/* How large the piece after one that took so long should be. */
+/* Returns the size of the next span, after one of `piece` examples that took `seconds`. */
 static uint64_t next_piece(uint64_t piece, double seconds) {
     if (seconds > 2 * piece_seconds && piece > PIECE_LEAST) return piece / 2;
     return seconds < piece_seconds ? piece * 2 : piece;

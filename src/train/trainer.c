@@ -1,10 +1,10 @@
-/* trainer: see trainer.h. The order is the promise: nothing of a run changes before everything that can fail cheaply has been
- * done, and an older run goes when the new one has a checkpoint.
+/* trainer: see trainer.h. Order matters here. Everything that can fail cheaply (keys, corpus, plan, memory) is done first; only
+ * then is an older run touched, and it is removed after the new run has a checkpoint.
  *
- *   trainer.c          the whole: from a claim on the directory to the last line
- *   steps.c            the steps
- *   trainer_between.c  what is done with their results, and between them
- *   trainer_patience.c what is held out, and the end where it says so
+ *   trainer.c           a whole run: from taking the directory to the last line of output
+ *   steps.c             the loop over batches
+ *   trainer_between.c   work between steps: reports, checkpoints, held-out loss
+ *   trainer_patience.c  held-out scores, and ending a run that no longer improves
  */
 #include "trainer_inner.h"
 
@@ -22,11 +22,11 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-enum { BESIDE_BYTES = 64 << 10 }; /* room for headers, state.ini, config.ini, metrics.jsonl, and rounding up by the file system */
+enum { BESIDE_BYTES = 64 << 10 }; /* bytes for headers, state.ini, config.ini, metrics.jsonl, and for rounding by the file system */
 
 /* ---- getting ready ---- */
 
-/* Everything up to the tables: nothing of an older run has been touched when it returns. */
+/* Does everything up to opening the tables. Nothing of an older run is changed. */
 static int prepare(struct trainer *t) {
     struct session *s = &t->session;
     if (session_open(s, t->config, t->options->data, t->ranks, t->claim.checkpoint)) return -1;
@@ -53,14 +53,14 @@ static int load_tables(struct trainer *t, const char *checkpoint) {
 
 /* ---- training ---- */
 
-/* The last checkpoint of a run that has come to its end, or was stopped. */
+/* Writes the last checkpoint of a run that is finished or was stopped. */
 static int write_last(struct trainer *t, int stopped) {
     t->steps.state.finished = !stopped;
     if (!stopped && trainer_is_judged(t)) return trainer_end_at_best(t);
     return trainer_write_checkpoint(t) || (!stopped && trainer_judge_end(t)) ? -1 : 0;
 }
 
-/* Warns if the rows that answers will be searched in hardly differ. These are the context rows if lists have rows of their own, and
+/* Warns if the rows in which answers are searched hardly differ. These are the context rows if lists have rows of their own, and
  * the target rows otherwise. */
 static int look_at_rows(const struct trainer *t) {
     const struct vocab *vocab = &t->session.vocab;
@@ -84,7 +84,7 @@ static int train(struct trainer *t) {
     int stopped = trainer_judge_left(t);
     if (!stopped && !t->impatient) stopped = steps_train(&t->steps, &watching);
     report_live("");
-    if (t->impatient && stopped > 0) stopped = 0; /* that is an end, and not an interruption */
+    if (t->impatient && stopped > 0) stopped = 0; /* the run has ended, and was not interrupted */
     if (!stopped) metrics_judge(&t->metrics, t->steps.state.step);
     if (!stopped && look_at_rows(t)) stopped = -1;
     if (stopped >= 0 && write_last(t, stopped)) stopped = -1;
@@ -113,7 +113,8 @@ static void note_end(const struct trainer *t) {
 
 /* ---- the start ---- */
 
-/* Returns 1 if the run is finished, or needs only the removals that a kill kept the last checkpoint's writer from doing. */
+/* Loads a run to resume. Returns 1 if it is finished already, after doing the removals that a killed process may have left
+ * undone; 0 if it can train; -1 after fail(). */
 static int go_on(struct trainer *t, const char *checkpoint, const struct run_state *older) {
     t->steps.state = older->progress;
     if (resume_corpus(t->config, checkpoint, older, &t->corpus, t->steps.per_epoch)) return -1;
@@ -143,7 +144,7 @@ static int describe(void *user) {
     return run_directory_describe(t->run, t->config, &t->session.vocab);
 }
 
-/* The encoded corpus may be an hour's work, and stays for the next try of a run that did not begin. */
+/* If a run could not begin, tells that its encoded corpus is kept for the next attempt: encoding may take an hour. */
 static void note_kept(const struct trainer *t) {
     if (t->run->made && t->session.stream.ids && !t->session.reused && !*t->config->corpus_cache)
         note("kept       the encoded corpus in '%s', where the next try finds it", t->run->path);
@@ -151,7 +152,7 @@ static void note_kept(const struct trainer *t) {
 
 /* ---- the whole ---- */
 
-/* Trains, once the tables hold what training starts from. */
+/* Trains, once the tables are filled or loaded. */
 static int train_to_end(struct trainer *t) {
     int stopped = ranks_do(t->ranks, trainer_writes(t) ? describe : NULL, t) ? -1 : train(t);
     if (stopped) return stopped;
@@ -162,7 +163,7 @@ static int train_to_end(struct trainer *t) {
     return metrics_complete(&t->metrics);
 }
 
-/* 1 where there is nothing left to do. */
+/* Fills or loads the tables. Returns 1 if the run is finished already, 0 if it can train, -1 after fail(). */
 static int start(struct trainer *t) {
     const struct trainer_run *claim = &t->claim;
     if (ranks_agree(t->ranks, prepare(t)) || ranks_alike_corpus(&t->corpus, t->steps.per_epoch, t->steps.batch, t->ranks))

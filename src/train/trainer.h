@@ -5,46 +5,46 @@
 #include "config/config.h"
 #include "kernels/ranks.h"
 
-/* A caller in the same process is told this. */
+/* The progress of a run, as a caller in the same process receives it. */
 struct trainer_report {
     uint64_t step, epoch;
     double done;     /* share of the run, 0..1 */
-    double loss, lr; /* loss: an example's, since the last report */
+    double loss, lr; /* loss: mean of an example since the last report */
     double words_per_second, pairs_per_second;
-    double seconds;  /* spent training in the whole run */
+    double seconds;  /* seconds of training in the whole run */
     const char *line; /* the live line, as the terminal shows it */
 };
 
-/* A score on held-out data of a run. */
+/* The score of a run on its held-out data. */
 struct trainer_score {
-    double score;   /* the higher the better: recall@20, or the loss of a pair with its sign turned; NaN: nothing is held out */
-    uint64_t lists; /* that were asked; 0: it is a loss */
+    double score;   /* higher is better: recall@20, or minus the loss of a pair; NaN: nothing is held out */
+    uint64_t lists; /* number of lists that recall@20 was measured on; 0: the score is a loss */
 };
 
 struct gathered;
 struct held_out;
+/* How a caller wants a run to be trained, beyond its config. */
 struct trainer_options {
     struct gathered *data; /* data that the caller has gathered (corpus/gathered.h); NULL: the files of corpus.path */
     int resume;
-    int overwrite;     /* an older run goes when the new one has its first checkpoint */
-    int overwrite_now; /* with overwrite: it goes before training begins */
-    struct ranks *ranks; /* that train together, each calling trainer_run(); NULL: this process alone */
-    int keep_signals;  /* 1: SIGINT, SIGTERM and SIGHUP stay the caller's, whose thread asks by a flag (base/interrupt.h);
-                          0: they write a checkpoint and stop */
-    /* Called at each report. If it returns another value than 0, the trainer writes a checkpoint and stops. NULL: not called. */
+    int overwrite;     /* 1: an older run is replaced; it is removed once the new run has a checkpoint */
+    int overwrite_now; /* 1, with `overwrite`: the older run is removed before training begins */
+    struct ranks *ranks; /* the ranks that train together, each of which calls trainer_run(); NULL: this process alone */
+    int keep_signals;  /* 1: SIGINT, SIGTERM and SIGHUP are left to the caller, whose thread stops the run by a flag
+                        * (base/interrupt.h); 0: these signals write a checkpoint and stop the run */
+    /* Called at each report. If it returns a nonzero value, the trainer writes a checkpoint and stops. NULL: not called. */
     int (*hear)(void *user, const struct trainer_report *report);
     void *user;
-    /* Finds recall@20 of the items that a run leaves out (train.held_out_items), on one of its checkpoints: vectors/judge.h, for
-     * training does not know how a finished run is asked. */
+    /* Measures recall@20 of the held-out items (train.held_out_items) on a checkpoint of the run. A callback, since training
+     * does not depend on how a finished run is searched; vectors/judge.h has the function. */
     int (*judge)(double *recall, uint64_t *lists, const char *checkpoint, const struct held_out *held_out,
                  const struct config *config);
-    struct trainer_score *score; /* gets that of the run's last checkpoint; NULL: not asked for */
+    struct trainer_score *score; /* receives the score of the run's last checkpoint; NULL: not wanted */
 };
 
-/* The first of several ranks owns the run directory. All ranks end with the same result:
- *
- * 0: finished; 1: `hear` or the thread's flag stopped it, and a checkpoint is written; -1 after fail(), also where a signal
- * ended it (its sentence says where the checkpoint is) or the flag before there was anything to write (fail_stopped). */
+/* Trains a run. The first of several ranks owns the run directory. All ranks return the same result: 0: the run is finished; 1:
+ * `hear` or the thread's flag stopped it, and a checkpoint is written; -1 after fail(), also if a signal stopped it (the message
+ * says where the checkpoint is), or if the flag stopped it before there was anything to write (fail_stopped). */
 int trainer_run(struct config *config, const struct trainer_options *options);
 
 #endif

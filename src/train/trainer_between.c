@@ -1,4 +1,4 @@
-/* trainer_between: the work after a run's steps and between them: reports, checkpoints, the held-out loss. */
+/* trainer_between: the work between a run's steps and after them: reports, checkpoints, held-out losses. */
 #include "trainer_inner.h"
 
 #include "run/checkpoint.h"
@@ -36,14 +36,14 @@ struct standing trainer_standing(const struct trainer *t, double lr) {
     return (struct standing){.state = &t->steps.state, .done = steps_share(&t->steps), .seconds = seconds_trained(t), .lr = lr};
 }
 
-/* A run directory that was moved is written to where it is now. One that is gone, or another's, ends the run. */
+/* Follows a run directory that was moved. If it was removed or another process has taken it, the run ends. */
 static int follow(struct trainer *t) {
     int moved = trainer_writes(t) ? run_directory_follow(t->run) : 0;
     if (moved < 0) return -1;
     return moved ? metrics_move(&t->metrics, t->run->place) : 0;
 }
 
-/* Tells the caller in this process (options->hear), who may ask to stop. */
+/* Passes the progress to the caller in this process (options->hear), who may ask to stop. */
 static void tell(struct trainer *t, double lr) {
     const struct metrics *m = &t->metrics;
     struct trainer_report told = {.step = t->steps.state.step,
@@ -62,7 +62,7 @@ static void report_now(struct trainer *t, double lr) {
     struct standing now = trainer_standing(t, lr);
     uint64_t before = t->metrics.reports;
     if (follow(t)) {
-        t->heard_stop = 1; /* the checkpoint that it ends with says why */
+        t->heard_stop = 1; /* the checkpoint that is then written tells why */
         return;
     }
     metrics_report(&t->metrics, &now);
@@ -74,7 +74,7 @@ static void report(void *user, double lr, int last) {
     if (last || metrics_due(&t->metrics)) report_now(t, lr);
 }
 
-/* Tells the loss of an untrained model: that of the first batch, before any update. */
+/* Reports the loss of the untrained model, which is the loss of the first batch before any update. */
 static void report_untrained(struct trainer *t, const struct step_result *first) {
     struct progress_state none = {0};
     struct standing start = {.state = &none, .seconds = seconds_trained(t), .lr = schedule_rate(t->config, 0)};
@@ -120,7 +120,7 @@ static int follow_run(void *user) {
     return follow(user);
 }
 
-/* The run's directory, now that it has a checkpoint. */
+/* Lets a new run replace the older one in its directory, once it has a checkpoint. */
 static int settle_run(void *user) {
     struct trainer *t = user;
     return run_directory_settle(t->run) || metrics_move(&t->metrics, t->run->place) ? -1 : 0;
@@ -131,7 +131,7 @@ static int write_tables(struct trainer *t) {
     return checkpoint_write(t->run->place, &what, t->config->run_keep);
 }
 
-/* All ranks write the tables; the first one alone works on directories. */
+/* Writes a checkpoint. All ranks write the tables; only the first rank changes directories. */
 static int write_files(struct trainer *t) {
     if (ranks_do(t->ranks, trainer_writes(t) ? follow_run : NULL, t)) return -1;
     int result = write_tables(t);
@@ -159,13 +159,13 @@ static int is_to_stop(struct trainer *t) {
     return t->heard_stop || asked;
 }
 
-/* Wishes after a step. That of any rank holds for all, so that all ranks act after the same step. */
+/* Work to do after a step, as bits. If any rank wants it, all ranks do it, so that they all act after the same step. */
 enum wish { WISH_STOP = 1, WISH_CHECKPOINT = 2 };
 
 static unsigned wishes(void *user, int epoch_ended) {
     struct trainer *t = user;
     unsigned own = is_to_stop(t) ? WISH_STOP : 0;
-    /* All ranks go by one clock, that of the rank which writes. */
+    /* Only the clock of the rank that writes decides. */
     if (trainer_writes(t) && checkpoint_due_now(&t->due, t->steps.state.step, epoch_ended, progress_now())) own |= WISH_CHECKPOINT;
     return ranks_any(t->ranks, own);
 }
@@ -198,7 +198,7 @@ int trainer_measure_held_out(struct trainer *t) {
     return 0;
 }
 
-/* The epoch's end, and what is wished. */
+/* Does what is due at an epoch's end, and what was wished. */
 static int between(void *user, int epoch_ended, unsigned wished) {
     struct trainer *t = user;
     int finished = steps_done(&t->steps) >= t->steps.run;

@@ -1,4 +1,4 @@
-/* trainer_inner: the state of a run that the files of the trainer share. No other file includes it. */
+/* trainer_inner: the state of a run that the trainer*.c files share. No other file includes it. */
 #ifndef SPTX_TRAINER_INNER_H
 #define SPTX_TRAINER_INNER_H
 
@@ -10,48 +10,50 @@
 #include "session.h"
 #include "steps.h"
 
+/* A run that is being trained by this process. */
 struct trainer {
     struct config *config;
     const struct trainer_options *options;
-    struct ranks *ranks; /* the options'; NULL: alone */
-    int impatient;  /* 1: the held-out score has not become better for train.patience epochs */
-    int heard_stop; /* the caller in this process asked for it: options->hear, or its flag */
+    struct ranks *ranks; /* options->ranks; NULL: this process alone */
+    int impatient;  /* 1: the held-out score has not improved for train.patience epochs */
+    int heard_stop; /* 1: the caller in this process asked to stop, by options->hear or by its flag */
     struct trainer_run claim;
-    struct run_directory *run; /* the claim's; only the first rank writes there */
+    struct run_directory *run; /* points into `claim`; only the first rank writes there */
     struct session session;
     struct steps steps;
     struct corpus_identity corpus;
     double began, began_training, seconds_before;
-    double beside; /* seconds since began_training that were not training: held-out loss, checkpoints */
+    double beside; /* seconds since began_training that were spent on held-out losses and checkpoints, not on training */
     struct checkpoint_due due;
     struct metrics metrics;
 };
 
-/* Returns 1 where this process has the run directory, and writes there. */
+/* Returns 1 if this process owns the run directory and writes there. */
 int trainer_writes(const struct trainer *t);
 
-uint64_t trainer_checkpoint_bytes(const struct trainer *t); /* of its files */
+uint64_t trainer_checkpoint_bytes(const struct trainer *t); /* returns the bytes of a checkpoint's files */
 int trainer_start_due(struct trainer *t);
 int trainer_write_checkpoint(struct trainer *t);
 
 /* ---- trainer_patience.c ---- */
 
-/* Returns 1 where the run is judged after each epoch (train.patience). */
+/* Returns 1 if the run is scored after each epoch (train.patience). */
 int trainer_is_judged(const struct trainer *t);
-/* Writes a checkpoint after an epoch, finds its held-out score, and sets t->impatient. The held-out loss is measured already. */
+/* Writes a checkpoint after an epoch, computes its held-out score, and sets t->impatient. If the score is a loss, it has been
+ * measured before. */
 int trainer_judge_epoch(struct trainer *t);
-/* Judges an epoch's checkpoint that a killed run left without a score. */
+/* Scores the checkpoint of an epoch if a killed process wrote it but did not score it. */
 int trainer_judge_left(struct trainer *t);
-/* Ends a run that was judged after each epoch: only its best checkpoint stays. */
+/* Ends a run that was scored after each epoch: its best checkpoint becomes the result, and later checkpoints are removed. */
 int trainer_end_at_best(struct trainer *t);
-/* Finds the score of a run that has ended without patience. */
+/* Computes the score of a finished run without train.patience. */
 int trainer_judge_end(struct trainer *t);
 
-/* Measures the loss of the examples that are held out (train.held_out), if any are. No batch is in flight. */
+/* Measures the loss of the held-out examples (train.held_out), if there are any. No batch may be in flight. */
 int trainer_measure_held_out(struct trainer *t);
 struct standing trainer_standing(const struct trainer *t, double lr);
 
-/* Takes the steps' results, and acts between the steps. */
+/* Returns the callbacks that take the steps' results and do the work between steps. */
 struct steps_watch trainer_watch(struct trainer *t);
 
 #endif

@@ -1,8 +1,8 @@
-/* trainer_patience: the held-out score of a run. With train.patience it is found after each epoch, on a checkpoint of
- * its own; the run ends when it has not become better for so many epochs, and its best checkpoint is what it leaves.
+/* trainer_patience: the held-out score of a run. With train.patience, a checkpoint is written after each epoch and scored. The run
+ * ends when the score has not improved for that many epochs, and its best checkpoint is the result.
  *
- * A checkpoint's state.ini says what the score was up to there, so that a run that goes on decides as it would have
- * without a kill.
+ * The state.ini of each checkpoint has the scores so far, so that a resumed run makes the same decisions as a run that was not
+ * killed.
  */
 #include "trainer_inner.h"
 
@@ -25,7 +25,7 @@ struct judging {
     struct trainer_score score;
 };
 
-/* Asks whoever stands above for the score of the checkpoint that has just been written. */
+/* Asks the caller of the trainer (options->judge) for the score of the checkpoint that was just written. */
 static int judge_checkpoint(void *user) {
     struct judging *j = user;
     const struct trainer *t = j->t;
@@ -37,7 +37,7 @@ static int judge_checkpoint(void *user) {
     return result;
 }
 
-/* Finds the score, by all ranks: of held-out items the first one asks for it. */
+/* Finds the held-out score, on all ranks. If items are held out, the first rank computes it. */
 static int find_score(struct trainer *t, struct trainer_score *score) {
     int items = t->session.held_out.lists > 0, losses = t->metrics.held_out_times > 0;
     struct judging judging = {t, {losses ? -t->metrics.held_out.pair : NAN, 0}};
@@ -62,7 +62,7 @@ int trainer_judge_end(struct trainer *t) {
 
 /* ---- patience ---- */
 
-/* Compares an epoch's score with the best one so far. A score that is not a number (nothing was measured) does not count. */
+/* Compares an epoch's score with the best one so far. */
 static void take_score(struct progress_state *state, double score) {
     int better = !state->best_step || score > state->best;
     state->judged_step = state->step;
@@ -81,8 +81,8 @@ static void look_at_patience(struct trainer *t) {
     t->impatient = t->steps.state.worse_epochs >= t->config->train_patience;
 }
 
-/* Some epochs of lock-free runs over little text end at the step of the one before, and have no checkpoint of their
- * own. */
+/* A lock-free epoch over little text may end at the same step as the epoch before; it then has no checkpoint of its own and is
+ * not scored. */
 int trainer_judge_epoch(struct trainer *t) {
     struct trainer_score score;
     if (t->steps.state.step == t->steps.state.judged_step) return 0;
@@ -107,7 +107,8 @@ int trainer_judge_left(struct trainer *t) {
 static int end_at_best(void *user) {
     struct trainer *t = user;
     const struct progress_state *state = &t->steps.state;
-    int over = t->impatient || state->best_step != state->step; /* otherwise more epochs may be asked for later */
+    int over = t->impatient || state->best_step != state->step; /* 0: the last epoch was the best, so more epochs may be added
+                                                                 * later */
     return checkpoint_end_at(t->run->place, state->best_step, over ? state->step : 0);
 }
 

@@ -18,8 +18,8 @@ static int refuse_older(const char *run, const struct progress_state *state) {
                 run, state->step);
 }
 
-/* A run whose checkpoints are damaged, or gone, says by `latest` that it had one: it is neither gone on with nor begun
- * over without being asked. */
+/* Refuses a run whose `latest` names a checkpoint but which has no whole one: it can neither be resumed, nor be replaced without
+ * --overwrite. */
 static int refuse_lost(const char *run) {
     int owner = run_file_owner(run, RUN_LATEST);
     if (owner != RUN_FILE_OWN) return owner < 0 ? -1 : 0;
@@ -29,8 +29,8 @@ static int refuse_lost(const char *run) {
         run);
 }
 
-/* Finds the checkpoint to go on from, none where the run begins anew; refuses a run that is there and was not asked
- * for. */
+/* Finds the checkpoint to resume from; claim->checkpoint stays NULL if a new run begins. Refuses a run that is there if neither
+ * --resume nor --overwrite was asked for. */
 static int find_older(struct trainer_run *claim, const struct trainer_options *options) {
     const char *run = claim->run.path;
     int found = 0;
@@ -67,7 +67,7 @@ static int take_directory(void *user) {
     return find_older(c->claim, c->options) ? -1 : 0;
 }
 
-/* All work in the directory that was taken, whatever way the path to it went. */
+/* Sets run.dir to the real path of the directory, so that all later work is done there even if a link in the given path changes. */
 static int take_path(const struct trainer_run *claim, struct config *config) {
     char *resolved = mem_text(claim->run.path, strlen(claim->run.path), "a path");
     if (!resolved) return -1;

@@ -16,7 +16,7 @@
 
 /* ---- opening ---- */
 
-/* A run that begins from itself would replace the files that it reads. */
+/* Refuses a train.from inside run.dir: the run would overwrite the files that it reads. */
 static int refuse_itself(const struct config *config, const char *path) {
     char *from = realpath(path, NULL), *run = realpath(config->run_dir, NULL);
     size_t length = run ? strlen(run) : 0;
@@ -34,7 +34,7 @@ static int check_dim(const struct config *config, uint32_t dim) {
                 config->train_from, dim, config->model_dim, dim);
 }
 
-/* Rows of n-grams go on only where they are the same ones. */
+/* Refuses other keys of n-grams than the older run's, because its n-gram rows would not fit. */
 static int check_subwords(const struct config *config, const struct model *run) {
     const struct subword_form own = config_subwords(config), *older = &run->vocab.subwords.form;
     int shared = run->vocab.subwords.starts != NULL;
@@ -55,7 +55,8 @@ static int open_run(struct warm_start *grow) {
     return check_subwords(grow->config, &grow->run);
 }
 
-/* A directory is a run, and so is a model of fastText; another file has vectors, and an npy its words in another. */
+/* Opens the source by its kind: a directory is a run; a .bin of fastText is read like a run; any other file has vectors, and an
+ * npy needs a second file for its words. */
 static int open_source(struct warm_start *grow) {
     int directory = grow->path_count == 1 ? directory_exists(grow->paths[0]) : 0;
     int fasttext = grow->path_count == 1 && !directory ? fasttext_file_is(grow->paths[0]) : 0;
@@ -117,7 +118,7 @@ static const struct words *words_of(const struct warm_start *grow) {
     return grow->kind == WARM_RUN ? &grow->run.vocab.words : &grow->vectors.words;
 }
 
-/* A bucket's row begins from that of the same bucket. */
+/* A row of an n-gram bucket starts from the row of the same bucket. */
 static void find_buckets(struct warm_start *grow) {
     const struct subwords *own = &grow->vocab->subwords, *older = &grow->run.vocab.subwords;
     for (uint64_t row = grow->rows; row < vocab_targets(grow->vocab); row++) grow->row[row] = WORDS_ABSENT;
@@ -142,23 +143,23 @@ static void find_rows(struct warm_start *grow) {
     }
 }
 
-/* The table that a word's vector belongs to: of targets, but of contexts for an item whose lists have rows of their
- * own. It is the row that `export` writes by itself, and so it comes back. */
+/* Returns the table that a word's vector is put into: the target table, except for items if lists have rows of their own: their
+ * vectors are contexts. `export` writes the same rows, so a file that it wrote is read back into the same table. */
 static enum table_side vector_side(const struct warm_start *grow, uint64_t row) {
     int item = row < grow->rows - grow->vocab->lists;
     return grow->vocab->lists && item ? TABLE_CONTEXT : TABLE_TARGET;
 }
 
-/* Returns 1 where a row begins from the source. A row that the older run has never trained begins as any new row does, so that it
- * is still known as untrained later (answers.h); so does the context of an item that was a list there. */
+/* Returns 1 if a row starts from the source. A row that the older run never trained gets first values instead, so that it is
+ * still recognized as untrained later (answers.h). So does the context row of an item that was a list in the older run. */
 static int begins_there(const struct warm_start *grow, enum table_side side, uint64_t row) {
     if (grow->row[row] == WORDS_ABSENT) return 0;
     if (side == TABLE_CONTEXT && (row >= grow->rows || grow->targets_alone)) return 0; /* n-grams have no contexts */
     return grow->kind == WARM_RUN ? model_is_trained(&grow->run, side, grow->row[row]) : vector_side(grow, row) == side;
 }
 
-/* Nodes of a tree have no names by which they could be found again, and a tree follows from the vocabulary: it is the same one in
- * both runs, or its rows are of no use. */
+/* Decides whether contexts that are nodes of a Huffman tree can start from the source. Nodes have no names, so they can only be
+ * matched if both runs have the same tree, which follows from the vocabulary. */
 static int compare_trees(struct warm_start *grow) {
     int own = config_has_tree(grow->config), older = grow->kind == WARM_RUN && grow->run.tree;
     grow->targets_alone =
@@ -170,7 +171,7 @@ static int compare_trees(struct warm_start *grow) {
                        : "nodes of the tree of another vocabulary");
 }
 
-/* A row that comes from the source is known. */
+/* Freezes all rows that start from the source. */
 static void freeze_known(const struct warm_start *grow, struct frozen *frozen) {
     for (uint64_t row = 0; row < vocab_targets(grow->vocab); row++)
         for (enum table_side side = TABLE_TARGET; side <= TABLE_CONTEXT; side++)
@@ -207,7 +208,7 @@ static int match(void *user) {
                 grow->config->train_from, grow->rows - grow->vocab->older);
 }
 
-/* The contents of the source, as a number. */
+/* Returns a hash of the source's contents and of the rows that were found. */
 static uint64_t fingerprint(const struct warm_start *grow) {
     const struct run_state *state = &grow->run.state;
     const struct file_map *map = grow->vectors.format == VECTORS_NPY ? &grow->vectors.npy.map : &grow->vectors.map;
@@ -216,7 +217,7 @@ static uint64_t fingerprint(const struct warm_start *grow) {
     return rows ^ state->target.xxh64 ^ 3 * state->context.xxh64;
 }
 
-/* All ranks begin from the same. */
+/* Checks that all ranks have the same source. */
 static int check_alike(const struct warm_start *grow, struct ranks *ranks) {
     if (ranks_count(ranks) == 1) return 0;
     uint64_t own = fingerprint(grow), first = own;
@@ -230,7 +231,7 @@ int warm_start_match(struct warm_start *grow, const struct vocab *vocab, struct 
     grow->rows = vocab->size;
     if (ranks_do(ranks, match, &(struct matching){grow, frozen})) return -1;
     if (check_alike(grow, ranks)) return -1;
-    vocab_release(&grow->run.vocab); /* before the tables: their memory is better used there */
+    vocab_release(&grow->run.vocab); /* freed before the tables are allocated, since that is when memory is short */
     vectors_file_drop_words(&grow->vectors);
     return 0;
 }
@@ -239,12 +240,12 @@ int warm_start_match(struct warm_start *grow, const struct vocab *vocab, struct 
 
 struct filling {
     const struct warm_start *grow;
-    const struct npy_field *field; /* the byte of another run's record at which the copied part begins */
-    int state;                     /* 1: whole records, which are this table's, state and all; 0: weights alone */
+    const struct npy_field *field; /* field of the source's record at which the copied bytes begin */
+    int state;                     /* 1: whole records are copied, with their state; 0: only weights */
 };
 
-/* A word whose whole vector was its own row has n-grams now, which begin near zero: its row is multiplied by the number of its
- * rows, so that their mean is the old vector. */
+/* If a word had no n-grams in the source and has some now, multiplies its row by the number of its rows. The n-grams' rows begin
+ * near zero, so the mean of all its rows is then the old vector. */
 static void make_mean(const struct warm_start *grow, const struct table *table, uint64_t row, float *weights) {
     const struct subwords *subwords = &grow->vocab->subwords;
     if (!grow->scaled || table->side != TABLE_TARGET || row >= grow->rows) return;
@@ -263,7 +264,7 @@ static int check_finite(const struct filling *filling, const struct table *table
     return 0;
 }
 
-/* A table_origin's take(), of vectors. */
+/* The function `take` of a table_origin, for a file of vectors. */
 static int take_vector(void *user, const struct table *table, uint64_t row, char *record) {
     const struct filling *filling = user;
     uint32_t from = filling->grow->row[row];
@@ -275,7 +276,7 @@ static int take_vector(void *user, const struct table *table, uint64_t row, char
     return check_finite(filling, table, row, record) ? -1 : 1;
 }
 
-/* A row's weights come whatever types the two tables have; to bfloat16 they are rounded to nearest. */
+/* Copies a row's weights, converting between float32 and bfloat16 if the types differ; to bfloat16 they are rounded to nearest. */
 static void take_weights(const struct filling *filling, const struct table *table, uint64_t row, const void *older, char *record) {
     float weights[COLUMNS_MOST];
     values_of_file(filling->field, older, table->own.first, table->own.count, weights);
@@ -283,7 +284,7 @@ static void take_weights(const struct filling *filling, const struct table *tabl
     values_write(table->spec.layout.field[RECORD_WEIGHTS].type, record, weights, table->own.count);
 }
 
-/* A table_origin's take(), of a run. */
+/* The function `take` of a table_origin, for a run. */
 static int take_row(void *user, const struct table *table, uint64_t row, char *record) {
     const struct filling *filling = user;
     uint32_t from = filling->grow->row[row];
@@ -294,8 +295,8 @@ static int take_row(void *user, const struct table *table, uint64_t row, char *r
     return check_finite(filling, table, row, record) ? -1 : 1;
 }
 
-/* State goes with the rows where the arrays are the same ones. Where a rule counts the steps of the run, the count
- * begins anew, and averages of an older run would be taken for far too young ones. */
+/* Returns 1 if optimizer state can be copied too: if the records have the same fields, and the rule does not count the steps of
+ * the run. That count begins anew, so the rule would treat the old averages as those of a few steps. */
 static int takes_state(const struct table *table, const struct npy *npy) {
     return table->whole.fields > RECORD_STATE && table_has_fields(table, npy) &&
            (table->rule.count_rows || !rule_counts(&table->rule));

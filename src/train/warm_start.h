@@ -1,9 +1,9 @@
 /* warm_start: a run that begins from an older one, from a model of fastText, or from vectors of any program, by word (train.from).
  *
- *   word of this run's vocabulary -> the source's row of the same word, or none -> first values of the table's row
+ *   word of this run's vocabulary -> row of the same word in the source, if it has one -> first values of this run's row
  *
- * The source is opened, verified and held against the config before the corpus is read, which may take an hour. A run that goes
- * on needs nothing of it: its tables have what came from there.
+ * The source is opened, verified and compared with the config before the corpus is read, which may take an hour. A resumed run does
+ * not read the source's rows: its checkpoint has all rows.
  */
 #ifndef SPTX_WARM_START_H
 #define SPTX_WARM_START_H
@@ -15,23 +15,26 @@
 #include "rows/table.h"
 #include "rows/vectors_file.h"
 
+/* The source of a run's first values (train.from), and which of its rows each row of this run starts from. */
 struct warm_start {
-    const struct config *config; /* the caller's */
-    const struct vocab *vocab;   /* of this run; the caller's, since warm_start_match() */
-    enum { WARM_NOT, WARM_RUN, WARM_VECTORS } kind; /* not: no train.from, or a run that goes on */
-    char **paths;                /* [path_count] that train.from names; owned */
+    const struct config *config; /* of this run; the caller's */
+    const struct vocab *vocab;   /* the vocabulary of this run; the caller's; set by warm_start_match() */
+    enum { WARM_NOT, WARM_RUN, WARM_VECTORS } kind; /* WARM_NOT: train.from is empty, or a resumed run */
+    char **paths;                /* [path_count] paths of train.from, owned */
     int64_t path_count;
     struct model run;
-    struct vectors_file vectors; /* each in the table that export takes it from; the word's other row begins at first values */
-    uint32_t *row;               /* [target rows] of the source where each row begins; WORDS_ABSENT: at first values */
-    uint64_t rows, known;        /* words, and how many of them are not WORDS_ABSENT */
+    struct vectors_file vectors; /* open file of vectors, whose rows go to one table per word, the table that `export` would take
+                                  * the word from; the word's row in the other table gets first values */
+    uint32_t *row;               /* [target rows] the source's row that each row starts from; WORDS_ABSENT: the row gets first
+                                  * values */
+    uint64_t rows, known;        /* rows: number of words; known: number of words whose row is not WORDS_ABSENT */
     uint64_t dropped;            /* number of words of the older run that this run does not have */
-    int scaled;                  /* 1: words have n-grams here, and had none in the source */
-    int targets_alone;           /* 1: contexts begin anew, since they are nodes of a tree (train.loss = hierarchical) here or in the
-                                  * source, and not of the same one in both */
+    int scaled;                  /* 1: words have n-grams in this run but not in the source */
+    int targets_alone;           /* 1: context rows get first values, because contexts are nodes of a Huffman tree (train.loss =
+                                  * hierarchical) in this run or in the source, and the trees differ */
 };
 
-/* Opens what train.from names, if anything. 0, or -1 after fail(); released in any case. */
+/* Opens the files of train.from, if it is not empty. Returns 0, or -1 after fail(). Call warm_start_release() in any case. */
 int warm_start_open(struct warm_start *grow, const struct config *config);
 void warm_start_release(struct warm_start *grow); /* harmless on a zeroed one */
 
@@ -44,17 +47,17 @@ int warm_start_may_keep(const struct config *config);
 /* Returns the vocabulary of the older run, if this run keeps its words (train.from_words = keep); otherwise NULL. */
 const struct vocab *warm_start_older(const struct warm_start *grow, const struct config *config);
 
-/* Finds the rows of the words of `vocab`, which stays the caller's and outlives this; where known rows are frozen, says which
- * those are. By all ranks together: they must have found the same. */
+/* Finds the source's row of each word of `vocab`, which must outlive `grow`. If train.freeze = known, marks the rows that it
+ * finds in `frozen`. All ranks call it together, and it fails unless they find the same rows. */
 int warm_start_match(struct warm_start *grow, const struct vocab *vocab, struct frozen *frozen, struct ranks *ranks);
 
-/* Says on stderr what was found. */
+/* Prints on stderr how many rows start from the source. */
 void warm_start_print(const struct warm_start *grow);
 
-/* First values of a table. */
+/* Fills a table with the source's rows, and with first values where the source has no row. */
 int warm_start_fill(struct warm_start *grow, struct table *table, struct pool *pool);
 
-/* Returns the bytes that it will hold while a run with this number of words trains. */
+/* Returns the bytes that a warm start holds while a run with this number of words trains. */
 uint64_t warm_start_bytes(const struct config *config, uint64_t rows);
 
 #endif

@@ -1,4 +1,4 @@
-/* best: writes the configuration that tune leaves: the user's keys, the best trial's, and all trials in comments. */
+/* best: writes the configuration file with the best keys: the user's keys, the best trial's, and all trials as comments. */
 #include "tune_inner.h"
 
 #include "base/file.h"
@@ -56,7 +56,7 @@ static int set_epochs(const struct tuning *t, const struct tune_answer *a, struc
     return tune_finds_epochs(t) || a->diverged ? config_set(config, "train", "epochs", text, "tune") : 0;
 }
 
-/* Keys that are given, section by section. */
+/* Prints the keys that are set, section by section. */
 static int print_keys(const struct config *config, struct file_writer *w) {
     char before[64] = "", section[64];
     const char *name, *choices;

@@ -47,19 +47,19 @@ uint64_t *halving_order(const struct halving *h, int rung, uint64_t *count) {
 
 /* ---- the next job ---- */
 
-/* Seconds that a trial is expected to take on its next rung. */
+/* Returns the seconds that a trial is expected to take on its next rung. */
 static double rising_takes(const struct halving_trial *trial) {
     return HALVING_SHARE * trial->seconds[trial->rungs - 1];
 }
 
-/* Seconds that a new trial is expected to take: the mean of those before. */
+/* Returns the seconds that a new trial is expected to take: the mean of all trials on rung 0. */
 static double beginning_takes(const struct halving *h) {
     double sum = 0;
     for (uint64_t i = 0; i < h->count; i++) sum += h->trial[i].seconds[0];
     return h->count ? sum / (double)h->count : 0;
 }
 
-/* Finds who may rise from a rung: 1 with the trial, 0, or -1 after fail(). */
+/* Finds a trial that may rise from a rung. Returns 1 with *trial, 0 if none may, -1 after fail(). */
 static int find_rising(const struct halving *h, const struct halving_bounds *bounds, int rung, uint64_t *trial) {
     uint64_t count, *order = halving_order(h, rung, &count);
     if (!order) return -1;

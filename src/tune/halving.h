@@ -1,13 +1,14 @@
-/* halving: which trial is trained next, and for how long: successive halving, a trial at a time (ASHA; Li et al. 2020).
+/* halving: chooses which trial is trained next, and for how long, by successive halving, one trial at a time (ASHA; Li et al.
+ * 2020).
  *
- *   rung   who comes here, for three times the epochs of the rung below
+ *   rung   trials that are trained on it, for three times the epochs of the rung below
  *   0      every trial
- *   1      the best third of those that have been on rung 0
- *   2      the best third of those that have been on rung 1
+ *   1      the best third of the trials that were trained on rung 0
+ *   2      the best third of the trials that were trained on rung 1
  *
- * Whoever may rise does so at once, the highest rung first; otherwise a new trial begins. So there is an answer at any
- * time, and it depends on nothing but the scores so far. Trial 0 has the keys that the user has, and rises where a
- * fifth of what is left is enough for it: the others are compared with it.
+ * A trial that may rise is trained next, on the highest rung first; if no trial may rise, a new one begins. So a best trial is
+ * known at any time, and it depends only on the scores so far. Trial 0 has the user's own keys. It also rises if that takes at most
+ * a fifth of the time left, since the other trials are compared with it.
  */
 #ifndef SPTX_HALVING_H
 #define SPTX_HALVING_H
@@ -16,30 +17,34 @@
 
 enum { HALVING_RUNGS = 3, HALVING_SHARE = 3 };
 
+/* A trial's results on the rungs that it was trained on. */
 struct halving_trial {
-    int rungs; /* how many it has been on; it stands on the last of them */
+    int rungs; /* number of rungs that it was trained on; the last of them is its current rung */
     double score[HALVING_RUNGS];
     double seconds[HALVING_RUNGS];
 };
 
+/* All trials so far. */
 struct halving {
     struct halving_trial *trial; /* [count], owned */
     uint64_t count, capacity;
 };
 
-/* Tells when new trials may begin. With every value but ANY, the present trials are finished, at least one on each rung. */
+/* When new trials may begin. With NONE and LAST the search is coming to its end: the best trial of a rung may then rise even if
+ * fewer than three trials were on it. */
 enum halving_begin {
     HALVING_NONE, /* no more trials begin */
-    HALVING_ANY,  /* one begins wherever nobody may rise */
-    HALVING_LAST  /* one begins where all have come to their end, and the time of a trial and of its rise is left */
+    HALVING_ANY,  /* a new trial begins whenever no trial may rise */
+    HALVING_LAST  /* a new trial begins if no trial may rise, and if there is time for it and for its next rung */
 };
 
-/* Limits of the next job. */
+/* What limits the next job. */
 struct halving_bounds {
     enum halving_begin begin;
-    double left; /* seconds; what would take longer is left out. INFINITY: there is no bound */
+    double left; /* seconds left; a job that is expected to take longer is not chosen. INFINITY: no limit */
 };
 
+/* One training: a trial and the rung to train it on. */
 struct halving_job {
     uint64_t trial; /* halving->count: a new one */
     int rung;
@@ -47,17 +52,17 @@ struct halving_job {
 
 void halving_release(struct halving *halving);
 
-/* Returns 1 with the next job, 0 where none is left, -1 after fail(). */
+/* Chooses the next job. Returns 1; 0 if there is none; -1 after fail(). */
 int halving_next(const struct halving *halving, const struct halving_bounds *bounds, struct halving_job *job);
 
-/* Notes what a job came to. */
+/* Records the score and the seconds of a finished job. */
 int halving_took(struct halving *halving, const struct halving_job *job, double score, double seconds);
 
-/* Sorts the trials that have been on this rung by falling score there, equal ones by number. Returns them for the
- * caller to free (never NULL but after fail()), and stores their number. */
+/* Sorts the trials that were trained on this rung by falling score on it; equal scores by number. Returns their numbers, for the
+ * caller to free, or NULL after fail(). Sets *count. */
 uint64_t *halving_order(const struct halving *halving, int rung, uint64_t *count);
 
-/* Returns the highest rung that a trial has been on, or -1. */
+/* Returns the highest rung that any trial was trained on, or -1. */
 int halving_top(const struct halving *halving);
 
 #endif

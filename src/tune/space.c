@@ -10,7 +10,7 @@
 
 /* ---- the keys, by the data of a run ---- */
 
-/* Values of these keys did well on the sets of configs/README.md, and a place or two to either side. */
+/* For each key, values that did well on the data of configs/README.md, and one or two more on either side. */
 static const struct space_key user_keys[] = {
     {"model", "dim", {"64", "128", "256", "512"}, 0, 0},
     {"optimizer", "lr", {"0.0005", "0.0007", "0.001", "0.0015", "0.002", "0.003", "0.004", "0.006"}, 0, 0},
@@ -20,7 +20,7 @@ static const struct space_key user_keys[] = {
     {"examples", "own", {"1", "0.5", "0.2", "0"}, 0, 0},
     {"corpus", "weights", {"none", "linear", "log"}, 0, 0},
     {NULL, NULL, {NULL}, 0, 0}};
-/* These are for negatives that a batch shares: thousands of them cost little, and there is no mean of items. */
+/* For negatives that a batch shares: thousands of them cost little, and examples.own below 1 is not supported. */
 static const struct space_key shared_keys[] = {
     {"model", "dim", {"64", "128", "256", "512"}, 0, 0},
     {"optimizer", "lr", {"0.0003", "0.0005", "0.0007", "0.001", "0.0015", "0.002", "0.003", "0.004"}, 0, 0},
@@ -90,7 +90,7 @@ static int works(const struct config *config, const struct space_key *key, const
     return !result;
 }
 
-/* Finds the place of the value that is nearest to the one of the resolved config. */
+/* Returns the index of the value that is nearest to that of the resolved config. */
 static int own_place(const struct space_key *key, const struct config *resolved) {
     char *text = config_value(resolved, key->section, key->key);
     double own, value, nearest = INFINITY;
@@ -136,13 +136,13 @@ static struct draw4 draw_of(uint32_t seed, uint64_t number, uint32_t attempt, in
     return draw_at(seed, DRAW_TUNE, number, attempt, (uint32_t)key);
 }
 
-/* Moves a key to a neighbour: up or down, or the only way that there is. */
+/* Returns a neighbouring value: the one above or below, at random, or the only neighbour at either end. */
 static int move(const struct space_key *key, int place, struct draw4 drawn) {
     int at = place == SPACE_OWN ? key->own : place, to = at + (drawn.word[3] & 1 ? 1 : -1);
     return to < 0 ? 1 : to >= key->count ? key->count - 2 : to;
 }
 
-/* Moves about a third of the keys, and one at least. */
+/* Changes about a third of the keys, and at least one, to a neighbouring value. */
 static struct space_point draw_near(const struct space *space, const struct space_point *parent, uint32_t seed,
                                     uint64_t number, uint32_t attempt) {
     struct space_point point = *parent;

@@ -15,7 +15,7 @@ struct edge {
 struct edges {
     struct edge *list;
     uint64_t count;
-    uint32_t *parent; /* [nodes] of a forest of disjoint sets */
+    uint32_t *parent; /* [nodes] disjoint sets of connected nodes: the parent of each node in its tree */
 };
 
 /* Lists each edge once. */
@@ -38,7 +38,7 @@ static uint32_t root_of(struct edges *edges, uint32_t node) {
     return node;
 }
 
-/* Returns 1 where an edge joins two parts that did not hang together before. */
+/* Joins the two ends of an edge. Returns 1 if they were not connected before. */
 static int joins(struct edges *edges, const struct edge *edge) {
     uint32_t from = root_of(edges, edge->from), to = root_of(edges, edge->to);
     if (from != to) edges->parent[from > to ? from : to] = from > to ? to : from;

@@ -1,5 +1,5 @@
-/* trial: trains one trial in this process, through the trainer, and judges it. The trainer's sentences are dropped; its live
- * line is shown after the number of the trial. */
+/* trial: trains one trial in this process, by trainer_run(), and scores it. The trainer's messages are dropped; its live line is
+ * shown after the number of the trial. */
 #include "tune_inner.h"
 
 #include "base/memory.h"
@@ -42,7 +42,7 @@ static int set_all(struct config *config, const struct setting *settings) {
     return 0;
 }
 
-/* A path as the value of a key that takes several. */
+/* Sets corpus.path, whose text may name several paths, to this one path. */
 static int set_path(struct config *config, const char *path) {
     char text[4096];
     if (text_add(text, sizeof text, 0, "\"%s\"", path) + 1 >= sizeof text)
@@ -50,7 +50,7 @@ static int set_path(struct config *config, const char *path) {
     return config_set(config, "corpus", "path", text, "tune");
 }
 
-/* Nodes of the two parts are numbers, whatever the user's own are called. */
+/* Sets the keys for training on the split graph. Its nodes are numbers, whatever names the user's graph has. */
 static int take_edges(const struct tuning *t, struct config *config) {
     const struct setting settings[] = {{"corpus", "min_count", "1"},     {"corpus", "max_vocab", "0"},
                                        {"corpus", "header", "no"},       {"corpus", "vocab", ""},
@@ -125,7 +125,7 @@ static int judge_sets(const struct tuning *t, struct model *model, const struct 
     return 0;
 }
 
-/* Judges what training itself has no score for. */
+/* Scores a trial by a measure that training itself does not compute. */
 static int judge(const struct tuning *t, const struct config *config, double *score) {
     struct model model;
     if (t->measure != TUNE_LINKS && t->measure != TUNE_SETS) return 0;

@@ -21,7 +21,7 @@ static int begin_file(struct tried *t, const char *first) {
     return file_replace(t->path, first, strlen(first));
 }
 
-/* Returns 1 if tune has written the file, 0 if there is no file, -1 after fail(), also if another program has written it. */
+/* Returns 1 if tune has written the file, 0 if there is no file, -1 after fail(), also if the file is not tune's. */
 static int is_own(const char *path) {
     char head[sizeof mark] = "";
     int kind = file_head(path, head, sizeof head);
@@ -49,7 +49,7 @@ void tried_close(struct tried *t) {
     *t = (struct tried){.path = NULL};
 }
 
-/* Returns 1 where the line is of this training; its score and seconds, then. */
+/* Returns 1 if the line is of a training with these epochs and keys, with its score and seconds. */
 static int line_is(const char *line, uint64_t epochs, const char *keys, double *score, double *seconds) {
     char *end;
     size_t length = strlen(keys);

@@ -17,9 +17,10 @@
 #include <string.h>
 #include <xxhash.h>
 
-enum { ATTEMPTS = 100 };                   /* draws for a trial that was not there before */
-enum { PARTS = 20 };                       /* of the time, of which a trial's first training may take one */
-static const double beginning_share = 0.7; /* of the time in which new trials begin; in the rest the best ones rise first */
+enum { ATTEMPTS = 100 };                   /* most draws until one gives a trial with new keys */
+enum { PARTS = 20 };                       /* the first training of a trial may take 1/20 of the time */
+static const double beginning_share = 0.7; /* share of the time in which new trials begin freely; after that, the best trials
+                                            * rise first */
 static const double held_out_edges = 0.1;
 
 const char *const tune_measures[] = {"recall@20", "MRR", "loss", "score"};
@@ -30,7 +31,7 @@ static void add_text(uint64_t *sum, const char *text) {
     *sum = XXH3_64bits_withSeed(text, strlen(text) + 1, *sum);
 }
 
-/* Finds a number that changes with the data and with the keys that trials share. */
+/* Computes a hash of the data and of the keys that all trials share. */
 static int find_fingerprint(const struct tuning *t, const struct corpus *corpus, uint64_t *sum) {
     const struct config *c = t->request->config;
     const char *name, *choices;
@@ -67,7 +68,7 @@ static struct corpus *open_corpus(const struct tuning *t) {
     return corpus;
 }
 
-/* Makes the two parts of a graph. */
+/* Splits a graph into training edges and held-out edges, and writes both files. */
 static int split_graph(struct tuning *t, struct corpus *corpus) {
     const struct corpus_options options = config_corpus(&t->resolved);
     struct pool *pool = pool_open((unsigned)t->resolved.device_threads);
@@ -145,8 +146,8 @@ static void close_tuning(struct tuning *t) {
 
 /* ---- trials ---- */
 
-/* The trial that a new one is drawn near to: one of the best three that have risen; NULL: none has, or it is drawn
- * anywhere. */
+/* Returns a trial near which the new one is drawn: one of the best three on the highest rung. Returns NULL if the new trial is
+ * to be drawn anywhere: every third one, and all before any trial has risen. */
 static const struct space_point *parent_of(const struct tuning *t, uint64_t number, uint32_t attempt) {
     int top = halving_top(&t->halving);
     uint64_t count, *order;
@@ -163,7 +164,7 @@ static int is_new(const struct tuning *t, const struct space_point *point) {
     return 1;
 }
 
-/* A trial that takes very long would leave no time for others. */
+/* Returns 1 unless a trial would take so long that little time is left for others. */
 static int is_affordable(const struct tuning *t, const struct space_point *point) {
     double all = t->request->seconds;
     if (!(all > 0) || !t->halving.count) return 1;
@@ -171,7 +172,7 @@ static int is_affordable(const struct tuning *t, const struct space_point *point
            fmax(all / PARTS, t->halving.trial[0].seconds[0]);
 }
 
-/* Draws the keys of a new trial. Returns 1 if all trials have been drawn; -1 after fail(). */
+/* Draws the keys of a new trial. Returns 0; 1 if no new keys were found in ATTEMPTS draws; -1 after fail(). */
 static int draw_point(struct tuning *t) {
     uint64_t number = t->halving.count;
     if (mem_grow(&t->points, &t->point_capacity, number + 1, sizeof *t->points, "trials")) return -1;
@@ -208,7 +209,7 @@ static void tell_job(const struct tuning *t, const struct halving_job *job, uint
     if (t->request->took) t->request->took(t->request->user, &tried);
 }
 
-/* Does a job, or finds its result in an earlier call. A trial that failed gets the lowest score. */
+/* Trains a job, or takes its result from an earlier call. A trial that failed gets the lowest score. */
 static int do_job(struct tuning *t, const struct halving_job *job) {
     char keys[SPACE_TEXT];
     struct trial_end end = {.score = NAN};
@@ -218,7 +219,8 @@ static int do_job(struct tuning *t, const struct halving_job *job) {
     if (!known && trial_run(t, job, epochs, &end)) return -1;
     t->stopped |= end.stopped;
     if (end.stopped) return 0;
-    if (*end.why && !t->halving.count) return fail("%s", end.why); /* the user's own keys failed, so that other trials would, too */
+    if (*end.why && !t->halving.count) return fail("%s", end.why); /* the user's own keys failed, so all other trials would fail,
+                                                                    * too */
     if (*end.why) snprintf(t->why, sizeof t->why, "%s", end.why);
     if (!known && !*end.why && tried_add(&t->tried, epochs, keys, end.score, end.seconds)) return -1;
     tell_job(t, job, epochs, keys, known, &end);
@@ -289,7 +291,7 @@ struct tune_place *tune_places(const struct tuning *t, uint64_t *count) {
     return all;
 }
 
-/* The score of the user's own keys with their own epochs. */
+/* Returns the score of the user's own keys with their own epochs. */
 static double own_score(const struct tuning *t) {
     int rung = tune_finds_epochs(t) ? HALVING_RUNGS - 2 : HALVING_RUNGS - 1;
     double score = t->halving.trial[0].rungs > rung ? t->halving.trial[0].score[rung] : NAN;

@@ -16,6 +16,7 @@
 
 #include "base/lock.h"
 
+/* An open RUN.tune, whose lock this process holds. */
 struct tune_directory {
     char *path;                             /* RUN.tune, resolved (path.h); owned, like the paths below */
     char *trials;                           /* RUN.tune/trials */

@@ -12,9 +12,10 @@
 enum { TRIAL_WHY = 512 };
 enum tune_measure { TUNE_RECALL, TUNE_LINKS, TUNE_LOSS, TUNE_SETS };
 
+/* A search that is under way. */
 struct tuning {
     const struct tune_request *request;
-    struct config resolved; /* the user's keys */
+    struct config resolved; /* the user's keys, resolved */
     enum tune_measure measure;
     int weighable; /* 1: trials may weigh the pairs by their ratings */
     struct space space;
@@ -26,21 +27,21 @@ struct tuning {
     struct report *quiet, *said; /* quiet: the sink for trials' sentences; said: the caller's sink */
     double began;
     char why[TRIAL_WHY]; /* error message of the last trial that failed */
-    int stopped, exhausted; /* exhausted: no new trial is found any more */
+    int stopped, exhausted; /* exhausted: 1: drawing no longer finds a new trial */
 };
 
 extern const char *const tune_measures[];
 
 /* ---- trial.c ---- */
 
-/* The outcome of a trial. */
+/* The result of a trial. */
 struct trial_end {
     double score, seconds;
     int stopped;
     char why[TRIAL_WHY]; /* error message of the trial; "" if it did not fail */
 };
 
-/* Sets a trial's keys over the user's. The caller releases in any case. */
+/* Makes a trial's config: the user's keys with the trial's keys set. The caller releases `config` in any case. */
 int trial_config(const struct tuning *t, const struct space_point *point, struct config *config);
 /* Returns the epochs of a trial on this rung: a third, all and three times the epochs of the user's keys; if train.epochs is
  * set, a ninth, a third and all of it. */
@@ -48,22 +49,22 @@ uint64_t trial_epochs(const struct tuning *t, int rung);
 /* Sets the defaults in t->resolved that depend on the size of the trials' data. Ignores data that cannot be read: the first trial
  * fails with the reason. */
 void trial_defaults(struct tuning *t);
-/* Trains and judges. Returns 0 also where the trial failed, which `end` says. */
+/* Trains and scores a trial. Always returns 0; if the trial failed, end->why says why. */
 int trial_run(const struct tuning *t, const struct halving_job *job, uint64_t epochs, struct trial_end *end);
 
 /* ---- best.c ---- */
 
-/* Refuses to write over a file that tune has not written. */
+/* Returns 0 if best_write() may write `path`; -1 after fail() if a file that tune has not written is there. */
 int best_check(const char *path);
 /* Writes the best trial's configuration, with all trials in its comments. */
 int best_write(const struct tuning *t, const struct tune_answer *answer);
 
-/* Returns 1 where epochs are found, too: train.epochs is not set. */
+/* Returns 1 if the search also chooses train.epochs, which the user has not set. */
 static inline int tune_finds_epochs(const struct tuning *t) {
     return !config_is_given(t->request->config, "train", "epochs");
 }
 
-/* A training of all that were done, the best first. */
+/* One training: its score, its trial and its rung. */
 struct tune_place {
     double score;
     uint64_t trial;
@@ -73,7 +74,7 @@ struct tune_place {
  * for the caller to free, or NULL after fail(). */
 struct tune_place *tune_places(const struct tuning *t, uint64_t *count);
 
-/* The score as people know it. */
+/* Returns the score as it is printed: a loss has its usual sign. */
 static inline double tune_shown(const struct tuning *t, double score) {
     return t->measure == TUNE_LOSS ? -score : score;
 }
