@@ -6,7 +6,7 @@
  *                                                    list's training items best (list_scores.h), without these
  *   groups     word TAB-or-blank its groups          share of a row's k nearest rows that are in its group
  *   labels     node TAB-or-blank its labels          micro and macro F1 of logistic regressions over a share of the nodes
- *   links      node TAB-or-blank node                AUC against equally many pairs that are not linked; MRR and hits@10 of a link's
+ *   links      node TAB-or-blank node                AUC against as many unlinked pairs; MRR and hits@10 of a link's
  *                                                    true end among 1,000 nodes that are not its neighbours (all if fewer exist)
  *
  * The measures agree with independent scorers: equal values share their mean rank, the first of equally near rows wins, words
