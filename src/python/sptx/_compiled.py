@@ -27,7 +27,7 @@ CALLS = ("sptx_fetch", "sptx_prefetch", "sptx_update", "sptx_store", "sptx_error
 
 
 def _load() -> Any:
-    """Returns the module, or None."""
+    """Returns the C module; None if it cannot be loaded."""
     if os.environ.get("SPTX_CALLS") == "ctypes":
         return None
     beside = os.path.dirname(os.environ.get("SPTX_LIBRARY") or "")
@@ -47,8 +47,8 @@ known = _module.Known(numpy.ndarray, numpy.empty, numpy.dtype(numpy.float32)) if
 
 
 def learn_torch() -> None:
-    """Has the module take PyTorch's tensors from now on. It is called when the first one is met. A PyTorch in which nothing says
-    at once whether calls are traced is left to the other way."""
+    """Makes the C module accept PyTorch's tensors. Called when the first tensor is met. If this PyTorch cannot tell quickly whether
+    calls are being traced, tensors stay with the Python code."""
     torch = sys.modules["torch"]
     try:
         busy: Tuple[Any, ...] = (torch._C._is_tracing, torch._C._len_torch_dispatch_stack)
@@ -62,7 +62,7 @@ def learn_torch() -> None:
 
 
 def caller_for(handle: Handle, rows: int, dim: int, own: Sequence[Tuple[int, int]]) -> Any:
-    """Returns the module's Caller of a table, or None. own: the table's memory on the host."""
+    """Returns a Caller of the C module for a table; None without the module. own: the addresses of the table's host memory."""
     if _module is None:
         return None
     context = handle.context
@@ -75,11 +75,11 @@ def caller_for(handle: Handle, rows: int, dim: int, own: Sequence[Tuple[int, int
 
 
 def marks() -> Optional[Any]:
-    """Returns the module's Marks, or None."""
+    """Returns a new Marks of the C module; None without the module."""
     return _module.Marks(known) if _module is not None else None
 
 
 def _template(gpu: Optional[int]) -> Any:
-    """Returns an empty tensor of the kind that fetched rows are."""
+    """Returns an empty tensor of the same type and device as fetched rows."""
     torch = sys.modules["torch"]
     return torch.empty(0, dtype=torch.float32, device=torch_device(gpu))

@@ -1,4 +1,4 @@
-"""Rows of bfloat16 in place. NumPy has no such type, so what is looked at comes as float32, and the memory itself as uint16."""
+"""Access to bfloat16 rows without a copy. NumPy has no bfloat16, so values are read as float32, and the memory itself as uint16."""
 
 from typing import Any, Iterator, Tuple
 
@@ -9,7 +9,7 @@ from ._views import Rows
 
 
 def widened(bits: Any) -> Any:
-    """float32 of bfloat16's bits, which are the upper halves of float32's: an array, or a number of a number."""
+    """Converts bfloat16 bits, the upper halves of float32, to float32: an array or a single number."""
     return numpy.left_shift(bits, 16, dtype=numpy.uint32).view(numpy.float32)
 
 
@@ -24,7 +24,7 @@ class HalfRows:
     DLPack    offers the memory as bfloat16, as sptx.Rows does: torch.from_dlpack(table.weights)
     """
 
-    dtype = numpy.dtype(numpy.float32)  # of what an index gives
+    dtype = numpy.dtype(numpy.float32)  # type of the values that an index returns
 
     def __init__(self, bits: Rows) -> None:
         self.bits = bits

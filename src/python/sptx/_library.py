@@ -44,7 +44,7 @@ class TableOptions(Structure):
         ("dtype", c_uint32), ("state_dtype", c_uint32)]
 
 
-DTYPES = ("float32", "bfloat16")  # enum sptx_dtype; then that of the weights
+DTYPES = ("float32", "bfloat16")  # names of enum sptx_dtype; SPTX_AS_WEIGHTS follows
 AS_WEIGHTS = 2
 
 
@@ -233,7 +233,7 @@ library = _load()
 
 
 def names(call, *arguments) -> Iterator[str]:
-    """What a call gives for 0, 1, 2.. as its last argument, until it gives NULL."""
+    """Returns the names that a call gives for the indexes 0, 1, 2.. as its last argument, up to NULL."""
     for index in itertools.count():
         name = call(*arguments, index)
         if name is None:

@@ -1,4 +1,4 @@
-"""Table: rows by id, over the four verbs of sptx.h."""
+"""Table: rows by id, with the four calls of sptx.h: fetch, update, store, prefetch."""
 
 import ctypes
 import math
@@ -69,7 +69,7 @@ class Table:
                  hot_rows: int = 0, directory: Optional[Union[str, "os.PathLike[str]"]] = None, count_rows: bool = True,
                  clip: float = 0.0, dtype: str = "float32", state_dtype: Optional[str] = None, **options: Any) -> None:
         self._handle: Optional[Handle] = None
-        self._calls: Any = None  # the compiled ones of a table that is open, where there are any
+        self._calls: Any = None  # Caller of the C module, while the table is open and the module is loaded
         wanted = read_options(optimizer, lr, clip, count_rows, options)
         wanted.rows = count_of(rows, "rows", 64)
         wanted.dim = count_of(dim, "dim", 32)
@@ -87,7 +87,7 @@ class Table:
         self._places, self._dtype = (weights, state), dtype
         self._fields = tuple(_library.names(library.sptx_table_field, handle.pointer))
         self._own = self._own_memory()
-        self._span = (self._own[0][0], self._own[-1][1]) if self._own else (0, 0)  # from the first of them to the end of the last
+        self._span = (self._own[0][0], self._own[-1][1]) if self._own else (0, 0)  # from first to last byte
         self._calls = _compiled.caller_for(handle, self._rows, self._dim, self._own)
 
     # ---- what it is ----
@@ -117,7 +117,7 @@ class Table:
 
     @property
     def dtype(self) -> str:
-        """"float32" or "bfloat16": how the values are kept."""
+        """"float32" or "bfloat16": the type of the stored values."""
         return self._dtype
 
     @property
@@ -142,7 +142,7 @@ class Table:
 
     @property
     def lr(self) -> float:
-        """The learning rate of the updates from now on; set it for schedules (0 .. 1e6)."""
+        """The learning rate of later updates, 0 .. 1e6; set it for schedules."""
         handle = self._open()  # here and below, a local variable keeps a table that is closed meanwhile open for the call
         return float(library.sptx_table_lr(handle.pointer))
 
@@ -153,7 +153,8 @@ class Table:
 
     @property
     def steps(self) -> int:
-        """Calls of update() so far: what bias corrections count with count_rows=False. Set it after loading, to go on."""
+        """The number of update() calls so far, which bias corrections use with count_rows=False. Set it after loading, to continue
+        a training."""
         handle = self._open()
         return int(library.sptx_table_steps(handle.pointer))
 
@@ -190,7 +191,7 @@ class Table:
         return out
 
     def prefetch(self, ids: Any) -> None:
-        """Announces a fetch of these ids in this order: their rows start on their way now.
+        """Announces a fetch of these ids in this order: their rows begin to move now.
 
         Rows that are updated or stored before that fetch come as they are then. Two announced lists are kept.
         """
@@ -199,8 +200,8 @@ class Table:
             self._ask(library.sptx_prefetch, self._open(), _arrays.take_ids(ids, self._context.gpu))
 
     def update(self, ids: Any, gradients: Any) -> None:
-        """One optimizer step: gradients, float32 [*ids.shape, dim], are summed by row in the order of the ids, then each
-        distinct row gets one update. The result is the same to the bit whatever the number of threads and the place.
+        """Does one optimizer step: gradients, float32 [*ids.shape, dim], are summed by row in the order of the ids; then each
+        distinct row gets one update. The result has the same bits for any number of threads and any place.
 
         Raises ValueError where the table was opened with optimizer "none".
         """
@@ -209,15 +210,14 @@ class Table:
             self._give(library.sptx_update, ids, gradients, "gradients")
 
     def store(self, ids: Any, values: Any) -> None:
-        """Overwrites the rows of these ids with values, float32 [*ids.shape, dim]; of ids that repeat the last stays. The
-        optimizer's state of the rows stays as it is.
-        """
+        """Overwrites the rows of these ids with values, float32 [*ids.shape, dim]. If an id repeats, its last values count. The
+        optimizer's state of the rows is not changed."""
         calls = self._calls
         if calls is None or calls.store(ids, values) is NotImplemented:
             self._give(library.sptx_store, ids, values, "values")
 
     def wait(self) -> None:
-        """Waits for all that was asked of the table. Raises IndexError where ids on the GPU were no rows."""
+        """Waits until all calls on the table are done. Raises IndexError if ids on the GPU were not rows."""
         self._open()
         self._context.wait()
 
@@ -229,7 +229,7 @@ class Table:
         self._ask(function, handle, which, self._apart(floats, what))
 
     def _ask(self, function: Any, handle: Handle, which: _arrays.Operand, values: Optional[_arrays.Operand] = None) -> None:
-        """Makes one call of the library with ids and, where the call has them, their values [ids x dim]."""
+        """Calls the library with ids and, for some calls, values [ids x dim]."""
         context = self._context
         which = self._apart(which, "ids")
         ids = _library.Ids(which.pointer, which.count, which.bits, which.memory)
@@ -242,10 +242,10 @@ class Table:
             context.wait()
 
     def _own_memory(self) -> List[Tuple[int, int]]:
-        """Returns the addresses of the fields on the host as ranges: a single one where weights and state share records."""
+        """Returns the addresses of the fields in host memory as ranges: a single one if weights and state share records."""
         ranges: List[Tuple[int, int]] = []
         for view in sorted(map(self._look, self._fields), key=lambda view: view.data or 0):
-            low, high = view.data or 0, (view.data or 0) + view.rows * view.stride  # to the end of the last record
+            low, high = view.data or 0, (view.data or 0) + view.rows * view.stride  # up to the end of the last record
             if low and ranges and low < ranges[-1][1]:
                 ranges[-1] = ranges[-1][0], max(high, ranges[-1][1])
             elif low:
@@ -253,7 +253,7 @@ class Table:
         return ranges
 
     def _apart(self, operand: _arrays.Operand, what: str) -> _arrays.Operand:
-        """The operand, or a copy of one that lies in the table's own memory (a view of it): the rows change under way."""
+        """Returns the operand, or a copy if it overlaps the table's memory (a view): the call changes these rows."""
         if _arrays.overlaps(operand, *self._span) and any(_arrays.overlaps(operand, *own) for own in self._own):
             return _arrays.copied(operand, what)
         return operand
@@ -274,7 +274,7 @@ class Table:
         return {field: self.view(field) for field in self._fields[1:]}
 
     def view(self, field: str) -> Union[Rows, HalfRows]:
-        """One of `fields` in place; waits for what was asked before."""
+        """Returns one of `fields` without a copy, after waiting for earlier calls."""
         handle = self._open()
         if not isinstance(field, str) or field not in self._fields:
             raise ValueError("the table has no field %r; it has %s" % (field, ", ".join(self._fields)))
@@ -348,7 +348,7 @@ class Table:
             self._context.call(library.sptx_table_load, handle.pointer, path_of(path))
 
     def _store_all(self, values: Any) -> None:
-        """Rows of a host array of the table's shape, a part at a time."""
+        """Stores the rows of a host array of the table's shape, in blocks."""
         step = max(1, (16 << 20) // (4 * self._dim))
         for first in range(0, self._rows, step):
             part = values[first:first + step]
@@ -358,7 +358,7 @@ class Table:
     # ---- the end ----
 
     def close(self) -> None:
-        """Gives the table's memory back, once no view of it is left. Harmless on a closed table."""
+        """Frees the table's memory, once no view of it is left. Harmless on a closed table."""
         if self._handle is not None:
             self._context.check_process()
         self._handle = self._calls = None
@@ -389,8 +389,8 @@ class Table:
         raise TypeError("a table is not copied or pickled; save() it, and load() it elsewhere")
 
 
-HALF = "_bfloat16"  # how the name of such a field ends in a file
-WEIGHTS = (("weights", numpy.float32), ("weights" + HALF, numpy.uint16))  # a file's first field
+HALF = "_bfloat16"  # ending of a bfloat16 field's name in a file
+WEIGHTS = (("weights", numpy.float32), ("weights" + HALF, numpy.uint16))  # name and type of a file's first field
 
 
 def _is_half(field: str) -> bool:
@@ -398,7 +398,7 @@ def _is_half(field: str) -> bool:
 
 
 def check_header(file: Any, path: Any) -> None:
-    """Refuses a NumPy file whose header tells a length past the file's end: NumPy makes room for it, up to 4 GiB, and reads."""
+    """Raises for a NumPy file whose header claims to be longer than the file: NumPy would allocate up to 4 GiB for it."""
     start = file.read(12)
     file.seek(0)
     told = int.from_bytes(start[8:10] if start[6:7] == b"\x01" else start[8:], "little")
@@ -407,8 +407,8 @@ def check_header(file: Any, path: Any) -> None:
 
 
 def _read_header(path: Any) -> Tuple[int, int, Tuple[str, ...]]:
-    """Rows, columns and fields of a table's file; a plain matrix of float32 has no fields."""
-    path_of(path)  # refuses numbers, which open() would take for open files
+    """Returns the rows, columns and fields of a table's file; a plain float32 matrix has no fields."""
+    path_of(path)  # refuses numbers, which open() would use as file descriptors
     with open(path, "rb") as file:
         check_header(file, path)
         try:
@@ -416,7 +416,7 @@ def _read_header(path: Any) -> Tuple[int, int, Tuple[str, ...]]:
             read = numpy.lib.format.read_array_header_1_0 if version == (1, 0) else numpy.lib.format.read_array_header_2_0
             shape, _, dtype = read(file)
             there, told = os.fstat(file.fileno()).st_size - file.tell(), math.prod(shape) * dtype.itemsize
-        except Exception as error:  # NumPy's reader of headers passes on any error of Python's parser
+        except Exception as error:  # NumPy's reader of headers may raise any error of Python's parser
             raise Error("'%s' is no NumPy file: %s" % (os.fspath(path), error)) from None
     if there != told:  # compared before a table of that size is opened
         raise Error("'%s' has %d bytes of rows, and its header says %d" % (os.fspath(path), there, told))

@@ -1,4 +1,4 @@
-"""A table's or a run's rows in place: NumPy arrays that keep what they look at open."""
+"""The rows of a table or a run without a copy: NumPy arrays that keep the table or run open."""
 
 from typing import Any, Iterator, Optional, Tuple
 
@@ -8,7 +8,7 @@ from . import _dlpack
 from ._context import Handle
 
 
-ITEM_BYTES = (4, 2)  # of a number, by its dtype
+ITEM_BYTES = (4, 2)  # bytes of a number of each sptx_dtype
 
 
 class _Memory:
@@ -36,15 +36,15 @@ class Rows(numpy.ndarray):
     give it `records`, and index them there: jax.dlpack.from_dlpack(table.weights.records)[ids, :dim].
     """
 
-    _origin: Optional[Tuple[int, int, range]] = None  # the rows that lie on the host: address, bytes between two, numbers
-    _range: Optional[Tuple[int, int]] = None  # addresses that the GPU reaches
+    _origin: Optional[Tuple[int, int, range]] = None  # the rows on the host: address, bytes from row to row, row numbers
+    _range: Optional[Tuple[int, int]] = None  # addresses that the GPU can reach
     _gpu: Optional[int] = None
-    _owner: Optional[Handle] = None  # its calls are waited for before a GPU's library reads the rows
-    _records: Any = None  # how to make them
+    _owner: Optional[Handle] = None  # its calls are waited for before a GPU library reads the rows
+    _records: Any = None  # function that makes the array of whole records
 
     @property
     def first(self) -> int:
-        """The table's row at index 0, of a part of the rows, too; 0 of a copy."""
+        """The number of the table's row at index 0, also of a slice; 0 for a copy."""
         if self._origin is None:
             return 0
         address, stride, rows = self._origin
@@ -61,7 +61,7 @@ class Rows(numpy.ndarray):
         return self._records()
 
     def __array_finalize__(self, other: Any) -> None:
-        if isinstance(other, Rows) and not self.flags.owndata:  # a part of the rows; a copy owns its memory
+        if isinstance(other, Rows) and not self.flags.owndata:  # a slice of the rows; a copy owns its memory
             self._range, self._gpu, self._owner, self._origin = other._range, other._gpu, other._owner, other._origin
 
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
@@ -94,7 +94,7 @@ class Rows(numpy.ndarray):
 
 
 class NumberedRows(Rows):
-    """Rows of a run's table that does not begin with row 0: an index is a row's number, as everywhere else.
+    """Rows of a run's table that does not begin with row 0. Unlike in a plain array, an index is a row's number.
 
     rows[number] is that row, rows[[one, another]] are rows, and a slice's bounds are numbers, too; negative ones count from the
     end. IndexError for a number below `first`, which the table does not have. What takes the whole array (its shape, iteration,
@@ -112,7 +112,7 @@ class NumberedRows(Rows):
         return iter(self.view(Rows))
 
     def _places(self, index: Any) -> Any:
-        """Where the rows of these numbers stand."""
+        """Returns the array indexes of rows with these numbers."""
         whole = self._origin is not None and self.ndim == 2 and len(self) == len(self._origin[2])
         first = self.first if whole else 0
         if isinstance(index, slice):
@@ -122,7 +122,7 @@ class NumberedRows(Rows):
             return index
         numbers = numpy.asarray(index)
         if numbers.dtype.kind not in "iu" or not numbers.size:
-            return index  # a mask, or what no array takes
+            return index  # a mask, or an index that no array accepts
         absent = numbers[(numbers >= 0) & (numbers < first)]
         if absent.size:
             raise IndexError("row %d is not in this table, which begins with row %d: the lists' first" % (absent[0], first))
@@ -146,8 +146,8 @@ def _bounds(array: Any) -> Tuple[int, int]:
 
 
 def rows_of(owner: Handle, view: Any, gpu: Optional[int], writable: bool = True, whole: bool = False) -> Rows:
-    """The array over a view of the library's; gpu: the number of the one that reaches it, or None; whole: it begins where
-    records do."""
+    """Returns the array over a view of the library. gpu: number of the GPU that can address it, or None; whole: the view begins at
+    the beginning of records."""
     def over(columns: int) -> Rows:
         rows = numpy.asarray(_Memory(owner, view, columns, writable)).view(Rows)
         if view.rows:

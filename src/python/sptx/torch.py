@@ -27,13 +27,13 @@ from ._table import Table
 
 __all__ = ["Embedding", "EmbeddingBag"]
 
-_ROWS_AT_ONCE = 1 << 16  # stored by from_pretrained()
+_ROWS_AT_ONCE = 1 << 16  # rows that from_pretrained() stores at a time
 
 
 class _Lookups(torch.nn.Module):
     """What Embedding and EmbeddingBag have in common: a table, how its gradients become updates, and how it is saved."""
 
-    _told = False  # True once parameters() has given its warning
+    _told = False  # True once parameters() has warned
 
     def __init__(self, table: Table, padding_idx: Optional[int] = None, *, accumulate: bool = False, scaler: Any = None) -> None:
         super().__init__()
@@ -45,7 +45,7 @@ class _Lookups(torch.nn.Module):
         self.scaler = scaler
         self.anchor = torch.nn.Parameter(torch.empty(0))
         self._waiting: List[Tuple[torch.Tensor, torch.Tensor]] = []  # ids and gradients that wait for step()
-        self._saved: Tuple[str, Dict[str, str]] = ("", {})           # the file of the last save() or load(), and its fingerprint
+        self._saved: Tuple[str, Dict[str, str]] = ("", {})           # file of the last save() or load(), and its fingerprint
 
     @classmethod
     def from_pretrained(cls, embeddings: Any, freeze: bool = True, padding_idx: Optional[int] = None, *, optimizer: str = "sgd",

@@ -57,7 +57,7 @@ class Factory(Switcher):
         self.model = model
         self.variable_name = variable_name
         self.datatype = self.dtype = dtype
-        self.rows: Optional[Rows] = None  # a name for each of optVarList
+        self.rows: Optional[Rows] = None  # a collection for each name of optVarList
         self._parameter = dict(model.named_parameters()).get(variable_name + ".weight")
         if self._parameter is None:
             raise ValueError("the model has no variable '%s' with a weight; it has %s" %

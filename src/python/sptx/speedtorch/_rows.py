@@ -41,17 +41,17 @@ class Rows:
         self.count, self.shape, self.dtype = int(count) * names, tuple(shape), numpy_dtype(dtype)
         self.names = names
         self._fetched: Optional[torch.Tensor] = None  # the last batch, [names * ids, *shape]
-        self._width = int(numpy.prod(self.shape, dtype=numpy.int64))  # elements of a row
+        self._width = int(numpy.prod(self.shape, dtype=numpy.int64))  # number of elements of a row
         self._type = _torch_dtype(self.dtype)
         self.place = place
         self._parts, self._columns = _split(self._width * self.dtype.itemsize,
                                             "rows of the shape %s and type %s" % (self.shape, self.dtype))
-        seed = int(torch.randint(2**31 - 1, ()).item()) if init != "zeros" else 1  # torch.manual_seed() decides
+        seed = int(torch.randint(2**31 - 1, ()).item()) if init != "zeros" else 1  # torch.manual_seed() decides it
         drawn = init if self.dtype == numpy.float32 else "zeros"
         self.table = Table(self.count * self._parts, self._columns, "none", weights=place, init=drawn, seed=seed, device=device,
                            directory=directory)
         self.device = torch_device(self.table.context.gpu)
-        self._as_table = self._type == torch.float32 and self.shape == (self._columns,)  # rows are the table's own
+        self._as_table = self._type == torch.float32 and self.shape == (self._columns,)  # False: bytes
         if init != drawn:
             self._draw(init)
 
@@ -175,7 +175,7 @@ def save(path: Any, dtype: Any, shape: Tuple[int, ...], fill: Callable[[Any], No
     name = os.fspath(path)
     with replacing(name if name.endswith(".npy") else name + ".npy") as partial:
         out = numpy.lib.format.open_memmap(partial, "w+", dtype, shape)
-        with open(partial, "r+b") as file:  # its space is reserved first: a full disk under a mapped file ends the process
+        with open(partial, "r+b") as file:  # reserves the space first: a full disk under a mapped file would kill the process
             os.posix_fallocate(file.fileno(), 0, os.fstat(file.fileno()).st_size)
         fill(out)
         out.flush()
@@ -299,9 +299,9 @@ class Duplicates:
 
     def __init__(self) -> None:
         self._said = False
-        self._compiled = _compiled.marks()  # which does all of this for arrays of NumPy
-        self._places = numpy.empty(0, numpy.uint32)  # 0, 1, 2 ..
-        self._marks = numpy.empty(0, numpy.uint32)   # [a power of two] who came last of the indexes that are alike modulo it
+        self._compiled = _compiled.marks()  # finds duplicates in NumPy arrays; None without the C module
+        self._places = numpy.empty(0, numpy.uint32)  # 0, 1, 2, ..: the position of each index in the batch
+        self._marks = numpy.empty(0, numpy.uint32)   # [power of two] position of the last index with this remainder
 
     def in_batch(self, positives: Any, negatives: Any = None) -> bool:
         """True at most once."""
@@ -323,7 +323,7 @@ class Duplicates:
             places, marks = self._places[:len(rows)], rows & (len(self._marks) - 1)
             self._marks[marks] = places
             last = self._marks[marks]
-            late = (last != places).nonzero()[0]  # a later index took their mark: the same, or one that shares it
+            late = (last != places).nonzero()[0]  # an equal index, or one with the same mark, came later
             others = rows[late]
             if (rows[last[late]] == others).any():
                 return True
