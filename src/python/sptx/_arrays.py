@@ -4,8 +4,8 @@ __dlpack__.
     ids      any shape, whole numbers: int32 and int64 are passed as they are, other widths are widened; bool and floats are
              refused
     floats   float32; other types are refused (converting them silently would hide a model in half precision)
-    both     are copied where they are not contiguous; they may lie on the host or on the table's GPU
-    results  are of the ids' library; PyTorch's lie where the table runs, the others' where the ids lie
+    both     are copied if they are not contiguous; they may be on the host or on the table's GPU
+    results  are arrays of the library of the ids: PyTorch's on the table's device, all others' on the device of the ids
 
 Each library is a class of _libraries.py; `library_of` picks one.
 """

@@ -4,7 +4,7 @@ them is imported.
     __arrow_c_stream__() -> a stream of batches; a batch is a struct of columns; a column is a few buffers
     of integers, of bytes and offsets, or of numbers in a dictionary
 
-The three structs are those of Arrow's specification of the C stream interface. Buffers are read where they lie.
+The three structs are those of Arrow's specification of the C stream interface. Buffers are read without a copy.
 """
 
 import ctypes

@@ -1,7 +1,7 @@
 """Chooses the build for this machine among those in the package. A build is a folder with libsptx.so and the program.
 
-The package itself is one. Beside it the wheel for every machine has another, cuda13, by a newer CUDA Toolkit: its kernels use what
-newer GPUs can do, and want a driver that knows that CUDA. Without a GPU both do the same.
+The package itself is a build. The wheel for all machines contains a second one, cuda13, made by a newer CUDA Toolkit: its kernels
+use features of newer GPUs, and need a driver that supports that CUDA. Without a GPU both work alike.
 """
 
 import ctypes

@@ -1,10 +1,9 @@
-"""The C module _calls (src/python/calls), which makes the calls of rows for arrays as they usually come in a tenth of the time that
-ctypes and looking at arrays from here take. It does not link libsptx: it is given the addresses of the functions, so the library
-is the one that _library.py has loaded.
+"""Loads the C module _calls (src/python/calls). For the usual arrays it makes calls on rows in a tenth of the time that Python and
+ctypes need. It does not link libsptx, but is given the addresses of functions of the library that _library.py has loaded.
 
-The wheel holds it for CPython's limited API of 3.9. Where it cannot be loaded (another Python, one without the interpreter's lock,
-an interpreter that has a lock of its own), and where SPTX_CALLS=ctypes is in the environment, everything goes the other way, with
-the same answers. With SPTX_LIBRARY it is also looked for beside that library.
+The wheel contains the module for CPython's limited API of 3.9. Python makes all calls by ctypes, with the same results, if the
+module cannot be loaded (in another Python, in one without a global lock, in a subinterpreter with its own lock), or if
+SPTX_CALLS=ctypes is in the environment. If SPTX_LIBRARY is set, the module may also be beside that library.
 """
 
 import ctypes

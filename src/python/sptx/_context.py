@@ -1,16 +1,16 @@
 """Contexts: the device that tables run on, and the rules that keep calls from running at the same time.
 
-    one lock a context    the library wants one thread at a time in a context, so calls take turns. Different contexts run
-                          at once; ctypes lets go of the interpreter during a call.
-    one process           after a fork only the parent may use what was opened before it. The child's calls raise, and
-                          nothing is closed there.
-    closing               a handle is closed when the last reference to it goes: the table's own (until close()), a view's,
-                          a running call's. That may happen anywhere, in the middle of another call of the context too,
-                          so a handle that finds the context busy is put in line and closed by whoever has the lock.
+    one lock a context    the library allows one thread at a time in a context, so calls wait for each other. Calls in different
+                          contexts run at the same time; ctypes releases the interpreter's lock during a call.
+    one process           after a fork only the parent may use contexts and tables that were opened before. The child's calls
+                          raise, and the child closes none of them.
+    closing               a handle is closed when the last reference to it is gone: that of the table (until close()), of a view,
+                          or of a running call. That can happen anywhere, even during another call of the context. If the context
+                          is busy, the handle is put into a queue, and the thread that holds the lock closes it.
     interrupts            Ctrl-C raises KeyboardInterrupt, and other signals run their handlers, between any two steps of Python,
-                          and a handler may call a table. So the lock is taken and let go, and what leaves the line is closed,
-                          within one step, one call from C to C (_call); and what the library opens is written where its owner has
-                          it already.
+                          and a handler may make calls on a table. So each of these is a single step, one call from C to C (_call):
+                          taking and releasing the lock, and closing the handles of the queue. The library writes an opened handle
+                          directly into an object of its owner.
 """
 
 import collections
@@ -39,17 +39,17 @@ _process = os.getpid()  # kept because every call compares it; changed below aft
 
 
 class Context:
-    """A machine that tables run on: the CPU, or one GPU. Tables of one context share its threads and its GPU memory.
+    """The device that tables run on: the CPU, or one GPU. Tables of one context share its threads and its GPU memory.
 
     Most programs need none: `Table(device="cuda:0")` finds the process's own context for that device, or opens it. Open one
-    by hand, and pass it as `device`, to bound threads or GPU memory, or to let two threads work at once: calls of tables of
-    one context take turns.
+    yourself, and pass it as `device`, to limit threads or GPU memory, or to let two threads work at once: calls on tables of
+    one context wait for each other.
 
-    device      "auto": the first GPU where there is one, otherwise the CPU; "cpu"; "cuda"; "cuda:1"; a torch.device
-    threads     of the host, up to 4096; 0: all cores that the process may use
-    gpu_budget  bytes of the GPU that may be taken; 0: what is free less a reserve
+    device      "auto": the first GPU, or the CPU if there is no GPU; "cpu"; "cuda"; "cuda:1"; a torch.device
+    threads     number of host threads, up to 4096; 0: one for each core that the process may use
+    gpu_budget  most bytes of GPU memory to use; 0: all free memory less a reserve
 
-    Raises ValueError for a device that is none, sptx.Error with the reason where it cannot be used ("cuda" without a GPU).
+    Raises ValueError for an unknown device, sptx.Error with the reason if it cannot be used ("cuda" without a GPU).
     """
 
     def __init__(self, device: Any = "auto", threads: int = 0, gpu_budget: int = 0) -> None:
@@ -128,7 +128,7 @@ class Context:
     def wait(self) -> None:
         """Waits until all calls on the context's tables are done.
 
-        Raises IndexError where ids in the GPU's memory were no rows: those are checked there, and what named them was left out.
+        Raises IndexError if ids in GPU memory were not rows: the GPU checks these ids, and skips them.
         """
         self.call(library.sptx_wait, self._handle)
 

@@ -1,7 +1,7 @@
 """DLPack's structs. NumPy makes the capsules; this module marks what NumPy cannot know (that a GPU can address the memory), and
 reads capsules of GPU libraries that offer nothing else.
 
-The versioned struct came with DLPack 1.0: its tensor stands behind a version, the plain one's at the start.
+The versioned struct is that of DLPack 1.0: its tensor follows a version; in the older struct the tensor is first.
 """
 
 import ctypes

@@ -1,8 +1,7 @@
 """Fingerprints of a table's rows, which tell whether rows belong to a model's checkpoint.
 
-A fingerprint is a dict of texts, {"weights": .., "exp_avg": ..}: for each field a hash of all its bytes, in blocks of rows. The
-same rows have the same one in a table and in the file that the table was saved to. Every core hashes about 1 GB/s, so that it
-takes less time than saving does.
+A fingerprint is a dict {"weights": .., "exp_avg": ..}: for each field a hash of all its bytes. A table and the file that it was
+saved to have the same fingerprint. Each core hashes about 1 GB/s, so hashing takes less time than saving.
 """
 
 import concurrent.futures

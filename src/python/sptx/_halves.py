@@ -14,13 +14,13 @@ def widened(bits: Any) -> Any:
 
 
 class HalfRows:
-    """Rows of bfloat16 in place, [rows x dim]: what Table.weights and Run.target are where these are kept so.
+    """Rows of bfloat16 in place, [rows x dim]: the type of Table.weights and Run.target if these are stored as bfloat16.
 
-    An index gives float32, a copy of what was asked for: rows[5], rows[10:20], rows[ids], rows[:, 0]. numpy.asarray(rows) copies
+    An index returns a float32 copy of the rows or values: rows[5], rows[10:20], rows[ids], rows[:, 0]. numpy.asarray(rows) copies
     all of them, so take large tables in blocks. To write to a table, store() rows: it rounds them.
 
     bits      the memory itself: sptx.Rows of uint16, the upper halves of float32. Writing to it changes the table
-    bfloat16  the same memory as ml_dtypes' bfloat16, where that package is installed
+    bfloat16  the same memory as an array of ml_dtypes.bfloat16, if that package is installed
     DLPack    offers the memory as bfloat16, as sptx.Rows does: torch.from_dlpack(table.weights)
     """
 

@@ -1,11 +1,11 @@
 """The supported array libraries, each a class with the same few functions. This module imports only NumPy: whoever passes an array
 has imported its library.
 
-    ids, floats   an array as the Operand of a call, a dense copy of it where it is not; Wrong says why it cannot be used
-    out           the same of an array to be filled
-    new, result   a new array for fetched rows, and what the caller gets of it
-    copied        an operand's copy
-    synchronize   waits for the stream that the library works on
+    ids, floats   return the Operand of an array, copied if it is not dense; raise Wrong if it cannot be used
+    out           returns the Operand of an array to be filled
+    new, result   a new array for fetched rows, and the object that the caller gets for it
+    copied        returns a copy of an operand
+    synchronize   waits for the stream in which the library works
 """
 
 import functools

@@ -76,25 +76,26 @@ class Run(Asked):
             or text) or GloVe (text). Files of word2vec and GloVe have one table, which is used as both target and context
     device  where nearest() and recommend() search: "auto", "cpu", "cuda", "cuda:1", or an sptx.Context
 
-    Where lists have rows of their own (examples.mode = user), those lie behind all others. `words`, len() and what is asked of a
-    run are of items alone; `lists` has the lists' names, and lists=True has their rows among what is asked.
+    If lists have rows of their own (examples.mode = user), these follow the rows of all items. `words`, len() and all questions
+    are about items only; `lists` has the lists' names, and lists=True includes their rows in a question.
 
-    Which table answers follows what the run was trained for, and table= names another: "target", "context", their "sum",
-    "normsum" (each of unit length first), or "propagated" (of a graph: normsum, spread over it). None: words and
-    items of lists by target, items whose lists have rows of their own by context, citations and links (examples.mode = adjacency)
-    by sum, nodes of graphs by propagated, or by normsum where the graph has more than 4 million nodes and arcs.
+    table= names the table that answers: "target", "context", "sum" (target plus context row), "normsum" (the sum of both
+    rows, each scaled to unit length first), or "propagated" (normsum, spread over the run's graph). None is the default for the
+    run's data: target for words and items of lists; context for items whose lists have rows of their own; sum for citations and
+    links (examples.mode = adjacency); propagated for nodes of graphs, or normsum if the graph has more than 4 million nodes and
+    arcs.
 
-    The two tables, `target` and `context`, are mapped, not read: they cost no memory until they are looked at, and may be
-    larger than memory. They are read-only, and stay valid as long as they live, a closed run's too.
+    The two tables, `target` and `context`, are mapped, not read: they use no memory until they are accessed, and may be
+    larger than memory. They are read-only, and stay valid after the run is closed.
 
-    Where words share rows of their n-grams (examples.subwords), a word never seen has a vector as well, the mean of its n-grams':
-    run["unseen"], nearest(), most_similar(), analogy(). The n-grams' rows stand behind the words' in `target`, where a word's own
-    row is a part of its vector; vectors() has the whole.
+    If words share rows of their n-grams (examples.subwords), an unseen word has a vector, too, the mean of its n-grams' vectors:
+    in run["unseen"], nearest(), most_similar() and analogy(). In `target`, the rows of n-grams follow those of the words, and the
+    row of a word is only one summand of its vector; vectors() returns the whole vector.
 
     Pickling a run stores its path; unpickling opens the run again. After a fork (workers of a DataLoader) the child opens the run
     again at its first query if the run is on the CPU; a run on the GPU raises RuntimeError in the child.
 
-    Raises sptx.Error where there is no such run or its files are not whole; KeyError for a word that is none.
+    Raises sptx.Error if there is no such run or its files are incomplete; KeyError for an unknown word.
     """
 
     def __init__(self, path: Union[str, "os.PathLike[str]"], device: Any = "auto") -> None:
@@ -471,8 +472,8 @@ def train(config: Optional[Union[str, "os.PathLike[str]"]] = None, keys: Optiona
 
     config     an INI file, or None
     keys       "section.key": value, stronger than the file; `sptx-w2v help keys` lists them. True and False are yes and no
-    overwrite  a run that is there already goes when the new one has its first checkpoint; without, it is refused
-    resume     go on from the run's newest checkpoint, where there is one
+    overwrite  True: an existing run is replaced when the new one has its first checkpoint; False: an existing run is an error
+    resume     continue from the run's newest checkpoint, if there is one
     progress   None: a line that refreshes, on standard error, where that is a terminal or a notebook; True: the line
                everywhere; False: nothing; or what is called with a Progress now and then. Where that returns True or raises
                StopIteration, a checkpoint is written and training stops: the run is that checkpoint's. Another exception does the

@@ -29,30 +29,30 @@ class Table:
     optimizer   "sgd", "adagrad", "adadelta", "rmsprop", "adam", "adamw", "sparse_adam", "adamax", "asgd", "rprop": formulas,
                 names and defaults are those of torch.optim; "none": the table has no update
     lr          learning rate; None: the optimizer's default
-    weights     where the values lie: "pinned" (host memory that the GPU reaches: CUDA's managed memory; with SPTX_PIN_ROWS=1 in
+    weights     place of the values: "pinned" (host memory that the GPU can address: CUDA's managed memory; with SPTX_PIN_ROWS=1 in
                 the environment when the context is opened, pinned memory, slower, of which PyTorch's is_pinned() is True), "gpu",
                 or "file" (a mapped working file)
-    state       the same of the optimizer's state
-    seed        of the first values: the same seed gives the same values everywhere
+    state       place of the optimizer's state: like weights
+    seed        seed of the first values: equal seeds give equal values on every machine
     init        first values: "word2vec" (uniform +-0.5/dim), "zeros", "uniform LO HI", "normal MEAN SD"
-    device      "auto" (the first GPU where there is one, otherwise the CPU), "cpu", "cuda", "cuda:1", or an sptx.Context
-    hot_rows    rows below this number lie on the GPU, where the others are pinned or in a file
-    directory   of working files; None: the current one
+    device      "auto" (the first GPU, or the CPU if there is no GPU), "cpu", "cuda", "cuda:1", or an sptx.Context
+    hot_rows    rows below this number are kept on the GPU, if the table is pinned or in a file
+    directory   directory of working files; None: the current one
     count_rows  bias corrections count each row's own updates (True) or the table's (False, as PyTorch does)
     dtype       how the values are kept: "float32", or "bfloat16", half the bytes. What goes in and out is float32; what is
                 written is rounded up or down at random, with the chances that make the mean right, so that no small change is
                 lost. The draws are of seed, row and calls before: the same calls give the same bytes. weights are HalfRows then
-    state_dtype the same of the optimizer's state; None: as dtype
-    clip        longest gradient of a row that an update names more than once; 0: no bound
-    options     of the optimizer, by PyTorch's names: momentum, nesterov, weight_decay, betas (or beta1, beta2), eps,
+    state_dtype type of the optimizer's state: like dtype; None: as dtype
+    clip        if an id repeats in an update, its summed gradient is scaled down to at most this length; 0: never
+    options     options of the optimizer, by PyTorch's names: momentum, nesterov, weight_decay, betas (or beta1, beta2), eps,
                 amsgrad, alpha, centered, rho, lr_decay, initial_accumulator_value, lambd, t0, etas, step_sizes
 
     ids are PyTorch, NumPy, CuPy or JAX arrays of int32 or int64, of any shape, on the host or on the table's GPU; or lists of
     int. They may repeat and come in any order. Gradients and values are float32 of the shape [*ids.shape, dim]. What lies in the
     table's own memory (a part of `weights` given back to it) is copied first.
 
-    Streams. A call takes its place in the order of PyTorch's (or CuPy's) current stream and returns before it is done where
-    all that it is given lies on the GPU. wait() waits.
+    Streams. A call is ordered in PyTorch's (or CuPy's) current stream. If all its arrays are on the GPU, it returns before its
+    work is done; wait() waits for that.
 
     Errors. ValueError, TypeError and IndexError where a call is wrong: it has then changed nothing. IndexError is an id that
     is no row; ids that lie on the GPU are checked there, so theirs comes from the next wait(), save() or view. sptx.Error
@@ -168,9 +168,9 @@ class Table:
     def fetch(self, ids: Any, out: Any = None) -> Any:
         """The rows of these ids, float32 [*ids.shape, dim].
 
-        PyTorch ids give a tensor where the table runs (on its GPU, or on the CPU), whichever side the ids are on; NumPy
-        ids and lists a NumPy array; CuPy and JAX ids an array of theirs beside the ids. `out` is filled and returned
-        instead, where given: contiguous, writable float32 of that shape, on the host or on the table's GPU.
+        For ids of PyTorch the result is a tensor on the table's device; for NumPy ids and lists a NumPy array; for CuPy and
+        JAX ids an array of the same library on the ids' device. If `out` is given, it is filled and returned instead: a
+        contiguous, writable float32 array of that shape, on the host or on the table's GPU.
         """
         calls = self._calls
         made = calls.fetch(ids, out) if calls is not None else NotImplemented
@@ -308,11 +308,11 @@ class Table:
     def load(cls, path: Union[str, "os.PathLike[str]"], optimizer: str = "sgd", **options: Any) -> "Table":
         """Opens a table with what save() wrote: its rows and columns are read from the file, the other options are Table's.
 
-        The optimizer must be the one whose state the file holds; with optimizer="none" the state is left behind. A plain
-        float32 matrix [rows x dim] gives the weights alone, and the state is new. The count of steps is not in the file:
-        with count_rows=False set `steps` to go on. The dtypes are the file's where none are given.
+        The optimizer must be the one whose state the file contains; with optimizer="none" the state is ignored. From a plain
+        float32 matrix [rows x dim] only the weights are read, and the state is new. The number of steps is not in the file:
+        with count_rows=False set `steps` to continue a training. dtypes that are not given are those of the file.
 
-        Raises OSError where the file cannot be read, sptx.Error where it holds something else.
+        Raises OSError if the file cannot be read, sptx.Error if it contains something else.
         """
         rows, dim, fields = _read_header(path)
         options.setdefault("init", "zeros")

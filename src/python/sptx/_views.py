@@ -24,11 +24,11 @@ class _Memory:
 class Rows(numpy.ndarray):
     """Rows in place, [rows x dim] float32 (uint16 as HalfRows.bits): a numpy.ndarray over the library's own memory, no copy.
 
-    Writing to it changes the table; what the table is asked to do shows here at once, once `table.wait()` has returned. It
-    stays valid as long as it lives: a table that is closed gives its memory back when the last such array is gone.
-    Arithmetic gives plain arrays. Slices are Rows too.
+    Writing to the array changes the table; calls on the table show in the array once `table.wait()` has returned. The array
+    is always valid: a closed table frees its memory only when the last such array is gone. Arithmetic gives plain arrays;
+    slices are Rows, too.
 
-    `first` is the table's row at index 0: rows below it are hot and lie on the GPU.
+    `first` is the number of the table's row at index 0: rows below it are hot and on the GPU.
 
     DLPack: where a GPU reaches the memory, `__dlpack__` offers it as that GPU's (torch.from_dlpack, cupy.from_dlpack and
     jax.dlpack.from_dlpack give arrays of the GPU over the host's memory) unless the CPU is asked for with dl_device=(1, 0);
@@ -53,8 +53,8 @@ class Rows(numpy.ndarray):
 
     @property
     def records(self) -> "Rows":
-        """Whole records in place, [rows x floats of a record]: the rows, then what lies behind each of them (the state that
-        shares their place, a row's count of updates, padding). Only of a table's or a run's weights as they come, unsliced.
+        """Whole records without a copy, [rows x floats of a record]: each row, followed by the rest of its record (optimizer
+        state in the same place, count of updates, padding). Only for the unsliced weights of a table or a run.
         """
         if self._records is None:
             raise ValueError("records are had of a table's weights as view() gives them, not of a part or of its state")
@@ -97,9 +97,8 @@ class NumberedRows(Rows):
     """Rows of a run's table that does not begin with row 0. Unlike in a plain array, an index is a row's number.
 
     rows[number] is that row, rows[[one, another]] are rows, and a slice's bounds are numbers, too; negative ones count from the
-    end. IndexError for a number below `first`, which the table does not have. What takes the whole array (its shape, iteration,
-    arithmetic, numpy.asarray) sees the rows that are there. Parts of it have places for an index as usual, and so has what is
-    transposed.
+    end. IndexError for a number below `first`, which the table lacks. The shape, iteration, arithmetic and numpy.asarray work on
+    the rows that exist. Slices and the transposed array have ordinary indexes from 0.
     """
 
     def __getitem__(self, index: Any) -> Any:
