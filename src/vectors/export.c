@@ -51,7 +51,7 @@ static uint16_t float16_of(float value) {
     return (uint16_t)(sign | ((size - (112u << 23) + 0xFFF + (size >> 13 & 1)) >> 13));
 }
 
-/* ---- what stands before the rows ---- */
+/* ---- the head of a file, before its rows ---- */
 
 static int words_head(const struct export *export, struct file_writer *writer) {
     return file_print(writer, "%" PRIu64 " %u\n", export->rows, export->model->dim);

@@ -42,7 +42,7 @@ def fit(data: Any, path: Union[str, "os.PathLike[str]"], *, dim: Optional[int] =
     keys       "section.key": value, as `sptx-w2v help keys` lists them
     format     how the data is read: "text" (sentences), "lists", "adjacency" (a target, then its contexts), "graph" (edges, which
                are walked) or, of files, "pairs"
-    weights    of edges: an array, or the name of an attribute of a networkx graph ("weight" where all edges have it); format is
+    weights    of edges: an array, or the name of an attribute of a networkx graph ("weight" if all edges have it); format is
                then "graph". Such a graph is directed where the object is, unless keys say graph.directed
     overwrite  replaces a run that is there, when the new one has its first checkpoint
     resume     goes on from the run's newest checkpoint; the data must be the same
@@ -55,7 +55,7 @@ def fit(data: Any, path: Union[str, "os.PathLike[str]"], *, dim: Optional[int] =
     The same data gives the same bytes of vectors as a file of it. Data is read before anything is written: an exception
     of the iterable's, or Ctrl-C meanwhile, leaves no trace.
 
-    Raises ValueError and TypeError for data or keys that are none, sptx.Error with the reason where training failed.
+    Raises ValueError and TypeError for data or invalid keys, sptx.Error with the reason if training failed.
     """
     beginning = _beginning(keys, overwrite, resume)
     if not (overwrite or resume):

@@ -1,4 +1,4 @@
-"""Run: a finished run of the sptx-w2v program, read where it lies; train: what the program's `train` does."""
+"""Run: opens a finished run of the sptx-w2v program; train: does what the program's `train` does."""
 
 import ctypes
 import html
@@ -74,7 +74,7 @@ class Run(Asked):
 
     path    a run directory (its newest checkpoint is read), or one checkpoint in it; or a file of fastText (.bin), word2vec (binary
             or text) or GloVe (text). Files of word2vec and GloVe have one table, which is used as both target and context
-    device  where nearest() and recommend() search: "auto", "cpu", "cuda", "cuda:1", or an sptx.Context
+    device  device on which nearest() and recommend() search: "auto", "cpu", "cuda", "cuda:1", or an sptx.Context
 
     If lists have rows of their own (examples.mode = user), these follow the rows of all items. `words`, len() and all questions
     are about items only; `lists` has the lists' names, and lists=True includes their rows in a question.
@@ -474,17 +474,17 @@ def train(config: Optional[Union[str, "os.PathLike[str]"]] = None, keys: Optiona
     keys       "section.key": value, stronger than the file; `sptx-w2v help keys` lists them. True and False are yes and no
     overwrite  True: an existing run is replaced when the new one has its first checkpoint; False: an existing run is an error
     resume     continue from the run's newest checkpoint, if there is one
-    progress   None: a line that refreshes, on standard error, where that is a terminal or a notebook; True: the line
-               everywhere; False: nothing; or what is called with a Progress now and then. Where that returns True or raises
-               StopIteration, a checkpoint is written and training stops: the run is that checkpoint's. Another exception does the
-               same and then comes out of train().
-    device     where the configuration's device.backend is auto: "auto", "cpu", "cuda", "cuda:1"
-    threads    of the host, where the configuration does not say; 0: all
+    progress   None: a live line on standard error, if that is a terminal or a notebook; True: the line in any case; False:
+               nothing; or a function that is called with a Progress now and then. If it returns True or raises StopIteration,
+               a checkpoint is written and training stops: the run is that checkpoint. Any other exception also stops training
+               with a checkpoint, and is then raised by train().
+    device     used if the configuration's device.backend is auto: "auto", "cpu", "cuda", "cuda:1"
+    threads    number of host threads, if the configuration does not set it; 0: one for each core
 
-    Ctrl-C is heard at once, while the corpus is read too: a checkpoint is written, where training has begun, and then
-    KeyboardInterrupt is raised; resume=True goes on from there. So it is with what other signals' handlers raise.
+    Ctrl-C stops at once, also while the corpus is read: a checkpoint is written, if training has begun, and then
+    KeyboardInterrupt is raised; resume=True continues from there. An exception of another signal's handler does the same.
 
-    Raises ValueError and TypeError for keys that are none, sptx.Error with the reason where training failed.
+    Raises ValueError and TypeError for invalid keys, sptx.Error with the reason if training failed.
     """
     beginning = _beginning(keys, overwrite, resume)
     texts = [_setting(key, value) for key, value in (keys or {}).items()]

@@ -54,10 +54,10 @@ class Table:
     Streams. A call is ordered in PyTorch's (or CuPy's) current stream. If all its arrays are on the GPU, it returns before its
     work is done; wait() waits for that.
 
-    Errors. ValueError, TypeError and IndexError where a call is wrong: it has then changed nothing. IndexError is an id that
-    is no row; ids that lie on the GPU are checked there, so theirs comes from the next wait(), save() or view. sptx.Error
-    (a RuntimeError) where something outside failed: a GPU, a disk, a file's contents; sptx.OutOfMemory (a MemoryError too).
-    OSError where a path cannot be opened. A closed table raises ValueError.
+    Errors. ValueError, TypeError and IndexError if a call is wrong: it has then changed nothing. IndexError means an id that
+    is not a row; ids that lie on the GPU are checked there, so theirs comes from the next wait(), save() or view. sptx.Error
+    (a RuntimeError) if something outside the call failed: a GPU, a disk, a file's contents; sptx.OutOfMemory (a MemoryError too).
+    OSError if a path cannot be opened. A closed table raises ValueError.
 
     Threads. Any thread may call; calls of tables of one context take turns (see sptx.Context). No other thread changes the
     arrays of a call while it runs. Processes: a table belongs to the process that opened it; in a child made by fork every call
@@ -122,7 +122,7 @@ class Table:
 
     @property
     def device(self) -> str:
-        """"cpu" or "cuda:0": where the table runs."""
+        """"cpu" or "cuda:0": the device of the table."""
         return self._context.device
 
     @property
@@ -203,7 +203,7 @@ class Table:
         """Does one optimizer step: gradients, float32 [*ids.shape, dim], are summed by row in the order of the ids; then each
         distinct row gets one update. The result has the same bits for any number of threads and any place.
 
-        Raises ValueError where the table was opened with optimizer "none".
+        Raises ValueError if the table was opened with optimizer "none".
         """
         calls = self._calls
         if calls is None or calls.update(ids, gradients) is NotImplemented:
@@ -263,7 +263,7 @@ class Table:
     @property
     def weights(self) -> Union[Rows, HalfRows]:
         """The rows that lie on the host, in place: an array [rows x dim] (see sptx.Rows), for NumPy as it is, for PyTorch,
-        JAX and CuPy through DLPack. Without hot rows it is the whole table. Raises ValueError where all lie on the GPU.
+        JAX and CuPy through DLPack. Without hot rows it is the whole table. Raises ValueError if all are on the GPU.
         """
         return self.view("weights")
 
@@ -297,7 +297,7 @@ class Table:
         all: an older file stays until the new one is complete. numpy.load(path, mmap_mode="r")["weights"] reads it. A field of
         bfloat16 is called weights_bfloat16 and holds uint16, the upper halves of float32.
 
-        Raises OSError where the folder is not there, sptx.Error where writing fails or a row holds infinity or NaN.
+        Raises OSError if the folder does not exist, sptx.Error if writing fails or a row contains infinity or NaN.
         """
         handle = self._open()
         where = path_of(path)
@@ -330,7 +330,7 @@ class Table:
     def restore(self, path: Union[str, "os.PathLike[str]"]) -> None:
         """Puts what save() wrote in the place of the table's rows and state: load() into a table that is open.
 
-        Raises OSError and sptx.Error as load() does, and ValueError where the file's rows or columns are not the table's.
+        Raises OSError and sptx.Error as load() does, and ValueError if the file has other rows or columns than the table.
         """
         self._open()
         rows, dim, fields = _read_header(path)

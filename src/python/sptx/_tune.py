@@ -49,7 +49,7 @@ def tune(data: Any, *, minutes: Optional[float] = None, trials: Optional[int] = 
                called with a Progress after each training: step is its trial, epoch its epochs, loss its score, line all of it.
                What it returns is True to end with the best so far
 
-    Raises ValueError and TypeError for data or keys that are none, sptx.Error where no trial was done.
+    Raises ValueError and TypeError for data or invalid keys, sptx.Error if no trial was done.
     """
     if keys is not None and not isinstance(keys, Mapping):
         raise TypeError("keys are a %s, wanted a dict of 'section.key': value" % type(keys).__name__)

@@ -171,7 +171,7 @@ class _Lookups(torch.nn.Module):
 
     def set_extra_state(self, state: Any) -> None:
         """Takes what get_extra_state() gave. Where the table's rows are others, they come from the file that was saved beside;
-        RuntimeError where there is none."""
+        RuntimeError if there is none."""
         about = _read_about(state)
         if (about["rows"], about["dim"]) != self.table.shape:
             raise RuntimeError("the state_dict is of a table of %d rows of %d columns, and this one has %d of %d" %
@@ -204,7 +204,7 @@ class _Lookups(torch.nn.Module):
 class Embedding(_Lookups):
     """torch.nn.Embedding over an sptx.Table: forward fetches rows, backward gives their gradients to the table's optimizer.
 
-    table        an sptx.Table; it stays where it is, whatever .to() and .cuda() are called with
+    table        an sptx.Table; .to() and .cuda() do not move it
     padding_idx  ids of this number (negative: from the end, as in torch) give zeros, and no update
     accumulate   True: gradients wait for step(); see below
     scaler       a torch GradScaler, or None; see below
@@ -292,7 +292,7 @@ class EmbeddingBag(_Lookups):
             per_sample_weights=None if weights is None else weights.to(rows.device))
 
     def _bags(self, ids: torch.Tensor, offsets: Any) -> Tuple[torch.Tensor, torch.Tensor]:
-        """Returns the ids one after the other, and where bags begin and the last one ends, int64 [bags + 1]."""
+        """Returns the ids as one list, and the index at which each bag begins, then the number of ids, int64 [bags + 1]."""
         if ids.dim() == 2 and offsets is None:
             return ids.reshape(-1), torch.arange(len(ids) + 1, device=ids.device) * ids.shape[1]
         if ids.dim() != 1 or offsets is None:
