@@ -407,8 +407,7 @@ uint32_t sptx_run_dim(const struct sptx_run *run);
 /* Returns the word of a row, NUL-terminated; NULL past the last row. The word may contain NULs: *length is set to its number of
  * bytes, unless length is NULL. */
 const char *sptx_run_word(const struct sptx_run *run, uint64_t row, uint64_t *length);
-uint64_t sptx_run_count(const struct sptx_run *run, uint64_t row); /* returns how often the row's word occurs in the corpus; 0
-                                                                    * past the last row */
+uint64_t sptx_run_count(const struct sptx_run *run, uint64_t row); /* how often the corpus has its word; 0 past the rows */
 /* Finds the row of a word. Returns SPTX_USAGE for an unknown word; the error message then suggests the most similar one. */
 enum sptx_status sptx_run_find(struct sptx_run *run, const char *word, uint64_t *row);
 /* The argument `table` of the calls below: "target", "context", "sum" (target row plus context row), "normsum" (the sum of both

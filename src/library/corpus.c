@@ -186,8 +186,7 @@ enum sptx_status sptx_corpus_train(struct sptx_corpus *corpus, enum sptx_beginni
     int result = begin(corpus);
     if (!result) {
         result = train(corpus->context, &corpus->config, &corpus->gathered, beginning, progress, user);
-        corpus->closed = !(result < 0 && report_exit_code() == 2); /* a usage error means that nothing was trained: the corpus
-                                                                    * stays open */
+        corpus->closed = !(result < 0 && report_exit_code() == 2); /* a usage error: nothing was trained */
     }
     return leave_training(corpus->context, result);
 }

@@ -87,8 +87,7 @@ enum sptx_status sptx_run_view(struct sptx_run *run, const char *table, struct s
         return leave(run->context, fail_usage("a run has the tables 'target' and 'context', not '%s'", table ? table : "NULL"));
     const struct npy *npy = target ? &run->model.target : &run->model.context;
     const struct npy_field *weights = npy_find(npy, "weights");
-    const struct sptx_view all = {.data = (float *)(uintptr_t)npy_row(npy, weights, 0), /* the cast drops const: the mapping is
-                                                                                         * read-only */
+    const struct sptx_view all = {.data = (float *)(uintptr_t)npy_row(npy, weights, 0), /* drops const; it is read-only */
                                   .first = target ? run->model.state.target_first : 0,
                                   .rows = npy->rows,
                                   .stride = npy->record,

@@ -61,8 +61,7 @@ static int npy_head(const struct export *export, struct file_writer *writer) {
     struct npy npy = {.rows = export->rows, .fields = 1};
     npy.field[0] = (struct npy_field){.columns = export->model->dim, .kind = types[export->type].npy};
     if (export->type == EXPORT_BF16)
-        snprintf(npy.field[0].name, sizeof npy.field[0].name, "weights"); /* a structured type, as in checkpoints, since NumPy
-                                                                           * has no bfloat16 */
+        snprintf(npy.field[0].name, sizeof npy.field[0].name, "weights"); /* NumPy has no bfloat16: a structured type */
     return npy_write_header(&npy, writer);
 }
 

@@ -192,8 +192,7 @@ static int ban(struct asking *asking, uint64_t place, uint64_t list) {
     struct search_block *block = &asking->block;
     uint64_t first = block->banned_starts[place], *end = &block->banned_starts[place + 1];
     int64_t named = row_of(question, list);
-    int is_node = named >= 0 && (uint64_t)named < model_items(asking->scores->model); /* 1: the list is a node: ban its
-                                                                                       * neighbours, not its items' neighbours */
+    int is_node = named >= 0 && (uint64_t)named < model_items(asking->scores->model); /* 1: ban its neighbours, not its items' */
     *end = first;
     for (uint64_t at = question->starts[list]; at < question->starts[list + 1]; at++) {
         uint64_t row = question->codes[at];

@@ -247,8 +247,7 @@ static int hand_over(void *context, uint64_t list, const struct list_found *foun
     answer.unknown = r->items.starts[list + 1] - r->items.starts[list] - answer.known;
     answer.list = words_get(&r->lists.words, list, &answer.length);
     int64_t row = !r->request->items_count && r->lists.row ? r->lists.row[list] : -1;
-    int own = row >= 0 && list_score_of_users(r->request->score); /* 1: the list has a row that the score uses, so it is answered
-                                                                   * even without items */
+    int own = row >= 0 && list_score_of_users(r->request->score); /* 1: the list's row answers, even without items */
     answer.folded = list_score_folds(r->model, r->request->score, row);
     while ((answer.known || own) && answer.count < r->request->k && answer.ids[answer.count] != DRAW_NONE) answer.count++;
     return r->answer(r->user, &answer);

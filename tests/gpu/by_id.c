@@ -227,11 +227,10 @@ void test_by_id(void) {
         {.optimizer = "adam", .rows = 1500, .dim = 257, .hot = 500, .count_rows = 1},
         {.optimizer = "adam", .rows = 1500, .dim = 384, .hot = 500, .amsgrad = 1},
         {.optimizer = "adamw", .rows = 700, .dim = 512, .hot = 10, .count_rows = 1},
-        {.optimizer = "adam", .rows = 700, .dim = 510, .hot = 10, .amsgrad = 1, .count_rows = 1}, /* the largest that visits */
+        {.optimizer = "adam", .rows = 700, .dim = 510, .hot = 10, .amsgrad = 1, .count_rows = 1}, /* the widest that visits */
         {.optimizer = "sparse_adam", .rows = 700, .dim = 516, .hot = 10},
         {.optimizer = "adamax", .rows = 2900, .dim = 400, .hot = 290, .count_rows = 1, .clip = 1},
-        {.optimizer = "adamax", .rows = 901, .dim = 65, .hot = 450, .count_rows = 1}, /* the most hot rows with which an update
-                                                                                       * visits rows of the host */
+        {.optimizer = "adamax", .rows = 901, .dim = 65, .hot = 450, .count_rows = 1}, /* the most hot rows that visit */
         {.optimizer = "adamax", .rows = 901, .dim = 65, .hot = 451, .count_rows = 1},
         {.optimizer = "asgd", .rows = 800, .dim = 2, .hot = 8, .count_rows = 1},
         {.optimizer = "rprop", .rows = 800, .dim = 1, .hot = 8},

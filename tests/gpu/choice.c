@@ -112,16 +112,14 @@ static void choose_length(struct choice *c, uint64_t batches) {
 
 /* Returns an estimate of the share of a batch's contexts that are the most frequent row. */
 static double top_share(const struct choice *c) {
-    double lowest = pow(1.0 / (double)c->rows, 1 / c->slope);              /* share of the lowest row, which is the most frequent
-                                                                            * one in the corpus */
+    double lowest = pow(1.0 / (double)c->rows, 1 / c->slope);              /* of the most frequent row in the corpus */
     return c->source.noise == NOISE_UNIFORM ? lowest : fmax(lowest, 0.15); /* for negatives by 1 / row, or by the logarithm */
 }
 
 /* Returns an estimate of the most gradients that are summed in a row, as if each example were one block. Windows of pairs make
  * several blocks; `places` includes these. */
 static double most_summed(const struct choice *c) {
-    double negatives = c->source.per_batch ? 1 : (double)c->source.negatives; /* shared negatives together have the weight of one
-                                                                               * positive */
+    double negatives = c->source.per_batch ? 1 : (double)c->source.negatives; /* shared ones together weigh as one positive */
     double contexts = (double)c->batch * (c->source.positives + negatives);
     return fmax(32, contexts * top_share(c)) / (c->mean ? (double)c->batch : 1);
 }

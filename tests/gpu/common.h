@@ -86,8 +86,7 @@ static inline uint64_t shared_rows(uint64_t rows) {
 /* ---- backends and tables ---- */
 
 extern enum matmul_type matmul; /* type of matrix products of backends that are opened from now on */
-struct backend *open_or_stop(const struct backend_ops *ops, unsigned depth); /* opens a backend with two threads, or ends the
-                                                                              * program */
+struct backend *open_or_stop(const struct backend_ops *ops, unsigned depth); /* with two threads; or ends the program */
 struct backend *open_with_threads(const struct backend_ops *ops, unsigned depth, unsigned threads);
 
 struct rule_case {
@@ -141,8 +140,7 @@ int tables_read(const struct tables *t, int side, char *records);
 /* Returns the records of all rows of a side, zeros for rows that the table lacks; the caller frees them. A failure of reading
  * counts as a failed check. */
 char *tables_records(const struct tables *t, int side, const char *name);
-int one_step(struct tables *t, unsigned stage, const struct step_request *request); /* does a step with these tables in the
-                                                                                     * request */
+int one_step(struct tables *t, unsigned stage, const struct step_request *request); /* with these tables */
 
 enum { PLACE_PAIRS = 5 };
 extern const struct placing PLACES[PLACE_PAIRS][2]; /* [pair][side] where targets and contexts are kept; in the first pair all

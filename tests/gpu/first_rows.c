@@ -169,8 +169,7 @@ static int train_lock_free(const struct choice *c, const struct example_source *
     wrong = wrong || ops->hogwild(backend, &request, &result);
     for (int side = 0; side < 2; side++) {
         trained[side] = need(c->rows * t.layout.packed);
-        memcpy(trained[side], first[side], c->rows * t.layout.packed); /* records of rows that the tables lack keep their first
-                                                                        * values */
+        memcpy(trained[side], first[side], c->rows * t.layout.packed); /* rows that the tables lack do not change */
         wrong = wrong || tables_read(&t, side, trained[side]);
     }
     tables_close(&t);

@@ -170,8 +170,7 @@ static int train(struct outcome *out, const struct choice *c, const struct examp
     wrong = wrong || train_epochs(&t, s);
     for (int side = 0; side < 2 && !wrong; side++) {
         out->records[side] = need(c->rows * t.tables.layout.packed);
-        memcpy(out->records[side], first[side], c->rows * t.tables.layout.packed); /* records of rows that the tables lack keep
-                                                                                    * their first values */
+        memcpy(out->records[side], first[side], c->rows * t.tables.layout.packed); /* rows that the tables lack do not change */
         wrong = tables_read(&t.tables, side, out->records[side]);
     }
     tables_close(&t.tables);
@@ -287,8 +286,7 @@ static void check_near(const struct choice *c, const struct outcome *cpu, const 
                        const struct outcome *got, char *const first[2], const char *text) {
     struct record_layout layout = layout_of(&c->rule.options, c->dim);
     double loss = fabs(cpu->loss) + fabs(cpu->held_out_loss), off = loss_apart(got, cpu);
-    if (c->loss.negative_power > 0) loss += (double)cpu->pairs; /* such a pair's loss is a difference of two terms, which may be
-                                                                 * near zero */
+    if (c->loss.negative_power > 0) loss += (double)cpu->pairs; /* it is a difference, which may be near zero */
     CHECK(got->examples == cpu->examples && got->pairs == cpu->pairs && got->terms == cpu->terms &&
               got->words == cpu->words,
           "%s: pairs %llu, the CPU's %llu; terms %llu, the CPU's %llu", text, (unsigned long long)got->pairs,

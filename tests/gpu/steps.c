@@ -159,8 +159,7 @@ static void compare_steps(struct backend *cpu, struct backend *gpu, const struct
              !backend_cuda.result(gpu, 0, &y);
         CHECK(ok, "%s: step %d", name, i);
         if (!ok) goto out;
-        if (!step.loss_only && (frozen[0] || frozen[1])) loss = x.loss; /* loss of the pairs that are computed: not of pairs of
-                                                                         * two frozen rows */
+        if (!step.loss_only && (frozen[0] || frozen[1])) loss = x.loss; /* without pairs of two frozen rows */
         check_result(&x, &y, loss, i % 2, rule->options.rule, name, i);
     }
     by_sign = rule->options.rule == RULE_RPROP;

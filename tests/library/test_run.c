@@ -262,8 +262,7 @@ static void a_run_is_trained_stopped_resumed_and_read(void **state) {
     sptx_run_close(run);
     assert_int_equal(sptx_run_open(context, directory, &run), SPTX_FAILED);
     char command[64];
-    snprintf(command, sizeof command, "rm -rf %s/run", directory); /* training reports this failure, whatever failed in the
-                                                                    * callback */
+    snprintf(command, sizeof command, "rm -rf %s/run", directory); /* this error is reported, not the callback's */
     heard = (struct heard){.context = context, .remove = command};
     assert_int_equal(system(command), 0);
     assert_int_equal(sptx_train(context, NULL, settings, COUNT, 0, hear, &heard), SPTX_FAILED);

@@ -67,8 +67,7 @@ static void compare_lines(const struct example_source *s, const struct batch_vie
         assert_memory_equal(t, w.target, w.targets * sizeof *t);
         assert_memory_equal(c, w.positive, w.positives * sizeof *c);
         assert_int_equal(contexts, w.positives + NEGATIVES);
-        for (uint64_t i = 0; i < w.targets; i++) assert_false(is_in(c, contexts, t[i])); /* a target is neither a positive nor a
-                                                                                          * negative */
+        for (uint64_t i = 0; i < w.targets; i++) assert_false(is_in(c, contexts, t[i])); /* not among positives or negatives */
         for (uint64_t i = w.positives; i < contexts; i++) assert_false(is_in(c, w.positives, c[i]));
         block++;
     }
