@@ -31,7 +31,7 @@ _ROWS_AT_ONCE = 1 << 16  # rows that from_pretrained() stores at a time
 
 
 class _Lookups(torch.nn.Module):
-    """What Embedding and EmbeddingBag have in common: a table, how its gradients become updates, and how it is saved."""
+    """Base class of Embedding and EmbeddingBag: has the table, turns gradients into updates, and saves the table."""
 
     _told = False  # True once parameters() has warned
 
@@ -101,7 +101,7 @@ class _Lookups(torch.nn.Module):
         self.table.lr = lr
 
     def prefetch(self, ids: Any) -> None:
-        """Announces the ids of the next forward: their rows start on their way while this batch computes."""
+        """Announces the ids of the next forward(): their rows begin to move while this batch is computed."""
         self.table.prefetch(_as_tensor(ids))
 
     def rows_of(self, ids: torch.Tensor) -> torch.Tensor:
@@ -114,8 +114,9 @@ class _Lookups(torch.nn.Module):
     # ---- gradients that wait, and scaled ones ----
 
     def step(self) -> bool:
-        """With accumulate=True: one update by all gradients since the last step() or zero_grad(), those of one row summed. True:
-        done, or nothing waited; False: with a scaler, a gradient was infinity or NaN, and all of them were dropped."""
+        """With accumulate=True: does one update with all gradients since the last step() or zero_grad(), summed by row. Returns
+        True if that is done, or there were no gradients; False: with a scaler, a gradient was infinite or NaN, and all of them
+        were dropped."""
         waiting, self._waiting = self._waiting, []
         if not waiting:
             return True
@@ -152,13 +153,13 @@ class _Lookups(torch.nn.Module):
         self._saved = os.path.abspath(os.fsdecode(path)), _fingerprint.of_table(self.table)
 
     def load(self, path: Union[str, "os.PathLike[str]"]) -> None:
-        """Takes rows and state from a file that save() has written, into the table that is there. Raises what Table.restore()
-        raises."""
+        """Replaces the table's rows and state by those of a file that save() wrote. Raises what Table.restore() raises."""
         self.table.restore(path)
         self._saved = os.path.abspath(os.fsdecode(path)), _fingerprint.of_table(self.table)
 
     def get_extra_state(self) -> torch.Tensor:
-        """What state_dict() has of the table: its shape, steps and fingerprint, and where its rows were saved; JSON, as uint8."""
+        """Returns the table's entry in state_dict(): its shape, steps and fingerprint, and the path that its rows were saved to;
+        JSON, as uint8."""
         table, found = self.table, _fingerprint.of_table(self.table)
         path = self._saved[0] if self._saved[1] == found else ""
         if not path and table.steps:
@@ -327,7 +328,7 @@ def _row_of(padding_idx: Any, rows: int) -> int:
 
 
 def _as_tensor(ids: Any) -> torch.Tensor:
-    """Makes a tensor of any ids that Table.fetch takes, wide enough to be compared with the number of any row."""
+    """Makes a tensor of any ids that Table.fetch accepts, of a type wide enough for every row number."""
     if not isinstance(ids, torch.Tensor):
         if library_of(ids) is Numpy:
             ids = torch.from_numpy(numpy.array(take_ids(ids, None).keep))
@@ -345,7 +346,7 @@ def _look_up(ids: torch.Tensor, table: Table, padding: Optional[int]) -> torch.T
 
 
 class _Lookup(torch.autograd.Function):
-    """Fetches the rows of ids; its backward gives ids and gradients to `give`. `anchor` is there only to require a gradient."""
+    """Fetches the rows of ids; its backward passes ids and gradients to `give`. `anchor` only makes autograd require a gradient."""
 
     @staticmethod
     def forward(ctx: FunctionCtx, anchor: torch.Tensor, ids: torch.Tensor, table: Table, padding: Optional[int],
