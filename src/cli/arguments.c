@@ -1,4 +1,4 @@
-/* arguments: a command's options, its files, and the keys of the configuration. */
+/* arguments: reads a command's options, its files, and keys of the configuration. */
 #include "arguments.h"
 
 #include "base/memory.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAMES_MOST = 32 }; /* options that a misspelt one is compared with, at most */
+enum { NAMES_MOST = 32 }; /* most options that are compared with a misspelt one */
 
 static const struct option *find_option(const struct option *options, const char *name, size_t length) {
     for (; options->name; options++)
@@ -17,7 +17,7 @@ static const struct option *find_option(const struct option *options, const char
     return NULL;
 }
 
-/* Returns 1 where the key "section.key" is in one of `sections`. */
+/* Returns 1 if the section of the key "section.key" is one of `sections`. */
 static int section_among(const char *name, const char *sections) {
     size_t length = strcspn(name, ".");
     const char *at = sections;
@@ -28,7 +28,7 @@ static int section_among(const char *name, const char *sections) {
     return at != NULL;
 }
 
-/* Finds the key that "--dim=100" has left the section out of: the first "section.name" of these sections, or NULL. */
+/* Returns the key that "--dim=100", which lacks its section, may mean: the first "section.dim" in these sections, or NULL. */
 static const char *full_name(const char *name, const char *sections) {
     const char *full = NULL;
     for (int i = 0; sections && (full = config_full_name(name, i)); i++)
@@ -70,12 +70,12 @@ static int take_option(const char *command, const struct option *option, const c
     return 0;
 }
 
-/* A setting, "--section.key=value", has a dot in its name. */
+/* Returns 1 for "--section.key=value": its name contains a dot. */
 static int is_setting(const char *argument) {
     return memchr(argument, '.', strcspn(argument, "=")) != NULL;
 }
 
-/* Refuses a key whose section is not in `sections`, since the command would not use it. */
+/* Fails for a key whose section is not in `sections`, since the command would not use it. */
 static int check_section(const char *command, const char *setting, const char *sections) {
     if (section_among(setting + 2, sections)) return 0;
     return fail_usage("%s has no use for '%.100s': its keys are those of the sections %s; see 'sptx-w2v help %.*s'", command,
@@ -92,7 +92,7 @@ static int take_argument(struct arguments *a, const char *command, const char *a
     return *sections ? check_section(command, argument, sections) : 0;
 }
 
-/* Refuses "--model.dim 100" and "--model.dim = 100", where the value would be taken for a file. */
+/* Fails for "--model.dim 100" and "--model.dim = 100", in which 100 would be read as a file's name. */
 static int check_blank(const char *command, const char *argument, const char *next) {
     if (strncmp(argument, "--", 2) || !is_setting(argument) || strchr(argument, '=') || !next ||
         !strncmp(next, "--", 2))

@@ -1,4 +1,4 @@
-/* arguments: reads a command's arguments: options, keys of the configuration, and the rest. */
+/* arguments: reads a command's arguments: options, keys of the configuration, and all other words. */
 #ifndef SPTX_ARGUMENTS_H
 #define SPTX_ARGUMENTS_H
 
@@ -21,43 +21,44 @@ struct option {
 enum { OPTION_TIMES = 16 };
 
 struct arguments {
-    const char **given;    /* [count] arguments that are neither options nor keys: files, words */
+    const char **given;    /* [count] arguments that are neither options nor keys, such as files and words */
     const char **settings; /* [setting_count] "--section.key=value" */
     int count, setting_count;
 };
 
-/* Sorts argv[1..]; after a lone "--" nothing is an option. `command` is its name in sentences ("bench train"). `sections`: the
- * sections whose keys the command takes ("device, memory"), ANY_SECTION, or NULL if it takes no keys. Returns 0, or -1 after
- * fail_usage(), whose sentence has the nearest name to an unknown option. The caller releases always. */
+/* Divides argv[1..] into options, keys and other arguments; after a lone "--" all are other arguments. command: its name in
+ * error messages ("bench train"). sections: the sections whose keys the command accepts ("device, memory"), ANY_SECTION, or
+ * NULL: it accepts no keys. Returns 0, or -1 after fail_usage(), which suggests the option most similar to an unknown one. The
+ * caller always releases. */
 int arguments_read(struct arguments *arguments, const char *command, int argc, char **argv, const struct option *options,
                    const char *sections);
 void arguments_release(struct arguments *arguments);
 #define ANY_SECTION ""
 
-/* Reads an option that is a whole number. Returns -1 after fail_usage(), which names the option. A NULL text leaves
- * *value. */
+/* Reads an option's value as a whole number from `lowest` to `highest`. If `text` is NULL, *value is unchanged. Returns 0, or -1
+ * after fail_usage(), which names the option. */
 int arguments_number(const char *command, const char *option, const char *text, uint64_t lowest, uint64_t highest,
                      uint64_t *value);
 
 /* ---- configurations from arguments; the caller always releases them ---- */
 
-/* Makes a resolved config from a file (NULL: only defaults) and the keys. ranks: as config->ranks. */
+/* Makes a resolved config from a file (NULL: the defaults) and the keys of the arguments. ranks: as config->ranks. */
 int arguments_config(struct config *config, unsigned ranks, const char *path, const struct arguments *arguments);
 
-/* Makes a config for a command that demands one file, or keys instead. */
+/* Makes a resolved config for a command that needs one file, or keys in its place. */
 int arguments_config_wanted(struct config *config, unsigned ranks, const char *command, const struct arguments *arguments);
 
-/* Makes the same config without resolving it, for a command that sets more keys before. */
+/* Does what arguments_config_wanted() does, but does not resolve the config, so that the command can set more keys. */
 int arguments_keys_wanted(struct config *config, const char *command, const struct arguments *arguments);
 
-/* Reads a finished run's config.ini, with the keys over it, for how its lists are read and scored. It is not resolved
- * again. */
+/* Reads a finished run's config.ini, then sets the keys of the arguments: it says how lists are read and scored. The config is
+ * not resolved again. */
 int arguments_config_of_run(struct config *config, const char *run_directory, const struct arguments *arguments);
 
-/* Says how files of lists are read that a finished run is asked with: as its corpus was, in the format that --format=F
- * (NULL: not given) or --corpus.format names. *look: 1 where neither does, so that a file may have another form than
- * the corpus. `run` is the run's configuration, which owns the options' texts, for the caller to release always.
- * Returns 0, or -1 after fail(). */
+/* Chooses how files of lists are read when a finished run is asked with them: as its corpus was, in the format of --format=F
+ * (`format`; NULL: not given) or --corpus.format. *look: 1 if neither option is given, so that the format may be guessed from
+ * the file. run: becomes the run's config, which owns strings of *reading; the caller always releases it. Returns 0, or -1 after
+ * fail(). */
 int arguments_reading(struct corpus_options *reading, int *look, struct config *run, const char *run_directory,
                       const char *format, const struct arguments *arguments);
 

@@ -4,7 +4,8 @@
 
 #include <stdio.h>
 
-/* The Makefile defines these: the commit (git describe), the GPUs' architectures as nvcc names them, names of MPIs. */
+/* The Makefile defines these macros: the commit (git describe), the GPU architectures as nvcc names them, and the names of the
+ * MPIs. */
 void build_print(void) {
     printf("%s\n"
            "commit  " BUILD_COMMIT "\n"

@@ -10,11 +10,11 @@
 
 enum { MOST_ANSWERS = 1000000000 };
 
-/* The three words: their rows, and for words that were never seen their vectors of unit length. */
+/* The question: the rows of the three words, or unit vectors of words that have no row. */
 struct asked {
     enum model_view view;
-    uint32_t rows[3]; /* DRAW_NONE: a word never seen */
-    float *unseen;    /* [3 x dim] */
+    uint32_t rows[3]; /* DRAW_NONE: the word has no row, and `unseen` has its vector */
+    float *unseen;    /* [3 x dim] unit vectors of words without a row */
 };
 
 static int find_words(const struct model *model, const char *const *words, struct asked *asked) {

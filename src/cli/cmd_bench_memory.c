@@ -1,4 +1,4 @@
-/* `bench memory`: measures the memory that a table takes. */
+/* `bench memory`: measures how much memory a table needs. */
 #include "cmd_bench.h"
 
 #include "base/text.h"

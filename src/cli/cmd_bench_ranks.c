@@ -1,4 +1,4 @@
-/* `bench ranks`: measures a run's steps over the ranks that mpirun began. */
+/* `bench ranks`: measures the steps of a run on several ranks, which mpirun began. */
 #include "cmd_bench.h"
 
 #include "base/json.h"
@@ -32,14 +32,14 @@ static struct share share_of(const struct bench_training *t, const struct ranks 
     return share;
 }
 
-/* Returns the share of a step that goes away when no other rank is waited for; 0 for a single rank, which has not
- * measured that. */
+/* Returns the share of a step's time that is spent waiting for other ranks: what a step without waiting saves. 0 for a single
+ * rank, where a step without waiting is not measured. */
 static double exchange_share(const struct share *share) {
     double step = share->phase[PHASE_STEP], apart = share->phase[PHASE_ALONE];
     return apart > 0 && step > apart ? (step - apart) / step : 0;
 }
 
-/* All ranks do the same steps at the same time: the slowest rank's seconds are the run's. */
+/* Returns the seconds of the slowest rank: all ranks do the same steps at the same time. */
 static double run_seconds(const struct share *shares, unsigned count) {
     double most = 0;
     for (unsigned r = 0; r < count; r++)
@@ -68,7 +68,7 @@ static void print_json(const struct bench_training *t, const struct share *share
     printf("]}\n");
 }
 
-/* Prints the phases of exact steps, one after the other. */
+/* Prints the time of each phase of a step, for update = batch. */
 static void print_phases(const struct share *shares, unsigned count) {
     char a[TEXT_BYTES], b[TEXT_BYTES];
     printf("\na step's parts one after the other, in ms, nothing overlapped; exchange: what waiting for others adds to the step\n");
@@ -108,7 +108,7 @@ static int tell(const struct bench_call *call, struct ranks *ranks, const struct
     return 0;
 }
 
-/* Every rank calls it; the first one prints. */
+/* Called by every rank; only the first one prints. */
 static int measure(const struct bench_call *call, const struct bench_length *length, const struct arguments *arguments) {
     struct bench_training training;
     struct config config = {.name = NULL};

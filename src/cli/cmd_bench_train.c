@@ -1,4 +1,4 @@
-/* `bench train`: measures the speed of a configuration, and the parts of its step. */
+/* `bench train`: measures the speed of a configuration, and the phases of its step. */
 #include "cmd_bench.h"
 
 #include "base/json.h"
@@ -13,8 +13,9 @@ static double per_step(const struct bench_training *t, uint64_t count) {
     return t->steps ? (double)count / (double)t->steps : 0;
 }
 
-/* Returns the speed as a share of the speed of plain copies on this machine. It counts the bytes that the plan expects of a
- * step; for lock-free training the bytes of the rows that examples name, of which frequent rows are read from the GPU's cache. */
+/* Returns the speed at which training moves bytes, as a share of the speed of plain copies on this machine. The bytes are those
+ * that the plan expects of a step; for lock-free training they are the bytes of the rows in all examples, though the GPU's cache
+ * serves frequent rows. */
 static double memory_share(const struct bench_training *t) {
     double bytes = t->hogwild ? (double)t->row_bytes : t->plan.memory_bytes * (double)t->steps;
     return t->limits.device > 0 ? bytes / t->seconds / t->limits.device : 0;

@@ -1,4 +1,4 @@
-/* `bench transfer`: measures moving rows between a table's places and the GPU. */
+/* `bench transfer`: measures how fast rows move between a table in each place and the GPU. */
 #include "cmd_bench.h"
 
 #include "base/report.h"
@@ -8,14 +8,14 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* The table of SpeedTorch's own benchmark: rows moved, rows in all, columns. */
+/* The size of SpeedTorch's own benchmark: rows moved, rows of the table, columns. */
 enum { TABLE_MOVED = 131072, TABLE_ROWS = 1000000, TABLE_DIM = 128 };
 #define GIB ((uint64_t)1 << 30)
 
 struct transfer {
     struct bench_call call;
     uint64_t rows, dim, span;
-    const char *file; /* the working file of a table in a file lies beside it */
+    const char *file; /* path beside which a table in a file has its working file */
     int brief;
 };
 
@@ -59,7 +59,7 @@ static int time_line(struct bench *bench, struct backend_table *table, struct li
     return bench->ops->bench_transfer(bench->backend, &request, &line->times);
 }
 
-/* Measures SpeedTorch's table, by place and by the order of the ids. */
+/* Measures a table of SpeedTorch's size in each place, with each order of ids. */
 static int print_table(const struct transfer *asked, struct bench *bench, uint64_t rows, uint64_t dim) {
     static const struct {
         enum place place;
@@ -90,7 +90,7 @@ static int print_table(const struct transfer *asked, struct bench *bench, uint64
     return 0;
 }
 
-/* Measures one table of the sweep: this number of rows at once, in each order. */
+/* Measures one table of the sweep: moves each number of rows, in each order of ids. */
 static int sweep_table(const struct transfer *asked, struct bench *bench, uint64_t span, uint64_t row_bytes) {
     static const uint64_t moved[] = {8192, 262144, 1048576};
     struct backend_table *table;
@@ -100,7 +100,8 @@ static int sweep_table(const struct transfer *asked, struct bench *bench, uint64
     for (size_t i = 0; i < sizeof moved / sizeof *moved && !result; i++)
         for (int order = BENCH_RANDOM; order <= BENCH_SORTING && !result; order++) {
             struct line line = {PLACE_PINNED, rows, moved[i], row_bytes, (enum bench_order)order, {0, 0, 0}};
-            if (2 * moved[i] > rows) continue; /* the two directions move different rows */
+            if (2 * moved[i] > rows) continue; /* rows to the GPU and rows from it are different ones, so there must be twice as
+                                                * many */
             if (!(result = time_line(bench, table, &line)))
                 (asked->call.json ? print_json_line : print_sweep_line)(&line);
             fflush(stdout);
@@ -121,7 +122,7 @@ static int print_sweep(const struct transfer *asked, struct bench *bench, uint64
     return 0;
 }
 
-/* The backend that was opened has no GPU: it was named, or no better one is present. */
+/* Fails because the opened backend has no GPU, and says why: the user named it, or no GPU is usable. */
 static void refuse(const struct config *config) {
     char why[512];
     const struct backend_ops *named = config_named_backend(config);

@@ -1,4 +1,4 @@
-/* `bench walks`: how fast walks over a graph are drawn, when nothing is trained on them. */
+/* `bench walks`: measures how fast walks over a graph are drawn, without training on them. */
 #include "cmd_bench.h"
 
 #include "base/report.h"

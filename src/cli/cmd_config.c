@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Prints line by line, since a value may hold bytes that a terminal obeys. */
+/* Prints line by line through the terminal's filter, since a value may contain control characters. */
 static void print_lines(const char *text) {
     for (size_t length; *text; text += length + 1) {
-        length = strcspn(text, "\n"); /* every line ends with one */
+        length = strcspn(text, "\n"); /* every line ends in a line feed */
         terminal_print(text, length);
         putchar('\n');
     }

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-enum { DEVICES_MOST = 64 }; /* of a backend */
+enum { DEVICES_MOST = 64 }; /* most devices of a backend that are printed */
 
 static void print_processor(void) {
     char name[256], total[TEXT_BYTES], available[TEXT_BYTES];
@@ -27,7 +27,7 @@ static void print_gpu(int number, const struct backend_info *gpu) {
            gpu->managed ? "managed" : "pinned", gpu->runs ? "" : "; not used: this program holds no kernels for it");
 }
 
-/* How a backend names its devices, or why it has none. */
+/* Prints the devices of a backend, or why it has none. */
 static int print_backend(const struct backend_ops *ops) {
     struct backend_info info[DEVICES_MOST];
     char why[512] = "";
@@ -42,7 +42,7 @@ static int print_backend(const struct backend_ops *ops) {
     return count < 0 ? -1 : 0;
 }
 
-/* The best one last. */
+/* Prints all backends, the best one last. */
 static int print_backends(void) {
     int count = 0;
     while (backends[count]) count++;

@@ -16,15 +16,15 @@ struct sets {
     const char *pairs[OPTION_TIMES], *analogies[OPTION_TIMES];
     int pairs_count, analogies_count;
     const char *train, *held_out, *groups, *format, *labels, *edges, *known;
-    double shares[LABELS_SHARES]; /* of the labelled nodes that are trained on */
+    double shares[LABELS_SHARES]; /* shares of the labelled nodes to train on */
     int share_count, directed;
     enum model_view view;
-    int score; /* of lists: enum list_score, or -1: the one that suits the run */
+    int score; /* score of lists (enum list_score); -1: the run's default */
     uint64_t restrict_rows, k, met, sample;
     struct arguments arguments;
 };
 
-/* Prints the name of a set: its file's name without directory and .txt. */
+/* Prints the name of a test set: its file's name without directory and ".txt". */
 static void print_name(const char *path) {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     size_t n = strlen(name);
@@ -32,7 +32,7 @@ static void print_name(const char *path) {
     terminal_print(name, n);
 }
 
-/* Prints "nan" also where printf would write "-nan". */
+/* Prints NaN as "nan"; printf would print some as "-nan". */
 static void print_number(const char *label, double value) {
     if (isnan(value))
         printf(" %s nan", label);
@@ -135,7 +135,7 @@ static int links(const struct model *model, const struct sets *sets, const struc
     return 0;
 }
 
-/* Judges each file: one that fails does not keep the others from it. */
+/* Judges by each file, also after one has failed. */
 static int evaluate(const struct model *model, const struct sets *sets, const struct config *config) {
     int result = 0;
     for (int i = 0; i < sets->pairs_count; i++) result |= pairs(model, sets->view, sets->pairs[i]);
@@ -166,7 +166,7 @@ static int check_sets(const struct sets *sets, const char *score) {
     return 0;
 }
 
-/* Reads --share: numbers between 0 and 1 with commas between. */
+/* Reads --share: numbers between 0 and 1, separated by commas. */
 static int read_shares(struct sets *sets, const char *text) {
     if (text && !sets->labels) return fail_usage("evaluate: --share is of the nodes of --labels=FILE, which is wanted, too");
     for (const char *at = text ? text : "0.5"; at;) {
@@ -183,8 +183,8 @@ static int read_shares(struct sets *sets, const char *text) {
     return 0;
 }
 
-/* Chooses the table that is judged and how lists are scored: by --score, among the rows of --table, or as suits the
- * run. */
+/* Chooses the table to judge, and the score of lists: the one of --score, else the one that compares rows of --table, else the
+ * run's default. */
 static int choose_rows(struct sets *sets, struct model *model, const char *table, const char *score, unsigned threads) {
     int view = answers_view_named(model, table, threads);
     if (view < 0) return -1;

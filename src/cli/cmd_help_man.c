@@ -1,4 +1,4 @@
-/* help man: the texts of help as a page for man. They are laid out already, so man fills no lines. */
+/* `help man`: the help texts as a man page. Their lines are broken already, so man must not fill lines. */
 #include "cmd_help.h"
 #include "commands.h"
 #include "base/report.h"
@@ -7,8 +7,8 @@
 
 #include <stdlib.h>
 
-/* Prints a text, with what roff would take for its own marked as text: backslashes, hyphens, and dots and quotes that
- * begin a line. */
+/* Prints a text, with an escape before what roff would interpret: backslashes, hyphens, and dots and quotes at the beginning of
+ * a line. */
 static void put_text(const char *text) {
     int begins = 1;
     for (; *text; text++) {
@@ -45,7 +45,7 @@ static int print_list(FILE *out) {
     return 0;
 }
 
-/* Returns what `print` writes, for the caller to free; NULL after fail(). */
+/* Returns the text that `print` writes, for the caller to free; NULL after fail(). */
 static char *text_of(int (*print)(FILE *out)) {
     char *text = NULL;
     size_t size;

@@ -1,4 +1,5 @@
-/* help bash, help zsh: completion. Options are found in each command's usage and help; keys and their choices in config.def. */
+/* `help bash`, `help zsh`: completion scripts. Options are read from each command's usage and help; keys and their choices from
+ * config.def. */
 #include "cmd_help.h"
 #include "commands.h"
 #include "base/report.h"
@@ -12,7 +13,7 @@
 enum { OPTIONS_MOST = 40, OPTION_BYTES = 32 };
 
 struct shown {
-    char name[OPTIONS_MOST][OPTION_BYTES]; /* "--k=" where a value follows, "--json" where none does */
+    char name[OPTIONS_MOST][OPTION_BYTES]; /* "--k=" if a value follows, "--json" if none does */
     int count;
 };
 
@@ -38,7 +39,7 @@ static void add_at(struct shown *shown, const char *at) {
     }
 }
 
-/* Looks through a usage, or through the options that begin a line of the help. */
+/* Adds the options in a usage text, or (lines = 1) the options that begin a line of a help text. */
 static void look(struct shown *shown, const char *text, int lines) {
     for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n') {
         const char *end = line + strcspn(line, "\n"), *at = line + strspn(line, " ");
@@ -57,7 +58,7 @@ static struct shown options_of(const struct command *command) {
     return shown;
 }
 
-/* The section whose keys a command takes: "" for all, NULL for none. */
+/* Returns the section whose keys a command accepts: "": all sections; NULL: no keys. */
 static const char *section_of(const struct command *command) {
     if (strstr(command->usage, "--section.key=")) return "";
     return strstr(command->help, "keys of [device]") ? "device." : NULL;
@@ -96,8 +97,8 @@ static void put_choices(void) {
     }
 }
 
-/* Prints the functions that both shells read: words of a command, values of a key. Each shell has the rest of its own.
- */
+/* Prints the shell functions that both scripts use: the words that a command accepts, and the values of a key. The rest of each
+ * script is its own. */
 static void put_lists(void) {
     fputs("_sptx_w2v_commands='", stdout);
     put_names();

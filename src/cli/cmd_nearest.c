@@ -18,14 +18,15 @@ struct asking {
     enum model_view query, among;
     enum search_metric metric;
     uint32_t k;
-    uint64_t searched; /* rows that are searched, from the first on */
+    uint64_t searched; /* number of rows that are searched, from row 0 on */
     const char *const *words;
     uint64_t count;
-    uint32_t *rows; /* [count] the words' rows; DRAW_NONE: a word never seen, which has a vector alone */
-    float *vectors; /* [count x dim] */
+    uint32_t *rows; /* [count] the words' rows; DRAW_NONE: the word has no row, only a vector */
+    float *vectors; /* [count x dim] the words' vectors, the queries */
 };
 
-/* Looks each word up by id, then by title, then takes the mean of its n-grams. All are looked up before anything is printed. */
+/* Looks a word up: first as an id, then as a title; if neither is known, its vector is the mean of its n-grams. All words are
+ * looked up before anything is printed. */
 static int find_word(struct asking *asking, uint64_t i) {
     const struct model *model = &asking->model;
     const char *word = asking->words[i];
@@ -66,7 +67,7 @@ static void print_answers(const struct asking *asking, const uint32_t *ids, cons
     }
 }
 
-/* A word is left out of its own answer where queries and answers come from the same table. */
+/* Leaves each word out of its own answer, if queries and answers come from the same table. */
 static void leave_out(const struct asking *asking, uint64_t *starts, uint32_t *banned) {
     uint64_t count = 0;
     for (uint64_t i = 0; i < asking->count; i++) {
@@ -100,8 +101,8 @@ out:
     return result;
 }
 
-/* Chooses the two tables. Without --query and --among both are the run's own. With one of them the other is target in
- * every run, since commands and scripts have relied on that. */
+/* Chooses the table of the queries and the table that is searched. Without --query and --among both are the run's default. If
+ * one of the two options is given, the other one is target in every run, since existing scripts rely on that. */
 static int choose_tables(struct asking *asking, const char *query, const char *among, unsigned threads) {
     const char *other = query || among ? "target" : NULL;
     int query_view = answers_view_named(&asking->model, query ? query : other, threads);

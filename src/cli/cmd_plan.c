@@ -5,11 +5,12 @@
 
 struct planning {
     struct config config;
-    struct ranks ranks; /* the ranks to plan for */
+    struct ranks ranks; /* the number of ranks to plan for */
     int json;
 };
 
-/* Counts and encodes the corpus as train does it, into the same files, so that a train that follows begins at once. */
+/* Prints the plan. Counts and encodes the corpus into the files that `train` would write, so that a later `train` begins at
+ * once. */
 static int print_plan(void *user) {
     struct planning *p = user;
     struct config *config = &p->config;
@@ -30,13 +31,13 @@ static int read_arguments(int argc, char **argv, struct planning *p) {
     const struct option options[] = {{.name = "json", .flag = &p->json}, {0}};
     struct arguments arguments;
     int result = arguments_read(&arguments, argv[0], argc, argv, options, ANY_SECTION);
-    unsigned several = p->ranks.count > 1 ? p->ranks.count : 0; /* 0: as many as the configuration says */
+    unsigned several = p->ranks.count > 1 ? p->ranks.count : 0; /* 0: the configuration says how many */
     if (!result) result = arguments_config_wanted(&p->config, several, argv[0], &arguments);
     arguments_release(&arguments);
     return result;
 }
 
-/* sptx-w2v plan [CONFIG.ini] [--section.key=value ...] [--json]; of several ranks the first one plans. */
+/* sptx-w2v plan [CONFIG.ini] [--section.key=value ...] [--json]; if there are several ranks, the first one plans. */
 int cmd_plan(int argc, char **argv) {
     struct planning p = {.json = 0};
     int result = command_ranks(&p.ranks, argv[0]);

@@ -14,7 +14,7 @@
 
 enum { MOST_ANSWERS = 1000000000, LIVE_SECONDS = 1 };
 
-/* The questions to a run, and how the answers are printed. */
+/* A call of recommend: the questions to a run, and how answers are printed. */
 struct asked {
     struct model model;
     struct titles titles;
@@ -23,7 +23,7 @@ struct asked {
     const char *trained[OPTION_TIMES], *candidates;
     int items_count, names_count, trained_count, seen, json;
     const char *lists, *format, *k, *score, *titles_path, *among;
-    struct json text; /* the answer that is being printed */
+    struct json text; /* buffer for the answer that is being printed */
 };
 
 static void print_lines(const struct asked *asked, const struct recommended *answer) {
@@ -39,7 +39,7 @@ static void print_lines(const struct asked *asked, const struct recommended *ans
     }
 }
 
-/* Nine digits give a float32 exactly. */
+/* Prints nine digits, from which a float32 can be read back exactly. */
 static void json_score(struct json *text, float score) {
     if (isfinite(score))
         json_print(text, "%.9g", (double)score);
@@ -77,7 +77,8 @@ static int print_object(struct asked *asked, const struct recommended *answer) {
     return 0;
 }
 
-/* Fails if the reader has closed the pipe or the disk is full. That ends the work, since no one could read the rest. */
+/* Prints an answer. Fails, which ends the work, if the reader has closed the pipe or the disk is full: nobody could read the
+ * rest. */
 static int print_answer(void *user, const struct recommended *answer) {
     struct asked *asked = user;
     if (asked->json ? print_object(asked, answer) : (print_lines(asked, answer), 0)) return -1;
@@ -100,7 +101,7 @@ static int check_asked(const struct asked *asked, int given) {
     return 0;
 }
 
-/* Finds how lists are read and, unless --score says it, scored: as suits the run. */
+/* Finds out how lists are read, and how they are scored: by --score, else by the run's default. */
 static int read_run(struct asked *asked, struct config *run, unsigned threads, const struct arguments *arguments) {
     int score = answers_score_named(&asked->model, asked->score, !asked->items_count, threads);
     if (score < 0 || arguments_reading(&asked->request.reading, &asked->request.look, run, asked->model.directory, asked->format,
@@ -129,7 +130,7 @@ static int ask(struct asked *asked, const struct config *config) {
     request->items_count = (uint64_t)asked->items_count;
     request->titles = asked->titles.title ? &asked->titles : NULL;
     request->seen = asked->seen;
-    /* There is no live line where the answers themselves come to a terminal. */
+    /* No live line if answers go to a terminal: they would mix. */
     struct progress progress;
     progress_start(&progress, "recommending", LIVE_SECONDS);
     if (!isatty(STDOUT_FILENO)) request->progress = &progress;

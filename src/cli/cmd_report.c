@@ -6,7 +6,7 @@
 #include "vectors/map.h"
 #include "vectors/page.h"
 
-enum { MOST_LISTED = 1000000 }; /* the page's own bound is far below this */
+enum { MOST_LISTED = 1000000 }; /* largest --search; the limit on a page's size is reached far earlier */
 
 static int write_report(const struct model *model, struct page_request *request, const char *titles_path,
                         const struct config *config, const char *out) {

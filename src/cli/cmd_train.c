@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* Turns the arguments into a configuration and the trainer's options. */
+/* Reads the arguments into a configuration and options of the trainer. */
 static int read_arguments(int argc, char **argv, struct config *config, struct trainer_options *how) {
     const char *when = NULL;
     const struct option options[] = {{.name = "resume", .flag = &how->resume},
@@ -26,20 +26,20 @@ static int read_arguments(int argc, char **argv, struct config *config, struct t
         fail_usage("train: --resume goes on with a run and --overwrite starts over; give one of them");
         goto out;
     }
-    unsigned ranks = ranks_launched() ? how->ranks->count : 0; /* 0: as many as the configuration says */
+    unsigned ranks = ranks_launched() ? how->ranks->count : 0; /* 0: the configuration says how many */
     result = arguments_config_wanted(config, ranks, argv[0], &arguments);
 out:
     arguments_release(&arguments);
     return result;
 }
 
-/* sptx-w2v train [CONFIG.ini] [--section.key=value ...] [--resume | --overwrite[=now]], by each rank that mpirun began */
+/* sptx-w2v train [CONFIG.ini] [--section.key=value ...] [--resume | --overwrite[=now]]; with mpirun, each rank calls it */
 int cmd_train(int argc, char **argv) {
     struct ranks ranks;
     struct trainer_options how = {.ranks = &ranks, .judge = judge_checkpoint};
     struct config config = {0};
     int result = command_ranks(&ranks, argv[0]);
-    report_hold(); /* the ranks that this process becomes read the configuration again */
+    report_hold(); /* hold warnings back: if this process is replaced by mpirun, the ranks read the configuration and warn again */
     if (!result) result = ranks_agree(&ranks, read_arguments(argc, argv, &config, &how));
     if (!result) result = launch_gpus(&config, argv);
     report_tell();

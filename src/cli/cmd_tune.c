@@ -27,7 +27,7 @@ static void print_answer(const struct tune_answer *a, const char *out) {
     note("written    '%s': sptx-w2v train %s trains on all of the data", out, out);
 }
 
-/* Reads --minutes: any number above 0. */
+/* Reads --minutes: a number above 0. */
 static int read_minutes(const char *text, double *seconds) {
     double minutes;
     if (!text) return 0;

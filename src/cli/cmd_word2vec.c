@@ -23,12 +23,12 @@
 
 enum { MOST_CLASSES = 1000000 };
 
-/* A call of word2vec: its flags as numbers and paths. */
+/* A call of word2vec: the values of its flags. */
 struct call {
     struct word2vec_flag flags[WORD2VEC_FLAGS];
     uint64_t hs, threads, classes, debug, binary, cbow;
-    const char *text, *output, *save, *read; /* paths; "" where the flag is absent */
-    int words;                               /* the file without a name that has -read-vocab's words; -1: none */
+    const char *text, *output, *save, *read; /* paths; "": the flag is not given */
+    int words;                               /* descriptor of an unnamed temporary file with the words of -read-vocab; -1: none */
 };
 
 static const char *flag(const struct call *call, const char *name) {
@@ -87,7 +87,7 @@ static int set_keys(struct config *config, const struct call *call) {
 
 /* ---- vocabularies: lines of word, blank, count ---- */
 
-/* Copies words that are frequent enough into the form of corpus.vocab. */
+/* Writes the words that are frequent enough in the format of corpus.vocab. */
 static int copy_words(struct call *call, struct lines *lines, uint64_t least) {
     struct token word, number;
     uint64_t count, written = 0;
@@ -128,7 +128,7 @@ static int save_vocabulary(const struct call *call, const struct vocab *vocab) {
     return -1;
 }
 
-/* Counts the text alone: there is no -output. */
+/* Counts the text's words without training, since there is no -output. */
 static int count_words(const struct call *call, const struct config *config) {
     const struct corpus_options options = config_corpus(config);
     struct vocab vocab = {0};

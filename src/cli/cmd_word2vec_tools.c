@@ -1,4 +1,4 @@
-/* distance, word-analogy and compute-accuracy: word2vec's programs that ask a file of vectors. */
+/* distance, word-analogy and compute-accuracy: word2vec's programs that answer questions from a file of vectors. */
 #include "commands.h"
 #include "base/report.h"
 #include "base/terminal.h"
@@ -12,7 +12,7 @@
 
 enum { ANSWERS = 40, SEMANTIC_SECTIONS = 5 };
 
-/* Reads the arguments of a command that takes a file, at least, and `most` arguments at most. */
+/* Reads the arguments of a command: at least a file, and at most `most` arguments. */
 static int read_file_argument(struct arguments *arguments, struct config *config, int argc, char **argv, int most) {
     const struct option options[] = {{0}};
     if (arguments_read(arguments, argv[0], argc, argv, options, "device, memory")) return -1;
@@ -56,7 +56,7 @@ static void print_sections(const struct analogies_section *sections, uint64_t co
         total += section->total;
         asked[syntactic] += section->covered;
         right[syntactic] += section->right;
-        if (!i) continue; /* above the first section's name, which has no line there either */
+        if (!i) continue; /* questions before the first section's name: compute-accuracy.c prints no line for them either */
         terminal_print_name(section->name);
         printf(":\nACCURACY TOP1: %.2f %%  (%" PRIu64 " / %" PRIu64 ")\n", percent(section->right, section->covered),
                section->right, section->covered ? section->covered : 1);

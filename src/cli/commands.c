@@ -46,7 +46,7 @@
     "                      compute the row that training would have given it, from its items and the run's loss, with the\n" \
     "                      items' rows unchanged. context-context uses the mean of its items' rows instead\n"
 
-/* The table of flags as help: a program's lines of it. */
+/* Turns the table of flags into help text: one line for each flag of a program. */
 #define KEY(program, flag, key, fallback, help) HELP_OF_##program("  " flag "  " key " = " fallback ": " help "\n")
 #define OWN(program, flag, fallback, help)      HELP_OF_##program("  " flag "  " help "\n")
 #define HELP_OF_WORD2VEC(text)                  text
@@ -376,7 +376,7 @@ const struct command commands[] = {
      "  bash, zsh     completion for a shell: source <(sptx-w2v help bash). make install puts both, and the page, in place"},
     {0}};
 
-enum { NAMES_MOST = 32 }; /* commands that a misspelt one is compared with, at most */
+enum { NAMES_MOST = 32 }; /* most commands that are compared with a misspelt one */
 
 const struct command *command_find(const char *name) {
     const char *names[NAMES_MOST];

@@ -1,4 +1,5 @@
-/* commands: the table of the program's commands. One file a command; only these print results, and only main exits. */
+/* commands: the table of the program's commands. Each command is in its own file. Only commands print results, and only main
+ * exits. */
 #ifndef SPTX_COMMANDS_H
 #define SPTX_COMMANDS_H
 
@@ -9,19 +10,19 @@
 
 struct command {
     const char *name;
-    int (*run)(int argc, char **argv); /* argv[0] is the command's name; 0, or -1 after fail() */
-    const char *usage;                 /* "train [CONFIG.ini] [--section.key=value ...] [--resume]" */
-    const char *summary;               /* one line */
-    const char *help;                  /* paragraphs: every option, exit codes where they differ */
+    int (*run)(int argc, char **argv); /* runs the command; argv[0] is its name. Returns 0, or -1 after fail() */
+    const char *usage;                 /* such as "train [CONFIG.ini] [--section.key=value ...] [--resume]" */
+    const char *summary;               /* one line, for the list of commands */
+    const char *help;                  /* paragraphs: every option, and exit codes if they differ from other commands' */
 };
-extern const struct command commands[]; /* ended by a NULL name */
+extern const struct command commands[]; /* the last entry has the name NULL */
 
 extern const char command_version[]; /* "sptx-w2v 1.2.3" */
 
-/* Prints all commands with their summaries, and what all have in common: for help, and for a call without a command. */
+/* Prints all commands with their summaries, and the options of all commands: for `help`, and if no command is given. */
 void command_list(FILE *out);
 
-/* Returns the command of that name, or NULL after fail_usage() with the nearest one. */
+/* Returns the command with this name; NULL after fail_usage(), which suggests the most similar one. */
 const struct command *command_find(const char *name);
 
 int cmd_train(int argc, char **argv);
@@ -45,13 +46,15 @@ int cmd_devices(int argc, char **argv);
 int cmd_config(int argc, char **argv);
 int cmd_help(int argc, char **argv);
 
-/* Sets a key ("phrases.passes") to an option's value. Returns -1 after fail_usage() where the key cannot have it. */
+/* Sets a key ("phrases.passes") to an option's value. Returns 0, or -1 after fail_usage() if the value is not valid. */
 int command_set_key(struct config *config, const char *key, const char *value);
 
-/* Joins words of the files to phrases and writes the text to `out`; NULL: to standard output. margin: a blank begins each line. */
+/* Joins words of the files into phrases and writes the text to the file `out`; NULL: to stdout. margin: 1: each line begins with
+ * a blank. Returns 0, or -1 after fail(). */
 int command_join_words(const struct config *config, const char *const *paths, int count, const char *out, int margin);
 
-/* Joins the processes that mpirun began for this command ("bench ranks"), by ranks_open(). */
+/* Connects the processes that mpirun began, by ranks_open(); they must all run `command` ("bench ranks"). Returns 0, or -1 after
+ * fail(). */
 int command_ranks(struct ranks *ranks, const char *command);
 
 #endif

@@ -13,8 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Changes settings of Open MPI that would prevent or slow training: by itself it gives each of two ranks a single core, refuses
- * root, and refuses more ranks than cores. Settings of the user are not changed. */
+/* Sets environment variables of Open MPI, unless the user has set them. By default it gives each of two ranks a single core,
+ * which slows training, refuses to run as root, and refuses more ranks than cores. */
 static int prepare_mpirun(void) {
     static const char *const settings[][2] = {{"OMPI_MCA_hwloc_base_binding_policy", "none"},
                                               {"PRTE_MCA_hwloc_default_binding_policy", "none"},

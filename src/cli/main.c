@@ -1,4 +1,4 @@
-/* main: finds the command, runs it, prints the sentence of a failure and turns it into an exit code.
+/* main: finds the command, runs it, prints the error message of a failure, and returns the exit code.
  *
  *   0 done    1 failed    2 called wrongly
  */
@@ -15,9 +15,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Opens what takes the place of a closed stdin, stdout or stderr. Otherwise the next file opened would get its number,
- * and a printed line would land in that file. The substitute cannot be written, so that results for a closed stdout
- * still fail. */
+/* Opens a substitute for a closed stdin, stdout or stderr. Otherwise the next file opened would get its number, and printed
+ * lines would be written into that file. The substitute cannot be written, so results for a closed stdout still fail. */
 static void keep_standard_files(void) {
     for (int fd = 0; fd <= 2; fd++)
         if (fcntl(fd, F_GETFD) < 0 && errno == EBADF && open("/dev/null", O_RDONLY) != fd) _exit(1);
@@ -27,7 +26,7 @@ static int is_first_word(const char *argument, const char *a, const char *b) {
     return !strcmp(argument, a) || !strcmp(argument, b);
 }
 
-/* Takes `flag` out of the arguments before a lone "--". Returns 1 where it was there. */
+/* Removes `flag` from the arguments before a lone "--". Returns 1 if it was there, else 0. */
 static int take_flag(int *argc, char **argv, const char *flag) {
     int kept = 1, found = 0, open = 1;
     for (int i = 1; i < *argc; i++) {
@@ -42,7 +41,7 @@ static int take_flag(int *argc, char **argv, const char *flag) {
     return found;
 }
 
-/* A link to the program that is named as a command runs it: scripts that call ./word2vec need no change. */
+/* Returns 1 if the program was called by the name of a command, through a link: scripts that call ./word2vec need no change. */
 static int is_named_as_command(const char *program) {
     const char *slash = strrchr(program, '/'), *name = slash ? slash + 1 : program;
     for (const struct command *c = commands; c->name; c++)
@@ -76,7 +75,8 @@ static int run(int argc, char **argv) {
     return command ? command->run(argc - 1, argv + 1) : -1;
 }
 
-/* Results are buffered, so the reason of a failed write is known only where it was the last write. */
+/* Writes buffered results. errno tells why a write failed only if it is the last one, so an earlier failure is reported without
+ * a reason. */
 static int finish_results(void) {
     int failed_before = ferror(stdout);
     if (fflush(stdout)) return fail("cannot write the results to stdout: %s", strerror(errno));
@@ -85,8 +85,9 @@ static int finish_results(void) {
 
 int main(int argc, char **argv) {
     keep_standard_files();
-    signal(SIGXFSZ, SIG_IGN); /* a file over the size limit is then a failed write with its sentence, and no signal */
-    signal(SIGPIPE, SIG_IGN); /* a reader that goes away must not kill a run; results that cannot be written are a failure */
+    signal(SIGXFSZ, SIG_IGN); /* writing a file above the size limit then fails with an error message, instead of a signal that
+                               * ends the process */
+    signal(SIGPIPE, SIG_IGN); /* a reader that closes its pipe then makes writing results fail, instead of killing the process */
     file_map_catch();
     numbers_enter();
     int result = run(argc, argv);

@@ -19,7 +19,7 @@ struct prompt {
     enum model_view view;
     struct search search;
     uint32_t k;
-    char *words[WORDS_MOST_ASKED]; /* of the question */
+    char *words[WORDS_MOST_ASKED]; /* words of the question */
     uint32_t rows[WORDS_MOST_ASKED];
     int count;
     float *query, *scores;
@@ -37,7 +37,7 @@ static void split(struct prompt *p, char *line) {
         if (*word && p->count < WORDS_MOST_ASKED) p->words[p->count++] = word;
 }
 
-/* Finds the words' rows, and says where each is. Returns 1 if all are known. */
+/* Finds the words' rows, and prints the position of each. Returns 1 if all words are known. */
 static int find_rows(struct prompt *p) {
     for (int i = 0; i < p->count; i++) {
         int64_t row = vocab_find(&p->model.vocab, p->words[i], strlen(p->words[i]));

@@ -12,8 +12,8 @@ const char *sptx_version(void) {
     return SPTX_VERSION;
 }
 
-/* Sets the default mode of floating point, in which the pool's workers were begun, so that work comes out the same on
- * every thread. */
+/* Sets the default floating-point mode and locale for the calling thread. The pool's workers were started in that mode, so all
+ * threads compute alike. *mode: the thread's mode before. Returns the locale before. */
 static locale_t take_thread(fenv_t *mode) {
     fegetenv(mode);
     fesetenv(FE_DFL_ENV);
@@ -34,7 +34,7 @@ void enter(struct sptx_context *context) {
 enum sptx_status leave(struct sptx_context *context, int result) {
     int code = result ? report_exit_code() : 0;
     if (!--context->calls) report_use(context->before);
-    step_out(context); /* a callback that made this call goes on in the caller's locale and mode */
+    step_out(context); /* if a callback made this call, the callback continues in the caller's locale and mode */
     if (!result) return SPTX_OK;
     return code == REPORT_STOPPED ? SPTX_STOPPED : code == 2 ? SPTX_USAGE : SPTX_FAILED;
 }
@@ -82,7 +82,7 @@ int check_count(uint64_t count, const char *what) {
 
 /* ---- opening ---- */
 
-/* Returns the backend that a device's name begins with; the number of a GPU may follow. NULL if no backend has that name. */
+/* Returns the backend with whose name `device` begins; the number of a GPU may follow. NULL if no backend has that name. */
 static const struct backend_ops *find_device(const char *device, unsigned *index) {
     char name[16], *end;
     size_t length = strcspn(device, ":");
@@ -94,7 +94,7 @@ static const struct backend_ops *find_device(const char *device, unsigned *index
     return ops && ops->has_gpu && end != device + length + 1 && !*end && *index <= 1023 ? ops : NULL;
 }
 
-/* "auto", "cpu", "cuda", "cuda:N" -> backend and GPU. */
+/* Sets the context's backend and GPU from "auto", "cpu", "cuda" or "cuda:N". */
 static int choose_device(struct sptx_context *context, const char *device) {
     char why[256] = "";
     context->ops = backend_best();
@@ -132,7 +132,7 @@ enum sptx_status sptx_open(struct sptx_context **out, const struct sptx_context_
     *out = NULL;
     struct sptx_context *context = calloc(1, sizeof *context);
     if (!context) return SPTX_FAILED;
-    uint64_t size = 0; /* the warning function is needed before anything can be said */
+    uint64_t size = 0; /* of *given; read here, since the warning function must be known before anything is reported */
     if (given) memcpy(&size, given, sizeof size);
     int hears = size >= sizeof options;
     context->warning = hears ? given->warning : NULL;

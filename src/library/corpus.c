@@ -1,4 +1,4 @@
-/* A corpus under construction: sptx.h's structs as those of corpus/gathered.h, and training on what was gathered. */
+/* corpus: sptx_corpus_*: converts sptx.h's structs to those of corpus/gathered.h, and trains on the gathered data. */
 #include "handles.h"
 
 #include "base/memory.h"
@@ -10,11 +10,11 @@
 
 struct sptx_corpus {
     struct sptx_context *context;
-    struct config keys;   /* as they were given, not resolved */
-    struct config config; /* the same, resolved */
-    struct corpus_options options; /* of config */
+    struct config keys;   /* the caller's keys, not resolved */
+    struct config config; /* `keys`, resolved */
+    struct corpus_options options; /* how `config` reads a corpus */
     struct gathered gathered;
-    int closed; /* 1: a call has failed halfway, or it was trained on */
+    int closed; /* 1: no more calls: an earlier call failed after adding some of its data, or the corpus was trained on */
 };
 
 static int open_corpus(struct sptx_corpus *corpus, const char *path, const char *const *settings, uint64_t count) {
@@ -72,18 +72,19 @@ static int read_tokens(struct tokens *out, const struct sptx_tokens *in, const c
     return 0;
 }
 
-/* Begins a call on a corpus that still takes data. */
+/* Begins a call that adds data. Fails if the corpus is closed. */
 static int begin(struct sptx_corpus *corpus) {
     enter(corpus->context);
     return corpus->closed ? fail_usage("the corpus is closed: it was trained on, or a call has failed halfway") : 0;
 }
 
-/* Counts what a corpus has taken. */
+/* Returns a number that grows whenever data is added. */
 static uint64_t held(const struct sptx_corpus *corpus) {
     return corpus->gathered.tokens + corpus->gathered.named + corpus->gathered.sentences;
 }
 
-/* Ends a call that takes data. One that fails after it has taken some makes the corpus useless. */
+/* Ends a call that adds data. before: held() at its beginning. If the call failed after adding some of its data, closes the
+ * corpus. */
 static int taken(struct sptx_corpus *corpus, uint64_t before, int result) {
     corpus->closed |= result && held(corpus) != before;
     return result;
@@ -100,7 +101,7 @@ enum sptx_status sptx_corpus_words(struct sptx_corpus *corpus, uint32_t lists, c
     return leave(corpus->context, result);
 }
 
-/* How data of a format is given. */
+/* Which calls a format's data is added with. */
 enum given { SENTENCES, PAIRS, EDGES };
 
 static enum given given_as(const struct corpus_format_properties *format) {
@@ -185,7 +186,7 @@ enum sptx_status sptx_corpus_train(struct sptx_corpus *corpus, enum sptx_beginni
     int result = begin(corpus);
     if (!result) {
         result = train(corpus->context, &corpus->config, &corpus->gathered, beginning, progress, user);
-        corpus->closed = !(result < 0 && report_exit_code() == 2); /* after a usage error nothing was trained: stays open */
+        corpus->closed = !(result < 0 && report_exit_code() == 2); /* a usage error: nothing was trained */
     }
     return leave_training(corpus->context, result);
 }

@@ -1,5 +1,5 @@
-/* Answers beyond single searches: analogies, measures of the vectors, the vectors as a file, the page of a run. Each
- * call is a command of the program and uses the same functions of src/vectors. */
+/* judge: analogies, evaluation, export and the report of a run. Each call does what a command of the program does, with the same
+ * functions of src/vectors. */
 #include "handles.h"
 
 #include "base/file.h"
@@ -11,9 +11,9 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-enum { MOST_LISTED = 1000000 }; /* as many as the command takes; the page's own bound is far below this */
+enum { MOST_LISTED = 1000000 }; /* largest `listed`, as in `sptx-w2v report`; the limit on a page's size is reached far earlier */
 
-/* Returns the table of that name, or -1 after fail_usage(), also where a path or a place for the result is missing. */
+/* Returns the table with the name `table`; -1 after fail_usage(), also if `path` or `result` is missing. */
 static int judged_table(struct sptx_run *run, const char *table, const char *path, const void *result) {
     if (!path || !*path || !result) return fail_usage("a file and a place for the result are wanted; one is NULL");
     return answers_view_named(&run->model, table, pool_threads(run->context->pool));
@@ -79,7 +79,7 @@ enum sptx_status sptx_run_evaluate_analogies(struct sptx_run *run, const char *t
     return leave(run->context, result);
 }
 
-/* Chooses how held-out items are scored: by a name, by the table that is judged, or as suits the run. */
+/* Chooses the score of lists: the one named, else the one that compares rows of `table`, else the run's default. */
 static int score_of_lists(struct sptx_run *run, const char *table, const char *score) {
     unsigned threads = pool_threads(run->context->pool);
     if (score || !table) return answers_score_named(&run->model, score, 1, threads);
@@ -87,7 +87,7 @@ static int score_of_lists(struct sptx_run *run, const char *table, const char *s
     return view < 0 ? -1 : (int)list_score_of_view((enum model_view)view);
 }
 
-/* Reads the run's own configuration, which says how its corpus was read. The caller releases it in any case. */
+/* Reads the run's config.ini, which says how its corpus was read. The caller releases it in any case. */
 static int read_as_trained(struct config *config, const struct sptx_run *run, const char *format) {
     char *path = file_join(run->model.directory, "config.ini");
     *config = (struct config){.name = NULL};

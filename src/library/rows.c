@@ -18,7 +18,7 @@ struct id_taking {
     uint32_t *to;
     uint64_t rows;
     unsigned workers;
-    _Atomic int wrong; /* 1: an id is no row */
+    _Atomic int wrong; /* 1: an id is not a row number */
 };
 
 static int take_share(void *context, unsigned worker) {
@@ -35,7 +35,7 @@ static int64_t id_at(const struct sptx_ids *ids, uint64_t i) {
     return ids->bits == 64 ? ((const int64_t *)ids->data)[i] : ((const int32_t *)ids->data)[i];
 }
 
-/* Names the first wrong id, whichever thread has met one before the others. */
+/* Fails with the first wrong id in the array; threads may have found a later one first. */
 static int refuse_ids(const struct sptx_ids *ids, uint64_t rows) {
     for (uint64_t i = 0; i < ids->count; i++) {
         int64_t id = id_at(ids, i);
@@ -53,9 +53,9 @@ static int check_ids(const struct sptx_table *table, const struct sptx_ids *ids)
     return check_aligned(ids->data, ids->bits / 8, "ids") || check_memory(table->context, ids->memory, "ids") ? -1 : 0;
 }
 
-/* Gives ids as the backend wants them. Those on the host are checked and written where it reads them, in one pass over them. */
+/* Prepares ids for the backend. Ids in host memory are checked and copied to the backend's buffer in a single pass. */
 static int take_ids(struct sptx_table *table, const struct sptx_ids *given, struct sptx_ids *taken) {
-    enum { FEW = 1 << 17 }; /* more ids are shared out over the threads; to wake the threads takes as long as this number of ids */
+    enum { FEW = 1 << 17 }; /* fewer ids are copied by one thread: waking the others would take as long as copying this number */
     struct sptx_context *context = table->context;
     if (check_ids(table, given)) return -1;
     *taken = *given;
@@ -82,7 +82,7 @@ static struct rows_request request_for(struct sptx_table *table, const struct sp
                                  .id_bits = ids->bits,
                                  .ids_on_gpu = ids->memory == SPTX_CUDA,
                                  .values_on_gpu = memory == SPTX_CUDA,
-                                 .values = (float *)(uintptr_t)values, /* only a fetch writes to it */
+                                 .values = (float *)(uintptr_t)values, /* the cast drops const, but only a fetch writes */
                                  .stream = stream,
                                  .rule = &table->rule,
                                  .lr = table->rule.lr,

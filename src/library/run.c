@@ -87,7 +87,7 @@ enum sptx_status sptx_run_view(struct sptx_run *run, const char *table, struct s
         return leave(run->context, fail_usage("a run has the tables 'target' and 'context', not '%s'", table ? table : "NULL"));
     const struct npy *npy = target ? &run->model.target : &run->model.context;
     const struct npy_field *weights = npy_find(npy, "weights");
-    const struct sptx_view all = {.data = (float *)(uintptr_t)npy_row(npy, weights, 0), /* mapped read-only */
+    const struct sptx_view all = {.data = (float *)(uintptr_t)npy_row(npy, weights, 0), /* drops const; it is read-only */
                                   .first = target ? run->model.state.target_first : 0,
                                   .rows = npy->rows,
                                   .stride = npy->record,
@@ -108,7 +108,7 @@ static int check_number(const struct model *model, uint64_t row) {
     return row < model->rows ? 0 : fail_usage("%" PRIu64 " is no row of a run of %" PRIu64, row, model->rows);
 }
 
-/* Checks that a row is there and has a vector: a list that is only the mean of its items has none. */
+/* Checks that the row exists and has a vector. A list that is only the mean of its items has none. */
 static int check_row(const struct model *model, uint64_t row) {
     return check_number(model, row) || model_check_list(model, row) ? -1 : 0;
 }
@@ -179,7 +179,7 @@ int open_search(struct sptx_run *run, const char *table, enum search_metric metr
     return result;
 }
 
-/* Searches with checked options. */
+/* Searches; the options are checked already. */
 static int search_nearest(struct sptx_run *run, const struct sptx_nearest_options *options, const float *queries, uint64_t count,
                           uint32_t k, uint32_t *rows, float *scores) {
     uint64_t *starts = NULL;
@@ -216,7 +216,7 @@ static int same_candidates(const struct list_candidates *a, const struct list_ca
     return !a->rows || !memcmp(a->rows, b->rows, a->count * sizeof *a->rows);
 }
 
-/* Copies the candidates into the run. The next call compares its own with them, to know if it can use the same search. */
+/* Copies the candidates into the run. The next call compares its candidates with them, and reuses the search if they are equal. */
 static int keep_candidates(struct sptx_run *run, const struct list_candidates *candidates) {
     uint64_t *rows = candidates->rows ? mem_alloc(candidates->count, sizeof *rows, "candidates") : NULL;
     if (candidates->rows && !rows) return -1;
@@ -241,14 +241,15 @@ static int open_lists(struct sptx_run *run, const char *name, int named, const s
     return result;
 }
 
-/* One call of recommend. The items of each list are the ones that the caller gave; if lists are named, the items that the named
- * list was trained with follow them. */
+/* One call of sptx_run_recommend(). A list's items are those that the caller gave, followed, if the list is named, by the items
+ * it had in training. */
 struct recommending {
     struct sptx_run *run;
     struct list_question question;
-    uint64_t *starts, *codes; /* both kinds of items together, for `question`; owned; NULL if no list is named */
-    uint64_t count, capacity; /* of codes */
-    int64_t *own; /* [question.count] row of each list itself, or -1; owned; NULL if no list is named */
+    uint64_t *starts, *codes; /* items of all lists, given ones and those from training, for `question`; owned; NULL if no list
+                               * is named */
+    uint64_t count, capacity; /* of `codes`: used and allocated */
+    int64_t *own; /* [question.count] row of each named list, or -1; owned; NULL if no list is named */
     uint32_t *rows;
     float *scores;
 };
@@ -262,7 +263,7 @@ static int open_trained(struct sptx_run *run) {
     return 0;
 }
 
-/* Builds list i: appends the items given and, if `name` is not NULL, the items that the list of this name was trained with. */
+/* Collects list i's items: those given and, if `name` is not NULL, the training items of the list with this name. */
 static int join_list(struct recommending *r, uint64_t i, const char *name) {
     const struct list_question *q = &r->question;
     uint64_t given = q->starts[i + 1] - q->starts[i];

@@ -37,7 +37,7 @@ void sptx_table_defaults(struct sptx_table_options *options, uint64_t size) {
     memcpy(options, &all, all.size);
 }
 
-/* "none" is the one optimizer that is no rule, and stands behind them. */
+/* The optimizers of rules.h come first; "none", which has no rule, is last. */
 const char *sptx_optimizer(uint32_t index) {
     return index < RULE_COUNT ? rules_name((int)index) : index == RULE_COUNT ? "none" : NULL;
 }
@@ -105,8 +105,8 @@ static int read_options(struct table_options *out, int *fixed, const struct sptx
 
 /* ---- opening ---- */
 
-/* Refuses a table that cannot fit into memory. The system would hand out more memory than it has, and kill a process
- * that comes to use it. A table in a file needs no memory, and for GPUs and pinned memory the backend checks. */
+/* Fails if the table is larger than the free memory: the system would allocate it all the same, and later kill the process when
+ * it writes to the pages. A table in a file needs no memory; for GPU and pinned memory the backend checks. */
 static int check_host_memory(const struct sptx_context *context, const struct table_options *o) {
     char free_text[32], row_text[32];
     struct table_spec spec = {
@@ -207,7 +207,7 @@ const char *sptx_table_field(const struct sptx_table *table, uint32_t index) {
     return index <= layout->slots ? layout->field[index].name : NULL;
 }
 
-/* Finds a field of numbers. The counts of rows' updates are no part of the library's interface. */
+/* Returns a field of numbers with this name. The counts of rows' updates are not in the library's interface. */
 static const struct record_field *find_field(const struct sptx_table *table, const char *name) {
     const struct record_field *field = name ? record_field(&table->table.spec.layout, name) : NULL;
     if (field && value_is_number(field->type)) return field;

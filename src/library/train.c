@@ -30,11 +30,11 @@ static int hear(void *user, const struct trainer_report *report) {
     step_out(listener->context);
     int stop = listener->progress(listener->user, &told);
     step_in();
-    report_clear(); /* the failure of a call in the callback is not why training ends */
+    report_clear(); /* if a call in the callback failed, its error is not why training ends */
     return stop;
 }
 
-/* Sets "section.key=value", as on the command line. */
+/* Sets a key from "section.key=value", as on the command line. */
 static int set_key(struct config *config, const char *setting) {
     if (!setting) return fail_usage("a setting is NULL");
     uint64_t capacity = strlen(setting) + sizeof "--";
@@ -64,7 +64,7 @@ int read_config(struct config *config, const struct sptx_context *context, const
     return read_keys(config, context, path, settings, count) || config_resolve(config) ? -1 : 0;
 }
 
-/* Keeps where a run lies for sptx_trained(). */
+/* Stores the directory of a run, for sptx_trained(). */
 static int keep_directory(struct sptx_context *context, const char *directory) {
     free(context->trained);
     context->trained = directory ? mem_text(directory, strlen(directory), "a run directory") : NULL;

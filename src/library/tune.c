@@ -1,4 +1,4 @@
-/* Finding keys: sptx.h's structs as those of tune/tune.h. */
+/* tune: sptx_tune(): converts sptx.h's structs to those of tune/tune.h. */
 #include "handles.h"
 
 #include "base/interrupt.h"
@@ -15,7 +15,7 @@ struct listener {
     void *user;
 };
 
-/* Tells the caller of a training, and asks the search to end where the caller wants that. */
+/* Calls the caller's progress function after a training, and asks the search to end if that function says so. */
 static void took(void *user, const struct tune_tried *tried) {
     struct listener *listener = user;
     char line[1024];

@@ -1,4 +1,4 @@
-/* Words of text, numbered: sptx.h's dictionary over corpus/words.h. */
+/* words: sptx_words_*: the dictionary of sptx.h, by corpus/words.h. */
 #include "handles.h"
 
 #include "base/memory.h"
@@ -29,13 +29,13 @@ void sptx_words_close(struct sptx_words *words) {
 
 /* ---- numbering ---- */
 
-/* Tokens whose numbers are looked up together. */
+/* A batch of tokens whose numbers are looked up together. */
 struct asked {
     struct word_query query[WORDS_BATCH];
     unsigned count;
 };
 
-/* Writes the numbers of the asked words. A new word that occurs twice among them is added once, since words_add() finds it. */
+/* Writes the numbers of the batch's tokens. A new word that occurs twice in the batch is added once, since words_add() finds it. */
 static int answer(struct words *words, int grow, struct asked *asked, int32_t *numbers) {
     uint32_t known[WORDS_BATCH];
     words_find_batch(words, asked->query, asked->count, known);

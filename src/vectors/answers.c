@@ -11,9 +11,10 @@ static int has_lists(const struct model *model) {
     return model->vocab.lists > 0;
 }
 
-enum { SPREAD_AT_ONCE = 1 << 22 }; /* most nodes + arcs of a graph whose propagated rows are made by default: 5 s on two cores */
+enum { SPREAD_AT_ONCE = 1 << 22 }; /* largest nodes + arcs of a graph for which propagated rows are the default: computing them
+                                    * takes 5 s on two cores */
 
-/* Returns the table that answers if the user names none (enum model_view), or -1 after fail(). */
+/* Returns the default table (enum model_view), or -1 after fail(). */
 static int default_view(const struct model *model) {
     if (has_lists(model)) return VIEW_CONTEXT;
     if (model->mode == MODE_ADJACENCY) return VIEW_SUM;
@@ -22,7 +23,7 @@ static int default_view(const struct model *model) {
     return within < 0 ? -1 : within ? VIEW_PROPAGATED : VIEW_NORMSUM;
 }
 
-/* Returns -1 after fail() where words have no contexts. */
+/* Returns 0; -1 after fail() if the context rows do not belong to words. */
 static int check_contexts(const struct model *model) {
     if (!model->tree) return 0;
     return fail("'%s' was trained with train.loss = hierarchical: its context rows are nodes of a tree, and no word has one; ask the "
@@ -48,7 +49,7 @@ uint64_t answers_rows(const struct model *model, int lists) {
     return check_rows(model, lists) ? 0 : lists ? model->rows : model_items(model);
 }
 
-/* Spreads the sum of both rows of each node, of unit length, over the graph. */
+/* Computes normsum rows of all nodes and spreads them over the graph. */
 static int make_propagated(struct model *model, struct pool *pool) {
     struct graph graph;
     if (run_graph_open(&graph, model, pool)) return -1;
@@ -62,7 +63,7 @@ static int make_propagated(struct model *model, struct pool *pool) {
     return result;
 }
 
-/* Makes the table if it is computed from others and was not asked for before. */
+/* Computes the table `propagated` at its first use; the other tables need no work. */
 static int make_view(struct model *model, enum model_view view, unsigned threads) {
     if (view != VIEW_PROPAGATED || model->propagated) return 0;
     struct pool *pool = pool_open(threads);

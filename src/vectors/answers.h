@@ -1,37 +1,38 @@
-/* answers: which rows of a finished run answer a question, and by which table, where the user does not say.
+/* answers: the defaults of questions to a finished run: which rows are searched, in which table, and how lists are scored.
  *
- *   a run of                                  rows    table     how a list's items choose others (list_scores.h)
+ *   a run of                                  rows    table     score of lists (list_scores.h)
  *   words            (window, cbow)           words   target    target
  *   items of lists   (list)                   items   target    target; trained by cosines: context-cosine
  *   lists with rows  (user)                   items   context   user; trained by cosines: user-cosine
- *   citations, links (adjacency)              all     sum       user: the paper's own row; for items by hand: sum
- *   nodes            (walk)                   nodes   propagated, user: the node's own row; for nodes by hand: context
- *                                                      or normsum
- *   any of these     (train.loss =            as above as above  target: the context rows are no words'
- *                     hierarchical)
+ *   citations, links (adjacency)              all     sum       user (by the paper's row); sum for items given by hand
+ *   nodes            (walk)                   nodes   propagated, user (by the node's row); context for nodes given
+ *                                                      or normsum   by hand
+ *   any of these     (train.loss =            as above as above  target, as the context rows belong to nodes of a tree,
+ *                     hierarchical)                            not to words
  *
- * A list's row has a name in the vocabulary, too; it answers only where lists are asked for. Rows trained by cosines lie near
- * rows of the other table and, unlike those trained by dot products, hardly near rows of their own (goodbooks, softmax:
- * recall@20 0.020 by target, 0.106 by context-cosine). A paper has a target row for what it cites and a context row for who
- * cites it, and many papers have only one of the two; configs/README.md, "Citations, both ways", has the experiments. Nodes of a
- * graph are told apart best by propagated rows (labels of planted blogs, 20 walks: target .22, normsum .24, propagated .39). Each
- * command computes these rows anew. If that would take more than some seconds, or the graph's file is gone, normsum answers. Linked
- * nodes are found by comparing a target row with context rows, as training did (recall@20 of a node's held-out links, cora: normsum
- * 0.48, propagated 0.53, context 0.57; citeseer 0.57, 0.61, 0.65).
+ * Lists: a list's row has a name in the vocabulary, too, but it is searched only if the user asks for lists.
+ * Cosines: rows trained by cosines are similar to rows of the other table but hardly to related rows of their own table, unlike
+ * rows trained by dot products (goodbooks, softmax: recall@20 0.020 by target, 0.106 by context-cosine).
+ * Citations: a paper's target row is trained by the papers it cites, its context row by the papers that cite it. Many papers have
+ * only one of the two; configs/README.md, "Citations, both ways", has the experiments.
+ * Nodes: propagated rows tell classes of nodes apart best (labels of planted blogs, 20 walks: target .22, normsum .24, propagated
+ * .39). Each command computes them anew; if that would take more than some seconds, or the graph's file is gone, normsum is used.
+ * Linked nodes are found best by comparing a target row with context rows, as training did (recall@20 of a node's held-out links,
+ * cora: normsum 0.48, propagated 0.53, context 0.57; citeseer 0.57, 0.61, 0.65).
  */
 #ifndef SPTX_ANSWERS_H
 #define SPTX_ANSWERS_H
 
 #include "list_scores.h"
 
-/* Returns the score. named: 1 where the lists come with names, which may have rows of their own. */
+/* Returns the score to use if the user names none. named: 1 if each list has a name, by which it may have a row of its own. */
 enum list_score answers_score(const struct model *model, int named);
-/* Returns how many rows answer, from the first on: the items; with `lists` also the lists behind them. 0 after
- * fail(). */
+/* Returns the number of rows to search, counted from row 0: the items, or with `lists` the items and the lists after them.
+ * Returns 0 after fail(). */
 uint64_t answers_rows(const struct model *model, int lists);
-/* Each returns the table, or the score, of that name, or, for NULL, the default of the drawing above; -1 after fail_usage(). The
- * table `propagated` is made when it is first asked for, with this number of threads (0: one a core); -1 after fail() if the run
- * has no graph. */
+/* Return the table, or the score, with this name; NULL: the default of the drawing above. Return -1 after fail_usage(). The
+ * table `propagated` is computed at its first use by this number of threads (0: one a core); -1 after fail() if the run has no
+ * graph. */
 int answers_view_named(struct model *model, const char *name, unsigned threads);
 int answers_score_named(struct model *model, const char *name, int named, unsigned threads);
 

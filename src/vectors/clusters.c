@@ -10,10 +10,10 @@
 
 struct clustering {
     const struct clusters_request *request;
-    float *centres;    /* [most x dim], each of unit length or zeros */
+    float *centres;    /* [most x dim] each of length 1, or zeros */
     double *far;       /* [count] 1 - cosine to the nearest centre */
-    uint32_t *cluster; /* [count] */
-    uint32_t begin;    /* centres from this one on are new to `far` */
+    uint32_t *cluster; /* [count] the nearest centre */
+    uint32_t begin;    /* number of the first centre that `far` does not include yet */
     struct numpy_draws draws;
 };
 
@@ -25,7 +25,7 @@ static float *centre_of(const struct clustering *c, uint32_t k) {
     return c->centres + (uint64_t)k * c->request->dim;
 }
 
-/* Compares each row with the centres from `begin` up to `most`, and keeps the nearest. */
+/* Compares a row with centres begin .. most - 1, and updates its nearest centre. */
 static void compare(struct clustering *c, uint64_t row, uint32_t most) {
     for (uint32_t k = c->begin; k < most; k++) {
         double far = 1 - (double)dot(centre_of(c, k), row_of(c, row), c->request->dim);
@@ -48,7 +48,7 @@ static int run(const struct clustering *c, pool_job *job, void *context) {
 
 /* ---- the first centres (k-means++, Arthur and Vassilvitskii 2007) ---- */
 
-/* Draws a row: the farther it lies from all centres, the likelier. */
+/* Draws a row with a probability proportional to its distance from the nearest centre. */
 static uint64_t draw_row(struct clustering *c) {
     double all = 0, at;
     for (uint64_t row = 0; row < c->request->count; row++) all += c->far[row];
@@ -58,7 +58,7 @@ static uint64_t draw_row(struct clustering *c) {
     return 0;
 }
 
-/* A job for each centre would cost more than it saves where rows are few: one thread does these. */
+/* Runs in one thread: starting all threads once a centre would cost more than it saves for few rows. */
 static void choose_centres(struct clustering *c) {
     uint64_t count = c->request->count;
     for (uint64_t row = 0; row < count; row++) c->far[row] = 1;
@@ -74,7 +74,7 @@ static void choose_centres(struct clustering *c) {
 
 /* ---- rounds ---- */
 
-/* Gives each row to its nearest centre. Returns the sum of their cosines, or NaN after fail(). */
+/* Assigns each row to its nearest centre. Returns the sum of the rows' cosines to their centres, or NaN after fail(). */
 static double assign(struct clustering *c) {
     double sum = 0;
     c->begin = 0;
@@ -84,7 +84,7 @@ static double assign(struct clustering *c) {
     return sum;
 }
 
-/* Puts each centre in the middle of its rows. One without rows becomes zeros, which no row is nearest to. */
+/* Moves each centre to the mean direction of its rows. A centre without rows becomes zeros. */
 static void move_centres(struct clustering *c) {
     uint32_t dim = c->request->dim;
     memset(c->centres, 0, (uint64_t)c->request->most * dim * sizeof *c->centres);
@@ -98,7 +98,7 @@ static void move_centres(struct clustering *c) {
     }
 }
 
-/* Returns the sum of cosines of one try. It ends early once a round brings no row nearer to its centre. */
+/* Runs k-means once. Returns the sum of the rows' cosines to their centres. Ends early if a round does not raise this sum. */
 static double try(struct clustering *c) {
     choose_centres(c);
     double sum = assign(c), before = -INFINITY;
@@ -110,7 +110,7 @@ static double try(struct clustering *c) {
     return sum;
 }
 
-/* Numbers clusters in the order of their first rows; `numbers` has space for all. Returns how many have a row. */
+/* Renumbers clusters by their first rows; `numbers` is an array for all clusters. Returns the number of clusters with rows. */
 static uint32_t number(uint32_t *cluster, uint64_t count, uint32_t *numbers, uint32_t most) {
     uint32_t next = 0;
     memset(numbers, 0xff, most * sizeof *numbers);

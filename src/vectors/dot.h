@@ -1,4 +1,4 @@
-/* dot: products of float32 rows that lie anywhere in memory. */
+/* dot: dot products of float32 rows at any address. */
 #ifndef SPTX_DOT_H
 #define SPTX_DOT_H
 
@@ -6,7 +6,8 @@
 
 enum { DOT_LANES = 8 };
 
-/* Asks for a row that is needed a little later: products of rows in random order wait for memory otherwise, most of their time. */
+/* Prefetches a row that is needed soon. Without this, products of rows in random order spend most of their time waiting for
+ * memory. */
 static inline void dot_fetch(const float *row, uint32_t dim) {
     enum { LINE = 16 }; /* floats of a cache line */
     for (uint32_t i = 0; i < dim; i += LINE) __builtin_prefetch(row + i);

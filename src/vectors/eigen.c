@@ -3,10 +3,10 @@
 #include <math.h>
 #include <string.h>
 
-enum { SWEEPS = 30 };                /* rotations of all pairs; ten are enough as a rule */
-static const double nothing = 1e-16; /* of the sum of all values: below it a pair needs no rotation */
+enum { SWEEPS = 30 };                /* most sweeps, each over all pairs of rows; usually ten are enough */
+static const double nothing = 1e-16; /* share of the sum of all values below which a value counts as zero */
 
-/* Turns rows p and q into each other. */
+/* Rotates rows p and q: c and s are the angle's cosine and sine. */
 static void turn_rows(double *rows, uint32_t n, uint32_t p, uint32_t q, double c, double s) {
     double *a = rows + (uint64_t)p * n, *b = rows + (uint64_t)q * n;
     for (uint32_t i = 0; i < n; i++) {
@@ -16,7 +16,7 @@ static void turn_rows(double *rows, uint32_t n, uint32_t p, uint32_t q, double c
     }
 }
 
-/* Writes rows p and q into the columns of the same numbers: the matrix is symmetric. */
+/* Copies rows p and q to columns p and q, since the matrix is symmetric. */
 static void mirror(double *matrix, uint32_t n, uint32_t p, uint32_t q) {
     for (uint32_t i = 0; i < n; i++) {
         matrix[(uint64_t)i * n + p] = matrix[(uint64_t)p * n + i];
@@ -24,7 +24,8 @@ static void mirror(double *matrix, uint32_t n, uint32_t p, uint32_t q) {
     }
 }
 
-/* Makes the matrix zero at (p, q), unless it is at most `least` there. Returns 1 where that took a rotation. */
+/* Makes the matrix's value at (p, q) zero by a rotation, unless its magnitude is at most `least`. Returns 1 if it rotated, else
+ * 0. */
 static int rotate(double *matrix, uint32_t n, uint32_t p, uint32_t q, double least, double *vectors) {
     double pp = matrix[(uint64_t)p * n + p], qq = matrix[(uint64_t)q * n + q], pq = matrix[(uint64_t)p * n + q];
     if (fabs(pq) <= least) return 0;

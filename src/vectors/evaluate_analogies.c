@@ -11,11 +11,11 @@
 #include <string.h>
 
 struct question {
-    int64_t word[4]; /* first numbers of names, then rows: a is to b as c is to d */
+    int64_t word[4]; /* "a is to b as c is to d": numbers of the four names, later their rows */
     uint64_t section;
 };
 
-/* A file of questions. */
+/* A file of analogies while it is read. */
 struct asking {
     struct names names;
     struct question *questions;
@@ -24,7 +24,7 @@ struct asking {
     uint64_t section_count, section_capacity;
 };
 
-/* Sections such as ": gram1-adjective-to-adverb" are syntactic. */
+/* Begins a section. A name such as "gram1-adjective-to-adverb" makes it syntactic. */
 static int begin_section(struct asking *asking, const char *name, uint64_t length) {
     if (mem_grow(&asking->sections, &asking->section_capacity, asking->section_count + 1, sizeof *asking->sections, "analogies"))
         return -1;
@@ -63,7 +63,7 @@ static int read_questions(struct asking *asking, struct lines *lines) {
     return 0;
 }
 
-/* Keeps the questions whose four words have a row, and puts the rows in the names' place. */
+/* Drops questions that have a word without a row, and replaces name numbers by rows. Returns the number of questions kept. */
 static uint64_t keep_known(struct question *questions, uint64_t count, const struct names *names) {
     uint64_t kept = 0;
     for (uint64_t i = 0; i < count; i++) {
@@ -96,7 +96,7 @@ static double share(uint64_t part, uint64_t whole) {
     return whole ? (double)part / (double)whole : NAN;
 }
 
-/* Says why there is no accuracy. */
+/* Fails with the reason why no question could be judged. */
 static int refuse_questions(uint64_t total, const struct model *model, const char *path, uint64_t rows) {
     if (!total) return fail("'%s' has no line of four words with blanks or tabs between", path);
     return fail("none of the %" PRIu64 " analogies of '%s' has its four words among the %" PRIu64 " most frequent of '%s'", total,

@@ -16,19 +16,19 @@ struct groups_job {
     const char *path;
     struct search search;
     struct search_block block;
-    uint64_t rows; /* rows that are searched: up to the last one that is met often enough */
+    uint64_t rows; /* number of rows that are searched: up to the last one that occurs `met` times in the corpus */
     int columns;
     struct names labels[GROUPS_MOST];
-    uint32_t *group[GROUPS_MOST]; /* [rows] label + 1, or 0 where the file has none */
-    uint64_t *size[GROUPS_MOST];  /* [labels] how many of the searched rows have it */
-    uint32_t *asked;              /* the rows that are asked */
+    uint32_t *group[GROUPS_MOST]; /* [rows] number of the row's label + 1; 0: the file gives it no label in this column */
+    uint64_t *size[GROUPS_MOST];  /* [labels] number of searched rows that have the label */
+    uint32_t *asked;              /* rows that are asked for their nearest rows */
 };
 
 static int takes_part(const struct groups_job *job, uint64_t row) {
     return job->model->vocab.counts[row] >= job->request->met && job->group[0][row];
 }
 
-/* Opens as many columns as the first line has. */
+/* Prepares a column of groups for each column of the file's first line. */
 static int open_columns(struct groups_job *job, int columns) {
     if (columns < 1 || columns > GROUPS_MOST)
         return fail("'%s': the first line has %d groups behind its word; wanted 1 to %d", job->path, columns,
@@ -71,7 +71,7 @@ static int count_members(struct groups_job *job) {
     return 0;
 }
 
-/* Chooses the rows that are asked: the first ones, in a fixed order, that take part. */
+/* Chooses the rows to ask: the first `sample` eligible rows of a fixed random order. *all: number of eligible rows. */
 static int choose_rows(struct groups_job *job, uint64_t *asked, uint64_t *all) {
     uint64_t most = job->request->sample < job->rows ? job->request->sample : job->rows;
     struct shuffle order = shuffle_make(job->rows, draw_at(1, DRAW_SHUFFLE, 0, 0, 0));
@@ -89,7 +89,7 @@ static int choose_rows(struct groups_job *job, uint64_t *asked, uint64_t *all) {
     return 0;
 }
 
-/* Adds the row's result to each column's sums. A row that is alone in its group does not count there. */
+/* Adds the row's result to each column's sums. A row that is alone in its group is not counted in that column. */
 static void score_groups(const struct groups_job *job, struct groups_score *scores, uint64_t row,
                          const uint32_t *found) {
     for (int column = 0; column < job->columns; column++) {
@@ -131,7 +131,8 @@ static void groups_release(struct groups_job *job) {
     search_close(&job->search);
 }
 
-/* Turns sums into means. Returns the columns, or -1 where no row has found or could have found anything. */
+/* Divides the sums by the number of rows. Returns the number of columns; -1 after fail() if no row that was asked shares a group
+ * with another row. */
 static int settle_scores(const struct groups_job *job, struct groups_score *scores, uint64_t rows) {
     uint64_t asked = 0;
     for (int column = 0; column < job->columns; column++) {

@@ -1,12 +1,12 @@
-/* evaluate_labels: guesses the labels of nodes, as in the papers of DeepWalk and node2vec. Logistic regressions, one a label, are
- * trained on the vectors of a share of the labelled nodes. Every other node gets as many of the likeliest labels as it truly has.
+/* evaluate_labels: predicts the labels of nodes, as in the papers of DeepWalk and node2vec. Logistic regressions, one a label, are
+ * trained on the vectors of a share of the labelled nodes. Every other node gets its most likely labels, as many as it truly has.
  *
  *   shuffle s   numpy.random.default_rng(s).permutation(nodes), nodes in the file's order; its first share is trained on
  *   micro F1    2 tp / (2 tp + fp + fn) of the sums over all labels (true and false positives, false negatives)
- *   macro F1    the mean over labels; a label that no tested node has and none gets counts as 0
+ *   macro F1    the mean over labels; a label that no tested node has, and that is predicted for none, counts as 0
  *
- * A labelled node that the run does not know has a vector of zeros. A label that all trained nodes have, or none, needs no
- * regression: it comes first, or last. Equal likelihoods go by the labels' names.
+ * A labelled node that the run does not know has a vector of zeros. A label that all trained nodes have is always the most likely
+ * one, a label that no trained node has always the least likely one; neither needs a regression. Ties are broken by name.
  */
 #include "evaluate.h"
 
@@ -23,23 +23,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A line's node has the label. */
+/* One label of one node. */
 struct holding {
     uint32_t node, label;
 };
 
 struct labels_job {
     struct names nodes, labels;
-    struct holding *holdings; /* [held], by node, then by label; none twice */
+    struct holding *holdings; /* [held] sorted by node, then by label, without repeats */
     uint64_t held, capacity;
-    uint64_t *starts; /* [nodes + 1] into holdings */
+    uint64_t *starts; /* [nodes + 1] node i has holdings[starts[i]] .. holdings[starts[i + 1] - 1] */
     uint32_t dim;
-    float *x;         /* [nodes x dim] */
-    uint32_t *orders; /* [LABELS_SHUFFLES x nodes] */
-    uint64_t trained; /* nodes of this share; the others are tested */
-    float *likely;    /* [LABELS_SHUFFLES x tested x labels] */
+    float *x;         /* [nodes x dim] the nodes' vectors */
+    uint32_t *orders; /* [LABELS_SHUFFLES x nodes] orders of the nodes */
+    uint64_t trained; /* number of nodes that are trained on at the current share; the other nodes are tested */
+    float *likely;    /* [LABELS_SHUFFLES x tested x labels] score of each label for each tested node */
     double micro[LABELS_SHUFFLES], macro[LABELS_SHUFFLES];
-    _Atomic uint64_t next; /* the first part of the work that no worker has taken yet */
+    _Atomic uint64_t next; /* number of the first task that no worker has taken yet */
 };
 
 static uint64_t nodes_of(const struct labels_job *job) {
@@ -79,7 +79,7 @@ static int by_node(const void *a, const void *b) {
     return x->label < y->label ? -1 : x->label > y->label;
 }
 
-/* Numbers labels by the order of their names. */
+/* Renumbers labels in the order of their names. */
 static int number_labels(struct labels_job *job) {
     struct named *names = mem_alloc(labels_of(job), sizeof *names, "labels");
     uint32_t *place = mem_alloc(labels_of(job), sizeof *place, "labels");
@@ -94,7 +94,7 @@ static int number_labels(struct labels_job *job) {
     return result;
 }
 
-/* Sorts each node's labels, and counts a label once that a node has twice. */
+/* Sorts holdings by node and label, and removes repeats. */
 static int sort_holdings(struct labels_job *job) {
     uint64_t kept = 0;
     job->starts = mem_zalloc(nodes_of(job) + 1, sizeof *job->starts, "labels");
@@ -116,7 +116,7 @@ static int has_label(const struct labels_job *job, uint32_t node, uint64_t label
 
 /* ---- vectors ---- */
 
-/* Returns how many nodes the run knows, or -1. */
+/* Reads the vectors of the labelled nodes. Returns the number of nodes that the run knows, or -1. */
 static int64_t find_vectors(struct labels_job *job, const struct model *model, enum model_view view) {
     int64_t known = 0;
     job->dim = model->dim;
@@ -175,7 +175,7 @@ static int judge_labels(void *context, unsigned worker) {
 
 /* ---- one shuffle's F1 ---- */
 
-/* How often a label was given rightly, how often wrongly, and how often it was missed. */
+/* How often a label was predicted rightly, predicted wrongly, and missed. */
 struct outcome {
     double right, wrong, missed;
 };
@@ -185,7 +185,7 @@ static double f1_of(const struct outcome *o) {
     return all > 0 ? 2 * o->right / all : 0;
 }
 
-/* Gives a node as many of the likeliest labels as it has. */
+/* Predicts a node's labels: the most likely ones, as many as the node truly has. */
 static void give_labels(const struct labels_job *job, uint32_t node, const float *likely, uint8_t *given,
                         struct outcome *outcomes) {
     memset(given, 0, labels_of(job));
@@ -293,7 +293,7 @@ static int check_labels(const struct labels_job *job, const char *path) {
                 path, labels_of(job), nodes_of(job));
 }
 
-/* Sorts the labels that were read and finds the vectors of the nodes. Returns the number of nodes that the run knows, or -1. */
+/* Sorts the labels that were read and reads the vectors of their nodes. Returns the number of nodes that the run knows, or -1. */
 static int64_t prepare(struct labels_job *job, const struct model *model, enum model_view view, const char *path) {
     if (sort_holdings(job)) return -1;
     if (!job->held) return fail("'%s' has no line of a node and its labels, with blanks or tabs between", path);
@@ -308,7 +308,7 @@ static int64_t prepare(struct labels_job *job, const struct model *model, enum m
                 model->directory);
 }
 
-/* Scores the labels in the job, once a share; error messages call the labels `name`. */
+/* Judges the labels that were read once for each share; error messages call the labels `name`. */
 static int judge_shares(struct labels_job *job, struct labels_score *scores, const struct model *model, enum model_view view,
                         const char *name, const double *shares, int count, const struct config *config) {
     int64_t known = prepare(job, model, view, name);

@@ -1,15 +1,15 @@
-/* evaluate_links: tells links that were held out of a graph from pairs of nodes that are no links.
+/* evaluate_links: measures how well vectors tell links that were held out of a graph from unlinked pairs of nodes.
  *
- *   AUC            of the held-out links against as many such pairs
+ *   AUC            of the held-out links against as many unlinked pairs
  *   MRR, hits@10   of the true end of each held-out link among LINKS_AMONG nodes that are no neighbours of its other end (among
- *                  all such nodes if no more than LINKS_AMONG exist)
+ *                  all its non-neighbours if there are no more than LINKS_AMONG)
  *
  * Two kinds of links are left out and counted: links with a node that the run does not know, and held-out links that are also
  * training links.
  *
- * Equal scores count half. Pairs and nodes are drawn by numpy_draws.h, in this order: pairs to compare with held-out links, pairs
- * to compare with training links, which links are asked for, an order of the training links, the nodes that each end is ranked
- * among.
+ * Equal scores count half. numpy_draws.h draws, in this order: unlinked pairs to compare with held-out links, unlinked pairs to
+ * compare with training links, the links whose ends are ranked, an order of the training links, and the nodes that each end is
+ * ranked among.
  */
 #include "evaluate.h"
 
@@ -30,12 +30,12 @@
 
 enum {
     LINKS_AMONG = 1000,
-    LINKS_ASKED = 20000,  /* held-out links whose ends are asked for, at most */
-    LINKS_FITTED = 20000, /* training links that the regression is fitted on, at most */
-    ROUNDS = 200,         /* of drawing, after which a graph has too few pairs that are no links */
+    LINKS_ASKED = 20000,  /* most held-out links whose ends are ranked */
+    LINKS_FITTED = 20000, /* most training links that the regression is fitted on */
+    ROUNDS = 200,         /* rounds of drawing after which a graph counts as having too few unlinked pairs */
     HITS = 10,
-    AHEAD = 2, /* nodes between the one that is scored and the one whose rows are fetched */
-    GRAIN = 16 /* ends that a worker takes at once */
+    AHEAD = 2, /* how many nodes ahead of the scored node rows are prefetched */
+    GRAIN = 16 /* number of ends that a worker takes at a time */
 };
 
 struct link {
@@ -47,10 +47,10 @@ struct links {
     uint64_t unknown; /* number of links left out, because the run does not know one of their nodes */
 };
 
-/* How pairs are scored now: by dot(x of one, y of the other), both ways where `both` is 1. */
+/* How a pair of nodes is scored: dot(x of the first, y of the second), plus the same with the nodes swapped if `both` is 1. */
 struct scoring {
-    float *x, *y;         /* [nodes x dim]; the same where a node has one vector */
-    const float *factors; /* [dim] of each product of columns; NULL: 1 */
+    float *x, *y;         /* [nodes x dim] rows of the two sides; y = x if a node has one vector */
+    const float *factors; /* [dim] factor of each column in the dot product; NULL: all 1 */
     int both;
 };
 
@@ -58,23 +58,24 @@ struct links_job {
     const struct model *model;
     const struct links_request *request;
     int directed;
-    struct names names;   /* known nodes of both files, with their rows. Without a file of training links: empty, node = row */
+    struct names names;   /* known nodes of both files, with their rows. Empty if there is no file of training links: then a
+                           * node's number is its row */
     struct names unknown; /* nodes of the files that the run does not know */
     struct links known, held_out;
     uint64_t nodes;
     uint64_t trained;           /* number of held-out links left out, because they are training links */
-    uint64_t *starts;           /* [nodes + 1] into others */
-    uint32_t *others;           /* the neighbours of each node by all links, rising */
+    uint64_t *starts;           /* [nodes + 1] node i has the neighbours others[starts[i]] .. others[starts[i + 1] - 1] */
+    uint32_t *others;           /* neighbours of each node in all links, ascending */
     struct numpy_draws draws;
-    struct links none, none_known; /* pairs that are no links, as many as held_out and as known */
-    struct links asked;            /* from: given; to: asked for */
-    uint32_t *order;               /* [known] an order of the training links */
+    struct links none, none_known; /* unlinked pairs: as many as held-out links, and as many as training links */
+    struct links asked;            /* the links whose end `to` is ranked, given `from` */
+    uint32_t *order;               /* [known] random order of the training links */
     uint32_t *wrong;               /* [asked x LINKS_AMONG]: for each asked link, the nodes that its end is compared with */
     uint32_t *among;               /* [asked] number of nodes that this end is ranked among, at most LINKS_AMONG */
-    uint64_t ranked_among_all;     /* number of ends ranked among all nodes that are no neighbours */
-    double *ranks;                 /* [asked] */
+    uint64_t ranked_among_all;     /* number of ends ranked among all nodes that are not neighbours */
+    double *ranks;                 /* [asked] rank of each end */
     struct scoring scoring;
-    _Atomic uint64_t next; /* the first end that no worker has taken yet */
+    _Atomic uint64_t next; /* number of the first end that no worker has taken yet */
 };
 
 static const char *const score_names[LINK_SCORES] = {"dot", "cosine", "hadamard", "cross", "cross-cosine"};
@@ -108,7 +109,7 @@ static int take_link(struct links *links, const int64_t ends[2]) {
     return ends[0] < 0 || ends[1] < 0 ? 0 : add_link(links, (uint32_t)ends[0], (uint32_t)ends[1]);
 }
 
-/* Takes the links of a block: two fields each. */
+/* Adds the links of a block, whose lines have two fields each. */
 static int take_block(struct links_job *job, struct links *links, const struct corpus_block *block,
                       const struct corpus_options *options) {
     struct corpus_fields fields;
@@ -140,7 +141,8 @@ static int take_edges(struct links_job *job, struct links *links, const struct g
     return data->tokens ? 0 : fail("%s has no edge between two different nodes", name);
 }
 
-/* Reads links as corpus.format = graph does, packed files too. Those from a node to itself, and weights, are left out. */
+/* Reads a file of links as corpus.format = graph does, also a compressed one. Links from a node to itself, and weights, are left
+ * out. */
 static int read_links(struct links_job *job, struct links *links, const char *path) {
     const struct corpus_options options = {
         .format = FORMAT_GRAPH, .look = LOOK_AUTO, .weights = WEIGHTS_NO, .min_rating = -INFINITY};
@@ -162,7 +164,7 @@ static int read_links(struct links_job *job, struct links *links, const char *pa
     return links->count + links->unknown ? 0 : fail("'%s' has no line of two different nodes", path);
 }
 
-/* Takes the links of the run's graph: the two arcs of an undirected one are one link. */
+/* Adds the links of the run's graph. The two arcs of an undirected edge count as one link. */
 static int take_arcs(struct links_job *job, const struct graph *graph) {
     job->directed |= graph->directed;
     for (uint32_t node = 0; node < graph->nodes; node++)
@@ -217,7 +219,7 @@ static int look_like_labels(const struct links *links, uint64_t nodes) {
     return labels;
 }
 
-/* Refuses a file that looks like labels, and one whose nodes the run mostly does not know. */
+/* Fails if a file looks like labels, or if the run knows too few of its nodes. */
 static int check_links(const struct links_job *job, const struct links *links, const char *name) {
     uint64_t all = links->count + links->unknown;
     if (all && links->unknown * 10 >= all * 9)
@@ -248,7 +250,8 @@ static void count_ends(struct links_job *job, const struct links *links) {
     }
 }
 
-/* Puts each neighbour at the end of its node's row, which starts[node + 1] says meanwhile. */
+/* Appends the end of each link to the neighbours of `from`, and, unless links are directed, `from` to those of the end.
+ * starts[node + 1] is the index at which the node's next neighbour is put. */
 static void put_ends(struct links_job *job, const struct links *links) {
     for (uint64_t i = 0; i < links->count; i++) {
         struct link link = links->link[i];
@@ -299,7 +302,7 @@ static int is_link(const struct links_job *job, uint32_t from, uint32_t to) {
     return first < job->starts[from + 1] && job->others[first] == to;
 }
 
-/* Removes training links from the held-out links, since finding a link that was trained proves nothing. Fails if they are most. */
+/* Removes training links from the held-out links, since finding a trained link proves nothing. Fails if most links are removed. */
 static int leave_out_trained(struct links_job *job) {
     struct links *held_out = &job->held_out;
     uint64_t kept = 0, all = held_out->count;
@@ -320,7 +323,7 @@ static uint32_t draw_node(struct links_job *job) {
     return numpy_draws_below(&job->draws, job->nodes);
 }
 
-/* Draws pairs that are no links, twice as many a round as are wanted. */
+/* Draws unlinked pairs: each round draws twice as many pairs as are wanted and keeps the unlinked ones. */
 static int draw_pairs(struct links_job *job, struct links *pairs, uint64_t wanted) {
     for (int round = 0; pairs->count < wanted; round++) {
         if (round == ROUNDS)
@@ -334,7 +337,7 @@ static int draw_pairs(struct links_job *job, struct links *pairs, uint64_t wante
     return 0;
 }
 
-/* Chooses the ends that are asked for: first all heads, then, if links have no direction, all tails. */
+/* Chooses the ends to rank: first the heads of all chosen links, then, if links have no direction, their tails. */
 static int choose_asked(struct links_job *job) {
     uint64_t all = job->held_out.count, count = all < LINKS_ASKED ? all : LINKS_ASKED;
     uint32_t *chosen = mem_alloc(count, sizeof *chosen, "the links asked for");
@@ -364,7 +367,8 @@ static uint64_t count_strangers(const struct links_job *job, uint32_t from) {
     return job->nodes - 1 - neighbours;
 }
 
-/* If an end has at most LINKS_AMONG nodes to be ranked among, lists them all and returns 1. Otherwise returns 0: they are drawn. */
+/* If an end has at most LINKS_AMONG nodes to be ranked among, lists all these nodes and returns 1. Otherwise returns 0: the
+ * nodes must be drawn. */
 static int list_wrong(struct links_job *job, uint64_t end) {
     struct link asked = job->asked.link[end];
     uint32_t count = 0;
@@ -377,8 +381,8 @@ static int list_wrong(struct links_job *job, uint64_t end) {
     return 1;
 }
 
-/* Puts into again[], rising, the indices into job->wrong whose node must be drawn again: it is an end of the link or a neighbour.
- * Returns the number of these indices, or -1 after fail(). */
+/* Collects, ascending, the indexes into job->wrong whose node must be drawn again, because it is an end of the link or a
+ * neighbour. Returns their number, or -1 after fail(). */
 static int64_t find_right(struct links_job *job, uint64_t **again) {
     uint64_t count = 0, capacity = 0;
     for (uint64_t end = 0; end < job->asked.count; end++) {
@@ -454,7 +458,7 @@ static void make_units(const struct links_job *job, float *matrix) {
 
 /* ---- scores of pairs ---- */
 
-/* A node that others are compared with: its row of x times the factors, and its row of y. */
+/* Writes the query of a node that is compared with other nodes: its row of x times the factors, then its row of y. */
 static void ask_node(const struct links_job *job, uint32_t node, float *query) {
     const struct scoring *s = &job->scoring;
     uint32_t dim = job->model->dim;
@@ -469,7 +473,7 @@ static float score_of(const struct links_job *job, const float *query, uint32_t 
     return s->both ? score + dot(query + dim, s->x + (uint64_t)other * dim, dim) : score;
 }
 
-/* Asks for the rows that score_of() reads. */
+/* Prefetches the rows that score_of() will read. */
 static void fetch_node(const struct links_job *job, uint32_t node) {
     uint32_t dim = job->model->dim;
     dot_fetch(job->scoring.y + (uint64_t)node * dim, dim);
@@ -523,7 +527,7 @@ static void score_pairs(const struct links_job *job, const struct links *pairs, 
     }
 }
 
-/* Returns the share of (link, pair that is not a link) in which the link has the higher score. all[] is sorted. */
+/* Returns the share of comparisons of a link with an unlinked pair in which the link has the higher score. all[] is sorted. */
 static double share_above(const struct scored *all, uint64_t count) {
     double links = 0, others = 0, above = 0;
     for (uint64_t i = 0, j; i < count; i = j) {
@@ -569,7 +573,7 @@ static void multiply(const float *x, struct link link, uint32_t dim, float *out)
     for (uint32_t i = 0; i < dim; i++) out[i] = x[(uint64_t)link.from * dim + i] * x[(uint64_t)link.to * dim + i];
 }
 
-/* Divides each column by its standard deviation, which goes to spread[dim]. */
+/* Divides each column by its standard deviation, and writes the deviations to spread[dim]. */
 static void scale_columns(float *products, uint64_t count, uint32_t dim, double *spread) {
     double *mean = spread + dim;
     memset(spread, 0, 2 * dim * sizeof *spread);
@@ -585,8 +589,8 @@ static void scale_columns(float *products, uint64_t count, uint32_t dim, double 
         for (uint32_t j = 0; j < dim; j++) products[i * dim + j] = (float)((double)products[i * dim + j] / spread[j]);
 }
 
-/* Fits the factors of products of columns that tell training links from other pairs. factors: [1 + dim], of which the
- * first, the intercept, changes no order. */
+/* Fits the factor of each column in a product of two rows, by a regression that tells training links from unlinked pairs.
+ * factors: [1 + dim]; the first is the intercept, which does not change the order of scores. */
 static int fit_factors(struct links_job *job, const float *x, float *factors) {
     uint32_t dim = job->model->dim;
     uint64_t each = job->known.count < LINKS_FITTED ? job->known.count : LINKS_FITTED;
@@ -689,7 +693,7 @@ static void tell_left_out(const struct links_counts *counts, const struct links_
              counts->trained, all, request->held_out);
 }
 
-/* Reads the files and draws everything. */
+/* Reads the links, and draws everything that is random. */
 static int prepare(struct links_job *job, struct links_counts *counts, struct pool *pool) {
     if (read_both(job, pool) || leave_out_trained(job) ||
         find_neighbours(job, (const struct links *[]){&job->known, &job->held_out}, 2) || draw_all(job))

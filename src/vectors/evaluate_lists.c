@@ -1,5 +1,5 @@
-/* How high held-out items rank: each list's items in the training file are asked for the k items that suit them
- * best. */
+/* evaluate_lists: ranks held-out items. Each list is answered with the k items that suit its training items best, and the held-
+ * out items among them are counted. */
 #include "evaluate.h"
 
 #include "answers.h"
@@ -15,14 +15,14 @@
 
 struct lists_job {
     struct lists_score *sums;
-    uint64_t rows; /* of the model */
+    uint64_t rows; /* number of rows of the model */
     uint32_t k;
     struct names lists;
     struct list_items train, held_out;
-    int64_t *rows_of_lists; /* [lists] the list's own row, or -1; NULL: the rows of the names */
-    uint64_t *asked; /* [asked_count] numbers of the lists whose answers are scored */
+    int64_t *rows_of_lists; /* [lists] row of the list itself, or -1; NULL: lists.row has it */
+    uint64_t *asked; /* [asked_count] numbers of the lists to answer and score */
     uint64_t asked_count;
-    double *gains;    /* [k] the gain of a hit at each place */
+    double *gains;    /* [k] gain of a hit at each rank, for NDCG */
 };
 
 static int by_code(const void *a, const void *b) {
@@ -40,8 +40,8 @@ static int is_banned(const struct list_found *found, uint64_t code) {
     return code < DRAW_NONE && found->banned_count && bsearch(&row, found->banned, found->banned_count, sizeof row, by_row);
 }
 
-/* Counts a list's distinct held-out items and moves the ones that its answer may contain, sorted, to the front of codes[count].
- * Unknown items are among them: they count as missed. Returns the number of items moved. */
+/* Counts a list's distinct held-out items. Moves the items that its answer may contain, sorted, to the front of codes[count];
+ * unknown items are kept, and count as missed. Returns the number of items kept. */
 static uint64_t keep_findable(struct lists_job *job, uint64_t *codes, uint64_t count, const struct list_found *found) {
     struct lists_score *sums = job->sums;
     uint64_t kept = 0;
@@ -58,7 +58,7 @@ static uint64_t keep_findable(struct lists_job *job, uint64_t *codes, uint64_t c
     return kept;
 }
 
-/* Adds one list's answer to the sums. */
+/* Adds one list's scores to the sums. */
 static int score_list(void *context, uint64_t list, const struct list_found *found) {
     struct lists_job *job = context;
     struct lists_score *sums = job->sums;
@@ -80,7 +80,7 @@ static int score_list(void *context, uint64_t list, const struct list_found *fou
     return 0;
 }
 
-/* Reads the lists and their items from both files, or from the data in memory given instead. */
+/* Reads the training items and the held-out items of all lists, from files or from data in memory. */
 static int read_lists(struct lists_job *job, const struct model *model, const struct lists_request *request) {
     struct names unknown = {.capacity = 0};
     struct corpus_options train = request->reading, held_out = request->reading;
@@ -128,7 +128,7 @@ static int ask(struct lists_job *job, const struct model *model, enum list_score
     return result;
 }
 
-/* Asks the chosen lists, and makes means of the sums. */
+/* Answers the chosen lists, and divides the sums by their number. */
 static int judge(struct lists_job *job, const struct model *model, enum list_score how, const struct config *config) {
     struct lists_score *score = job->sums;
     job->gains = mem_alloc(job->k, sizeof *job->gains, "gains");
@@ -158,13 +158,13 @@ static void tell_cold(const struct lists_job *job, const struct lists_request *r
              cold, cold + job->asked_count, request->held_out, request->train);
 }
 
-/* Counts the scored lists that have no row in the run. Does nothing if the score does not use rows of lists. */
+/* Counts the scored lists that have no row in the run, if the score uses rows of lists. */
 static void count_without_row(struct lists_job *job, enum list_score how) {
     for (uint64_t i = 0; i < job->asked_count && list_score_of_users(how); i++)
         job->sums->without_row += job->lists.row[job->asked[i]] < 0;
 }
 
-/* Fails if more than half of the held-out items are training items, since the file is then the wrong one; warns if some are. */
+/* Fails if more than half of the held-out items are training items, which means that the file is wrong. Warns if fewer are. */
 static int check_trained(const struct lists_score *score, const struct lists_request *request) {
     char trained[TEXT_BYTES], all[TEXT_BYTES];
     if (!score->trained) return 0;
@@ -196,7 +196,7 @@ int evaluate_lists(struct lists_score *score, const struct model *model, const s
 
 /* ---- items that training left out ---- */
 
-/* Takes ids as the codes of lists, without the first `own` of each. */
+/* Makes lists of items from ids, leaving out the first `own` ids of each list. */
 static int take_ids(struct list_items *items, const uint32_t *ids, const uint64_t *starts, uint64_t lists, uint64_t own) {
     uint64_t count = 0;
     items->starts = mem_alloc(lists + 1, sizeof *items->starts, "lists");

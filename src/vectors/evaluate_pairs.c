@@ -12,8 +12,8 @@
 
 struct pair {
     uint64_t line;
-    int64_t a, b;      /* numbers of names */
-    const char *score; /* points into the file's text; not ended by a NUL */
+    int64_t a, b;      /* numbers of the two names */
+    const char *score; /* text in the file's copy, not NUL-terminated */
     uint64_t score_length;
 };
 
@@ -27,7 +27,7 @@ static int by_value(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-/* Computes ranks from 0; equal values share the mean of theirs. `values` is sorted. */
+/* Computes ranks from 0; equal values get the mean of their ranks. Sorts `values`. */
 static void rank(struct value *values, uint64_t count, double *ranks) {
     qsort(values, count, sizeof *values, by_value);
     for (uint64_t i = 0, j; i < count; i = j) {
@@ -36,7 +36,7 @@ static void rank(struct value *values, uint64_t count, double *ranks) {
     }
 }
 
-/* Computes Pearson's correlation; NaN where a side does not vary, or there is no value. */
+/* Returns Pearson's correlation; NaN if one side is constant or there are no values. */
 static double correlation(const double *a, const double *b, uint64_t count) {
     double mean_a = 0, mean_b = 0, ab = 0, aa = 0, bb = 0;
     for (uint64_t i = 0; i < count; i++) mean_a += a[i], mean_b += b[i];
@@ -48,7 +48,7 @@ static double correlation(const double *a, const double *b, uint64_t count) {
     return aa > 0 && bb > 0 ? ab / sqrt(aa * bb) : NAN;
 }
 
-/* The cosine is rounded to float32, so that pairs which differ in rounding only are ties. */
+/* Rounds the cosine to float32, so that pairs that differ only by rounding are ties. */
 static double cosine(const float *a, const float *b, uint32_t dim) {
     double ab = 0, aa = 0, bb = 0;
     for (uint32_t i = 0; i < dim; i++) {
@@ -81,7 +81,7 @@ static int refuse_vectors(const struct model *model, const struct names *names, 
                 words_get(&names->words, (uint64_t)pair->b, NULL), model->directory);
 }
 
-/* Writes the vector of a name. Returns 1; 0 where the model has none; -1 after fail(). */
+/* Writes the vector of a name. Returns 1; 0 if the model has no vector for it; -1 after fail(). */
 static int vector_of(const struct model *model, enum model_view view, const struct names *names, int64_t name, float *out) {
     uint64_t length;
     const char *word = words_get(&names->words, (uint64_t)name, &length);
@@ -90,7 +90,7 @@ static int vector_of(const struct model *model, enum model_view view, const stru
     return 1;
 }
 
-/* Collects scores and cosines of the pairs whose words are known, or have n-grams that are. Returns how many there are, or -1. */
+/* Collects the scores and cosines of the pairs for which both words have vectors. Returns the number of these pairs, or -1. */
 static int64_t compare_pairs(const struct model *model, enum model_view view, const struct names *names,
                              const struct pair *pairs, uint64_t count, struct value *golds, struct value *cosines,
                              const struct columns_form *form, const char *path) {
@@ -119,7 +119,7 @@ static int64_t compare_pairs(const struct model *model, enum model_view view, co
     return known;
 }
 
-/* Says why there is no rho. */
+/* Fails with the reason why rho cannot be computed. */
 static int refuse_pairs(const struct pairs_score *score, const struct model *model, const char *path) {
     if (!score->total) return fail("'%s' has no line of two words and a score with tabs, commas or blanks between", path);
     if (!score->covered)

@@ -22,7 +22,7 @@ enum { CHUNK_BYTES = 4 << 20, NUMBER_BYTES = 24, FILES = 2, NAMES_BYTES = 256, H
 
 static const struct type {
     const char *name, *safetensors;
-    char npy; /* npy.h */
+    char npy; /* NumPy's kind character, as in npy.h */
     uint64_t bytes;
 } types[] = {[EXPORT_F32] = {"f32", "F32", 'f', 4},
              [EXPORT_BF16] = {"bf16", "BF16", 'h', 2},
@@ -35,11 +35,11 @@ int export_type_named(const char *name) {
     return fail_usage("'%.100s' is not a type of export; wanted f32, bf16 or f16", name);
 }
 
-/* The largest number that float16 rounds to a finite one. */
+/* The largest float32 that rounds to a finite float16. */
 static const float float16_most = 65519.996f;
 
-/* Returns the nearest float16 of a value that is no larger than that, the even one of two; compilers before GCC 12 and clang 15
- * have no type for it. Below 2^-14 it has steps of 2^-24, to which adding 1/2 rounds. */
+/* Returns the float16 nearest to a value of at most float16_most, ties to even. Written by hand, since compilers before GCC 12
+ * and clang 15 have no float16. Below 2^-14 float16 has steps of 2^-24; adding 1/2 in float32 rounds to such a step. */
 static uint16_t float16_of(float value) {
     const uint32_t smallest = 0x38800000; /* 2^-14 */
     float above_half = fabsf(value) + 0.5f;
@@ -51,7 +51,7 @@ static uint16_t float16_of(float value) {
     return (uint16_t)(sign | ((size - (112u << 23) + 0xFFF + (size >> 13 & 1)) >> 13));
 }
 
-/* ---- what stands before the rows ---- */
+/* ---- the head of a file, before its rows ---- */
 
 static int words_head(const struct export *export, struct file_writer *writer) {
     return file_print(writer, "%" PRIu64 " %u\n", export->rows, export->model->dim);
@@ -61,7 +61,7 @@ static int npy_head(const struct export *export, struct file_writer *writer) {
     struct npy npy = {.rows = export->rows, .fields = 1};
     npy.field[0] = (struct npy_field){.columns = export->model->dim, .kind = types[export->type].npy};
     if (export->type == EXPORT_BF16)
-        snprintf(npy.field[0].name, sizeof npy.field[0].name, "weights"); /* NumPy has no bfloat16 */
+        snprintf(npy.field[0].name, sizeof npy.field[0].name, "weights"); /* NumPy has no bfloat16: a structured type */
     return npy_write_header(&npy, writer);
 }
 
@@ -70,7 +70,7 @@ static int fbin_head(const struct export *export, struct file_writer *writer) {
     return file_write(writer, head, sizeof head);
 }
 
-/* Writes the JSON's length, then the JSON, with as many blanks as bring the numbers to a multiple of eight bytes. */
+/* Writes the JSON's length, then the JSON, padded with blanks so that the numbers begin at a multiple of eight bytes. */
 static int safetensors_head(const struct export *export, struct file_writer *writer) {
     char text[HEADER_BYTES];
     size_t n = text_add(
@@ -92,7 +92,7 @@ static int metadata_head(const struct export *export, struct file_writer *writer
 
 struct row {
     const char *word;
-    uint64_t length, count; /* of the word: its bytes, how often it was met */
+    uint64_t length, count; /* bytes of the word; its count in the corpus */
     const float *values;    /* [dim] */
     uint32_t dim, class;
     enum export_type type;
@@ -102,7 +102,7 @@ static int raw_row(struct file_writer *writer, const struct row *row) {
     return file_write(writer, row->values, row->dim * sizeof *row->values);
 }
 
-/* A row in the type that was asked for. */
+/* Writes a row in the number type that export->type asks for. */
 static int typed_row(struct file_writer *writer, const struct row *row) {
     uint16_t halves[COLUMNS_MOST];
     if (row->type == EXPORT_F32) return raw_row(writer, row);
@@ -126,7 +126,7 @@ static int word_raw_row(struct file_writer *writer, const struct row *row) {
                : 0;
 }
 
-/* Nine digits are enough to read every float32 back exactly. */
+/* Prints nine digits, from which every float32 can be read back exactly. */
 static int print_values(struct file_writer *writer, const struct row *row, char separator) {
     char number[NUMBER_BYTES];
     for (uint32_t i = 0; i < row->dim; i++) {
@@ -156,24 +156,24 @@ static int metadata_row(struct file_writer *writer, const struct row *row) {
 
 /* ---- the formats ---- */
 
-/* One of the files that a format has. */
+/* One of the files that a format writes. */
 struct part {
-    const char *suffix; /* what follows the path that was asked for; NULL: there is no such file */
-    int (*head)(const struct export *export, struct file_writer *writer); /* NULL: it begins with the rows */
-    int (*row)(struct file_writer *writer, const struct row *row); /* NULL: the head is all that there is */
+    const char *suffix; /* appended to the path of --out; NULL: the format has no such file */
+    int (*head)(const struct export *export, struct file_writer *writer); /* writes what precedes the rows; NULL: nothing */
+    int (*row)(struct file_writer *writer, const struct row *row); /* writes one row; NULL: the file has no rows */
 };
 
-/* Bytes that a word must not hold in a format. */
+/* Bytes that a word must not contain, and their name in error messages. */
 struct refused {
     const char *bytes, *called;
 };
-/* A word ends at the first blank there; a reader that splits lines would also stop at other white space. */
+/* For formats whose readers end a word at the first blank; readers that split a line into fields stop at other white space, too. */
 static const struct refused white_space = {" \t\n\v\f\r", "white space"};
 static const struct refused cell_ends = {"\t\n\r", "a TAB or a line end"};
 
 static const struct format {
     const char *name;
-    const struct refused *refused; /* NULL: words are not written */
+    const struct refused *refused; /* bytes that words must not contain; NULL: the format does not write words */
     struct part parts[FILES];
 } formats[] = {
     [EXPORT_WORD2VEC_BIN] = {"word2vec-bin", &white_space, {{"", words_head, word_raw_row}}},
@@ -222,7 +222,7 @@ static int check_words(const struct export *export, const struct format *format)
     return 0;
 }
 
-/* Formats whose rows are written by type hold any. */
+/* Fails if the format cannot have the number type: only formats that write rows by typed_row() can have others than f32. */
 static int check_type(const struct export *export, const struct format *format) {
     if (export->type == EXPORT_F32 || format->parts[0].row == typed_row) return 0;
     return fail_usage("%s holds float32 alone; --type=%s is for npy, fbin and safetensors", format->name,
@@ -231,7 +231,7 @@ static int check_type(const struct export *export, const struct format *format) 
 
 /* ---- writing ---- */
 
-/* Opens one file of a format. A format of one file can go down a pipe as well. */
+/* Opens one file of a format. If it is the format's only file, the path may be a pipe. */
 static int open_part(struct file_writer *writer, const struct part *part, const char *path, int files) {
     uint64_t capacity = strlen(path) + strlen(part->suffix) + 1;
     char *name = mem_alloc(capacity, 1, "a path");
@@ -306,7 +306,7 @@ int export_write(const struct export *export, enum export_format format, const c
     if (!result && format == EXPORT_CLASSES && !classes) result = -1;
     if (!result) result = write_parts(export, parts, files, writers, classes);
     free(classes);
-    /* The file that was asked for is renamed last: where it is in place, the one beside it is, too. */
+    /* The file of --out is renamed last, so that the format's other file exists whenever it does. */
     while (!result && opened) result = file_commit(&writers[--opened]);
     while (opened) file_abandon(&writers[--opened]);
     return result;

@@ -1,7 +1,7 @@
-/* export: writes a model's vectors in the formats that other programs read, row by row, atomically.
+/* export: writes a model's vectors in the formats of other programs.
  *
- * All files of a format (most have one, projector has a second) are written whole before the first is renamed. A format
- * of one file can also go to a pipe or a device, which get the bytes as they come.
+ * Most formats have one file; projector has two. Each file is written under a temporary name, and none is renamed before all are
+ * complete. A format of one file can also be written to a pipe or a device, directly.
  */
 #ifndef SPTX_EXPORT_H
 #define SPTX_EXPORT_H
@@ -21,23 +21,24 @@ enum export_format {
     EXPORT_CLASSES
 };
 
-/* How numbers are written; bf16 and f16 are rounded to nearest, and bf16 is exact for rows that a run keeps so. */
+/* Number type in the file. Values are rounded to the nearest bf16 or f16; rows that a run stores as bfloat16 are exact in bf16. */
 enum export_type { EXPORT_F32, EXPORT_BF16, EXPORT_F16 };
 
-/* The rows to write: the first `rows` of a view. */
+/* What to write: the first `rows` rows of a view. */
 struct export {
     const struct model *model;
     enum model_view view;
     uint64_t rows;
-    uint32_t classes;      /* of EXPORT_CLASSES: rows are divided into at most this number of classes, by direction (clusters.h) */
-    unsigned threads;      /* that find them; 0: all cores */
-    enum export_type type; /* other than F32 for npy, fbin and safetensors alone */
+    uint32_t classes;      /* for EXPORT_CLASSES: largest number of classes into which the rows are divided, by direction
+                            * (clusters.h) */
+    unsigned threads;      /* number of threads that find the classes; 0: one a core */
+    enum export_type type; /* must be EXPORT_F32 unless the format is npy, fbin or safetensors */
 };
 
-int export_format_named(const char *name); /* returns -1 after fail_usage(), which lists the names */
-int export_type_named(const char *name);   /* the same of f32, bf16 and f16 */
-/* Writes the vectors. Refuses a type that the format cannot say, a word or number that it cannot hold, and a path that cannot
- * be written so. A file that was at the path before is still there after any failure. */
+int export_format_named(const char *name); /* returns an export_format; -1 after fail_usage(), which lists the names */
+int export_type_named(const char *name);   /* returns an export_type; -1 after fail_usage(), which lists the names */
+/* Writes the vectors. Fails for a type or a word that the format cannot represent, a vector with NaN or infinity, or a path that
+ * is not allowed. After any failure an older file at the path is unchanged. Returns 0, or -1. */
 int export_write(const struct export *export, enum export_format format, const char *path);
 
 #endif

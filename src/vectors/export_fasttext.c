@@ -77,7 +77,7 @@ static int fail_infinite(const struct model *model, uint32_t row) {
                 model->directory);
 }
 
-/* A bucket that has no row is written as zeros. */
+/* Writes a row; a bucket without a row is written as zeros. */
 static int write_row(const struct model *model, enum table_side side, uint32_t row, struct file_writer *writer) {
     float weights[COLUMNS_MOST] = {0};
     if (row != WORDS_ABSENT) model_weights(model, side, row, 0, model->dim, weights);

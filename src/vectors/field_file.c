@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Turns each CR that ends a line alone into an LF. Lines that end in LF or CR LF stay as they are. */
+/* Replaces each CR that is not followed by LF by an LF. Lines that end in LF or CR LF are not changed. */
 static void end_lines_with_lf(char *text, uint64_t length) {
     for (uint64_t i = 0; i < length; i++)
         if (text[i] == '\r' && (i + 1 == length || text[i + 1] != '\n')) text[i] = '\n';

@@ -6,7 +6,7 @@
 #include "corpus/look.h"
 
 struct field_file {
-    const char *path;       /* not owned */
+    const char *path;       /* the caller's string, not copied */
     char *text;             /* the file's bytes; fields point into it */
     struct look look;       /* the format that was guessed */
     struct corpus_cursor cursor;

@@ -8,8 +8,8 @@
 #include <string.h>
 
 enum {
-    LENGTH_LISTS = 1024, /* most trained lists whose rows are read to find their usual length */
-    GRAIN = 256 /* items' rows that a worker reads at a time */
+    LENGTH_LISTS = 1024, /* most trained lists whose lengths are measured */
+    GRAIN = 256 /* number of items' rows that a worker reads at a time */
 };
 
 int fold_in_is_for(const struct model *model) {
@@ -18,7 +18,7 @@ int fold_in_is_for(const struct model *model) {
 
 /* ---- opening ---- */
 
-/* Returns an item's weight in the distribution of negatives; weights do not add up to 1. */
+/* Returns an item's weight in the distribution of negatives, which is not normalized. */
 static double weight_of(const struct model *model, uint64_t item) {
     if (model->negatives.law == NOISE_UNIGRAM) return pow((double)model->vocab.counts[item], model->negatives.power);
     if (model->negatives.law == NOISE_LOG_UNIFORM) return item ? log1p(1 / (double)item) : 0;
@@ -57,7 +57,8 @@ static int read_negatives(struct fold_in *fold, float *negatives) {
     return 0;
 }
 
-/* Sets the problem's length to the root mean square length of trained lists' rows: dot products depend on it. */
+/* Sets the length of folded rows to the root mean square length of the trained lists' rows, since scores are dot products. For
+ * cosines it is 1. */
 static int measure_length(struct fold_in *fold) {
     const struct model *model = fold->model;
     uint64_t lists = model->vocab.lists, first = model->rows - lists, asked = lists < LENGTH_LISTS ? lists : LENGTH_LISTS;
@@ -73,8 +74,8 @@ static int measure_length(struct fold_in *fold) {
     return 0;
 }
 
-/* Scales losses that sum over negatives: training had negatives.count of them, here there are `count`. Losses that take a mean
- * over negatives need no factor. */
+/* Scales losses that sum over negatives, since training had negatives.count of them and folding in has `count`. Losses that
+ * average over negatives need no factor. */
 static void scale_negatives(struct fold_in *fold) {
     struct fold_problem *p = &fold->problem;
     float share = p->count ? (float)fold->model->negatives.count / (float)p->count : 1;
@@ -82,7 +83,7 @@ static void scale_negatives(struct fold_in *fold) {
     if (p->loss.kind == LOSS_SOFTMAX) p->loss.negative_weight *= share;
 }
 
-/* Gives the problem to the caller's backend, or to the processor where a GPU lacks the memory. */
+/* Opens the solver on the caller's backend, or on the CPU if the GPU lacks memory for it. */
 static int open_backend(struct fold_in *fold, const struct backend_ops *ops, struct backend *backend, unsigned threads) {
     int result = ops->fold_open(backend, &fold->problem, &fold->solver);
     fold->ops = ops;
@@ -138,18 +139,18 @@ void fold_in_close(struct fold_in *fold) {
 
 /* ---- solving ---- */
 
-/* The lists of one call of the backend, and their items. */
+/* The lists of one call of the backend, with their items. */
 struct call {
     struct fold_in *fold;
-    struct fold_lists lists; /* points to the arrays below */
+    struct fold_lists lists; /* points to the arrays of this struct */
     float *items, *directions;
     uint32_t *ids, *places;
     uint64_t *starts;
     uint64_t ids_capacity, places_capacity;
-    _Atomic uint64_t taken; /* rows of items that workers have begun to read */
+    _Atomic uint64_t taken; /* number of items' rows that workers have begun to read */
 };
 
-/* Adds a list to the call: gives each item that is new to the call the next row. */
+/* Adds a list to the call. Each item that is new to the call gets the next row. */
 static int add_list(struct call *call, const struct fold_list *list) {
     struct fold_lists *lists = &call->lists;
     uint64_t end = call->starts[lists->count];
@@ -181,7 +182,7 @@ static int read_items(void *context, unsigned worker) {
     return 0;
 }
 
-/* Solves the call's lists, and writes their rows. */
+/* Solves the call's lists, and writes the result to their `row`. */
 static int solve(struct call *call, const struct fold_list *lists) {
     const struct fold_in *fold = call->fold;
     uint32_t dim = fold->model->dim;
@@ -197,7 +198,7 @@ static int solve(struct call *call, const struct fold_list *lists) {
     return 0;
 }
 
-/* Solves as many of the lists as one call takes. Returns how many, or 0 after fail(). */
+/* Solves the first lists, as many as fit into one call. Returns their number, or 0 after fail(). */
 static uint64_t solve_some(struct fold_in *fold, const struct fold_list *lists, uint64_t count) {
     struct call call = {.fold = fold, .starts = mem_zalloc(count + 1, sizeof *call.starts, "new lists")};
     int result = call.starts ? 0 : -1;

@@ -5,8 +5,8 @@
  *   steps       FOLD_STEPS, or twice as many for few negatives
  *   length      1 if scores are cosines; otherwise the root mean square length of the run's trained lists
  *
- * Lists that training never saw score as well as trained ones; configs/README.md, "Lists that were never trained", has the figures.
- * A list's row is the same to the bit whatever other lists are solved with it, and for any number of threads.
+ * Lists that were not in training score as well as trained lists; configs/README.md, "Lists that were never trained", has the
+ * figures. A list's row has the same bits whatever other lists are solved in the same call, and for any number of threads.
  */
 #ifndef SPTX_FOLD_IN_H
 #define SPTX_FOLD_IN_H
@@ -18,7 +18,7 @@
 enum {
     FOLD_NEGATIVES = 8192, /* gowalla, NDCG@20 of new lists: 1,024 give 0.149, 4,096 0.154, 8,192 0.156, all 40,980 0.159; trained
                               lists have 0.1596 */
-    FOLD_NEGATIVES_BPR = 1024, /* fewer, since bpr compares each positive with each negative */
+    FOLD_NEGATIVES_BPR = 1024, /* fewer than FOLD_NEGATIVES, since bpr compares each positive with each negative */
     FOLD_STEPS = 4 /* gowalla with all items as negatives: 3 steps give 0.1573, 4 0.1589, 6 0.1590, 10 0.1593. Twice as many steps
                       for FOLD_NEGATIVES / 2 or fewer (100 items, NDCG@5 of trained lists 0.442: 4 steps give 0.384, 8 0.446) */
 };
@@ -26,20 +26,20 @@ enum {
 struct fold_in {
     const struct model *model;
     const struct backend_ops *ops;
-    struct backend *own;         /* opened if the caller's backend has not the memory; else NULL */
-    struct backend_fold *solver; /* of `own`, or of the caller's backend */
-    struct pool *pool;           /* its threads read items' rows */
-    struct fold_problem problem; /* its negatives' rows are with the solver alone */
+    struct backend *own;         /* the CPU backend, opened if the caller's GPU lacks the memory; else NULL */
+    struct backend_fold *solver; /* solver of `own`, or of the caller's backend */
+    struct pool *pool;           /* threads that read the rows of items */
+    struct fold_problem problem; /* its array of negatives' rows is freed after opening: the solver has a copy */
     uint32_t *ids;               /* [problem.count] item of each negative, rising */
-    uint32_t *places;            /* [items] of one call: 1 + the place of the item's row, or 0 */
+    uint32_t *places;            /* [items] 1 + index of the item's row in the current call; 0: the item is not in the call */
 };
 
-/* Returns 1 if lists can be folded in: the run's lists have rows (examples.mode = user, examples.own above 0), and it was trained
- * with negatives. */
+/* Returns 1 if new lists can be folded in: the run's lists have rows (examples.mode = user, examples.own above 0), and it was
+ * trained with negatives. */
 int fold_in_is_for(const struct model *model);
 
-/* Chooses and reads the negatives. The backend is the caller's, and is used until fold_in_close(). threads: 0 means one a core.
- * Returns 0, or -1 after fail(). */
+/* Chooses the negatives and reads their rows. Uses the caller's backend until fold_in_close(). threads: 0: one a core. Returns
+ * 0, or -1 after fail(). */
 int fold_in_open(struct fold_in *fold, const struct model *model, const struct backend_ops *ops, struct backend *backend,
                  unsigned threads);
 void fold_in_close(struct fold_in *fold); /* harmless on a zeroed one */

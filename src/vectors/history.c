@@ -12,7 +12,7 @@
 
 enum field { DONE, EPOCH, SECONDS, LR, LOSS, PAIRS, WORDS, UNTRAINED, FIELDS };
 
-/* A line's numbers, or the means of several lines: a field is NaN where the line does not have it. */
+/* The numbers of a line, or the means of several lines; NaN: the line lacks the number. */
 struct point {
     double field[FIELDS];
 };
@@ -22,7 +22,7 @@ struct curve {
     uint64_t count, capacity;
 };
 
-/* Finds the number of `"name": number` in a line; NaN if the line has none. */
+/* Returns the number of `"name": number` in a line; NaN if it is not there. */
 static double number_of(const char *line, const char *name) {
     char quoted[48], *end;
     snprintf(quoted, sizeof quoted, "\"%s\": ", name);
@@ -58,13 +58,12 @@ static int add_line(struct curve *trained, struct curve *held_out, const char *l
     if (!isnan(point.field[LOSS])) return add(held_out, &point);
     point.field[LOSS] = number_of(line, "loss_pair");
     if (isnan(point.field[LOSS])) return 0;
-    /* The line has the untrained loss an example; this is the same loss a pair. */
+    /* loss_untrained is a loss per example; this converts it to a loss per pair. */
     point.field[UNTRAINED] = number_of(line, "loss_untrained") / number_of(line, "loss") * point.field[LOSS];
     return add(trained, &point);
 }
 
-/* Takes whole lines. Where a killed process had begun a line and another one went on behind it, the line does not end
- * in a brace. */
+/* Adds a line, unless it does not end in a brace: then a killed process wrote its beginning and another process appended to it. */
 static int take_line(void *user, const char *line, uint64_t length) {
     struct curves *curves = user;
     return length > 1 && line[length - 2] == '}' ? add_line(&curves->trained, &curves->held_out, line) : 0;
@@ -76,7 +75,7 @@ static int is_mean(enum field field) {
     return field == LOSS || field == PAIRS || field == WORDS || field == UNTRAINED;
 }
 
-/* Sums up a group of lines: counters are the last line's, losses and speeds are means. */
+/* Returns one point for a group of lines: the means of losses and speeds, and the last line's other numbers. */
 static struct point summed_up(const struct point *points, uint64_t count) {
     struct point whole = points[count - 1];
     for (int field = 0; field < FIELDS; field++) {
@@ -118,8 +117,8 @@ static int by_value(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-/* Returns the median, since the loss a pair differs a little from line to line. NaN where no line has it;
- * a loss of 0 counts as not known. */
+/* Returns the median of the untrained losses per pair, which differ slightly from line to line. NaN if no line has one; losses
+ * of 0 are ignored. */
 static double untrained(const struct curve *curve) {
     double told[HISTORY_POINTS];
     uint64_t count = 0;

@@ -21,8 +21,8 @@ static int are_numbers(const struct table_line *parts) {
     return parts->count <= COLUMNS_READ;
 }
 
-/* Passes the labels of a field to take(): several if the field is numbers with blanks between; otherwise the whole field is one
- * label, such as "Neural networks". */
+/* Passes the labels of a field to take(): each number, if the field consists of numbers with blanks between; otherwise the whole
+ * field, such as "Neural networks". */
 static int take_field(const struct token *name, const char *field, uint64_t length, labels_take *take, void *user) {
     static const struct columns_form blanks = COLUMNS_PLAIN;
     struct table_line parts;

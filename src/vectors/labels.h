@@ -4,12 +4,13 @@
 
 #include "lines.h"
 
-/* Takes one label of a line. Returns 0, or -1 to stop. */
+/* Called with a line's name and one of its labels. Returns 0, or -1 to stop. */
 typedef int labels_take(void *user, const struct token *name, const struct token *label);
 
-/* Reads the file and passes each label to take(). How lines are split into fields is guessed (field_file.h). If a header names a
- * column of labels, only that column is read. Numbers with blanks between them are one label each. The fields train, val, test and
- * - are no labels: many data sets mark their split so. Returns 0, or -1 after fail() or as soon as take() returns -1. */
+/* Reads the file and calls take() for each label. How lines are split into fields is guessed (field_file.h). If a header names a
+ * column of labels, only that column is read. In a field of numbers with blanks between them, each number is a label. The fields
+ * train, val, test and - are not labels, but marks of a data set's split. Returns 0, or -1 after fail() or as soon as take()
+ * returns -1. */
 int labels_read(const char *path, labels_take *take, void *user);
 
 #endif

@@ -1,4 +1,4 @@
-/* lines: a text file in memory, line by line and token by token. It reads files of questions for vectors. */
+/* lines: reads a text file in memory line by line and token by token, for files of analogies and other questions. */
 #ifndef SPTX_LINES_H
 #define SPTX_LINES_H
 
@@ -11,15 +11,15 @@ struct lines {
 };
 
 struct token {
-    char *text; /* points into the file's copy */
+    char *text; /* first byte, in the file's copy in memory; not NUL-terminated */
     uint64_t length;
 };
 
 /* Reads the whole file, which may be a pipe, into memory that the caller frees. Returns NULL after fail(). */
 char *lines_open(struct lines *lines, const char *path);
-/* Goes to the next line; LF, CR and CRLF end one. Returns 0 at the end. */
+/* Moves to the next line; LF, CR or CRLF ends a line. Returns 1, or 0 at the end of the file. */
 int lines_next(struct lines *lines);
-/* Takes the next token of the current line; blanks part them. Returns 0 at the line's end. */
+/* Reads the next token of the current line; blanks separate tokens. Returns 1, or 0 at the end of the line. */
 int lines_token(struct lines *lines, struct token *token);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum { FILES = 8 }; /* files of a directory that are looked at, until one tells */
+enum { FILES = 8 }; /* most files of a directory that are looked at to guess the format */
 
 static int look_at_file(void *user, const struct corpus_block *block) {
     int *form = user;
@@ -13,9 +13,9 @@ static int look_at_file(void *user, const struct corpus_block *block) {
     return 0;
 }
 
-/* Looks at files until one shows its format. An encoded stream has no lines, and leaves `form` unchanged. */
+/* Looks at the files until one shows its format. An encoded stream has no lines, and leaves *form unchanged. */
 static int look_at_files(const char *path, int *form) {
-    const struct corpus_options options = {.format = FORMAT_TEXT}; /* text accepts any lines */
+    const struct corpus_options options = {.format = FORMAT_TEXT}; /* any line is valid as text */
     char *paths[] = {(char *)path};
     struct corpus *corpus = corpus_open(paths, 1);
     if (!corpus) return -1;
@@ -24,8 +24,8 @@ static int look_at_files(const char *path, int *form) {
     return result;
 }
 
-/* Keeps the run's format unless the lines are clearly of the other one. Only pairs and lists are told apart; whatever is not pairs
- * is read as lists. If the format changes, the keys about columns, which were meant for the old format, are reset to auto. */
+/* Keeps the run's format unless the lines clearly have the other one. The only formats told apart are pairs and lists: what is
+ * not pairs is read as lists. If the format changes, keys about columns, which were meant for the old format, are reset to auto. */
 int list_form_look(struct corpus_options *reading, const char *path) {
     int form = LINES_UNCLEAR;
     if (!strcmp(path, CORPUS_INPUT))

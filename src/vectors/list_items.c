@@ -15,7 +15,7 @@ struct taking {
     struct list_items *items;
     const struct model *model;
     struct names *lists, *unknown;
-    int64_t list; /* the current list, or -1 where it is not one of those asked for */
+    int64_t list; /* number of the current list; -1: it is not one of those to be read */
 };
 
 static int take_list(struct taking *taking, const char *name, uint64_t length) {
@@ -55,7 +55,7 @@ static int take_block(struct taking *taking, const struct corpus_block *block, c
     return more;
 }
 
-/* Each line of a file of lists begins with a name, whatever the run was trained on, and its items have no weights. */
+/* Returns the options for reading a file of lists: unlike in a corpus, each line begins with a name, and items have no weights. */
 static struct corpus_options with_names(const struct corpus_options *reading) {
     struct corpus_options options = *reading;
     options.pair_weights = PAIR_WEIGHTS_NONE;
@@ -83,7 +83,7 @@ out:
     return more;
 }
 
-/* Brings the items of each list together, their order kept. */
+/* Sorts the items by list. Within a list they keep their order. */
 static int group(struct list_items *items, uint64_t lists) {
     items->starts = mem_zalloc(lists + 2, sizeof *items->starts, "items of lists");
     items->codes = mem_alloc(items->count, sizeof *items->codes, "items of lists");

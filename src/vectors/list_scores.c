@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BANNED_MOST = 1 << 20 }; /* own items of the lists of one block, at which it is full: 4 MiB */
+enum { BANNED_MOST = 1 << 20 }; /* most banned rows of the lists of one block: 4 MiB */
 
 static const struct {
     const char *name;
@@ -22,7 +22,8 @@ static const struct {
     [LIST_SCORE_SUM] = {"sum", VIEW_SUM, VIEW_SUM, METRIC_COSINE},
     [LIST_SCORE_PROPAGATED] = {"propagated", VIEW_PROPAGATED, VIEW_PROPAGATED, METRIC_COSINE},
     [LIST_SCORE_CONTEXT_CONTEXT] = {"context-context", VIEW_CONTEXT, VIEW_CONTEXT, METRIC_COSINE},
-    /* The first table of the next two is used only for lists without a row that are not folded in: their items' mean. */
+    /* For lists with rows. The first table is only for lists that have no row and are not folded in: their query is the mean of
+     * their items' rows in it. */
     [LIST_SCORE_USER] = {"user", VIEW_CONTEXT, VIEW_CONTEXT, METRIC_DOT},
     [LIST_SCORE_USER_COSINE] = {"user-cosine", VIEW_CONTEXT, VIEW_CONTEXT, METRIC_COSINE},
 };
@@ -90,7 +91,7 @@ int list_scores_open(struct list_scores *scores, const struct model *model, enum
 }
 
 void list_scores_close(struct list_scores *scores) {
-    fold_in_close(&scores->fold); /* uses the search's backend */
+    fold_in_close(&scores->fold); /* before search_close(): it uses the search's backend */
     search_close(&scores->search);
     free(scores->candidates);
     scores->candidates = NULL;
@@ -103,8 +104,8 @@ struct asking {
     struct list_scores *scores;
     const struct list_question *question;
     struct search_block block;
-    struct fold_list *folds; /* [block.rows] the lists of the current block that are folded in */
-    float *row; /* [dim] of one item */
+    struct fold_list *folds; /* [block.rows] the current block's lists to fold in */
+    float *row; /* [dim] buffer for one item's row */
 };
 
 static int64_t row_of(const struct list_question *question, uint64_t list) {
@@ -115,12 +116,13 @@ static int is_folded(const struct asking *asking, uint64_t list) {
     return list_score_folds(asking->scores->model, asking->scores->score, row_of(asking->question, list));
 }
 
-/* Returns 1 where lists were trained as means of their items' target rows. */
+/* Returns 1 if the score uses rows of lists, and training mixed these with the mean of the list's item rows (examples.own below
+ * 1). */
 static int lists_are_means(const struct asking *asking) {
     return list_score_of_users(asking->scores->score) && asking->scores->model->own < 1;
 }
 
-/* Puts a list's own row in the place of the mean of its `known` items, or mixes both by examples.own. */
+/* Replaces the query, the mean of the list's `known` items, by the list's row, or mixes both by examples.own. */
 static int add_own_row(struct asking *asking, uint64_t row, uint64_t known, float *query) {
     const struct model *model = asking->scores->model;
     float own = known ? (float)model->own : 1;
@@ -129,7 +131,8 @@ static int add_own_row(struct asking *asking, uint64_t row, uint64_t known, floa
     return 0;
 }
 
-/* Makes the query at `place`: a list's own row, the mean of its items' rows (zeros where no item is known), or both. */
+/* Makes the block's query number `place`: the list's row, the mean of its items' rows (zeros if no item is known), or a mix of
+ * both. */
 static int ask_list(struct asking *asking, uint64_t place, uint64_t list) {
     const struct list_question *question = asking->question;
     const struct model *model = asking->scores->model;
@@ -149,7 +152,7 @@ static int ask_list(struct asking *asking, uint64_t place, uint64_t list) {
     return named >= 0 && list_score_of_users(asking->scores->score) ? add_own_row(asking, (uint64_t)named, known, query) : 0;
 }
 
-/* Adds rows to the rows that the list at `place`, the last one so far, may not find. */
+/* Bans rows from the answer to query number `place`, which must be the last query so far. */
 static int ban_rows(struct search_block *block, uint64_t place, const uint32_t *rows, uint64_t count) {
     uint64_t *end = &block->banned_starts[place + 1];
     if (mem_grow(&block->banned, &block->banned_capacity, *end + count, sizeof *block->banned, "queries")) return -1;
@@ -158,7 +161,7 @@ static int ban_rows(struct search_block *block, uint64_t place, const uint32_t *
     return 0;
 }
 
-/* Adds one row to the rows that a list may not find. If `around` is 1 and the run has a graph, adds the row's neighbours, too. */
+/* Bans one row from a list's answer. If `around` is 1 and the run has a graph, bans the row's neighbours, too. */
 static int ban_row(struct asking *asking, uint64_t place, uint64_t row, int around) {
     const struct graph *graph = &asking->scores->graph;
     around = around && graph->nodes;
@@ -183,7 +186,7 @@ static uint64_t places_of(const struct list_scores *scores, uint32_t *rows, uint
     return kept;
 }
 
-/* Collects the rows that a list may not find: its items, and itself where its name is an item, too. */
+/* Bans what a list must not be answered with: its items and, if its name is an item, that item. */
 static int ban(struct asking *asking, uint64_t place, uint64_t list) {
     const struct list_question *question = asking->question;
     struct search_block *block = &asking->block;
@@ -205,8 +208,8 @@ static uint64_t list_at(const struct list_question *question, uint64_t i) {
     return question->lists ? question->lists[i] : i;
 }
 
-/* Fills a block with the queries of lists from number `first` on, and with the rows that each may not find. Returns the number of
- * lists in the block, or 0 after a failure. */
+/* Fills a block with queries of the lists from number `first` on, and with their banned rows. Returns the number of lists in the
+ * block, or 0 after a failure. */
 static uint64_t fill_block(struct asking *asking, uint64_t first) {
     const struct list_question *question = asking->question;
     struct search_block *block = &asking->block;
@@ -223,7 +226,7 @@ static uint64_t fill_block(struct asking *asking, uint64_t first) {
     return folded && fold_in_solve(&asking->scores->fold, asking->folds, folded) ? 0 : n;
 }
 
-/* Asks as many lists from number `first` on as a block takes. Returns how many, or 0 after a failure. */
+/* Answers as many lists from number `first` on as fit into a block. Returns their number, or 0 after a failure. */
 static uint64_t ask_block(struct asking *asking, uint64_t first, list_answer *answer, void *user) {
     const struct list_question *question = asking->question;
     struct search_block *block = &asking->block;
@@ -243,7 +246,7 @@ static uint64_t ask_block(struct asking *asking, uint64_t first, list_answer *an
     return n;
 }
 
-/* Opens the graph of a run that has one, where neighbours are left out. */
+/* Opens the run's graph, if it has one and neighbours must be banned. */
 static int open_graph(struct list_scores *scores, const struct list_question *question) {
     if (question->seen || scores->graph.nodes || !run_has_graph(scores->model)) return 0;
     struct pool *pool = pool_open(0);

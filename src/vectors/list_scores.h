@@ -1,6 +1,6 @@
-/* list_scores: finds the items that suit a list best, by the items that the list has.
+/* list_scores: finds the items that suit a list best, from the items that it contains.
  *
- *   score             a list is                   an item is         compared by   what it finds
+ *   score             query of a list             row of an item     compared by   what it finds
  *   target            mean of unit target rows    target row         cosine        items of the same lists
  *   context           mean of target rows         context row        dot product   what training itself compared
  *   context-cosine    mean of unit target rows    context row        cosine        what training compared by cosines
@@ -8,7 +8,7 @@
  *   sum               mean of unit w              w = u + v          cosine
  *   propagated        mean of unit w              w spread over the  cosine        nodes near in the graph
  *                                                 run's graph
- *   context-context   mean of unit context rows   context row        cosine        items named beside the same others
+ *   context-context   mean of unit context rows   context row        cosine        items that occur with the same items
  *   user              the list's own row          context row        dot product   what training itself compared
  *   user-cosine       the list's own row          context row        cosine        what training compared by cosines
  *
@@ -21,7 +21,7 @@
  *   list in a run with examples.own = 0 the mean of its items' target rows
  *   list without a row in other runs    the mean of its items' context rows
  *
- * Lists are asked in blocks, so that memory does not grow with their number.
+ * Lists are answered in blocks, so that memory does not grow with their number.
  */
 #ifndef SPTX_LIST_SCORES_H
 #define SPTX_LIST_SCORES_H
@@ -45,10 +45,10 @@ enum list_score {
 };
 
 const char *list_score_name(enum list_score score);
-/* Returns the name of a score as results print it. folded: 1 if lists were folded in ("user-cosine folded"). */
+/* Returns the name of a score for output. folded: 1 if lists were folded in ("user-cosine folded"). */
 const char *list_score_said(enum list_score score, int folded);
-int list_score_named(const char *name); /* returns -1 after fail_usage() where there is no such score */
-/* Returns the table whose rows are searched. */
+int list_score_named(const char *name); /* returns an enum list_score; -1 after fail_usage() for an unknown name */
+/* Returns the table whose rows the score searches. */
 enum model_view list_score_view(enum list_score score);
 /* Returns the score that compares rows of one table by cosine. */
 enum list_score list_score_of_view(enum model_view view);
@@ -57,19 +57,21 @@ struct list_scores {
     const struct model *model;
     enum list_score score;
     struct search search;
-    uint32_t *candidates; /* [search.rows] the rows that are searched, rising; owned; NULL: rows 0 .. search.rows - 1 */
+    uint32_t *candidates; /* [search.rows] row numbers of the model that are searched, ascending; owned; NULL: rows 0 ..
+                           * search.rows - 1 */
     struct fold_in fold; /* opened by the first question that folds a list in */
     unsigned threads;    /* number of threads for `fold`; 0: one a core */
-    struct graph graph; /* of a run that has one: opened by the first question that leaves out what lists have */
+    struct graph graph; /* the run's graph, opened by the first question that excludes what lists contain (`seen` = 0); empty if
+                         * the run has none */
 };
 
-/* Returns 1 for scores that use the lists' own rows (list_question.rows). */
+/* Returns 1 if the score uses the lists' own rows (list_question.rows). */
 int list_score_of_users(enum list_score score);
 
-/* Returns 1 if a list is folded in: it has no row of its own (row = -1), the score uses such rows, and the run allows it. */
+/* Returns 1 if the list must be folded in: it has no row (row = -1), the score uses lists' rows, and the run allows folding in. */
 int list_score_folds(const struct model *model, enum list_score score, int64_t row);
 
-/* The items that may be recommended. */
+/* Which items may be recommended. */
 struct list_candidates {
     uint64_t first;       /* only the first `first` rows; 0: all items. Ignored if `rows` is set */
     const uint64_t *rows; /* [count] only these rows; rows of lists are ignored. NULL: see `first` */
@@ -80,12 +82,12 @@ int list_scores_open(struct list_scores *scores, const struct model *model, enum
                      const struct list_candidates *candidates, const struct config *config);
 void list_scores_close(struct list_scores *scores); /* harmless on a zeroed one */
 
-/* The lists that are asked, and how. */
+/* A question: which lists to answer, and how. */
 struct list_question {
     const uint64_t *starts; /* items of list i: codes[starts[i]] .. codes[starts[i + 1]] */
-    const uint64_t *codes; /* rows; numbers from the model's row count on are items that it does not know, which are passed over */
-    const uint64_t *lists; /* [count] the lists that are asked; NULL: 0 .. count - 1 */
-    const int64_t *rows; /* the own row of list i, or -1; NULL: no list has one */
+    const uint64_t *codes; /* row numbers of the model; numbers >= model->rows are unknown items, which are skipped */
+    const uint64_t *lists; /* [count] indexes of the lists to answer; NULL: 0 .. count - 1 */
+    const int64_t *rows; /* row of list i itself, or -1 if it has none; NULL: no list has a row */
     uint64_t count;
     uint32_t k;
     int seen; /* 1: a list's own items may be among its answers. 0: they may not; in a run of a graph, neither may the
@@ -104,8 +106,8 @@ struct list_found {
 /* Called with the answer to one list. Returns 0, or -1 to stop. */
 typedef int list_answer(void *user, uint64_t list, const struct list_found *found);
 
-/* Asks all lists in their order. A list without a known item is equally near to every item: its answer is the first
- * rows. Returns 0, or -1 after fail() or as soon as answer() returns -1. */
+/* Answers all lists in order. A list without a known item is equally similar to every item, so its answer is the first rows.
+ * Returns 0, or -1 after fail() or as soon as answer() returns -1. */
 int list_scores_ask(struct list_scores *scores, const struct list_question *question, list_answer *answer, void *user);
 
 #endif

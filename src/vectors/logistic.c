@@ -9,18 +9,19 @@
 
 enum {
     NEWTON_STEPS = 60,
-    GRADIENT_STEPS = 100, /* conjugate ones, within one step of Newton's */
-    HALVINGS = 30,        /* of a step that leads too far */
-    SPAN = 64             /* rows whose float32 sums are added before they go to a double */
+    GRADIENT_STEPS = 100, /* most conjugate-gradient steps in a Newton step */
+    HALVINGS = 30,        /* most halvings of a Newton step that is too long */
+    SPAN = 64             /* number of rows whose sum is in float32; the sums of spans are added in double */
 };
-static const double enough = 1e-3;           /* of the first gradient's length */
-static const double enough_of_a_step = 0.05; /* of this gradient's length */
+static const double enough = 1e-3;           /* stop when the gradient is this share of its first length */
+static const double enough_of_a_step = 0.05; /* stop a Newton step's solver when its residual is this share of the gradient's
+                                              * length */
 
 /* The state of a fit. Arrays of all samples are in one block, arrays of all columns (the intercept is column 0) in another. */
 struct fit {
     const struct logistic_samples *samples;
     uint32_t columns;
-    double *z, *dz, *slope, *bend; /* [count] z, its change by a step, the loss's first and second derivative by z */
+    double *z, *dz, *slope, *bend; /* [count] z; its change in a step; the loss's first and second derivative by z */
     double *w, *gradient, *step, *rest, *way, *turned; /* [columns] */
     float *narrow, *sums;                              /* [dim] */
 };
@@ -40,14 +41,14 @@ static double product(const double *a, const double *b, uint32_t columns) {
     return sum;
 }
 
-/* Computes out_i = v_0 + v_1.. x_i of every sample. */
+/* Computes out_i = v_0 + v_1.. x_i for every sample i. */
 static void forward(struct fit *f, const double *v, double *out) {
     for (uint32_t i = 1; i < f->columns; i++) f->narrow[i - 1] = (float)v[i];
     for (uint64_t i = 0; i < f->samples->count; i++)
         out[i] = v[0] + (double)dot(f->narrow, row_of(f, i), f->samples->dim);
 }
 
-/* Adds to out the sum over samples of weight_i (1, x_i). */
+/* Adds the sum over samples i of weight_i (1, x_i) to `out`. */
 static void backward(struct fit *f, const double *weights, double *out) {
     uint32_t dim = f->samples->dim;
     for (uint64_t first = 0; first < f->samples->count; first += SPAN) {
@@ -68,7 +69,7 @@ static double loss_of(double m) {
     return m > 0 ? log1p(exp(-m)) : log1p(exp(m)) - m;
 }
 
-/* Returns the value at w + t x step. */
+/* Returns the objective at w + t x step. */
 static double value_at(const struct fit *f, double t) {
     double squares = 0, losses = 0;
     for (uint32_t i = 0; i < f->columns; i++) squares += (f->w[i] + t * f->step[i]) * (f->w[i] + t * f->step[i]);
@@ -85,7 +86,7 @@ static double find_gradient(struct fit *f) {
     return sqrt(product(f->gradient, f->gradient, f->columns));
 }
 
-/* Computes turned = (the second derivatives) x way. */
+/* Computes turned = Hessian x way. */
 static void turn(struct fit *f) {
     forward(f, f->way, f->dz);
     for (uint64_t i = 0; i < f->samples->count; i++) f->dz[i] *= f->bend[i];
@@ -93,7 +94,7 @@ static void turn(struct fit *f) {
     backward(f, f->dz, f->turned);
 }
 
-/* Finds the step of Newton's method to a twentieth of the gradient's length. */
+/* Solves for the Newton step by conjugate gradients, until the residual is a twentieth of the gradient's length. */
 static void find_step(struct fit *f, double length) {
     uint32_t columns = f->columns;
     double squares = length * length, stop = enough_of_a_step * length;
@@ -111,7 +112,7 @@ static void find_step(struct fit *f, double length) {
     }
 }
 
-/* Goes along the step, half as far each time that the value has not fallen enough. Returns the new value. */
+/* Takes the step, halved until the objective falls enough. Returns the new objective. */
 static double take_step(struct fit *f, double value) {
     double slope = product(f->gradient, f->step, f->columns), t = 1, found;
     forward(f, f->step, f->dz);

@@ -11,20 +11,20 @@
 #include <string.h>
 
 enum {
-    LANES = 8,      /* rows whose push is computed side by side */
-    EARLY = 120,    /* first rounds, in which near rows are drawn together more strongly, so that groups find each other */
-    ROUNDS = 450,   /* rounds in all */
-    GRAIN = 64,     /* rows that a worker takes at once */
-    BISECTIONS = 50 /* of a width: far more digits than can be seen */
+    LANES = 8,      /* number of rows whose repulsion is computed together */
+    EARLY = 120,    /* number of first rounds in which attraction is stronger, so that groups form */
+    ROUNDS = 450,   /* number of rounds */
+    GRAIN = 64,     /* number of rows that a worker takes at a time */
+    BISECTIONS = 50 /* bisections to find a kernel's width: far more precise than can be seen */
 };
 typedef float lanes __attribute__((vector_size(LANES * sizeof(float)), may_alias));
 static const float early_pull = 12;
-/* The first coordinates' standard deviation. So near the middle the forces are nearly equal. */
+/* Standard deviation of the first coordinates. It is small, so that all repulsions are nearly equal at the start. */
 static const double start_spread = 1e-2;
-/* The place of the rows that fill up the last lanes: from there they push by less than a float can show. */
+/* Coordinate of the padding rows in the last lanes: so far away, their repulsion is too small for a float. */
 static const float far_away = 1e15f;
 
-/* A row that draws another, and how strongly. Row i is drawn by forces[starts[i]] .. forces[starts[i + 1] - 1]. */
+/* A row that attracts another one, and how strongly. Row i is attracted by pulls[starts[i]] .. pulls[starts[i + 1] - 1]. */
 struct pull {
     uint32_t row;
     float strength;
@@ -32,23 +32,23 @@ struct pull {
 
 struct drawing {
     const struct map_request *request;
-    uint64_t count, padded; /* padded to a multiple of LANES */
-    float *x, *y;           /* [padded] */
-    float *push_x, *push_y; /* [count] sums of a round, before they are divided by the sum of all nearness */
-    double *nearness;       /* [count] the sum of row i's nearness to all others */
-    float *speed, *gain;    /* [2 x count] of each coordinate */
-    uint64_t *starts;       /* [count + 1] */
+    uint64_t count, padded; /* number of rows; the same rounded up to a multiple of LANES */
+    float *x, *y;           /* [padded] coordinates */
+    float *push_x, *push_y; /* [count] repulsion of each row in a round, before division by the sum of all nearness */
+    double *nearness;       /* [count] sum of the row's nearness to all other rows */
+    float *speed, *gain;    /* [2 x count] speed and gain of each coordinate */
+    uint64_t *starts;       /* [count + 1] indexes into pulls */
     struct pull *pulls;
-    float rate, momentum, strength; /* of this round */
+    float rate, momentum, strength; /* learning rate, momentum and factor of the attraction in this round */
     double all_nearness;
     void (*work)(struct drawing *d, uint64_t row);
-    _Atomic uint64_t next; /* the first row that no worker has taken yet */
+    _Atomic uint64_t next; /* number of the first row that no worker has taken yet */
 };
 
 /* ---- how strongly rows are drawn together ---- */
 
-/* Computes the shares of a row's neighbours, which fall with distance so that their perplexity is as wanted. out [k]
- * sums to 1. */
+/* Computes the weights of a row's k neighbours. They fall with distance, with the width that gives the wanted perplexity. out
+ * [k] sums to 1. */
 static void share_out(const float *cosines, uint32_t k, double perplexity, float *out) {
     double low = 0, high = INFINITY, width = 1, wanted = log(perplexity);
     for (int step = 0; step < BISECTIONS; step++) {
@@ -69,7 +69,8 @@ static void share_out(const float *cosines, uint32_t k, double perplexity, float
     }
 }
 
-/* A pair is drawn together by the mean of the shares that each row gives the other: both rows list both shares. */
+/* Fills `pulls`. Two rows attract each other by the mean of the weights that each gives the other, so each weight is listed for
+ * both rows. */
 static int find_pulls(struct drawing *d) {
     const struct map_request *r = d->request;
     uint64_t edges = r->count * r->k, *at = mem_zalloc(r->count + 1, sizeof *at, "the map");
@@ -98,8 +99,8 @@ out:
 
 /* ---- a round ---- */
 
-/* Sums what all rows do to row i. The row itself is among them: its push is zero, and its nearness of 1 is taken off
- * again. */
+/* Sums the repulsion of all rows on row i. The sum includes row i itself: that repulsion is zero, and its nearness of 1 is
+ * subtracted at the end. */
 static void push_row(struct drawing *d, uint64_t i) {
     const lanes *x = (const lanes *)d->x, *y = (const lanes *)d->y;
     lanes to_x = {0}, to_y = {0}, near = {0};
@@ -126,7 +127,8 @@ static void drive(float force, float *speed, float *gain, const struct drawing *
     *speed = d->momentum * *speed + d->rate * *gain * force;
 }
 
-/* A coordinate speeds up while its force points the way it goes, and slows down where it has gone too far. */
+/* Computes the forces on row i and updates its speed. A coordinate's gain grows while the force has the direction of its speed,
+ * and shrinks when it turns. */
 static void drive_row(struct drawing *d, uint64_t i) {
     float x = d->x[i], y = d->y[i], force_x = 0, force_y = 0, all = (float)d->all_nearness;
     for (uint64_t edge = d->starts[i]; edge < d->starts[i + 1]; edge++) {

@@ -1,11 +1,11 @@
-/* map: places rows in the plane so that rows near each other by cosine lie near each other (t-SNE, van der Maaten and Hinton
- * 2008). It begins from their two principal directions.
+/* map: computes a two-dimensional map on which rows that are similar by cosine are near each other (t-SNE, van der Maaten and
+ * Hinton 2008). The map starts from the rows' two principal directions.
  *
- *   near rows of each  ->  how strongly each pair is drawn together     once
- *   all pairs          ->  how strongly they push each other away       each round, exactly
+ *   attraction   between each row and its nearest rows; its strengths are computed once
+ *   repulsion    between all pairs of rows; computed exactly in each round
  *
- * One thread sums a row's forces in a fixed order, so the number of threads changes nothing. A round takes count^2 terms: 5,000
- * rows take seconds, 20,000 a minute on two cores.
+ * One thread sums a row's forces in a fixed order, so the result is the same for any number of threads. A round computes count^2
+ * terms: on two cores 5,000 rows need seconds, 20,000 rows a minute.
  */
 #ifndef SPTX_MAP_H
 #define SPTX_MAP_H
@@ -13,21 +13,21 @@
 #include "base/pool.h"
 
 enum {
-    MAP_PERPLEXITY = 30, /* the number of neighbours that count, smoothly */
-    MAP_NEAR = 90,       /* neighbours that are looked at: three times MAP_PERPLEXITY */
-    MAP_ROWS = 20000     /* more would take minutes */
+    MAP_PERPLEXITY = 30, /* perplexity: the effective number of neighbours of a row */
+    MAP_NEAR = 90,       /* number of neighbours that attract a row: three times MAP_PERPLEXITY */
+    MAP_ROWS = 20000     /* most rows of a map; more would take minutes */
 };
 
 struct map_request {
     const float *rows; /* [count x dim], unit rows */
     uint64_t count;
     uint32_t dim;
-    const uint32_t *near; /* [count x k] the other rows nearest to each row, best first */
-    const float *cosines; /* [count x k] their cosines */
-    uint32_t k;           /* at most MAP_NEAR; 0 where there is no other row */
+    const uint32_t *near; /* [count x k] each row's nearest other rows, best first */
+    const float *cosines; /* [count x k] cosines of these rows */
+    uint32_t k;           /* number of nearest rows, at most MAP_NEAR; 0 if there is only one row */
 };
 
-/* Fills xy [count x 2]. Returns 0, or -1 after fail(), also where a signal asked to stop. */
+/* Computes the coordinates xy [count x 2]. Returns 0, or -1 after fail(), also if a signal asked to stop. */
 int map_make(float *xy, const struct map_request *request, struct pool *pool);
 
 #endif

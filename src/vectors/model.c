@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double least_length = 1e-12; /* rows shorter than this are not scaled: zeros stay zeros */
+static const double least_length = 1e-12; /* rows shorter than this are not scaled, so that zeros stay zeros */
 
 /* ---- rows ---- */
 
@@ -26,7 +26,7 @@ void model_make_unit(float *row, uint32_t dim) {
     for (uint32_t i = 0; i < dim; i++) row[i] /= length;
 }
 
-/* A row's vectors in the two tables: in their mappings, or in `copy` if the mapping does not hold them as plain floats. */
+/* A row's vectors in the two tables. They point into the mapped files, or to `copy` if a file's row is bfloat16 or not aligned. */
 struct vectors {
     const float *target, *context;
     float copy[2][COLUMNS_MOST];
@@ -36,8 +36,7 @@ static int is_list(const struct model *model, uint64_t row) {
     return row >= model_items(model);
 }
 
-/* Returns a row of a table, copied to `room` where it is bfloat16 or its floats are not aligned; NULL where the table does not
- * have it. */
+/* Returns a row of a table, copied to `room` if it is bfloat16 or its floats are not aligned; NULL if the table lacks it. */
 static const float *row_of(const struct model *model, enum table_side side, uint64_t row, float room[COLUMNS_MOST]) {
     const struct npy_field *weights = npy_find(side == TABLE_TARGET ? &model->target : &model->context, "weights");
     if (weights->kind != 'f') return model_weights(model, side, row, 0, model->dim, room) ? room : NULL;
@@ -46,7 +45,7 @@ static const float *row_of(const struct model *model, enum table_side side, uint
     return memcpy(room, found, model->dim * sizeof *room);
 }
 
-/* Computes the mean of target rows as fastText does, to the bit. A row that is absent counts as zeros. */
+/* Computes the mean of target rows with the same bits as fastText. A missing row counts as zeros. */
 static void mean_of_rows(const struct model *model, const uint32_t *rows, uint64_t count, float *out) {
     float share = (float)(1.0 / (double)count), room[COLUMNS_MOST];
     memset(out, 0, model->dim * sizeof *out);
@@ -72,8 +71,8 @@ static void add(float *out, const float *row, float length, uint32_t dim) {
     for (uint32_t i = 0; i < dim; i++) out[i] += row[i] / length;
 }
 
-/* Returns 1 where this vector of a row counts in the row's sums. A paper that cites nothing, or that nothing cites, was
- * trained in one of the two tables only; its other vector is still the random one that it began as. */
+/* Returns 1 if this table's vector belongs to the row's sums. A paper that cites no paper, or is cited by none, was trained in
+ * one table only; its vector in the other table still has its random first values. */
 static int adds(const struct model *model, enum table_side side, uint64_t row) {
     if (model->tree) return side == TABLE_TARGET;
     return model->mode != MODE_ADJACENCY || model_is_trained(model, side, row);
@@ -151,9 +150,9 @@ int model_check_list(const struct model *model, uint64_t row) {
                 vocab_word(&model->vocab, row, NULL), model->directory);
 }
 
-/* Refuses, or warns about, a row that was not trained in the view. `trained` names the one table that has trained it, or is
- * NULL. A run of citations can be asked by that other table. In other runs a row that was not trained shows that the whole run
- * has hardly trained, and the row answers all the same. */
+/* Fails, or warns, for a row that was not trained in the view. `trained` names the only table that trained it, or is NULL. In a
+ * run of citations it fails, since the user can ask that other table. In other runs an untrained row means that the run was
+ * hardly trained at all, so it warns and the row is used. */
 static int refuse_row(const struct model *model, enum model_view view, uint64_t row, const char *trained) {
     const char *word = vocab_word(&model->vocab, row, NULL);
     if (model->mode != MODE_ADJACENCY) {

@@ -23,7 +23,7 @@ int64_t names_add(struct names *names, const char *text, uint64_t length) {
     return number;
 }
 
-/* Changes only ASCII letters: bytes of UTF-8 are not changed. */
+/* Copies in lower case. Only ASCII letters are changed, so UTF-8 stays valid. */
 static void copy_lower(char *to, const char *from, uint64_t length) {
     for (uint64_t i = 0; i < length; i++) to[i] = from[i] >= 'A' && from[i] <= 'Z' ? (char)(from[i] + 32) : from[i];
 }
@@ -41,7 +41,7 @@ void names_locate_lists(struct names *names, const struct model *model) {
     }
 }
 
-/* Goes over the vocabulary once, without a copy of it: a file of questions has few words. */
+/* Looks each word of the vocabulary up among the names, since the names are few; no copy of the vocabulary is made. */
 int names_locate(struct names *names, const struct model *model, uint64_t rows) {
     uint64_t longest = 0, length;
     for (uint64_t i = 0; i < names->words.size; i++) {

@@ -81,7 +81,8 @@ static void exchange(uint32_t *order, uint64_t a, uint64_t b) {
     order[b] = value;
 }
 
-/* Returns a number of 0..highest, by drawing as many bits as it has until they are one: NumPy shuffles by these. */
+/* Returns a random number 0..highest: draws as many bits as `highest` has, until the number is not above it. NumPy's
+ * permutation() does so. */
 static uint32_t below_by_bits(struct numpy_draws *draws, uint32_t highest) {
     uint32_t bits = UINT32_MAX >> __builtin_clz(highest | 1), value;
     do value = next_32(draws) & bits;
@@ -94,8 +95,9 @@ void numpy_draws_permutation(struct numpy_draws *draws, uint32_t *order, uint64_
     for (uint64_t i = n; i-- > 1;) exchange(order, i, below_by_bits(draws, (uint32_t)i));
 }
 
-/* NumPy exchanges only the last `count` places. Where fewer than a fiftieth are chosen, or of less than 10,001, it has
- * another method, which is not here: such a choice is a different one, and as good. */
+/* Exchanges only the last `count` elements, as NumPy does for most sizes. For a population above 10,000 of which less than a
+ * fiftieth is chosen, NumPy uses another method, which is not implemented: the choice then differs from NumPy's, but is as
+ * random. */
 int numpy_draws_choice(struct numpy_draws *draws, uint32_t *out, uint64_t count, uint64_t n) {
     uint32_t *order = mem_alloc(n, sizeof *order, "a choice");
     if (!order) return -1;

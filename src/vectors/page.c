@@ -32,7 +32,7 @@ static void print_run(struct json *json, const struct model *model, const struct
     json_print(json, ",\"finished\":%s", state->finished ? "true" : "false");
 }
 
-/* Prints a text file, which may be absent. */
+/* Prints a text file, which need not exist. */
 static int print_text(struct json *json, const char *name, const char *path) {
     int there = file_exists(path);
     uint64_t length = 0;
@@ -67,7 +67,7 @@ static int print_evaluations(struct json *json, const struct page_request *reque
     return 0;
 }
 
-/* Prints all that the page shows but rows. */
+/* Prints everything in the page except rows. */
 static int print_head(struct json *json, const struct model *model, const struct page_request *request) {
     print_run(json, model, request);
     return print_evaluations(json, request) || print_files(json, model) || json->failed ? -1 : 0;
@@ -75,14 +75,14 @@ static int print_head(struct json *json, const struct model *model, const struct
 
 /* ---- the page ---- */
 
-/* The page's policy lets only scripts with this number run. It is a hash of all that the page shows, so that nothing
- * shown can contain it. */
+/* Makes the nonce of the page's content security policy, which allows only scripts that have it. It is a hash of all shown data,
+ * so the data cannot contain it. */
 static void make_nonce(char nonce[NONCE_BYTES], const struct json *json) {
     XXH128_hash_t hash = XXH3_128bits(json->bytes, json->used);
     snprintf(nonce, NONCE_BYTES, "%016" PRIx64 "%016" PRIx64, hash.high64, hash.low64);
 }
 
-/* The texts for the page's places, and the number that its scripts carry. */
+/* The texts that fill page.html, and the nonce that one of them points to. */
 struct filling {
     char nonce[NONCE_BYTES];
     struct page_part parts[3];
@@ -95,8 +95,8 @@ static void fill(struct filling *filling, const struct json *json) {
     filling->parts[2] = (struct page_part){0};
 }
 
-/* Appends rows to `json`, as many of the listed ones as fit into a page. Names differ in length: each try takes a tenth
- * less than would fit on the average. */
+/* Appends the rows to `json`. If the page gets too large, tries again with fewer listed rows. Names differ in length, so each
+ * try takes a tenth less than the average size suggests. */
 static int print_rows(struct json *json, struct page_rows *rows, const struct model *model,
                       const struct page_request *request, struct filling *filling, uint64_t *bytes) {
     uint64_t head = json->used;
@@ -118,7 +118,7 @@ static int print_rows(struct json *json, struct page_rows *rows, const struct mo
     }
 }
 
-/* The quick parts, where most mistakes are found, come before the long search. */
+/* Prints the head first: it takes little time, finds most mistakes, and the search for nearest rows is slow. */
 static int write_page(struct page_rows *rows, const struct model *model, const struct page_request *request,
                       const struct config *config, struct file_writer *writer, uint64_t *bytes) {
     struct json json = {.used = 0};

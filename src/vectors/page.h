@@ -1,8 +1,9 @@
-/* page: shows a run as one page of HTML that needs nothing else: what was trained on what, its curves, a map of the
- * most frequent rows, their nearest rows to search, its keys, and what `evaluate` printed.
+/* page: writes a report of a run as a single HTML file that loads no other file: the corpus and the training, curves, a map of
+ * the most frequent rows, their nearest rows, the run's keys, and the output of `evaluate`.
  *
- * The page's files are in src/vectors/page. What they show stands in the page as JSON, of which nothing is run or
- * fetched: the page's own policy allows only scripts that carry a number made from that JSON, and no connection at all.
+ * The page's HTML, style and scripts are in src/vectors/page. The run's data is in the page as JSON, which can neither run as a
+ * script nor fetch anything: the page's content security policy allows only scripts with a nonce made from that JSON, and no
+ * connections.
  */
 #ifndef SPTX_PAGE_H
 #define SPTX_PAGE_H
@@ -10,27 +11,27 @@
 #include "titles.h"
 #include "config/config.h"
 
-enum { PAGE_BYTES = 10000000 }; /* bytes of a page at most */
+enum { PAGE_BYTES = 10000000 }; /* most bytes of a page */
 
 struct page_request {
-    const char *run;                /* as the user names it, for the commands that the page shows */
+    const char *run;                /* the run's path in the commands that the page shows */
     enum model_view view;           /* the table whose rows are shown */
-    uint64_t rows;                  /* the shown rows are among this number of first rows (answers_rows) */
-    uint64_t top;                   /* rows of the map: the most frequent ones */
-    uint64_t listed;                /* rows whose nearest rows are in the page; the rows of the map are among them */
+    uint64_t rows;                  /* the page shows only rows below this number (answers_rows) */
+    uint64_t top;                   /* number of rows on the map: the most frequent ones */
+    uint64_t listed;                /* number of rows whose nearest rows are in the page; includes the rows of the map */
     const struct titles *titles;    /* empty: none */
-    const char *labels;             /* the file by which the map is coloured; NULL: it is by clusters */
-    const char *const *evaluations; /* [evaluation_count] files that hold what evaluate printed */
+    const char *labels;             /* path of the file of labels that colour the map; NULL: clusters colour it */
+    const char *const *evaluations; /* [evaluation_count] paths of files with the output of `evaluate` */
     int evaluation_count;
 };
 
 struct page_size {
-    uint64_t bytes, top, listed; /* the size of the written page: bytes; rows of the map; rows whose nearest rows are listed */
+    uint64_t bytes, top, listed; /* size of the page in bytes; rows on its map; rows with nearest rows */
 };
 
-/* Writes the page whole or not at all. If not all lists of nearest rows fit into PAGE_BYTES, the lists of the rarest rows are
- * left out. Refuses a path that is a run's file, and a page that grows too large. Searches by device.* of `config`. The same run
- * and request make the same bytes. */
+/* Writes the page, or nothing. If the nearest rows of all listed rows do not fit into PAGE_BYTES, the rarest rows are left out.
+ * Fails if the path is a file of a run, or if the page would be too large. Searches on the device that device.* of `config`
+ * chooses. Equal runs and requests give equal bytes. */
 int page_write(const struct model *model, const struct page_request *request, const struct config *config,
                const char *path, struct page_size *size);
 

@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-/* Makes the assembler include a file's bytes and a NUL between the symbols FILE_BEGIN and FILE_END. The assembler runs
- * where make does, in the top of the tree. */
+/* Makes the assembler include a file's bytes and a NUL between the symbols FILE_BEGIN and FILE_END. Its path is relative to the
+ * top of the tree, where make runs. */
 #define CARRY(name, file)                                                                                              \
     __asm__(".section .rodata\n"                                                                                       \
             ".hidden " #name "_begin\n.global " #name "_begin\n" #name "_begin:\n"                                     \
@@ -43,8 +43,8 @@ static int fill(const struct page_part *parts, const char *name, uint64_t length
     return fail("nothing stands for {{%.*s}} in page.html", (int)length, name);
 }
 
-/* Takes the next piece of the page: text up to a place, or what fills a place. Returns 1, 0 at the end, -1 after
- * fail(). */
+/* Gives the next stretch of the page: text before a {{name}}, or the text that replaces a {{name}}. Returns 1; 0 at the end; -1
+ * after fail(). */
 static int next(const struct page_part *parts, const char **at, struct page_part *piece) {
     const char *end = page_html_end;
     if (*at == end) return 0;

@@ -19,14 +19,14 @@ void page_groups_release(struct page_groups *groups) {
 
 /* ---- labels ---- */
 
-/* The label of each row of the model that has one. */
+/* The labels of all rows of the model, while the file is read. */
 struct labelling {
     struct page_groups *groups;
     const struct model *model;
-    uint32_t *label; /* [rows of the model] number + 1; 0: none */
+    uint32_t *label; /* [rows of the model] number of the row's label + 1; 0: no label */
 };
 
-/* A row keeps its first label. */
+/* Stores a row's label, unless the row has one already. */
 static int take_label(void *user, const struct token *name, const struct token *label) {
     struct labelling *l = user;
     int64_t row = vocab_find(&l->model->vocab, name->text, name->length);
@@ -48,7 +48,8 @@ static int by_rows(const void *a, const void *b) {
     return x->label < y->label ? -1 : x->label > y->label;
 }
 
-/* Makes groups of the labels that most rows of the map have, and one of all others where there are too many. */
+/* Makes groups of the labels that are most frequent on the map. If there are too many labels, the last group contains all
+ * others. */
 static int choose_labels(struct page_groups *groups, const uint32_t *labels, uint64_t count, const char *path) {
     uint64_t all = groups->labels.words.size, met = 0;
     struct counted *counted = mem_alloc(all + 1, sizeof *counted, "labels");

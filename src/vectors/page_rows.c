@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { QUERIES = 256 }; /* in one search, so that a signal need not wait long */
+enum { QUERIES = 256 }; /* number of queries in one search: few, so that a signal is noticed soon */
 
 void page_rows_release(struct page_rows *rows) {
     free(rows->rows);
@@ -44,7 +44,7 @@ struct page_rows page_rows_of(enum model_view view, uint64_t all, uint64_t top, 
                               .k = all > PAGE_NEAREST ? PAGE_NEAREST : (uint32_t)(all - (all > 0))};
 }
 
-/* Returns 1 where ids are ranks of frequency (corpus.order = frequency): then millions need no sorting. */
+/* Returns 1 if counts never rise with the id (corpus.order = frequency): then millions of rows need no sorting. */
 static int is_in_order(const uint64_t *counts, uint64_t size) {
     for (uint64_t row = 1; row < size; row++)
         if (counts[row] > counts[row - 1]) return 0;
@@ -71,15 +71,15 @@ static int choose(struct page_rows *rows, const struct model *model) {
 
 /* ---- nearest rows ---- */
 
-/* A search for the k best rows of each of some rows, the row itself left out. */
+/* A search for the k nearest rows of each of `count` rows. A row is not found for itself. */
 struct asking {
-    const char *what;     /* for the live line */
+    const char *what;     /* name of the search in the live line */
     const float *queries; /* [count x dim] */
-    const uint32_t *own;  /* [count] the row that each query is */
+    const uint32_t *own;  /* [count] number of each query's row */
     uint64_t count;
     uint32_t k;
-    uint32_t *ids; /* [count x k] */
-    float *scores; /* [count x k] */
+    uint32_t *ids; /* [count x k] rows found */
+    float *scores; /* [count x k] their scores */
 };
 
 static int ask(struct search *search, const struct asking *asking) {
@@ -99,7 +99,7 @@ static int ask(struct search *search, const struct asking *asking) {
     return result;
 }
 
-/* Finds exactly what `nearest` finds for a word. */
+/* Finds the nearest rows of each row shown, exactly as `nearest` does. */
 static int find_nearest(struct page_rows *rows, const struct model *model, const struct config *config) {
     struct search search = {.rows = 0};
     float *queries = model_matrix_of(model, rows->view, rows->rows, rows->count, 0);
@@ -116,7 +116,7 @@ static int find_nearest(struct page_rows *rows, const struct model *model, const
 
 /* ---- the map ---- */
 
-/* Neighbours on the map are searched among the map's own rows, all of length 1. */
+/* Computes the map. A row's neighbours on it are searched among the map's rows, scaled to length 1. */
 static int place(struct page_rows *rows, const struct model *model, const struct config *config) {
     uint64_t count = rows->top;
     uint32_t k = count > MAP_NEAR ? MAP_NEAR : (uint32_t)count - 1, *own = mem_alloc(count, sizeof *own, "the map");

@@ -9,8 +9,8 @@
 #include <string.h>
 
 enum {
-    NAME_BYTES = 300, /* bytes of a shown name at most */
-    MAP_STEPS = 65535 /* steps of a coordinate */
+    NAME_BYTES = 300, /* most bytes of a shown name */
+    MAP_STEPS = 65535 /* largest value of a coordinate */
 };
 
 /* ---- names ---- */
@@ -28,11 +28,11 @@ void page_print_name(struct json *json, const char *name, uint64_t length) {
     json_string(json, cut, length + 3);
 }
 
-/* The numbers of a page's names: first the rows shown, then rows that are only near to one of them. */
+/* The page numbers its rows: first the rows shown, then their other nearest rows. This maps both ways. */
 struct names_of_page {
     const struct page_rows *rows;
-    uint32_t *number; /* [model's rows] DRAW_NONE for rows that the page does not have */
-    uint32_t *row;    /* [count] by number */
+    uint32_t *number; /* [rows of the model] number in the page; DRAW_NONE: not in the page */
+    uint32_t *row;    /* [count] row of each number */
     uint32_t count;
 };
 
@@ -81,8 +81,7 @@ static void print_names(struct json *json, const struct names_of_page *names, co
 
 /* ---- nearest rows and the map ---- */
 
-/* Scores are printed as whole millionths. A float32 times a million is exact in float64, so they round as "%.6f"
- * does. */
+/* Prints scores as whole millionths. A float32 times a million is exact in float64, so they are rounded as "%.6f" rounds them. */
 static int print_nearest(struct json *json, const struct names_of_page *names) {
     const struct page_rows *rows = names->rows;
     uint64_t count = rows->count * rows->k;
@@ -105,7 +104,7 @@ static int print_nearest(struct json *json, const struct names_of_page *names) {
     return result;
 }
 
-/* Prints both coordinates from 0 to MAP_STEPS, scaled by the same factor. */
+/* Prints the map's coordinates, scaled to 0 .. MAP_STEPS by one factor for both axes. */
 static int print_map(struct json *json, const struct page_rows *rows) {
     float low[2] = {INFINITY, INFINITY}, high[2] = {-INFINITY, -INFINITY};
     uint16_t *places = mem_alloc(rows->top, 2 * sizeof *places, "the map of a page");

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The directions only begin a map that is then improved, so a few digits of them are enough. */
+/* Few rounds are enough: the directions are only the start of a map that is then improved. */
 enum { ROUNDS = 20 };
 static const double least_length = 1e-12;
 
@@ -14,7 +14,7 @@ struct directions {
     const float *rows; /* [count x dim] */
     uint64_t count;
     uint32_t dim;
-    double *mean, *first, *second, *next; /* [dim] each; one block of memory, which begins at `mean` */
+    double *mean, *first, *second, *next; /* [dim] each; one allocation, which begins at `mean` */
 };
 
 static double product(const double *a, const double *b, uint32_t dim) {
@@ -23,7 +23,7 @@ static double product(const double *a, const double *b, uint32_t dim) {
     return sum;
 }
 
-/* Returns how far a row lies from the mean along a direction. */
+/* Returns a row's coordinate along a direction, measured from the mean. */
 static double along(const struct directions *d, uint64_t row, const double *direction) {
     const float *values = d->rows + row * d->dim;
     double sum = 0;
@@ -37,7 +37,7 @@ static void find_mean(struct directions *d) {
     for (uint32_t i = 0; i < d->dim; i++) d->mean[i] /= (double)d->count;
 }
 
-/* Makes the length 1 (zeros stay zeros), and the largest part positive, so that a map is never mirrored. */
+/* Scales a direction to length 1 (zeros stay zeros). Makes its largest component positive, so that a map is never mirrored. */
 static void settle(double *direction, uint32_t dim) {
     double length = sqrt(product(direction, direction, dim));
     uint32_t largest = 0;
@@ -47,7 +47,7 @@ static void settle(double *direction, uint32_t dim) {
     for (uint32_t i = 0; i < dim; i++) direction[i] *= factor;
 }
 
-/* Multiplies the direction by the covariance once, and removes the part along `other` (unless that is NULL). */
+/* Multiplies the direction by the covariance matrix, then makes it orthogonal to `other` (unless that is NULL). */
 static void improve(struct directions *d, double *direction, const double *other) {
     memset(d->next, 0, d->dim * sizeof *d->next);
     for (uint64_t row = 0; row < d->count; row++) {
@@ -59,8 +59,7 @@ static void improve(struct directions *d, double *direction, const double *other
     settle(direction, d->dim);
 }
 
-/* Sets a first direction that no corpus is likely to be at right angles to: cosines of multiples of the golden
- * angle. */
+/* Sets a start direction: cosines of multiples of the golden angle, which are unlikely to be orthogonal to the wanted direction. */
 static void begin(double *direction, uint32_t dim, double from) {
     for (uint32_t i = 0; i < dim; i++) direction[i] = cos(from + 2.399963229728653 * i);
 }

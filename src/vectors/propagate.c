@@ -10,27 +10,27 @@
 #include <string.h>
 
 enum {
-    GRAIN = 1 << 10, /* nodes that a worker takes at once */
-    ROWS = 8,        /* rows that are multiplied at once */
-    SPANS = 64       /* of rows, at most, whose products are summed apart */
+    GRAIN = 1 << 10, /* number of nodes that a worker takes at a time */
+    ROWS = 8,        /* number of rows that are multiplied together */
+    SPANS = 64       /* most spans of rows; each span has a sum of products of its own */
 };
-enum { SPANS_BYTES = 1 << 29 }; /* of the spans' sums, at most, where a few would do */
+enum { SPANS_BYTES = 1 << 29 }; /* most bytes of all spans' sums */
 static const double wanted_length = 2;
-static const double least = 1e-13; /* of the largest eigenvalue: smaller ones are rounding */
+static const double least = 1e-13; /* share of the largest eigenvalue below which an eigenvalue is rounding error */
 
 /* ---- the singular value decomposition ---- */
 
 struct turning {
-    float *x; /* [nodes x dim] */
+    float *x; /* [nodes x dim] the rows, changed in place */
     uint64_t nodes, spans;
     uint32_t dim;
-    double *products; /* [spans x dim x dim] sums of products of columns, right of the diagonal; then the whole in the
-                         first */
+    double *products; /* [spans x dim x dim] sums of products of columns, upper triangles; at the end the first is the whole
+                       * matrix */
     float *turn;      /* [dim x dim] V sqrt(S) / S */
     _Atomic uint64_t next;
 };
 
-/* Adds the products of columns of ROWS rows. */
+/* Adds the products of all pairs of columns, over ROWS rows, to `out`. */
 static void add_products(const float *x, uint32_t dim, double *out) {
     for (uint32_t i = 0; i < dim; i++, out += dim)
         for (uint32_t j = i; j < dim; j++) {
@@ -44,7 +44,7 @@ static void span_of(const struct turning *t, uint64_t span, uint64_t *first, uin
     pool_share(t->nodes, (unsigned)span, (unsigned)t->spans, first, end);
 }
 
-/* The last rows of a span are filled up with zeros. */
+/* Computes the sums of whole spans. A span's last rows are padded with zeros to ROWS rows. */
 static int multiply_spans(void *context, unsigned worker) {
     struct turning *t = context;
     float *last = mem_zalloc(ROWS, t->dim * sizeof *last, "products of columns");
@@ -70,7 +70,7 @@ static void add_spans(struct turning *t) {
         for (uint32_t j = 0; j < i; j++) t->products[(uint64_t)i * t->dim + j] = t->products[(uint64_t)j * t->dim + i];
 }
 
-/* Eigenvalues of X^T X are squares of singular values: U sqrt(S) = X V sqrt(S) / S. */
+/* Computes `turn`. The eigenvalues of X^T X are the squares of the singular values, so U sqrt(S) = X V sqrt(S) / S. */
 static int find_turn(struct turning *t) {
     uint32_t dim = t->dim;
     double *values = mem_alloc(dim, sizeof *values, "singular values");
@@ -87,8 +87,8 @@ static int find_turn(struct turning *t) {
     return result;
 }
 
-/* Scales a row by a power of two, so that its largest value is between 1/2 and 1. Otherwise squares of very small or large values
- * would become 0 or infinite. Only the row's direction matters. */
+/* Scales a row by a power of two so that its largest value is between 1/2 and 1: squares of very small or large values would
+ * become 0 or infinite. Only the row's direction matters. */
 static void bring_near_one(float *row, uint32_t dim) {
     float most = 0;
     int exponent;
@@ -119,7 +119,7 @@ static int turn_rows(void *context, unsigned worker) {
     return out ? 0 : -1;
 }
 
-/* Replaces X by U sqrt(S), and gives each row its length. */
+/* Replaces the rows X by U sqrt(S), each scaled to wanted_length. */
 static int decompose(float *x, uint32_t dim, uint64_t nodes, struct pool *pool) {
     struct turning t = {
         .x = x, .nodes = nodes, .spans = SPANS_BYTES / ((uint64_t)dim * dim * sizeof(double)), .dim = dim};
@@ -165,7 +165,7 @@ static float unit_of(const struct graph *graph) {
     return exponent > LARGEST ? ldexpf(1, LARGEST - exponent) : 1;
 }
 
-/* Gives the request a copy of its weights, multiplied by `unit`. Returns the copy, which the caller frees; NULL after fail(). */
+/* Gives the request a copy of its weights, multiplied by `unit`. Returns the copy, for the caller to free; NULL after fail(). */
 static float *set_unit(struct filter_request *request, float unit) {
     float *weights = mem_alloc(request->arcs, sizeof *weights, "the weights of a graph");
     for (uint64_t arc = 0; weights && arc < request->arcs; arc++) weights[arc] = unit * request->weights[arc];

@@ -17,7 +17,7 @@ struct recommending {
     const struct recommend_request *request;
     struct names lists;
     struct list_items items;
-    uint64_t *asked; /* [count] numbers of the asked lists */
+    uint64_t *asked; /* [count] numbers of the lists to answer */
     uint64_t count;
     recommend_answer *answer;
     void *user;
@@ -25,13 +25,13 @@ struct recommending {
 
 /* ---- items by hand ---- */
 
-static const char by_hand[] = "items"; /* the name of the list that the items given by hand make */
+static const char by_hand[] = "items"; /* name of the list of items given by hand */
 
-/* An item as it was given. */
+/* An item given by hand. */
 struct given {
     const char *text;
     uint64_t length;
-    int64_t row; /* -1: none */
+    int64_t row; /* row of the item; -1: unknown */
 };
 struct all_given {
     struct given *item;
@@ -61,7 +61,7 @@ static uint64_t trim(const char **text, uint64_t length) {
     return length;
 }
 
-/* A text is an item or a title as it stands; otherwise it is several of these with commas between. */
+/* Adds the item or title that equals the whole text; if there is none, adds the items between the commas of the text. */
 static int take_text(struct recommending *r, struct all_given *all, const char *text) {
     int64_t row = find_item(r, text, strlen(text));
     if (row >= 0) return add_given(all, text, strlen(text), row);
@@ -74,7 +74,7 @@ static int take_text(struct recommending *r, struct all_given *all, const char *
     return 0;
 }
 
-/* Warns about an item that is unknown where there are others to go on with; fails otherwise. */
+/* Reports an unknown item: with a warning if go_on is 1, since other items are known; otherwise as a failure. */
 static int tell_unknown(const struct recommending *r, const struct given *item, int go_on) {
     char *name = mem_text(item->text, item->length, "an item");
     if (!name) return -1;
@@ -98,7 +98,7 @@ static int check_given(const struct recommending *r, const struct all_given *all
     return 0;
 }
 
-/* Makes one list of the items given. */
+/* Makes a single list of the items given by hand. */
 static int take_items(struct recommending *r) {
     struct all_given all = {.count = 0};
     int result = -1;
@@ -126,7 +126,7 @@ static uint64_t known_of(const struct recommending *r, uint64_t list) {
     return known;
 }
 
-/* Names that a misspelt one is compared with, at most. */
+/* Most names that a misspelt name is compared with. */
 enum { NEAR_LISTS = 100000 };
 
 static int refuse_name(const struct recommending *r, const char *name) {
@@ -154,7 +154,7 @@ static int choose_lists(struct recommending *r) {
     return 0;
 }
 
-/* Warns about lists and items that the run does not know, and fails where it knows none. */
+/* Warns about unknown lists and items. Fails if the run knows none. */
 static int check_lists(const struct recommending *r) {
     const char *file = r->request->lists, *run = r->model->directory;
     uint64_t items = 0, known = 0, empty = 0;
@@ -191,7 +191,7 @@ static int take_each(struct recommending *r, const struct run_lists *trained) {
         const char *name = request->names[i];
         int64_t row = run_lists_find(r->model, name), number = row < 0 ? -1 : names_add(&r->lists, name, strlen(name));
         if (number < 0) return -1;
-        if ((uint64_t)number + 1 < r->lists.words.size || items->starts[number + 1]) continue; /* the same name was given before */
+        if ((uint64_t)number + 1 < r->lists.words.size || items->starts[number + 1]) continue; /* the name is given twice */
         if (run_lists_items(trained, row, &items->codes, &items->count, &items->capacity)) return -1;
         items->starts[number + 1] = items->count;
     }
@@ -247,7 +247,7 @@ static int hand_over(void *context, uint64_t list, const struct list_found *foun
     answer.unknown = r->items.starts[list + 1] - r->items.starts[list] - answer.known;
     answer.list = words_get(&r->lists.words, list, &answer.length);
     int64_t row = !r->request->items_count && r->lists.row ? r->lists.row[list] : -1;
-    int own = row >= 0 && list_score_of_users(r->request->score); /* 1: the list's own row answers, even without items */
+    int own = row >= 0 && list_score_of_users(r->request->score); /* 1: the list's row answers, even without items */
     answer.folded = list_score_folds(r->model, r->request->score, row);
     while ((answer.known || own) && answer.count < r->request->k && answer.ids[answer.count] != DRAW_NONE) answer.count++;
     return r->answer(r->user, &answer);

@@ -50,9 +50,10 @@ int run_graph_within(const struct model *model, uint64_t most) {
     return there;
 }
 
-/* Opens the file, and compares it with the checkpoint's checksum of the corpus. */
+/* Opens the graph's file, and checks that its checksum is the one in the checkpoint. */
 static int open_path(struct graph *graph, const struct model *model, const char *path, struct pool *pool) {
-    struct graph_header header; /* supplies the fingerprint to open with: the corpus' files, which it is made from, may be gone */
+    struct graph_header header; /* has the fingerprint to open the file with: the corpus' files, from which it could be computed,
+                                 * may be gone */
     uint64_t trained = model->state.corpus.stream;
     int there = file_exists(path);
     if (there < 0) return -1;

@@ -1,4 +1,4 @@
-/* run_graph: the graph that a finished run was trained on. */
+/* run_graph: finds and opens the graph that a finished run was trained on. */
 #ifndef SPTX_RUN_GRAPH_H
 #define SPTX_RUN_GRAPH_H
 
@@ -6,17 +6,17 @@
 #include "kernels/backend.h"
 #include "run/model_files.h"
 
-/* Returns 1 where the run was trained on a graph (corpus.format = graph). */
+/* Returns 1 if the run was trained on a graph (corpus.format = graph), else 0. */
 int run_has_graph(const struct model *model);
 
 /* Returns 1 if the graph's file exists and its number of nodes plus arcs is at most `most`; 0 if not; -1 after fail(). */
 int run_graph_within(const struct model *model, uint64_t most);
 
-/* Maps the graph, which is in the run directory or in corpus.cache, and checks that it is the one that was trained on. Its nodes
- * are the model's rows. Returns 0, or -1 after fail(). */
+/* Maps the graph's file, which is in the run directory or in corpus.cache, and checks that the run was trained on it. The
+ * graph's nodes are the model's rows. Returns 0, or -1 after fail(). */
 int run_graph_open(struct graph *graph, const struct model *model, struct pool *pool);
 
-/* Returns the backend that the run was trained by, or the processor where that is not here. */
+/* Returns the backend that the run was trained on, or the CPU backend if this machine lacks it. */
 const struct backend_ops *run_graph_backend(const struct model *model);
 
 #endif

@@ -1,12 +1,12 @@
-/* run_lists: finds the lists that a finished run was trained on by their names, with the items that they had.
+/* run_lists: finds, by name, a list that a finished run was trained on, and the items it had in training.
  *
  *   a run of                           a list is named by        its items are
  *   lists with rows  (user)            its name                  the items of its lines in the encoded corpus
  *   citations        (adjacency)       the target of its line    the contexts of its lines
  *   nodes            (walk)            a node                    none: answers leave out the node's neighbours anyway
  *
- * Runs of other modes do not keep the names of lists. If the encoded corpus is gone, lists have a row but no items; a warning says
- * that answers may then contain a list's own items.
+ * Runs of other modes do not keep the names of lists. If the encoded corpus is gone, a list's row is found but not its items; a
+ * warning says that answers may then contain items of the list.
  */
 #ifndef SPTX_RUN_LISTS_H
 #define SPTX_RUN_LISTS_H
@@ -15,15 +15,15 @@
 #include "corpus/idstream.h"
 
 struct run_lists {
-    struct idstream stream; /* the encoded corpus; all zeros if it is gone or not needed */
+    struct idstream stream; /* the encoded corpus; all zeros if its file is gone or not needed */
     uint64_t first;         /* index of the first row that belongs to a list */
     uint64_t *starts;       /* [rows - first + 1] sentences of row r: sentences[starts[r - first]] up to the next start */
     uint64_t *sentences;    /* numbers of sentences, sorted by the row that each begins with */
 };
 
-/* Finds a list's row by its name. Returns -1 if the run has no such list, or if its mode keeps no rows for lists. */
+/* Returns the row of the list with this name; -1 if the run has no such list, or its mode keeps no rows for lists. */
 int64_t run_lists_row(const struct model *model, const char *name, uint64_t length);
-/* Does the same, but calls fail_usage() if there is no such row; the message suggests a similar name. */
+/* Returns the row of the list with this name; -1 after fail_usage(), which suggests a similar name. */
 int64_t run_lists_find(const struct model *model, const char *name);
 
 int run_lists_open(struct run_lists *lists, const struct model *model, struct pool *pool);

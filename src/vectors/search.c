@@ -45,7 +45,7 @@ void search_close(struct search *search) {
     *search = (struct search){.rows = 0};
 }
 
-/* Base rows have unit length, queries any length: dividing by the query's length makes the scores cosines. */
+/* Divides scores by the query's length, which makes them cosines: the base rows have length 1. */
 static void make_cosines(float *scores, uint32_t k, const float *query, uint32_t dim) {
     double squares = 0;
     for (uint32_t i = 0; i < dim; i++) squares += (double)query[i] * query[i];

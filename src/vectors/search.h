@@ -1,4 +1,4 @@
-/* search: finds the exact nearest rows of a model, slice by slice, on the backend that is there. */
+/* search: finds a model's rows nearest to queries, exactly, on the GPU or the CPU. */
 #ifndef SPTX_SEARCH_H
 #define SPTX_SEARCH_H
 
@@ -8,51 +8,53 @@
 
 enum search_metric { METRIC_COSINE, METRIC_DOT };
 
-/* Returns the metric "cosine" or "dot"; -1 after fail_usage(). */
+/* Returns the enum search_metric of "cosine" or "dot"; -1 after fail_usage(). */
 int search_metric_named(const char *name);
 
 struct search {
     const struct backend_ops *ops;
     struct backend *backend;
-    float *base; /* [rows x dim], unit rows for cosine */
+    float *base; /* [rows x dim] the rows searched, owned; scaled to length 1 for cosine */
     uint64_t rows;
     uint32_t dim;
     enum search_metric metric;
 };
 
-/* Searches the first `rows` rows of a view. Opens a backend by device.* of `config` (NULL: defaults). */
+/* Opens a search among the first `rows` rows of a view, on the device that device.* of `config` chooses (NULL: the CPU). Returns
+ * 0, or -1 after fail(). */
 int search_open(struct search *search, const struct model *model, enum model_view among, enum search_metric metric,
                 uint64_t rows, const struct config *config);
-/* Searches rows in memory (unit rows for cosine), which the search owns from now on. NULL is a failure. */
+/* Opens a search among rows in memory (scaled to length 1 for cosine). The search frees `base`, also after a failure. A NULL
+ * base is a failure. */
 int search_over(struct search *search, float *base, uint64_t rows, uint32_t dim, enum search_metric metric,
                 const struct config *config);
 void search_close(struct search *search); /* harmless on a zeroed one */
 
-/* Finds the k best rows for each query (query_rows x dim, any length), without the banned ones; see struct
- * topk_request. */
+/* Finds the k best rows for each query [query_rows x dim], of any length. Banned rows are never found; see struct topk_request. */
 int search_top(struct search *search, const float *queries, uint64_t query_rows, uint32_t k, const uint64_t *banned_starts,
                const uint32_t *banned, uint32_t *ids, float *scores);
 
 /* The arrays of one search, with space for `rows` queries. */
 struct search_block {
     float *queries;          /* [rows x dim] */
-    uint64_t *banned_starts; /* [rows + 1] into banned */
-    uint32_t *banned;        /* the caller grows it */
+    uint64_t *banned_starts; /* [rows + 1] query i bans banned[banned_starts[i]] .. banned[banned_starts[i + 1] - 1] */
+    uint32_t *banned;        /* row numbers; the caller allocates them */
     uint64_t banned_capacity;
-    uint32_t *ids; /* [rows x k] */
-    float *scores; /* [rows x k] */
+    uint32_t *ids; /* [rows x k] the rows found */
+    float *scores; /* [rows x k] their scores */
     uint64_t rows;
 };
-/* Makes space for as many of the `wanted` queries as fill one search; the caller releases in any case. */
+/* Allocates the arrays for the `wanted` queries, or for as many as one search takes at most. The caller releases in any case. */
 int search_block_init(struct search_block *block, uint32_t dim, uint32_t k, uint64_t wanted);
 void search_block_release(struct search_block *block); /* harmless on a zeroed one */
 
-/* Sorts ids and removes repeats, as `banned` needs. Returns how many are left. */
+/* Sorts ids and removes repeats, as the array `banned` requires. Returns the number of ids left. */
 uint64_t search_distinct(uint32_t *ids, uint64_t count);
 
-/* Makes the query for "row 0 is to row 1 as row 2 is to ?": row 1 - row 0 + row 2 of the base rows. The three rows must
- * not answer: they go into `banned`, sorted. unseen: [3 x dim] where a word that has no row (DRAW_NONE) has its unit vector; NULL:
- * all have rows. Returns how many are banned, or -1 after fail() for a row that is not searched (a list's own). */
+/* Builds the query for "row 0 is to row 1 as row 2 is to ?": row 1 - row 0 + row 2 of the base rows. Writes the three rows,
+ * sorted, to `banned`, since they must not be answers. unseen: [3 x dim] unit vectors of words that have no row (their entry in
+ * `rows` is DRAW_NONE); NULL: all words have rows. Returns the number of banned rows, or -1 after fail() for a row that is not
+ * searched (a list's row). */
 int64_t search_analogy(const struct search *search, const uint32_t rows[3], const float *unseen, float *query, uint32_t banned[3]);
 
 #endif

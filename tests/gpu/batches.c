@@ -37,11 +37,11 @@ static int same_view(const struct batch_view *a, const struct batch_view *b, cha
     return 1;
 }
 
-/* Compares every third batch of so many examples. */
+/* Compares every third batch of `size` examples. */
 static void compare_batches_of(uint64_t size, struct backend *cpu, struct backend *gpu, const struct example_source *s,
                                const char *name) {
     uint64_t examples = example_count(s);
-    unsigned stage = 0; /* the stages take turns, since each builder has scratch of its own */
+    unsigned stage = 0; /* alternates between the stages, since each builder has its own scratch memory */
     char why[256] = "";
     if (backend_cpu.source(cpu, s) || backend_cuda.source(gpu, s)) {
         CHECK(0, "%s: source", name);
@@ -64,7 +64,7 @@ static void compare_batches(struct backend *cpu, struct backend *gpu, const stru
     compare_batches_of(700, cpu, gpu, s, name);
 }
 
-/* A walk of any number is the same on both. */
+/* Draws walks alone, without batches, from walk sentences / 3 on; both backends must give the same nodes. */
 static void compare_drawn(struct backend *cpu, struct backend *gpu, const struct example_source *s, unsigned kind) {
     uint64_t first = s->sentences / 3, count = s->sentences - first, bytes = count * s->walks.length * sizeof(uint32_t);
     uint32_t *a = need(bytes), *b = need(bytes);
@@ -75,7 +75,7 @@ static void compare_drawn(struct backend *cpu, struct backend *gpu, const struct
     free(b);
 }
 
-/* A batch begins and ends within walks, which may be longer than it. */
+/* Compares batches that begin and end in the middle of walks; a walk may be longer than a batch. */
 static void compare_walks(struct backend *cpu, struct backend *gpu) {
     static const uint32_t lengths[] = {2, 3, 40, 127, 701, 2000};
     for (unsigned kind = 0; kind < 16; kind++)
@@ -96,7 +96,7 @@ static void compare_walks(struct backend *cpu, struct backend *gpu) {
         }
 }
 
-/* Words of several rows, and words that are predicted by paths, in the windows of `s`. */
+/* Compares windows of `s` in which words have several rows, and windows whose words are predicted by tree paths. */
 static void compare_shared(struct backend *cpu, struct backend *gpu, const struct example_source *s, struct corpus *c, int kind,
                            const char *of) {
     struct example_source shared = *s;
@@ -114,7 +114,7 @@ static void compare_shared(struct backend *cpu, struct backend *gpu, const struc
     compare_batches(cpu, gpu, &paths, name);
 }
 
-/* An example of each item, with negatives of its own or with its batch's. */
+/* Compares batches with one example for each item; negatives belong to the example or to the whole batch. */
 static void compare_items(struct backend *cpu, struct backend *gpu) {
     static const uint32_t negatives[] = {1, 2, 255, 256, 257, 511, 512, 513, 514, 3000};
     for (int i = 0; i < 60; i++) {
@@ -134,7 +134,7 @@ static void compare_items(struct backend *cpu, struct backend *gpu) {
     }
 }
 
-/* Many a batch holds the first place of a list alone, or nothing that is held out, and has no shared negatives then. */
+/* Many batches contain only the first place of a list, or no held-out example; they have no shared negatives. */
 static void compare_own_places(struct backend *cpu, struct backend *gpu) {
     for (int i = 0; i < 8; i++) {
         struct corpus c;
@@ -149,8 +149,8 @@ static void compare_own_places(struct backend *cpu, struct backend *gpu) {
     }
 }
 
-/* Makes batches count, as those do that are too large to be bounded: in stages that have no space for them, too little,
- * or more than enough. */
+/* Makes batches so large that their sizes are counted instead of bounded, in stages with no memory for them, too little, or more
+ * than enough. */
 static void count_batches(struct example_source *s, int capacity) {
     s->batch = EXAMPLE_MOST_PADDED;
     if (capacity == 1) s->capacity = (struct example_sizes){50, 100, 300, 600};
@@ -169,7 +169,7 @@ void test_batches(void) {
         for (int mode = 0; mode < 3; mode++)
             for (int law = 0; law < 3; law++)
                 for (int bits = v; bits < 64;
-                     bits += vocabularies[v] < 40 ? 13 : 3) { /* batches of tiny vocabularies take long, so there are fewer */
+                     bits += vocabularies[v] < 40 ? 13 : 3) { /* fewer batches of tiny vocabularies, since they are slow */
                     struct example_source s = source_of(&c, (enum example_mode)mode);
                     char name[160];
                     s.noise = (enum noise_distribution)law;
@@ -204,7 +204,7 @@ void test_batches(void) {
 
 /* ---- on both sides of what decides how a batch is made ---- */
 
-/* Distinct negatives are settled in groups; a group may have more rows than slots, or fewer. */
+/* Distinct negatives are made unique group by group; a group may have more rows than slots, or fewer. */
 static void compare_distinct(struct backend *cpu, struct backend *gpu) {
     static const uint32_t negatives[] = {127, 128, 129, 511, 512, 513, 1024, 1025};
     static const uint64_t rows[] = {600, 3000};
@@ -222,7 +222,7 @@ static void compare_distinct(struct backend *cpu, struct backend *gpu) {
     }
 }
 
-/* Tries the largest batch of windows that is bounded, and one example more. */
+/* Tries the largest batch of windows whose size is bounded, and one with one example more. */
 static void compare_padded(struct backend *cpu, struct backend *gpu) {
     struct corpus c;
     corpus_make(&c, 1000, 300, 40);
@@ -239,8 +239,8 @@ static void compare_padded(struct backend *cpu, struct backend *gpu) {
     corpus_free(&c);
 }
 
-/* Words are looked up once for the batch and for KEPT_BESIDE (128) positions on each side. Here so few words are kept
- * that windows reach that far and beyond; sentences end on both sides of it. */
+/* Words are looked up once for a batch and for KEPT_BESIDE (128) positions on each side of it. Here so few words are kept that
+ * windows reach to that limit and beyond; some sentences end before it, some after it. */
 static void compare_sparse(struct backend *cpu, struct backend *gpu) {
     static const double kept[] = {0.005, 0.02, 0.04, 0.1};
     for (int i = 0; i < 48; i++) {
@@ -263,7 +263,7 @@ static void compare_sparse(struct backend *cpu, struct backend *gpu) {
     }
 }
 
-/* Tries the most negatives that an example may have, and one more. */
+/* Tries the largest allowed number of negatives of an example, and one more. */
 static void compare_most_negatives(struct backend *cpu, struct backend *gpu) {
     static uint32_t ids[] = {5, 6, 7, 8};
     static uint64_t starts[] = {0, 4};

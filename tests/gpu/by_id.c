@@ -1,6 +1,6 @@
-/* Rows by id, through the library. Every rule in every place is compared with the CPU and, byte by byte, with itself.
- * Lists have many repeats or none; ids and values lie on the host or on the GPU, on two streams; announced lists are
- * fetched, changed before they are fetched, or never fetched. */
+/* Rows by id, through the library. Each optimizer, with tables in each place, is compared with the CPU's values; tables on the
+ * GPU must agree byte by byte. Ids have many repeats or none; ids and values are in host or GPU memory; calls use two streams;
+ * announced lists are fetched, changed before they are fetched, or never fetched. */
 #include "common.h"
 
 #include "sptx.h"
@@ -9,15 +9,15 @@
 
 enum { MOST = 3000, OPERATIONS = 14 };
 
-/* One of the tables that must agree, with its buffers. */
+/* One of the tables that must agree, and its buffers. */
 struct holder {
     const char *name;
     struct sptx_context *context;
     struct sptx_table *table;
-    int on_gpu; /* ids and values are given in the GPU's memory */
+    int on_gpu; /* 1: ids and values are passed in GPU memory; 0: in host memory */
     cudaStream_t stream;
     void *gpu_ids, *gpu_values;
-    float *values; /* on the host: the fetched rows */
+    float *values; /* host buffer for fetched rows */
 };
 
 static void check_cuda(cudaError_t error, const char *what) {
@@ -38,7 +38,7 @@ struct case_of {
     const char *optimizer;
     uint32_t rows, dim, hot, momentum, amsgrad, centered, count_rows;
     double clip;
-    enum { WHOLE, HALF_WEIGHTS, ALL_HALVES } kept; /* float32; weights of bfloat16; state as well */
+    enum { WHOLE, HALF_WEIGHTS, ALL_HALVES } kept; /* all float32; bfloat16 weights; bfloat16 weights and state */
 };
 
 static void open_holder(struct holder *h, const struct case_of *c, uint32_t weights, uint32_t state, uint64_t hot) {
@@ -84,8 +84,8 @@ struct list {
 };
 static struct list current, announced;
 
-/* kind 0: few rows, each often; 1: all rows alike; 2: increasing, none twice; 3: a single row, more often than a piece of the
- * update's work has places. */
+/* Draws ids. Kind 0: a few rows, each often; 1: all rows with equal chances; 2: ascending, without repeats; 3: a single row,
+ * repeated more often than one partial sum of an update covers. */
 static void draw_list(struct list *list, uint32_t rows, uint32_t dim) {
     uint64_t kind = random_bits() % 4;
     list->count = 1 + random_bits() % MOST;
@@ -101,7 +101,7 @@ static struct sptx_ids ids_of(struct holder *h, const struct list *list, int nar
     struct sptx_ids ids = {narrow ? (const void *)list->narrow : (const void *)list->ids, list->count, narrow ? 32 : 64,
                            SPTX_HOST};
     if (!h->on_gpu) return ids;
-    cudaStreamSynchronize(h->stream); /* the GPU may still read an announced list there */
+    cudaStreamSynchronize(h->stream); /* the GPU may still be reading an announced list in this buffer */
     sptx_wait(h->context);
     check_cuda(cudaMemcpyAsync(h->gpu_ids, ids.data, ids.count * ids.bits / 8, cudaMemcpyHostToDevice, h->stream), "ids");
     ids.data = h->gpu_ids;
@@ -112,7 +112,7 @@ static struct sptx_ids ids_of(struct holder *h, const struct list *list, int nar
 static void fetch(struct holder *h, const struct list *list, uint32_t dim, int narrow, int odd) {
     struct sptx_ids ids = ids_of(h, list, narrow);
     uint64_t bytes = list->count * dim * sizeof(float);
-    float *out = h->on_gpu ? (float *)h->gpu_values + odd : h->values; /* odd: not at a multiple of 16 bytes */
+    float *out = h->on_gpu ? (float *)h->gpu_values + odd : h->values; /* odd > 0: not aligned to 16 bytes */
     enum sptx_status status = sptx_fetch(h->table, &ids, out, h->on_gpu ? SPTX_CUDA : SPTX_HOST, h->stream);
     CHECK(status == SPTX_OK, "%s fetch: %s", h->name, sptx_error(h->context));
     if (!h->on_gpu) return;
@@ -140,7 +140,7 @@ static void announce(struct holder *h, const struct list *list, int narrow) {
     CHECK(status == SPTX_OK, "%s prefetch: %s", h->name, sptx_error(h->context));
 }
 
-/* holders[0] is the CPU's; all others are the GPU's, and must agree to the byte. */
+/* Compares fetched values. holders[0] is the table of the CPU; all others are on the GPU and must be equal byte by byte. */
 static void compare(const struct holder *holders, int count, uint64_t values, const struct case_of *c, int operation) {
     double worst = 0, apart = 0;
     for (uint64_t i = 0; i < values; i++) {
@@ -148,7 +148,7 @@ static void compare(const struct holder *holders, int count, uint64_t values, co
         if (!(off <= worst)) worst = off;
         apart += !(off < 5e-5);
     }
-    /* Both sides round bfloat16 by the same draws, so only a few values end some steps apart. */
+    /* Both sides draw the same random bits for rounding to bfloat16, so only a few values differ by some steps. */
     CHECK(c->kept ? apart <= 0.02 * (double)values && worst < 0.1 : worst < 5e-5,
           "%s, %u columns%s, operation %d: the GPU is %g from the CPU, and %g of the values are apart", c->optimizer, c->dim,
           c->kept ? " of bfloat16" : "", operation, worst, apart / (double)values);
@@ -173,7 +173,7 @@ static void run_case(struct sptx_context *cpu, struct sptx_context *gpu, cudaStr
     for (int operation = 0; operation < OPERATIONS; operation++) {
         int what = (int)(random_bits() % 6), narrow = (int)(random_bits() % 2), odd = (int)(random_bits() % 4);
         draw_list(&current, c->rows, c->dim);
-        if (what == 5 && waiting) { /* fetches the announced list, whatever has changed since */
+        if (what == 5 && waiting) { /* fetch the announced list, even if rows have changed since */
             waiting = 0;
             for (int h = 0; h < HOLDERS; h++) fetch(&holders[h], &announced, c->dim, narrow, odd);
             compare(holders, HOLDERS, announced.count * c->dim, c, operation);
@@ -198,7 +198,7 @@ static void run_case(struct sptx_context *cpu, struct sptx_context *gpu, cudaStr
     for (int h = 0; h < HOLDERS; h++) close_holder(&holders[h]);
 }
 
-/* Ids in the GPU's memory are checked there: what a bad one names is left out, and waiting says so once. */
+/* Ids in GPU memory are checked on the GPU: bad ids are skipped, and one wait reports them. */
 static void check_bad_ids(struct sptx_context *gpu) {
     struct case_of c = {.optimizer = "sgd", .rows = 10, .dim = 4, .count_rows = 1};
     struct holder h = {"pinned", gpu, .on_gpu = 1};
@@ -227,10 +227,10 @@ void test_by_id(void) {
         {.optimizer = "adam", .rows = 1500, .dim = 257, .hot = 500, .count_rows = 1},
         {.optimizer = "adam", .rows = 1500, .dim = 384, .hot = 500, .amsgrad = 1},
         {.optimizer = "adamw", .rows = 700, .dim = 512, .hot = 10, .count_rows = 1},
-        {.optimizer = "adam", .rows = 700, .dim = 510, .hot = 10, .amsgrad = 1, .count_rows = 1}, /* the largest that visits */
+        {.optimizer = "adam", .rows = 700, .dim = 510, .hot = 10, .amsgrad = 1, .count_rows = 1}, /* the widest that visits */
         {.optimizer = "sparse_adam", .rows = 700, .dim = 516, .hot = 10},
         {.optimizer = "adamax", .rows = 2900, .dim = 400, .hot = 290, .count_rows = 1, .clip = 1},
-        {.optimizer = "adamax", .rows = 901, .dim = 65, .hot = 450, .count_rows = 1}, /* the last that visits */
+        {.optimizer = "adamax", .rows = 901, .dim = 65, .hot = 450, .count_rows = 1}, /* the most hot rows that visit */
         {.optimizer = "adamax", .rows = 901, .dim = 65, .hot = 451, .count_rows = 1},
         {.optimizer = "asgd", .rows = 800, .dim = 2, .hot = 8, .count_rows = 1},
         {.optimizer = "rprop", .rows = 800, .dim = 1, .hot = 8},

@@ -19,7 +19,7 @@ static double share(void) {
 }
 #define ONE_OF(list) ((list)[below(sizeof(list) / sizeof *(list))])
 
-/* Returns a number near a threshold: on it, a step to either side, or somewhere from a third to twice as much. */
+/* Returns a number near a threshold: equal to it, one less, one more, or between a third and twice of it. */
 static uint64_t around(uint64_t threshold) {
     switch (below(6)) {
     case 0:
@@ -44,7 +44,7 @@ static void choose_rule(struct choice *c) {
     struct rule_case rules[32];
     int count = rule_cases(rules);
     c->rule = rules[below((uint64_t)count)];
-    c->rule.options.step_max = 3e-3; /* rprop's: where a sign comes out otherwise, that costs no more than this */
+    c->rule.options.step_max = 3e-3; /* bounds rprop's steps, so that a gradient of the wrong sign moves a value by little */
     c->mean = one_in(2);
 }
 
@@ -103,29 +103,30 @@ static void choose_calls(struct choice *c) {
     c->flowing = one_in(2);
 }
 
-/* Chooses so many sentences that an epoch has `batches` whole batches and a shorter one. */
+/* Chooses the number of sentences so that an epoch has `batches` full batches and a shorter one. */
 static void choose_length(struct choice *c, uint64_t batches) {
     int by_position = c->source.mode == EXAMPLE_WINDOW || (c->source.mode == EXAMPLE_LIST && c->source.targets_all);
     uint64_t examples = c->batch * batches + (c->batch > 1 ? between(1, c->batch - 1) : 0);
     c->sentences = by_position ? examples * 2 / (c->longest + 1) + 1 : examples;
 }
 
-/* Estimates the most frequent row's share of a batch's contexts. */
+/* Returns an estimate of the share of a batch's contexts that are the most frequent row. */
 static double top_share(const struct choice *c) {
-    double lowest = pow(1.0 / (double)c->rows, 1 / c->slope);              /* the lowest row's, of the corpus */
-    return c->source.noise == NOISE_UNIFORM ? lowest : fmax(lowest, 0.15); /* 1 / row, or the logarithm's */
+    double lowest = pow(1.0 / (double)c->rows, 1 / c->slope);              /* of the most frequent row in the corpus */
+    return c->source.noise == NOISE_UNIFORM ? lowest : fmax(lowest, 0.15); /* for negatives by 1 / row, or by the logarithm */
 }
 
-/* Counts as if each example made one block; windows of pairs make several, which `places` counts. */
+/* Returns an estimate of the most gradients that are summed in a row, as if each example were one block. Windows of pairs make
+ * several blocks; `places` includes these. */
 static double most_summed(const struct choice *c) {
-    double negatives = c->source.per_batch ? 1 : (double)c->source.negatives; /* shared ones have a positive's weight together */
+    double negatives = c->source.per_batch ? 1 : (double)c->source.negatives; /* shared ones together weigh as one positive */
     double contexts = (double)c->batch * (c->source.positives + negatives);
     return fmax(32, contexts * top_share(c)) / (c->mean ? (double)c->batch : 1);
 }
 
 /* ---- aims ---- */
 
-/* Returns the bytes of a record in the store that holds a side's weights, or its state. */
+/* Returns the bytes of a record in the store with a side's weights, or with its state. */
 static uint64_t stride_of(const struct choice *c, int side, int state) {
     const struct placing *p = &c->machine.placing[side];
     struct table_spec spec = {.layout = layout_of(&c->rule.options, c->dim), .weights = p->weights, .state = p->state};
@@ -133,8 +134,8 @@ static uint64_t stride_of(const struct choice *c, int side, int state) {
     return shape.store[state && shape.stores == 2].stride;
 }
 
-/* Aims at rows on the host: a batch names about as many as the kernels move at once (rows_move.cu: a warp takes MOVED_ROWS),
- * or a multiple of that. Tables take some 8 MiB of a store, so that a case takes no second. */
+/* Chooses rows in host memory, and batches that name about as many of them as the kernels move at once (rows_move.cu: a warp
+ * takes MOVED_ROWS), or a multiple of that. Tables have about 8 MiB in a store, so that a case takes less than a second. */
 static void aim_at_moving(struct choice *c) {
     static const uint32_t dims[] = {1, 30, 32, 33, 64, 94, 128, 200, 256, 257, 384, 512, 513, 1000, 1025, 4096};
     static const uint64_t at_once[] = {256, 512, 1024, 4096, 16384};
@@ -144,7 +145,7 @@ static void aim_at_moving(struct choice *c) {
     c->aim = "moving";
     choose_examples(c, one_in(3) ? EXAMPLE_WINDOW : one_in(4) ? EXAMPLE_ADJACENCY : EXAMPLE_LIST);
     if (c->source.mode == EXAMPLE_WINDOW) c->source.per_pair = !one_in(6);
-    if (c->source.mode != EXAMPLE_WINDOW && one_in(3)) c->source.positives = 0; /* counted, not bounded */
+    if (c->source.mode != EXAMPLE_WINDOW && one_in(3)) c->source.positives = 0; /* then sizes are counted, not bounded */
     struct placing *p = &c->machine.placing[side];
     c->dim = ONE_OF(dims);
     state = one_in(2);
@@ -153,12 +154,12 @@ static void aim_at_moving(struct choice *c) {
     rows = ONE_OF(at_once);
     if (rows > most / stride) rows = most / stride;
     c->source.negatives = (uint32_t)between(1, 6);
-    /* Rows that a batch names: around that, or so many that only an epoch's last batch is below it. */
-    uint64_t named = one_in(2) ? around(rows) : rows + below(rows / 2 + 1), each = 1; /* each: of an example, at most */
+    /* Number of rows that a batch names: near `rows`, or so large that only an epoch's last batch is below `rows`. */
+    uint64_t named = one_in(2) ? around(rows) : rows + below(rows / 2 + 1), each = 1; /* each: most rows of an example */
     uint64_t positives = c->source.positives ? c->source.positives : c->longest / 2;
     if (c->source.mode == EXAMPLE_WINDOW) {
         each = (c->source.per_pair ? 2 : 1) * (uint64_t)c->source.window * (side ? 1 + c->source.negatives : 1);
-        if (one_in(2)) c->source.batch = EXAMPLE_MOST_PADDED; /* counted, as parts of a large batch */
+        if (one_in(2)) c->source.batch = EXAMPLE_MOST_PADDED; /* its size is counted, as for a share of a large batch */
         if (c->source.batch) each = (each + 1) / 2;
     } else if (side) {
         each = positives + c->source.negatives * (c->source.per_pair ? positives : 1);
@@ -169,11 +170,11 @@ static void aim_at_moving(struct choice *c) {
     c->rows = named + between(1, 2 * named);
     choose_hot_rows(c);
     uint64_t *hot = &c->machine.placing[side].hot_rows;
-    if (one_in(4) && c->rows > rows) *hot = c->rows - rows + below(2); /* as few cold rows as a batch may name, or fewer */
+    if (one_in(4) && c->rows > rows) *hot = c->rows - rows + below(2); /* as few cold rows as a batch may name, or one fewer */
     choose_length(c, between(1, 4));
 }
 
-/* Aims at windows whose batch has about EXAMPLE_MOST_PADDED terms: below that it is bounded, above it is counted. */
+/* Chooses windows whose batch has about EXAMPLE_MOST_PADDED terms: sizes are bounded below this number, counted above it. */
 static void aim_at_padding(struct choice *c) {
     c->aim = "padding";
     choose_examples(c, EXAMPLE_WINDOW);
@@ -187,8 +188,8 @@ static void aim_at_padding(struct choice *c) {
     choose_length(c, between(1, 2));
 }
 
-/* Aims at windows whose batch has about SMALL_BATCH contexts: up to there each stage has a builder, above there are
- * two. */
+/* Chooses windows whose batch has about SMALL_BATCH contexts: each stage has a builder up to this number; above it there are two
+ * builders. */
 static void aim_at_builders(struct choice *c) {
     c->aim = "builders";
     choose_examples(c, EXAMPLE_WINDOW);
@@ -201,7 +202,7 @@ static void aim_at_builders(struct choice *c) {
     choose_length(c, between(1, 2));
 }
 
-/* Aims at few or many blocks with few or many contexts, which decides the kernel and its number of threads. */
+/* Chooses few or many blocks with few or many contexts, which decide the kernel and its number of threads. */
 static void aim_at_blocks(struct choice *c) {
     static const uint64_t blocks[] = {1, 31, 127, 128, 129, 255, 256, 257, 300};
     static const uint32_t contexts[] = {27, 28, 29, 60, 90}, dims[] = {1, 31, 64, 128, 129, 256, 257, 512, 513};
@@ -217,8 +218,8 @@ static void aim_at_blocks(struct choice *c) {
     choose_length(c, between(2, 5));
 }
 
-/* Aims at everything else, in small runs: rows around powers of two, which decide the bits that are sorted; every width
- * of a row's threads. */
+/* Chooses small runs of all other kinds: numbers of rows near powers of two, which decide how many bits are sorted; every width
+ * of the groups of threads. */
 static void aim_at_anything(struct choice *c) {
     static const uint32_t dims[] = {1,   3,   4,   31,  32,  33,  50,  100, 127,  128,
                                     129, 256, 257, 300, 384, 385, 512, 513, 1024, 1025};
@@ -243,9 +244,9 @@ static void aim_at_anything(struct choice *c) {
 
 /* ---- losses ---- */
 
-/* Chooses losses that are smooth, so that a rounding stays one: a margin that all negatives are past. Cosines of few
- * columns have nearly no gradient, and rprop goes by its sign. This is drawn last, so that the choices before are as
- * they were without losses. */
+/* Chooses a smooth loss, so that rounding errors stay small: its margin is one that all negatives are past. No cosines for few
+ * columns, where their gradients nearly vanish, nor for rprop, which uses the gradient's sign. Called last, so that the same
+ * seed makes the same other choices as before losses were added. */
 static void choose_loss(struct choice *c) {
     struct loss_options *o = &c->loss;
     if (one_in(2)) return;
@@ -271,14 +272,14 @@ static void choose_frozen(struct choice *c) {
         if (one_in(6)) c->frozen[side] = (unsigned)between(1, 4);
 }
 
-/* A target table that begins behind rows that are contexts alone. Half of them at most: the fewer targets there are, the more
- * gradients add up in each. */
+/* Lets the target table begin after some rows that are only contexts. These are at most half of the rows: with fewer targets,
+ * more gradients would be summed in each. */
 static void choose_first_row(struct choice *c) {
     if (!one_in(3)) return;
     c->first_row = c->machine.placing[0].first_row = between(1, c->rows / 2);
 }
 
-/* Rows of bfloat16, with state of either type. Not with rprop, which magnifies a rounding step where it goes by a sign. */
+/* Chooses bfloat16 weights, with state of either type. Not for rprop, whose use of the sign magnifies rounding. */
 static void choose_precision(struct choice *c) {
     struct rule_options *rule = &c->rule.options;
     if (rule->rule == RULE_RPROP || !one_in(3)) return;
@@ -286,7 +287,8 @@ static void choose_precision(struct choice *c) {
     rule->state_precision = one_in(2) ? PRECISION_BFLOAT16 : PRECISION_FLOAT32;
 }
 
-/* An example of each item of a list, and mostly negatives that all examples of a batch share, of which the softmax alone knows. */
+/* Makes each item of a list an example, mostly with negatives that all examples of a batch share; only the softmax loss allows
+ * these. */
 static void choose_items(struct choice *c) {
     struct example_source *s = &c->source;
     struct loss_options *o = &c->loss;

@@ -5,8 +5,8 @@
 int passed, failed, skipped;
 char directory[256];
 
-/* Allocates whole pages, as a mapped file has them: a backend may register whole pages of ids and starts, and other
- * data there could then no longer be copied across their ends. */
+/* Allocates whole pages, as a mapped file has them. A backend may pin the pages of ids and starts; if another allocation shared
+ * such a page, copies that cross the page's end would fail. */
 static void *need_pages(uint64_t bytes) {
     uint64_t page = 65536, whole = (bytes + page - 1) / page * page;
     void *memory = aligned_alloc(page, whole ? whole : page);
@@ -25,7 +25,7 @@ void *need(uint64_t bytes) {
 }
 
 static uint64_t random_state = 88172645463325252ull;
-/* Neighbouring seeds must not begin alike, so the seed is mixed as in SplitMix64. */
+/* Mixes the seed as SplitMix64 does, since the first numbers of neighbouring seeds must not be alike. */
 void random_seed(uint64_t seed) {
     seed += 0x9E3779B97F4A7C15u;
     seed = (seed ^ seed >> 30) * 0xBF58476D1CE4E5B9u;
@@ -49,7 +49,7 @@ double now(void) {
 
 /* ---- a corpus ---- */
 
-/* Makes Vose's table of weights 1 / (row + 1). */
+/* Makes Vose's alias table for drawing rows with weights 1 / (row + 1). */
 static void make_alias(struct alias *table, uint64_t rows) {
     double *share = need(rows * sizeof *share), sum = 0;
     uint32_t *small = need(rows * 4), *large = need(rows * 4);
@@ -187,7 +187,7 @@ static int by_value(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-/* Lists the arcs as node << 32 | neighbour, sorted, each once; returns how many. */
+/* Lists the arcs as node << 32 | neighbour, sorted, without repeats; returns their number. */
 static uint64_t list_arcs(const struct corpus *c, int directed, uint64_t *arcs) {
     uint64_t count = 0, kept = 0;
     for (uint64_t i = 0; i + 1 < c->tokens; i++) {
@@ -220,7 +220,7 @@ static void make_graph(struct corpus *c, int directed) {
 }
 
 void source_walks(struct example_source *s, struct corpus *c, uint32_t length, unsigned kind) {
-    /* p and q of each kind of walk; with the last pair some steps are drawn exactly */
+    /* p and q of each kind of walk; the last pair makes some steps be drawn exactly instead of by rejection */
     static const double biases[][2] = {{1, 1}, {0.25, 2}, {3, 0.5}, {1000, 0.001}};
     int directed = (int)(kind >> 3 & 1);
     if (!c->nodes) make_graph(c, directed);
@@ -286,7 +286,7 @@ uint32_t *frozen_of(uint64_t rows, unsigned every) {
     return bits;
 }
 
-/* eps is large: where a gradient nearly vanishes, a small one would magnify how its sum was rounded. */
+/* eps is large: with a small one, a nearly vanishing gradient would magnify the rounding of its sum. */
 struct rule_options options_of(int rule) {
     return (struct rule_options){
         .rule = rule,
@@ -311,7 +311,7 @@ double rate_of(const struct rule_options *rule, double summed) {
     case RULE_ASGD:
         return (rule->momentum != 0 ? 0.05 : 0.5) / summed;
     case RULE_ADAGRAD:
-        if (rule->lr_decay != 0) return summed > 1 ? 0.05 : 0.5; /* from a large first sum */
+        if (rule->lr_decay != 0) return summed > 1 ? 0.05 : 0.5; /* the first gradients may be large sums */
         return 0.01;
     case RULE_ADADELTA:
         return 0.5;
@@ -397,7 +397,7 @@ void tables_close(struct tables *t) {
         if (t->side[side]) t->ops->table_close(t->backend, t->side[side]);
 }
 
-/* Returns where a value lies in a packed record. */
+/* Returns the offset of a value in a packed record. */
 static uint64_t place_of(const struct record_layout *layout, uint32_t part, uint32_t column) {
     const struct record_field *field = &layout->field[part];
     return field->packed + column * value_bytes(field->type);

@@ -1,4 +1,4 @@
-/* Any depth, hot rows and places must make the same bytes. */
+/* Tests that runs with any depth, hot rows and places give the same bytes. */
 #include "common.h"
 
 struct trained {
@@ -6,7 +6,7 @@ struct trained {
     double loss;
 };
 
-/* Trains `steps` batches with `depth` in flight; every fifth only for its loss. */
+/* Trains `steps` batches, `depth` of them in flight; every fifth batch only measures its loss. */
 static int train(struct trained *out, const struct example_source *s, const struct rule_options *rule, uint32_t dim,
                  unsigned depth, const struct placing placing[2], const char *const records[2], int steps,
                  uint64_t batch) {
@@ -52,8 +52,8 @@ void test_depths(void) {
     corpus_make(&c, 300, 600, 20);
     for (int kind = 0; kind < 4; kind++) {
         struct example_source s = source_of(&c, kind == 1 ? EXAMPLE_LIST : EXAMPLE_WINDOW);
-        if (kind == 0) s.batch = 40; /* small enough that each stage has its own builder */
-        if (kind == 2) s.batch = EXAMPLE_MOST_PADDED; /* too large to be bounded: its parts are counted */
+        if (kind == 0) s.batch = 40; /* small enough that each stage has a builder of its own */
+        if (kind == 2) s.batch = EXAMPLE_MOST_PADDED; /* too large for bounds: sizes are counted */
         if (kind == 3) source_shares(&s, &c, 0);
         s.short_repeat = 1;
         s.keep = c.keep;
@@ -70,7 +70,7 @@ void test_depths(void) {
             for (int d = 0; d < 4; d++)
                 for (int h = 0; h < 4; h++)
                     for (int p = 0; p < PLACE_PAIRS; p++) {
-                        if ((d + h + p + r / 3) % 2) continue; /* half of them with each rule */
+                        if ((d + h + p + r / 3) % 2) continue; /* only half of the combinations with each rule */
                         struct placing placing[2] = {PLACES[p][0], PLACES[p][1]};
                         placing[0].hot_rows = hots[h];
                         placing[1].hot_rows = hots[(h + p) % 4];

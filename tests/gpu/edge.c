@@ -1,6 +1,6 @@
-/* Sizes at the edge: a stream of more than 2^31 tokens, rows up to 2^32 - 3, tables whose bytes pass 2^32 and one piece
- * of pinning. All of it is sparse: pages that nobody wrote, holes of a file. Tests for which the machine has no space
- * are skipped. */
+/* Tests of sizes at the limits: a stream of more than 2^31 tokens, rows up to 2^32 - 3, tables of more than 2^32 bytes and of
+ * more than one pinned chunk. Most of the memory is never written, and most of the file is a hole. Tests for which the machine
+ * has no space are skipped. */
 #define _GNU_SOURCE
 #include "common.h"
 
@@ -9,14 +9,13 @@
 
 #include <sys/mman.h>
 
-#define HIGHEST 4294967294u /* rows */
+#define HIGHEST 4294967294u /* number of rows */
 
 enum { WINDOW = 4, NEGATIVES = 6 };
 
 /* ---- what examples must be, from the documentation alone ---- */
 
-/* Checks the window around a position; nothing is dropped, widths are not drawn, negatives are uniform and not
- * excluded. */
+/* Checks the window around a position, if no word is dropped, widths are fixed, and negatives are uniform and not excluded. */
 static int is_window_at(const struct example_source *s, uint64_t position, uint32_t epoch, const struct batch_view *v,
                         uint64_t block) {
     uint64_t sentence = 0, t = v->target_starts[block];
@@ -56,7 +55,7 @@ static void check_windows(const struct backend_ops *ops, struct backend *backend
     }
 }
 
-/* Lists, by position and by number with an item drawn of 2^31, must be the same on both backends. */
+/* Compares lists of both backends: by position, and by list number with an item drawn out of 2^31. */
 static void compare_lists(struct backend *cpu, struct backend *gpu, const struct example_source *source) {
     for (int all = 0; all < 2; all++) {
         struct example_source s = *source;
@@ -109,7 +108,7 @@ static void check_stream(struct backend *cpu, struct backend *gpu) {
 
 enum { FEW = 300, THIRD = FEW / 3, STEPS = 12 };
 
-/* Spreads few rows over many: a third at the beginning, a third around 2^22, a third at the end, in the same order. */
+/* Spreads few rows over a large table, in order: a third at its beginning, a third near 2^22, a third at its end. */
 static uint64_t far_row(uint64_t row, uint64_t rows) {
     if (row < THIRD) return row;
     return row < 2 * THIRD ? (UINT64_C(1) << 22) - THIRD / 2 + row - THIRD : rows - FEW + row;
@@ -126,7 +125,7 @@ static int copy_records(struct tables *t, uint64_t rows, char *records, int side
     return 0;
 }
 
-/* Trains on batches of few rows, each of which is one of `rows`. Returns 0, or -1. */
+/* Trains batches whose FEW rows are spread over a table of `rows` rows. Returns 0, or -1. */
 static int train_rows(const struct backend_ops *ops, const struct example_source *s, const struct placing placing[2],
                       uint64_t rows, char *records[2]) {
     struct rule_options rule = options_of(RULE_ADAGRAD);
@@ -155,7 +154,7 @@ static int train_rows(const struct backend_ops *ops, const struct example_source
     return wrong ? -1 : 0;
 }
 
-/* Rows that lie far apart in a table of `rows` x 128 bytes must train like those of a small one. */
+/* Rows spread over a table of `rows` x 128 bytes must train like the rows of a small table. */
 static void check_table(const struct backend_ops *ops, uint64_t rows, const struct placing placing[2],
                         const char *name) {
     struct rule_options rule = options_of(RULE_ADAGRAD);
@@ -201,7 +200,7 @@ static void check_tables(struct backend *gpu) {
              info.gpu_free / (double)GIB);
 }
 
-/* Tests rows past 2^22, which the CPU sorts in one more pass, and bytes past 2^32. */
+/* Tests rows past 2^22, which the CPU sorts in an additional pass, and offsets past 2^32 bytes. */
 void test_far_rows(void) {
     if (mem_total() > 10 * GIB)
         check_table(&backend_cpu, (UINT64_C(1) << 25) + 2, PLACES[0], "4 GiB");

@@ -1,5 +1,4 @@
-/* A corpus of more than 2^31 tokens in a file, most of it a hole, is checked, planned for, and trained on at both its
- * ends. */
+/* Checks, plans and trains a corpus of more than 2^31 tokens in a file, at both its ends. Most of the file is a hole. */
 #define _GNU_SOURCE
 #include "edge.h"
 
@@ -12,7 +11,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-enum { ROWS = 1000, PIECE = 1 << 18 }; /* bytes of a piece of an id stream's checksum */
+enum { ROWS = 1000, PIECE = 1 << 18 }; /* PIECE: bytes of a chunk in an id stream's checksum */
 
 /* The stream's header, as in idstream.c. */
 struct header {
@@ -22,14 +21,14 @@ struct header {
     char rest[IDSTREAM_HEADER - 48];
 };
 
-/* A part of the file that is not a hole: `bytes` at `at`, counted from the end of the header. The last parts hold the starts of
+/* Bytes of the file that are not a hole, at an offset from the end of the header. The last parts contain the starts of
  * sentences. */
 struct part {
     const void *bytes;
     uint64_t at, length;
 };
 
-/* Computes XXH3 of the XXH3s of all pieces; that of a hole's piece is computed once. */
+/* Returns the XXH3 of the XXH3s of all chunks; the XXH3 of a chunk of zeros is computed once. */
 static uint64_t sum_of(const struct part *parts, int count, uint64_t size) {
     char *piece = need(PIECE);
     uint64_t pieces = (size + PIECE - 1) / PIECE, *sums = need(pieces * 8), empty = XXH3_64bits(piece, PIECE);
@@ -64,7 +63,7 @@ static int write_parts(const char *path, const struct header *header, const stru
     return result ? -1 : 0;
 }
 
-/* Writes the vocabulary beside the stream: `ROWS` words, the first of which fills the stream. */
+/* Writes the vocabulary of the stream: ROWS words, of which the first is nearly all tokens. */
 static int write_vocabulary(const char *path, uint64_t *fingerprint) {
     struct vocab vocab;
     FILE *file = fopen(path, "w");
@@ -122,7 +121,7 @@ static int configure(struct config *config, const char *ids_path, const char *ba
     return config_resolve(config);
 }
 
-/* Makes steps at both ends and around 2^31, in the session's own tables. */
+/* Does steps at both ends of the stream and around 2^31, in the session's tables. */
 static void check_steps(struct session *s) {
     struct pipeline pipeline;
     struct step_result result;

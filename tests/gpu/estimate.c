@@ -1,5 +1,5 @@
-/* The CUDA backend's estimate of a run, against what it holds when the run has trained: never less, and no more than a
- * twentieth above. */
+/* Compares the CUDA backend's estimate of a run's memory with the memory used after training: the estimate must not be lower,
+ * and at most a twentieth higher. */
 #include "choice.h"
 
 #include "train/examples.h"
@@ -43,7 +43,7 @@ static void estimate_run(struct run *run, unsigned processors) {
     backend_cuda.estimate(&request, &run->estimate);
 }
 
-/* Reads all rows, which pass through pinned memory, as they do when tables are filled. */
+/* Reads all rows, through pinned memory, as filling tables does. */
 static int read_rows(struct run *run) {
     char *row = need(run->tables.layout.packed);
     int wrong = 0;
@@ -53,13 +53,13 @@ static int read_rows(struct run *run) {
     return wrong;
 }
 
-/* Asks for a whole batch, since the last one of an epoch may be shorter. */
+/* Returns a request for a full batch; the last one of an epoch may be shorter. */
 static struct batch_request batch_at(const struct run *run, uint64_t number, int held_out) {
     uint64_t batch = run->source.batch, whole = example_count(&run->source) / batch;
     return (struct batch_request){(uint32_t)(number / whole), number % whole * batch, batch, held_out, NULL};
 }
 
-/* Makes two batches in every stage, so that every builder has made one of its own. */
+/* Makes two batches in every stage, so that every builder has made at least one. */
 static int train_batches(struct run *run) {
     unsigned depth = run->choice.machine.depth;
     struct step_request step = {.rule = &run->choice.rule.options, .loss = run->choice.loss, .lr = 1e-3, .mean = 1};
@@ -156,8 +156,7 @@ static void share_rows(struct run *run, int by_window) {
     run->choice.rows = run->source.rows;
 }
 
-/* Makes the run one that lock-free training can do: sgd or adagrad, the plain loss, no frozen rows, no rows in
- * files. */
+/* Changes the run to one that lock-free training allows: sgd or adagrad, the plain loss, no frozen rows, no rows in files. */
 static void make_lock_free(struct run *run, uint64_t seed) {
     struct choice *c = &run->choice;
     run->source.pool = (struct example_pool){.on = seed % 4 < 2};

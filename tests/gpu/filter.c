@@ -1,6 +1,6 @@
-/* Rows spread over a graph. Both backends must find the same but for rounding: with nodes that have no arc, with a node
- * that has very many, with weights, and with more and fewer columns than pass at once. A GPU without the memory for it
- * must say so, and leave the rows as they are. */
+/* Rows spread over a graph. Both backends must find the same rows, except for rounding: for nodes without arcs, for a node with
+ * very many arcs, with weights, and for more and fewer columns than one pass handles. If a GPU lacks the memory, it must say so
+ * and leave the rows unchanged. */
 #include "common.h"
 
 struct spread {
@@ -10,8 +10,8 @@ struct spread {
     float *weights, *x;
 };
 
-/* Node 0 has an arc to most of the others and each of these one back; all of these have a few arcs more, every seventh
- * has none. */
+/* Makes a graph: node 0 has an arc to most other nodes, and each of these has one back and a few more; every seventh node has no
+ * arc. */
 static struct spread spread_make(uint64_t nodes, uint32_t dim, int weighted) {
     struct spread s = {
         .starts = need((nodes + 1) * 8), .neighbours = need(nodes * 8 * 4), .weights = need(nodes * 8 * 4)};
@@ -44,7 +44,7 @@ static void spread_free(struct spread *s) {
     free(s->x);
 }
 
-/* Returns the rows after the filter, for the caller to free, and in `result` what the call returned. */
+/* Returns the rows after the filter, for the caller to free. *result: the value that the call returned. */
 static float *run(const struct backend_ops *ops, uint64_t budget, const struct spread *s, int *result) {
     struct backend *backend = NULL;
     struct backend_options options = {.threads = 2, .depth = 1, .gpu_budget = budget};

@@ -1,5 +1,5 @@
-/* Tables that begin behind row 0, at random, against whole ones: the rows that both have get the same bytes, whichever way they
- * come and go, and the others are refused and never touched. Runs in batches are in random.c. */
+/* Compares tables that begin after row 0 with whole tables, at random. Rows that both have must get the same bytes, by every
+ * kind of call; all other rows must be refused and never touched. Runs in batches are in random.c. */
 #include "choice.h"
 
 enum { TABLES = 40, LOCK_FREE = 12, OPERATIONS = 8, MOST_IDS = 400 };
@@ -10,7 +10,7 @@ static uint64_t below(uint64_t end) {
 
 /* ---- rows by id, and whole ones ---- */
 
-/* Side 0 is the whole table, side 1 the one that begins at `first`. */
+/* Two tables: side 0 is whole, side 1 begins at row `first`. */
 struct pair {
     struct tables tables;
     const struct rule_case *rule;
@@ -45,7 +45,7 @@ static int by_id(struct pair *p, int side, const uint32_t *ids, uint64_t count, 
     return result || ops->rows_wait(p->tables.backend) ? -1 : 0;
 }
 
-/* Gives the same ids and values to both; what is fetched must be alike. */
+/* Makes the same call, with the same ids and values, on both tables; fetched rows must be equal. */
 static int same_by_id(struct pair *p) {
     static uint32_t ids[MOST_IDS];
     uint64_t count = 1 + below(MOST_IDS), kind = below(3), bytes = count * p->dim * sizeof(float);
@@ -61,7 +61,7 @@ static int same_by_id(struct pair *p) {
     return ok;
 }
 
-/* Some rows are read from the one and written to the other. */
+/* Reads the same rows from both tables, which must be equal, and writes each result to the other table. */
 static int same_whole_rows(struct pair *p) {
     struct tables *t = &p->tables;
     uint64_t first = p->first + below(t->rows - p->first), count = 1 + below(t->rows - first), bytes = count * t->layout.packed;
@@ -75,7 +75,7 @@ static int same_whole_rows(struct pair *p) {
     return ok;
 }
 
-/* The rows of the host, in place. */
+/* Compares the rows in host memory, through views. */
 static int same_view(const struct pair *p, const char *records) {
     const struct tables *t = &p->tables;
     const struct record_field *weights = &t->layout.field[RECORD_WEIGHTS];
@@ -134,7 +134,7 @@ static void check_tables(const struct backend_ops *ops, uint64_t seed) {
 
 /* ---- lock-free training, one example after the other ---- */
 
-/* A choice of what lock-free training takes: sgd or adagrad, the plain loss, no frozen rows, no rows in files. */
+/* Returns a choice that lock-free training allows: sgd or adagrad, the plain loss, no frozen rows, no rows in files. */
 static struct choice lock_free_choice(uint64_t seed) {
     struct choice c = choice_make(seed);
     c.rule = (struct rule_case){"lock-free", options_of(seed % 2 ? RULE_SGD : RULE_ADAGRAD)};
@@ -169,7 +169,7 @@ static int train_lock_free(const struct choice *c, const struct example_source *
     wrong = wrong || ops->hogwild(backend, &request, &result);
     for (int side = 0; side < 2; side++) {
         trained[side] = need(c->rows * t.layout.packed);
-        memcpy(trained[side], first[side], c->rows * t.layout.packed); /* what no table has stays so where one has it */
+        memcpy(trained[side], first[side], c->rows * t.layout.packed); /* rows that the tables lack do not change */
         wrong = wrong || tables_read(&t, side, trained[side]);
     }
     tables_close(&t);

@@ -1,7 +1,7 @@
-/* Rows of lists that training never saw. Both backends must find the same but for rounding: of each loss, with and without the lists'
- * own items among the negatives, of lists that are empty, long, name an item twice or have only an item whose row is zeros, and of
- * more lists than a chunk. On the GPU a list's bytes must stay the same when it is solved again, and when it is solved alone. A GPU
- * without the memory must say so. */
+/* Rows of lists that were not in training. Both backends must find the same rows, except for rounding: for each loss, with and
+ * without the lists' items among the negatives; for lists that are empty or long, that name an item twice, or whose only item
+ * has a row of zeros; and for more lists than a chunk. On the GPU a list's bytes must be the same when it is solved again and
+ * when it is solved alone. If a GPU lacks the memory, it must say so. */
 #include "common.h"
 
 struct folding {
@@ -31,7 +31,7 @@ static void make_rows(float *rows, uint64_t count, uint32_t dim, int cosine) {
     }
 }
 
-/* The negatives are items evenly spaced, some of them several times if there are more negatives than items. */
+/* Chooses evenly spaced items as negatives. If there are more negatives than items, some items are chosen several times. */
 static void make_problem(struct folding *f, const struct fold_case *of) {
     float *negatives = need((uint64_t)of->negatives * of->dim * 4);
     f->ids = need(of->negatives * 4);
@@ -51,7 +51,8 @@ static void make_problem(struct folding *f, const struct fold_case *of) {
                                        .item_length = 1};
 }
 
-/* List 0 is empty, list 1 has the item of zeros alone, list 2 has an item twice, list 4 has a few hundred items. */
+/* Makes the lists: list 0 is empty, list 1 has only the item whose row is zeros, list 2 has an item twice, list 4 has a few
+ * hundred items. */
 static void make_lists(struct folding *f, const struct fold_case *of) {
     uint64_t at = 0;
     f->starts = need((of->lists + 1) * 8);
@@ -85,8 +86,7 @@ static void folding_free(struct folding *f) {
     free(f->starts);
 }
 
-/* Solves lists [first, first + count) of the folding in one call, into directions [count x dim]. Returns the sum of the calls'
- * results. */
+/* Solves lists first .. first + count - 1 in one call, into directions [count x dim]. Returns the sum of the calls' results. */
 static int solve(const struct backend_ops *ops, uint64_t budget, const struct folding *f, uint64_t first, uint64_t count,
                  float *directions) {
     struct backend *backend = NULL;

@@ -1,12 +1,12 @@
-/* Lock-free training against the exact step. At a rate so small that no row moves far, a pass adds up to the rate times
- * the batch's summed gradient in any order, unless an update is lost or counted twice. */
+/* Compares lock-free training with the exact step. At a rate so small that no row moves far, a pass must move each row by the
+ * rate times the batch's summed gradient, in any order of updates, unless an update is lost or counted twice. */
 #include "common.h"
 
 #include "kernels/hogwild.h"
 
 struct moved {
-    double apart, size; /* |lock-free - exact| and |exact|, over all rows of a side */
-    double along;       /* how far lock-free training went on the exact step's way; 1: just as far */
+    double apart, size; /* lengths of (lock-free - exact) and of the exact movement, over all rows of a side */
+    double along;       /* lock-free movement in the direction of the exact movement, as a share of it; 1: just as far */
 };
 
 static struct moved moves_of(const float *before, const float *exact, const float *loose, uint64_t count) {
@@ -20,10 +20,10 @@ static struct moved moves_of(const float *before, const float *exact, const floa
     return (struct moved){sqrt(m.apart), sqrt(m.size), m.along / m.size};
 }
 
-/* 1: the tables of lock-free training are bfloat16. Their first weights are the exact step's, which bfloat16 has. */
+/* 1: lock-free training has bfloat16 tables. First weights are numbers that bfloat16 can represent, so both begin alike. */
 static int halves;
 
-/* Makes weights small: logits near zero stay there, so that the gradients do not change while the rows move. */
+/* Makes weights small, so that logits stay near zero and gradients do not change while rows move. */
 static void shrink(char *const records[2], uint64_t count) {
     for (int side = 0; side < 2; side++)
         for (uint64_t i = 0; i < count; i++) {
@@ -33,7 +33,7 @@ static void shrink(char *const records[2], uint64_t count) {
         }
 }
 
-/* Packs weights as records without state of another precision; and the reverse. */
+/* Packs weights into records of another precision without state; weights_of() does the reverse. */
 static char *packed_of(const struct record_layout *layout, const float *weights, uint64_t rows) {
     char *records = need(rows * layout->packed);
     for (uint64_t i = 0; i < rows * layout->dim; i++)
@@ -47,9 +47,9 @@ static float *weights_of(const struct record_layout *layout, const char *records
     return weights;
 }
 
-/* Checks the bytes over the link. A target is read and added to once at each of its places; twice where a wide row
- * meets its negatives in two turns, and once for two pooled windows that are trained together. There is no upper bound for pooled
- * rows that are read again: of bfloat16 before they move, of words of several rows for each turn of contexts. */
+/* Checks the number of bytes over the link. A target row is read once and added to once for each of its places; twice if the
+ * row is so wide that its negatives need two turns; once for two pooled windows that are trained together. No upper bound is
+ * checked if pooled rows are read again: bfloat16 rows before they move, and words of several rows in each turn of contexts. */
 static int plausible_link(const struct placing *placing, const struct hogwild_result *result, uint32_t dim,
                           uint64_t places, const struct example_source *s) {
     uint64_t row = halves ? (dim + 7) / 8 * 16 : (dim + 3) / 4 * 16, once = 2 * places * row, least = s->pool.on ? once / 2 : once;
@@ -59,14 +59,14 @@ static int plausible_link(const struct placing *placing, const struct hogwild_re
     return result->link_bytes > 0;
 }
 
-/* A backend, with its interface. */
+/* A backend and its functions. */
 struct side {
     const struct backend_ops *ops;
     struct backend *backend;
 };
 
-/* Makes one pass over all positions in each way, from the same rows: the exact step by `exactly`, and lock-free on the
- * GPU. */
+/* Trains one pass over all positions from the same first rows, by exact steps on `exactly`, and lock-free on the GPU; then
+ * compares the rows. */
 static void compare_pass(const struct side *exactly, struct backend *gpu, const struct example_source *s, uint32_t dim,
                          const struct placing *placing, const char *shape) {
     const struct backend_ops *ops = exactly->ops;
@@ -112,7 +112,8 @@ static void compare_pass(const struct side *exactly, struct backend *gpu, const 
              !backend_cuda.table_read(gpu, loose.side[side], 0, s->rows, after[1]);
         float *got = weights_of(&loose_layout, after[1], s->rows);
         struct moved m = moves_of((float *)records[side], (float *)after[0], got, s->rows * dim);
-        /* Rounding scatters single values of bfloat16. All together they go where they should; those of shared rows move seldom. */
+        /* Rounding changes single values of bfloat16 at random; the mean movement is right. Shared rows move seldom, so they
+         * scatter more. */
         double scatter = (s->subwords.starts ? 30 : 20) / sqrt((double)(s->rows * dim));
         int near = halves ? fabs(m.along - 1) <= 0.01 + scatter : m.apart <= 0.02 * m.size;
         CHECK(ok && m.size > 0 && near, "%s, dim %u: %s rows moved by %.4g, %.4g of it otherwise than exactly, %.4g along it", name,
@@ -128,13 +129,13 @@ static void compare_pass(const struct side *exactly, struct backend *gpu, const 
     }
 }
 
-/* The ways to train a window's words: each has negatives of its own, or all share them, or their mean or weighted sum
- * has them. */
+/* How a window's words are trained: each word has its own negatives, all words share them, or only the words' mean or weighted
+ * sum has negatives. */
 static const struct {
     const char *name;
     int per_pair;
     struct example_pool pool;
-    int shared; /* 0: a word is one row; 1: the word in the middle is several; 2: those around it are */
+    int shared; /* 0: each word has one row; 1: the word in the middle has several; 2: the words around it have several */
 } WAYS[] = {{"negatives by example", 0, {0}, 0},
             {"negatives by pair", 1, {0}, 0},
             {"the mean", 0, {.on = 1}, 0},
@@ -147,12 +148,13 @@ static const struct {
 static void test_passes(struct backend *gpu) {
     static const uint32_t dims[] = {1, 31, 100, 128, 300, 512, 513, 2048, 4096};
     static const uint64_t longest[] = {
-        2, 7, 60, 2000}; /* words of a sentence: shorter and longer than a window and than a worker's run of positions */
+        2, 7, 60, 2000}; /* lengths of sentences: shorter and longer than a window, and than the positions that a worker takes at
+                          * once */
     const struct side exact[] = {{&backend_cuda, gpu}, {&backend_cpu, open_or_stop(&backend_cpu, 1)}};
     for (int l = 0; l < 4; l++) {
         struct corpus c;
         corpus_make(&c, 20000, 6000 / longest[l], longest[l]);
-        for (uint64_t i = 0; i < c.tokens; i++) c.ids[i] = (uint32_t)(random_bits() % c.rows); /* none is frequent */
+        for (uint64_t i = 0; i < c.tokens; i++) c.ids[i] = (uint32_t)(random_bits() % c.rows); /* no word is frequent */
         for (size_t w = 0; w < sizeof WAYS / sizeof *WAYS; w++) {
             struct example_source s = source_of(&c, EXAMPLE_WINDOW);
             char name[96];
@@ -163,8 +165,8 @@ static void test_passes(struct backend *gpu) {
             if (WAYS[w].shared) source_shares(&s, &c, WAYS[w].shared == 2);
             snprintf(name, sizeof name, "sentences to %llu words, %s", (unsigned long long)longest[l], WAYS[w].name);
             for (size_t d = 0; d < sizeof dims / sizeof *dims; d++) {
-                if (dims[d] > 1000 && l != 2) continue; /* most of the time, and the same kernel */
-                /* On the GPU; pinned; hot and cold. */
+                if (dims[d] > 1000 && l != 2) continue; /* these would take most of the time, in the same kernel */
+                /* Places in turn: on the GPU, pinned, hot and cold rows. */
                 compare_pass(&exact[s.pool.on], gpu, &s, dims[d], PLACES[(d + (size_t)l + w) % 3], name);
             }
         }
@@ -173,7 +175,7 @@ static void test_passes(struct backend *gpu) {
     backend_cpu.close(exact[1].backend);
 }
 
-/* ---- one warp against one thread: both mean the same by every key ---- */
+/* ---- one warp compared with one thread: every key has the same effect on both ---- */
 
 struct trial {
     struct example_source source;
@@ -182,7 +184,7 @@ struct trial {
     const struct placing *placing;
     struct hogwild_request request;
     struct hogwild_result result;
-    char *records[2]; /* as they began, then as they came out */
+    char *records[2]; /* first records of both sides; after training the trained ones */
     char name[240];
 };
 
@@ -222,7 +224,7 @@ static void choose_rule(struct trial *t) {
     t->rule = options_of(below(2) ? RULE_SGD : RULE_ADAGRAD);
     if (below(4) == 0) t->rule.weight_decay = 0.02;
     if (t->rule.rule == RULE_SGD) return;
-    t->rule.initial_accumulator = below(2) ? 0.1 : 0.01; /* from 0, the first moves are so long that roundings grow */
+    t->rule.initial_accumulator = below(2) ? 0.1 : 0.01; /* with 0 the first moves would be so long that rounding errors grow */
     t->rule.lr_decay = below(3) ? 0.05 : 0;
     t->rule.count_rows = below(2) && rule_counts(&t->rule);
 }
@@ -242,15 +244,14 @@ static void name_trial(struct trial *t) {
              t->rule.lr_decay, t->rule.count_rows ? "row" : "example", t->placing[0].name, t->placing[1].name);
 }
 
-/* Updates that add up in any order may be made in parts, from rows that earlier parts have moved: small rates keep that
- * effect small. */
+/* Updates may be computed in any order, from rows that earlier updates have moved. Small rates keep that effect small. */
 static void choose_trial(struct trial *t, struct corpus *c) {
     static const uint32_t dims[] = {1, 4, 31, 100, 128, 129, 256, 257, 512, 513, 1000};
     choose_examples(t, c);
     if (t->source.mode == EXAMPLE_WINDOW && below(3) == 0) source_paths(&t->source, c);
     choose_rule(t);
     t->layout = layout_of(&t->rule, dims[below(sizeof dims / sizeof *dims)]);
-    t->placing = PLACES[below(c->rows < 18 ? 2 : 4)]; /* none in a file; two of these have 17 rows hot */
+    t->placing = PLACES[below(c->rows < 18 ? 2 : 4)]; /* no table in a file; two of these placings have 17 hot rows */
     int small = hogwild_is_linear(&t->rule);
     uint64_t examples = example_count(&t->source), first = below(examples);
     if (examples - first > 700) examples = first + 700;
@@ -265,7 +266,7 @@ static void choose_trial(struct trial *t, struct corpus *c) {
     name_trial(t);
 }
 
-/* Trains from the trial's records, and leaves the trained ones there. */
+/* Trains from the trial's records, and replaces them by the trained ones. */
 static int run_trial(struct trial *t, const struct backend_ops *ops, struct backend *backend) {
     struct tables tables = {0};
     int ok = !ops->source(backend, &t->source) &&
@@ -293,8 +294,8 @@ static void free_records(struct trial *t) {
     free(t->records[1]);
 }
 
-/* Compares the values of both trials' rows, as a share of what `want` moved by. *counters: rows whose counts of updates
- * differ. */
+/* Returns the distance between two trials' rows, as a share of the movement of `want`. *counters: number of rows whose update
+ * counts differ. */
 static double distance(const struct trial *first, const struct trial *want, const struct trial *got,
                        uint64_t *counters) {
     const struct record_layout *layout = &first->layout;
@@ -333,7 +334,7 @@ static void compare_trials(const struct trial *first, const struct trial *want, 
           apart, (unsigned long long)counters);
 }
 
-/* Makes a trial's records bfloat16, in the state as well where state_halves says so. */
+/* Returns a trial with its records rounded to bfloat16; with state_halves also the state. */
 static struct trial rounded_trial(const struct trial *of, int state_halves) {
     struct trial rounded = *of;
     rounded.rule.precision = PRECISION_BFLOAT16;
@@ -350,8 +351,8 @@ static struct trial rounded_trial(const struct trial *of, int state_halves) {
     return rounded;
 }
 
-/* Rows of bfloat16 go as far as `want` does, all together: rounding scatters single values, by some times their move where that is
- * small beside them. */
+/* Rows of bfloat16 must move as far as `want` does on the mean. Rounding changes single values at random, by several times their
+ * movement if that is small. */
 static void check_rounded_trial(const struct trial *first, const struct trial *want, struct backend *gpu, int state_halves) {
     struct trial got = rounded_trial(first, state_halves), before = copy_trial(&got);
     double along = 0, size = 0, moved = 0;
@@ -400,7 +401,7 @@ void test_hogwild_worker(void) {
     backend_cuda.close(gpu);
 }
 
-/* ---- all warps against one: adagrad on rows that are seldom met twice ---- */
+/* ---- all warps compared with one: adagrad on rows that seldom occur twice ---- */
 
 static void test_races(struct backend *gpu) {
     struct corpus c;
@@ -410,7 +411,7 @@ static void test_races(struct backend *gpu) {
         struct trial first;
         choose_trial(&first, &c);
         first.source.noise = NOISE_UNIFORM;
-        first.source.paths = (struct example_paths){.starts = NULL}; /* all warps would meet at the root */
+        first.source.paths = (struct example_paths){.starts = NULL}; /* no paths: all warps would update the tree's root at once */
         first.source.window = 3, first.source.positives = 3;
         first.rule = options_of(RULE_ADAGRAD);
         first.rule.initial_accumulator = 0.1;

@@ -7,12 +7,12 @@ static double sigmoid(double x) {
     return 1 / (1 + exp(-x));
 }
 
-/* A vector's scores, positives first, and their coefficients. */
+/* Scores of one vector, positives first; the loss turns them into coefficients. */
 struct scores {
     const double *s;
     double *k;
     uint64_t count, positives;
-    const float *weights; /* NULL: 1 each */
+    const float *weights; /* weights of the positives; NULL: all 1 */
     double inverse;       /* 1 / temperature */
 };
 
@@ -44,7 +44,7 @@ static double softmax(const struct scores *x, double of_negatives) {
     return loss;
 }
 
-/* The mean of the negatives takes no positive in, and has a weight. */
+/* Computes the softmax loss in which the negatives' mean, with a weight, is apart from the positive. */
 static double softmax_apart(const struct scores *x, double power) {
     double all = 0, loss = 0;
     for (uint64_t i = x->positives; i < x->count; i++) all += exp(x->s[i] * x->inverse);

@@ -1,12 +1,12 @@
-/* Rows of a store come home in one order: runs whose batches hold thousands of rows, many of them in several batches in
- * flight, end in the same bytes at any depth, and when repeated. */
+/* Tests that rows are written back to their store in a fixed order: runs whose batches contain thousands of rows, many of them
+ * in several batches in flight, must give the same bytes at any depth, and when repeated. */
 #include "common.h"
 
 #include "train/pipeline.h"
 
 enum { ROWS = 100000, LISTS = 60000, DIM = 128, EPOCHS = 3, THREADS = 16, RUNS = 4 };
 
-/* The places of targets and of contexts. */
+/* [side] places of targets and of contexts. */
 static const struct placing PINNED[2] = {{"pinned", PLACE_PINNED, PLACE_PINNED, 0, 0}, {"gpu", PLACE_GPU, PLACE_GPU, 0, 0}},
                             IN_FILES[2] = {{"file, state pinned", PLACE_FILE, PLACE_PINNED, 0, 0},
                                            {"pinned, some hot", PLACE_PINNED, PLACE_PINNED, 900, 0}};

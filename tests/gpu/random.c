@@ -1,10 +1,11 @@
-/* Training runs chosen at random (choice.h), each held against itself: other threads, another depth, everything on the GPU in whole
- * tables one batch at a time must end in the same bytes; and the CPU must end nearby. A row that is no target, which a target table
- * may lack, must be in a whole one what it was.
+/* Trains random runs (choice.h), each several times: with other threads, with another depth, and with whole tables on the GPU and
+ * one batch at a time. All must end in the same bytes, and the CPU must end near them. Rows that are never targets may be absent
+ * from a target table; in a whole table they must not change.
  *
- *   SPTX_RANDOM_SEED=N   the first run's number (1); SPTX_RANDOM_RUNS=N how many (200; 12 without a GPU)
+ *   SPTX_RANDOM_SEED=N   seed of the first run (default 1)
+ *   SPTX_RANDOM_RUNS=N   number of runs (default 200; 12 without a GPU)
  *
- * A run that fails tells its number and all that was chosen: SPTX_RANDOM_SEED=number SPTX_RANDOM_RUNS=1 repeats it.
+ * A run that fails prints its seed and its choices; SPTX_RANDOM_SEED=seed SPTX_RANDOM_RUNS=1 repeats it.
  */
 #include "choice.h"
 
@@ -16,7 +17,7 @@ struct outcome {
     char *records[2];
     double loss, held_out_loss;
     uint64_t examples, pairs, terms, words;
-    uint64_t touched; /* a checksum of the bytes that were read on the way */
+    uint64_t touched; /* checksum of the rows that were read during training */
 };
 
 /* ---- one run ---- */
@@ -30,7 +31,7 @@ struct training {
     uint64_t step, steps;
 };
 
-/* The CPU makes batches as arrays here, which set_batch takes where make_batch is not used. */
+/* CPU backend that makes the batches for set_batch, in steps that do not use make_batch. */
 static struct backend *arrays_maker;
 static const struct backend_ops *arrays_for;
 
@@ -57,7 +58,7 @@ static int empty_pipeline(struct training *t) {
     return more;
 }
 
-/* Makes a step with nothing else in flight, and drains the backend between its calls. */
+/* Does a step with no other batch in flight, and drains the backend between its calls. */
 static int step_apart(struct training *t, const struct batch_request *batch, const struct step_request *step) {
     const struct backend_ops *ops = t->tables.ops;
     struct backend *backend = t->tables.backend;
@@ -122,7 +123,7 @@ static int train_step(struct training *t, const struct batch_request *batch) {
     return wrong || (falls_on(t->step, c->touched) && touch_rows(t)) ? -1 : 0;
 }
 
-/* Measures held-out examples at an epoch's end, in the first stage, as the trainer does. */
+/* Measures held-out examples at the end of an epoch, in the first stage, as the trainer does. */
 static int step_held_out(struct training *t, uint64_t examples) {
     const struct backend_ops *ops = t->tables.ops;
     struct step_request step = {
@@ -169,7 +170,7 @@ static int train(struct outcome *out, const struct choice *c, const struct examp
     wrong = wrong || train_epochs(&t, s);
     for (int side = 0; side < 2 && !wrong; side++) {
         out->records[side] = need(c->rows * t.tables.layout.packed);
-        memcpy(out->records[side], first[side], c->rows * t.tables.layout.packed); /* what no table has stays so where one has it */
+        memcpy(out->records[side], first[side], c->rows * t.tables.layout.packed); /* rows that the tables lack do not change */
         wrong = tables_read(&t.tables, side, out->records[side]);
     }
     tables_close(&t.tables);
@@ -183,7 +184,7 @@ static void outcome_free(struct outcome *out) {
 
 /* ---- the same bytes ---- */
 
-/* Returns the first row that differs, or `rows`; *how_many rows do. */
+/* Returns the first row that differs, or `rows`. *how_many: the number of rows that differ. */
 static uint64_t first_difference(const char *a, const char *b, uint64_t rows, uint64_t bytes, uint64_t *how_many) {
     uint64_t first = rows;
     *how_many = 0;
@@ -217,15 +218,15 @@ static void check_same(const struct choice *c, const struct outcome *want, const
 
 /* ---- near the CPU ---- */
 
-/* A step of bfloat16, as a share of the value. Where a sum's own rounding comes between a value and the place where it would be
- * rounded the other way, two runs end a step apart there. A row is allowed one in each of its columns, and all rows together one in
- * a hundredth of theirs. */
+/* A step of bfloat16, as a share of the value. Two sums that differ by rounding may be rounded to neighbouring bfloat16 values;
+ * the two runs then differ by a step. A row may have one step in each of its columns; over all rows one value in a hundred may
+ * differ. */
 #define ROUNDING_STEP (1.0 / 128)
 
-/* How far two runs are apart in one part of a table (the weights, or a slot), and how far the run moved it. */
+/* Distance between two runs in one part of a table (the weights, or a slot), and how far the run moved that part. */
 struct distance {
-    double apart, moved, size; /* roots of mean squares */
-    double rows;               /* the share of rows further apart than a hundredth of what they moved */
+    double apart, moved, size; /* root mean squares of the difference, of the movement and of the values */
+    double rows;               /* share of rows whose difference is more than a hundredth of their movement */
 };
 
 static struct distance distance_of(const struct record_layout *layout, uint64_t rows, uint32_t part, const char *a,
@@ -248,12 +249,12 @@ static struct distance distance_of(const struct record_layout *layout, uint64_t 
                              (double)wrong / (double)rows};
 }
 
-/* How far rounding may lead is measured by the CPU itself, with first weights that differ in their last bit: rules that
- * divide by a gradient's size, or go by its sign, magnify that. A sum near zero may change its sign by chance: where
- * the rule goes by it, more such runs show how far that leads. */
+/* Number of runs that measure the effect of rounding: the CPU repeats the run with first weights changed in their last bit.
+ * Rules that divide by a gradient's size, or use its sign, magnify such a change. If the rule uses the sign, a sum near zero may
+ * change its sign by chance, so more of these runs are needed. */
 enum { NUDGES = 8 };
 
-/* The largest distances of those runs, by side and part. */
+/* The largest distances of these runs, by side and part. */
 struct nudged {
     struct distance most[2][1 + RULE_SLOTS];
     double loss;
@@ -276,7 +277,7 @@ static void note_distances(struct nudged *nudged, const struct choice *c, const 
         }
 }
 
-/* Sums of n floats in another order are apart by about the square root of n last bits. */
+/* Returns the relative difference of two sums of n floats in different orders: about the square root of n last bits. */
 static double rounding_of(const struct choice *c) {
     return 1e-5 * sqrt(fmax(1, c->places / 8192));
 }
@@ -285,7 +286,7 @@ static void check_near(const struct choice *c, const struct outcome *cpu, const 
                        const struct outcome *got, char *const first[2], const char *text) {
     struct record_layout layout = layout_of(&c->rule.options, c->dim);
     double loss = fabs(cpu->loss) + fabs(cpu->held_out_loss), off = loss_apart(got, cpu);
-    if (c->loss.negative_power > 0) loss += (double)cpu->pairs; /* a pair's loss is a difference, which may come to nothing */
+    if (c->loss.negative_power > 0) loss += (double)cpu->pairs; /* it is a difference, which may be near zero */
     CHECK(got->examples == cpu->examples && got->pairs == cpu->pairs && got->terms == cpu->terms &&
               got->words == cpu->words,
           "%s: pairs %llu, the CPU's %llu; terms %llu, the CPU's %llu", text, (unsigned long long)got->pairs,
@@ -316,8 +317,8 @@ static char *nudge(const char *records, const struct record_layout *layout, uint
     return nudged;
 }
 
-/* Trains the CPU's own runs from first weights that differ in their last bit. The last bit of a bfloat16 would be too much: there
- * the rate differs in its own last bits. */
+/* Repeats the CPU's run with first weights changed in their last bit. For bfloat16 that change would be too large; instead the
+ * learning rate's last bits are changed. */
 static int train_nudged(struct nudged *nudged, const struct choice *of, const struct example_source *s,
                         const struct machine *machine, char *const first[2], const struct outcome *cpu) {
     struct choice off_rate = *of, *c = &off_rate;

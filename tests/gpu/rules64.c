@@ -1,4 +1,4 @@
-/* The header of the rules says float; in this file that is double. */
+/* Compiles the header of the rules in double: `float` is a macro for double in this file. */
 #include "kernels/portable.h"
 #define float double
 #define sqrtf sqrt
@@ -9,7 +9,7 @@
 typedef void update(const struct rule_step *step, double share, uint64_t dim, const double *g, double *w, double *s0,
                     double *s1, double *s2);
 
-/* Makes a loop for each rule, so that the compiler sees all of it. */
+/* Defines a function with its own loop for each rule, so that the compiler can inline the rule. */
 #define RULE_LOOP(name, enumerator)                                                                                    \
     static void row_##name(const struct rule_step *step, double share, uint64_t dim, const double *g, double *w,       \
                            double *s0, double *s1, double *s2) {                                                       \
@@ -25,7 +25,7 @@ void rules64_update(const struct rule_options *options, double lr, uint64_t befo
     struct rule_slot kinds[RULE_SLOTS];
     struct rule_step k = rule_prepare(options, lr, before);
     int count = rule_slots(options, kinds);
-    double squares = 0, *role[RULE_SLOTS] = {w, w, w}; /* a rule does not read the slots that it does not have */
+    double squares = 0, *role[RULE_SLOTS] = {w, w, w}; /* slots that the rule lacks point to w and are never read */
     for (uint64_t i = 0; i < dim; i++) squares += g[i] * g[i];
     for (int s = 0; s < count; s++) role[kinds[s].role] = slots + (uint64_t)s * dim;
     updates[options->rule](&k, rule_share(k.clip, places, squares), dim, g, w, role[0], role[1], role[2]);

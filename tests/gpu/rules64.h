@@ -5,8 +5,8 @@
 #include <stdint.h>
 
 struct rule_options;
-/* Updates one row that comes `places` times in the batch: g is their summed gradient, w has dim columns, and `slots`
- * holds the record's slots one behind the other. */
+/* Updates a row that occurs `places` times in the batch. g: [dim] sum of its gradients; w: [dim] weights; slots: the record's
+ * slots, one after the other. */
 void rules64_update(const struct rule_options *options, double lr, uint64_t before, uint64_t places, uint64_t dim,
                     const double *g, double *w, double *slots);
 

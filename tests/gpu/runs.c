@@ -1,25 +1,24 @@
-/* Hundreds of steps of every rule, at every dimension, in all places at once, compared with the same steps in float64.
+/* Compares hundreds of steps of every rule, with many dimensions and in all places, with the same steps in float64.
  *
- * Distances are measured in movement: the root of the mean square of what the run changed. Rates are such that weights
- * move by a good part of their size, and training forgets a rounding instead of magnifying it. So any float32 run ends
- * near float64, and a fault on the way shows: a rate off by a thousandth, or one update lost in every hundred steps,
- * puts a part twenty times further off than is allowed (in a single column twice; rprop has other marks, see
- * near_enough).
+ * The unit of distances is the movement: the root mean square of what the run changed. Learning rates are such that weights move
+ * by a good part of their size, and rounding errors shrink instead of grow, so that any correct float32 run ends near float64.
+ * A fault shows: a rate that is wrong by a thousandth, or one update lost in every hundred steps, makes the distance twenty
+ * times larger than is allowed (with a single column twice; rprop has other limits, see near_enough).
  */
 #include "common.h"
 #include "step64.h"
 
 enum { STEPS = 200, BATCH = 32, ROWS = 300 };
 
-/* How far a backend's part of a table is from float64, in units of the part's movement. */
+/* Distance of a backend's part of a table from float64, in units of the part's movement. */
 struct distance {
     double rms;
-    double values; /* the share of values further away than FAR */
-    double rows;   /* the share of rows with more than a quarter of their values further away than FAR */
+    double values; /* share of values that differ by more than FAR */
+    double rows;   /* share of rows of which more than a quarter of the values differ by more than FAR */
 };
 static const double FAR = 1e-2;
 
-/* The root of the mean square of a part: of what the run changed, and of what it was before. */
+/* Root mean squares of a part: of its change in the run, and of its first values. */
 struct movement {
     double moved, size;
 };
@@ -65,10 +64,10 @@ struct run {
     struct record_layout layout;
     int mean;
     char name[128];
-    char *first[2]; /* the first records */
+    char *first[2]; /* first records of both sides */
     struct table64 want[2];
     struct tables cpu, gpu[PLACE_PAIRS];
-    double cpu_loss, gpu_loss[PLACE_PAIRS]; /* the largest difference of a step's loss from float64, as a share of it */
+    double cpu_loss, gpu_loss[PLACE_PAIRS]; /* largest relative difference of a step's loss from float64 */
 };
 
 static void keep_worst(double *worst, double loss, double want) {
@@ -88,17 +87,18 @@ static int open_tables(struct run *run, struct backend *cpu, struct backend *gpu
     return 0;
 }
 
-/* Each place has a stage, so that their steps are in flight together while the host computes the others. */
+/* Does a step in all places. Each place has its own stage, so their steps are in flight together while the host computes the
+ * reference. */
 static int run_step(struct run *run, uint64_t i, uint64_t examples) {
     struct backend *cpu = run->cpu.backend, *gpu = run->gpu[0].backend;
-    uint64_t each = examples / BATCH; /* batches of an epoch */
+    uint64_t each = examples / BATCH; /* number of batches in an epoch */
     struct batch_request request = {(uint32_t)(i / each), i % each * BATCH, BATCH, 0};
     struct step_request step = {
         .rule = &run->rule, .lr = run->rule.lr * (1 - (double)i / (2 * STEPS)), .global_step = i, .mean = run->mean};
     struct step_result x, y;
     struct batch_view view;
     if (backend_cpu.make_batch(cpu, 0, &request) || backend_cpu.batch_view(cpu, 0, &view)) return -1;
-    for (unsigned p = 0; p < PLACE_PAIRS; p++) /* half of the batches come as plain arrays */
+    for (unsigned p = 0; p < PLACE_PAIRS; p++) /* half of the batches are given as arrays */
         if (((i + p) % 2 ? backend_cuda.set_batch(gpu, p, &view) : backend_cuda.make_batch(gpu, p, &request)) ||
             one_step(&run->gpu[p], p, &step))
             return -1;
@@ -115,11 +115,10 @@ static int run_step(struct run *run, uint64_t i, uint64_t examples) {
 
 /* ---- what it came to ---- */
 
-/* rprop goes by a gradient's sign, and the sign of a sum near zero depends on its rounding: such a value goes another
- * way by whole steps, in any float32. There are few of these, at scattered places; in a wrong row many weights are off,
- * or many of its step sizes (part 1, the last gradient, follows what other rows have become). With the other rules
- * float32 ends 1e-6 to 5e-6 of the movement away; in one column, where the loss has its saddle near the first weights,
- * now and then 1e-4. */
+/* rprop uses a gradient's sign, and the sign of a sum near zero depends on its rounding: such a value moves by whole steps in
+ * the other direction, in any float32 run. These values are few and scattered; a fault would show as a row with many wrong
+ * weights or step sizes (part 1, the last gradient, depends on other rows). With the other rules float32 ends 1e-6 to 5e-6 of
+ * the movement away; with one column, where the loss has a saddle near the first weights, sometimes 1e-4. */
 static int near_enough(const struct run *run, uint32_t part, const struct distance *got, double cpu_rms) {
     int one = run->layout.dim == 1;
     if (run->rule.rule != RULE_RPROP) return got->rms <= (one ? 3e-4 : 2e-5) + 4 * cpu_rms;
@@ -166,7 +165,7 @@ static void compare_runs(struct backend *cpu, struct backend *gpu, const struct 
                          const struct example_source *source, const char *source_name) {
     struct run run = {.rule = rule->options, .mean = mean};
     run.rule.lr = rate_of(&run.rule, mean ? 1 : BATCH);
-    run.rule.step_max = 3e-3; /* rprop's: where a sign comes out otherwise, that costs no more than this */
+    run.rule.step_max = 3e-3; /* bounds rprop's steps, so that a gradient of the wrong sign moves a value by little */
     run.layout = layout_of(&run.rule, dim);
     snprintf(run.name, sizeof run.name, "%s, dim %u, %s, %s", rule->name, dim, source_name, mean ? "mean" : "sum");
     for (int side = 0; side < 2; side++) {
@@ -206,7 +205,7 @@ void test_runs(void) {
         if (backend_cpu.source(cpu, &s) || backend_cuda.source(gpu, &s)) CHECK(0, "source");
         for (int r = 0; r < count; r++)
             for (int d = 0; d < (int)(sizeof dims / sizeof *dims); d++)
-                if ((r + d) % 3 == kind) /* each rule with each kind, by mean and by sum */
+                if ((r + d) % 3 == kind) /* each rule is run with each kind, both with the mean and with the sum of gradients */
                     compare_runs(cpu, gpu, &rules[r], dims[d], (r + d) / 3 % 2, &s, kinds[kind]);
     }
     backend_cpu.close(cpu);

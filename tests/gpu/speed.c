@@ -1,4 +1,4 @@
-/* Measures pairs a second of the two large shapes, by place. */
+/* Measures pairs per second of two large shapes, with rows in different places. */
 #include "common.h"
 
 struct shape {
@@ -80,7 +80,8 @@ static void measure_speed(const struct shape *shape, const struct placing placin
     free(c.starts);
 }
 
-/* Measures with everything on the GPU; with targets and their state pinned, none hot; and with a tenth of them hot. */
+/* Measures three placings: all rows on the GPU; targets and their state pinned without hot rows; the same with a tenth of the
+ * rows hot. */
 static void large_batches(const struct shape *shape) {
     struct placing hot[2] = {PLACES[1][0], PLACES[1][1]};
     hot[0].hot_rows = shape->rows / 10;
@@ -92,7 +93,7 @@ static void large_batches(const struct shape *shape) {
     }
 }
 
-/* Measures what launches cost, by the notebooks' own batches. */
+/* Measures the cost of kernel launches, with batches as small as the notebooks'. */
 static void small_batches(const struct shape *shape) {
     measure_speed(shape, PLACES[1], 3, 4096, 0);
     measure_speed(shape, PLACES[1], 3, 512, 0);

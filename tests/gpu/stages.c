@@ -1,4 +1,4 @@
-/* The order of the calls on a batch: what must be refused, and what may come between them. */
+/* The order of calls on a batch: which calls must be refused, and which other calls are allowed in between. */
 #include "common.h"
 
 enum { ROWS = 500, DIM = 64, BATCH = 60, STEPS = 12 };
@@ -32,7 +32,7 @@ static void check_order(struct tables *t, const struct step_request *step) {
           "results, in any order");
 }
 
-/* Makes steps of a pair of tables that exchange their sides every `turn` steps. */
+/* Trains two tables that swap the roles of target and context every `turn` steps. Returns their records. */
 static char *train_crossed(const struct example_source *s, const struct rule_options *rule, unsigned depth, int turn,
                            char *const first[2]) {
     struct backend *gpu = open_with_threads(&backend_cuda, depth, 16);

@@ -40,7 +40,7 @@ static void add(double *to, double factor, const double *from, uint64_t dim) {
     for (uint64_t i = 0; i < dim; i++) to[i] += factor * from[i];
 }
 
-/* Adds up in four sums, so that one addition does not wait for the one before. */
+/* Returns a dot product, summed in four lanes, so that additions need not wait for each other. */
 static double dot(const double *x, const double *y, uint64_t dim) {
     double sum[4] = {0};
     uint64_t i = 0;
@@ -50,7 +50,7 @@ static double dot(const double *x, const double *y, uint64_t dim) {
     return (sum[0] + sum[1]) + (sum[2] + sum[3]);
 }
 
-/* Rounds a row's bfloat16 fields by the bits of their places. */
+/* Rounds a row's bfloat16 fields, by the random bits of each value's position. */
 static void round_row(const struct table64 *t, uint64_t row, uint64_t global_step) {
     uint32_t dim = t->layout.dim;
     for (uint32_t part = 0; part <= t->layout.slots; part++) {
@@ -65,7 +65,7 @@ static void round_row(const struct table64 *t, uint64_t row, uint64_t global_ste
     }
 }
 
-/* Updates the rows of a side, and leaves the gradients zero for the next step. */
+/* Updates the rows of a side, and sets their gradients to zero for the next step. */
 static void update_side(struct table64 *t, const struct step_request *request) {
     uint64_t dim = t->layout.dim;
     for (uint64_t row = 0; row < t->rows; row++) {
@@ -82,12 +82,12 @@ static void update_side(struct table64 *t, const struct step_request *request) {
     }
 }
 
-/* A block, and the arrays in which one of its vectors is worked out. */
+/* A block, and scratch arrays for one of its vectors. */
 struct block64 {
     struct table64 *target, *context;
     const struct example_pool *pool;
     const uint32_t *targets, *contexts;
-    const float *weights; /* [positives]; NULL: 1 each */
+    const float *weights; /* weights of the positives; NULL: all 1 */
     uint64_t t, c, positives;
     double *vector, *gradient;      /* [dim] */
     double *scores, *coefficients;  /* [c] */
@@ -104,7 +104,7 @@ static void make_vector(const struct block64 *b, uint64_t number) {
     memset(b->gradient, 0, dim * sizeof(double));
 }
 
-/* Adds the vector's gradient to the rows that it was made of. */
+/* Adds the vector's gradient to the gradients of the rows that it was pooled from. */
 static void share_gradient(const struct block64 *b, uint64_t number) {
     uint64_t dim = b->target->layout.dim;
     for (uint64_t i = 0; i < b->t; i++) {
@@ -114,7 +114,7 @@ static void share_gradient(const struct block64 *b, uint64_t number) {
     }
 }
 
-/* Adds d score / d rows, times each score's coefficient. */
+/* Adds each score's coefficient x d score / d row to the gradients of its rows. */
 static void gain(const struct block64 *b, const struct loss_options *loss) {
     uint64_t dim = b->target->layout.dim;
     double own = dot(b->vector, b->vector, dim);
@@ -142,7 +142,7 @@ static double meet(const struct block64 *b, const struct loss_options *loss) {
     return losses64(loss, b->scores, b->coefficients, b->c, b->positives, b->weights, b->scale);
 }
 
-/* Lists the positive of a block, and the shared negatives that stand in its sum. Returns how many they are. */
+/* Lists the contexts of a block: its positive, and the shared negatives that are in its sum. Returns their number. */
 static uint64_t compare_with_shared(const struct batch_view *view, uint64_t block, uint32_t *contexts) {
     uint32_t positive = view->context_ids[view->context_starts[block]];
     uint64_t count = 0;

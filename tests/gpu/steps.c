@@ -1,11 +1,11 @@
-/* Steps of both backends, each compared with float64. Where a rule divides by a gradient's size, the rounding of a
- * vanishing sum is magnified in both, and only a third computation can say if one of them is wrong. */
+/* Compares steps of both backends with float64. A rule that divides by a gradient's size magnifies the rounding of a nearly
+ * vanishing sum on both backends, so that only a third computation can say whether one of them is wrong. */
 #include "common.h"
 #include "step64.h"
 
-/* How far a backend is from float64, as shares of a part's largest value. */
+/* Distance of a backend from float64, as shares of the largest value of the part. */
 struct distance {
-    double apart; /* the share of values further away than `tolerance` */
+    double apart; /* share of values that differ by more than `tolerance` */
     double worst;
 };
 
@@ -29,20 +29,20 @@ static struct distance distance_of(const struct table64 *want, const char *recor
     return (struct distance){apart / (double)count, worst};
 }
 
-/* How far two roundings of the same sums may be apart; the test of frequent rows sums thousands of values. */
+/* Allowed difference of a value by rounding; larger in the test of frequent rows, which sums thousands of values. */
 static double tolerance = 3e-5;
 
-/* The part of the GPU's values that rounding may put off. Losses over hundreds of contexts bring more sums near zero, where a rule
- * that divides by a gradient's size, or goes by its sign, makes much of little. */
+/* Allowed share of values that rounding changes by more than `tolerance`. Losses over hundreds of contexts have more sums near
+ * zero, which rules that divide by a gradient's size, or use its sign, magnify. */
 static double part_off = 1e-3;
 
-/* The furthest that a value may be off by itself. */
+/* Largest allowed difference of a single value. */
 static double worst_off = 5e-3;
 
-/* The counts of rows' updates before the first step: this number, and up to three more. */
+/* Update counts of rows before the first step: this number plus 0 to 3. */
 static uint32_t updates_before;
 
-/* For the steps that are compared: their loss, and the frozen rows of targets and contexts. */
+/* The loss of the compared steps, and the frozen rows of targets and of contexts. */
 static struct loss_options loss_of_steps;
 static const uint32_t *frozen[2];
 
@@ -55,16 +55,15 @@ static char *counted_records(const struct rule_options *rule, const struct recor
     return records;
 }
 
-/* 1: the rule goes by a gradient's sign, which rounding may change where a sum is near zero: such a value may end
- * anywhere. */
+/* 1: the rule uses a gradient's sign. Rounding may change the sign of a sum near zero, so a value may differ by any amount. */
 static int by_sign;
 
-/* 1: weights are bfloat16, and state in every other comparison. */
+/* halves: 1: weights are bfloat16; the state is bfloat16 in every second comparison (halves_turn). */
 static int halves, halves_turn;
 
-/* Two computations of a value differ by the rounding of their sums. Where one of them comes to lie on the other side of the place
- * that the draw decides by, they end a step of bfloat16 apart, which is 1/128 of the value, and all rows that it meets in later
- * batches are a little off as a whole: a few of some hundred rows. With other draws half of the values would be apart. */
+/* Checks a bfloat16 part. Two sums that differ by rounding may be rounded to neighbouring bfloat16 values, 1/128 of the value
+ * apart; rows that meet such a row in later batches then differ a little in all columns. That happens to a few of some hundred
+ * rows. If the backends drew different random bits, half of the values would differ. */
 static void check_rounded_part(const struct table64 *want, const char *cpu, const char *gpu, uint32_t part, const char *name) {
     struct distance c = distance_of(want, cpu, part, tolerance), g = distance_of(want, gpu, part, tolerance);
     CHECK(c.apart <= 0.1 + 20 * tolerance, "%s part %u of bfloat16: %.3g of the CPU's values apart from float64", name, part,
@@ -74,7 +73,8 @@ static void check_rounded_part(const struct table64 *want, const char *cpu, cons
           g.apart, g.worst, c.apart, c.worst);
 }
 
-/* Rounding may put a small part of the GPU's values off, by 0.5% of the largest at most; more only where the CPU is as bad. */
+/* Checks a float32 part. A small share of the GPU's values may differ by rounding, each by at most 0.5% of the largest value;
+ * more only if the CPU's differ as much. */
 static void check_part(const struct table64 *want, const char *cpu, const char *gpu, uint32_t part, const char *name) {
     struct distance c = distance_of(want, cpu, part, tolerance), g = distance_of(want, gpu, part, tolerance);
     CHECK(g.apart <= part_off + 4 * c.apart && (g.worst <= worst_off + 4 * c.worst || (by_sign && g.apart < 4 * part_off)),
@@ -105,9 +105,9 @@ static void compare_tables(const struct tables *cpu, const struct tables *gpu, c
 static void check_result(const struct step_result *cpu, const struct step_result *gpu, double loss, int from_arrays,
                          int rule, const char *name, int step) {
     double near =
-        rule == RULE_RPROP || halves ? 1e-3 : 1e-5; /* rprop: a sum near zero may have changed its sign the step before */
+        rule == RULE_RPROP || halves ? 1e-3 : 1e-5; /* rprop: in the step before, a sum near zero may have had the other sign */
     if (matmul == MATMUL_TF32) near = 1e-2;
-    /* A pair's loss is a difference of numbers near 1 where there is a negative power, and may come to nothing. */
+    /* With a negative power a pair's loss is a difference of numbers near 1, which may be near zero. */
     double size = fabs(loss) + (loss_of_steps.negative_power > 0 ? (double)cpu->pairs : 0);
     CHECK(fabs(gpu->loss - loss) <= near * size, "%s: step %d: loss %.9g, float64 %.9g, the CPU's %.9g", name,
           step, gpu->loss, loss, cpu->loss);
@@ -152,14 +152,14 @@ static void compare_steps(struct backend *cpu, struct backend *gpu, const struct
         struct step_result x, y;
         struct batch_view view;
         int ok = !backend_cpu.make_batch(cpu, 0, &request) && !backend_cpu.batch_view(cpu, 0, &view);
-        /* Half of the batches come as plain arrays. */
+        /* Every second batch is given as arrays. */
         ok = ok && !(i % 2 ? backend_cuda.set_batch(gpu, 0, &view) : backend_cuda.make_batch(gpu, 0, &request));
         double loss = ok ? step64(&want[0], &want[1], &view, &step) : 0;
         ok = ok && !one_step(&a, 0, &step) && !one_step(&b, 0, &step) && !backend_cpu.result(cpu, 0, &x) &&
              !backend_cuda.result(gpu, 0, &y);
         CHECK(ok, "%s: step %d", name, i);
         if (!ok) goto out;
-        if (!step.loss_only && (frozen[0] || frozen[1])) loss = x.loss; /* of the pairs that are not left out */
+        if (!step.loss_only && (frozen[0] || frozen[1])) loss = x.loss; /* without pairs of two frozen rows */
         check_result(&x, &y, loss, i % 2, rule->options.rule, name, i);
     }
     by_sign = rule->options.rule == RULE_RPROP || rule->options.rule == RULE_ADAGRAD;
@@ -173,7 +173,7 @@ out:
     }
 }
 
-/* Widths from dims[often] on have a third of the rules each. */
+/* Compares all rules with each number of columns; from dims[often] on, only a third of the rules with each. */
 static void compare_widths(const uint32_t *dims, size_t widths, size_t often) {
     struct backend *cpu = open_or_stop(&backend_cpu, 1), *gpu = open_or_stop(&backend_cuda, 1);
     struct rule_case rules[32];
@@ -205,8 +205,8 @@ void test_steps(void) {
     compare_widths(dims, sizeof dims / sizeof *dims, 11);
 }
 
-/* Tests blocks of some 80 targets and 60 contexts, more than a warp looks up or holds at a time; ten slots of each are
- * left out. */
+/* Tests blocks of about 80 targets and 60 contexts, more than a warp looks up or keeps at a time; ten slots of each are left
+ * out. */
 void test_wide_windows(void) {
     static const uint32_t dims[] = {20, 32, 33, 61, 64, 65, 128, 200, 300, 512, 600};
     struct backend *cpu = open_or_stop(&backend_cpu, 1), *gpu = open_or_stop(&backend_cuda, 1);
@@ -229,7 +229,7 @@ void test_wide_windows(void) {
     corpus_free(&c);
 }
 
-/* Tests rows with thousands of places: their pieces, and the sums of these. */
+/* Tests rows that occur thousands of times in a batch: their partial sums, and the sums of these. */
 void test_frequent_rows(void) {
     static const uint32_t dims[] = {600, 128, 64, 20};
     struct backend *cpu = open_or_stop(&backend_cpu, 1), *gpu = open_or_stop(&backend_cuda, 1);
@@ -255,8 +255,8 @@ void test_frequent_rows(void) {
 
 /* ---- on both sides of what decides how a step is done ---- */
 
-/* Makes rows come exactly so many times in a batch: in whole pieces of UPDATE_PIECE, with a shorter last one, or one
- * place more; in fewer pieces than are added up in shares, as many, and more. */
+/* Makes a corpus in which the rows occur exactly counts[n] times in a batch. The counts are near multiples of UPDATE_PIECE, and
+ * give fewer partial sums than are added in shares, as many, and more. */
 static void corpus_of_counts(struct corpus *c, const uint32_t *counts, size_t n) {
     uint64_t lines = 0;
     for (size_t i = 0; i < n; i++) lines += counts[i];
@@ -281,7 +281,8 @@ void test_pieces(void) {
     int count = rule_cases(rules);
     corpus_of_counts(&c, counts, sizeof counts / sizeof *counts);
     tolerance = 1e-3;
-    for (int windows = 0; windows < 2; windows++) { /* blocks with one target, and blocks that are treated as if they had several */
+    for (int windows = 0; windows < 2; windows++) { /* 0: blocks with one target; 1: blocks that are treated as if they had
+                                                     * several */
         struct example_source s = source_of(&c, windows ? EXAMPLE_WINDOW : EXAMPLE_ADJACENCY);
         s.window = 1, s.shrink = 0, s.positives = 1, s.negatives = 0;
         if (backend_cpu.source(cpu, &s) || backend_cuda.source(gpu, &s)) CHECK(0, "source");
@@ -296,8 +297,8 @@ void test_pieces(void) {
     free(c.starts);
 }
 
-/* Tests rules without state, which move rows only by the sum over a batch, so that one place of a row too many or too
- * few shows. The numbers of columns are such that groups of every size work on rows. */
+/* Tests rules without state, which move rows only by the sum over a batch, so that one occurrence too many or too few shows. The
+ * numbers of columns need groups of threads of every size. */
 void test_plain_pieces(void) {
     static const uint32_t counts[] = {1, 2, 31, 32, 33, 64, 65, 96, 97, 128, 129, 160, 161, 193};
     static const uint32_t dims[] = {20, 32, 33, 64, 68, 100, 128, 188, 256, 260, 600};
@@ -322,17 +323,17 @@ void test_plain_pieces(void) {
     free(c.starts);
 }
 
-/* Returns the groups of threads that work on pieces at once (step.cu: 16 thread blocks of 128 threads a
- * multiprocessor). By the number of columns a group has 8 threads, or with state a warp, or all threads. A row of
- * several pieces takes a warp at least. */
+/* Returns the number of groups of threads that update rows at once (step.cu: 16 thread blocks of 128 threads for each
+ * multiprocessor). Depending on the columns, a group has 8 threads, a warp (also if there is state), or all threads of a block.
+ * A row with several partial sums needs at least a warp. */
 static uint64_t groups_at_once(uint32_t dim, uint32_t slots, uint32_t times, unsigned processors) {
     int narrow = times <= 32 && !(dim > 64 && slots);
     return 16ull * processors * (dim > 512 ? 1 : narrow ? 16 : 4);
 }
 
-/* There are as many pieces of work as groups of threads, one less, one more, and several for each: a group looks up
- * what it will work on two or three pieces later. Every row comes twice in the batch; or, with a rule that has no
- * state, so often that it takes several pieces. */
+/* Tests as many partial sums as groups of threads, one fewer, one more, and several for each group: a group looks up its work
+ * two or three partial sums ahead. Every row occurs twice in the batch or, for a rule without state, so often that it has
+ * several partial sums. */
 void test_turns(void) {
     static const uint32_t dims[] = {20, 68, 600};
     static const struct {
@@ -369,8 +370,8 @@ void test_turns(void) {
     backend_cuda.close(gpu);
 }
 
-/* Several groups of threads share a block's contexts or not (from 32 on), in thread blocks of either kind (to 256
- * blocks). */
+/* Tests blocks whose contexts one group of threads has alone, or several groups share (from 32 on), with thread blocks of either
+ * kind (up to 256 blocks). */
 void test_blocks(void) {
     static const uint64_t blocks[] = {1, 2, 255, 256, 257};
     static const uint32_t dims[] = {20, 128, 129, 256, 257, 384, 385, 512, 513};
@@ -395,7 +396,7 @@ void test_blocks(void) {
     corpus_free(&c);
 }
 
-/* Tests rows whose own updates are more than those whose constants are kept. */
+/* Tests rows with more updates than there are precomputed bias corrections. */
 void test_late_updates(void) {
     struct backend *cpu = open_or_stop(&backend_cpu, 1), *gpu = open_or_stop(&backend_cuda, 1);
     struct rule_case rules[32];
@@ -426,8 +427,8 @@ static const struct loss_options losses[LOSS_CASES] = {
     {LOSS_CONTRASTIVE, SCORE_DOT, 1, 0.1f, 2, 0, 0}, {LOSS_CONTRASTIVE, SCORE_COSINE, 1, 0.2f, 3, 0, 0},
     {LOSS_LOGISTIC, SCORE_DOT, 1, 0, 1, 0, 0}};
 
-/* Blocks of several vectors and of one; means; contexts for one warp, for several (from 32 on), and for the thread
- * block that turns scores into coefficients (from 256 on). */
+/* Makes a source: blocks of one vector and of several; means; contexts for one warp, for several warps (from 32 on), and for the
+ * thread block that turns scores into coefficients (from 256 on). */
 static struct example_source source_case(struct corpus *c, int number, const char **name) {
     static const char *names[SOURCE_CASES] = {"windows", "windows, a block a pair", "means", "means with a first weight",
                                               "means, whole gradients", "lists", "lists, 40 contexts", "lists, 300 contexts",
@@ -447,7 +448,7 @@ static struct example_source source_case(struct corpus *c, int number, const cha
     if (list) source_weigh(&s, c);
     if (list) s.short_repeat = 1, s.noise = NOISE_UNIFORM, s.positives = number == 5 ? 0 : 3;
     if (number >= 6 && number <= 8) s.negatives = number == 6 ? 37 : 297;
-    if (number == 8) s.window = 2, s.distinct = 1; /* with 300 rows, so that some slots are left out */
+    if (number == 8) s.window = 2, s.distinct = 1; /* there are 300 rows, so some slots are left out */
     *name = names[number];
     return s;
 }
@@ -467,7 +468,7 @@ static void compare_losses(const uint32_t *dims, size_t count_of_dims, uint64_t 
             for (size_t d = 0; d < count_of_dims; d++, at++) {
                 char name[128];
                 uint32_t dim = losses[l].score == SCORE_COSINE && dims[d] < 8 ? 8 : dims[d]; /* few columns: nearly no gradient */
-                if (at % every) continue; /* `every` is no divisor, so that all dims, losses and sources come */
+                if (at % every) continue; /* `every` divides none of the counts, so that all dims, losses and sources occur */
                 size_t turn = at / every;
                 loss_of_steps = losses[l];
                 loss_of_steps.weighted = s.weights && turn % 3;
@@ -484,8 +485,8 @@ static void compare_losses(const uint32_t *dims, size_t count_of_dims, uint64_t 
     corpus_free(&c);
 }
 
-/* Tests negatives that a batch shares: fewer than a row has columns, and so many that a thread block goes over them several times;
- * those that are an example's positive left out of its sum, or not. TF32 keeps 11 bits of each factor. */
+/* Tests negatives that a batch shares: fewer than the columns of a row, and so many that a thread block needs several rounds; an
+ * example's positive may be left out of its negatives, or not. TF32 keeps 11 bits of each factor. */
 static void compare_shared(const uint32_t *dims, size_t count_of_dims, enum matmul_type type) {
     static const uint32_t negatives[] = {1, 33, 255, 700};
     static const struct loss_options of_shared[] = {{LOSS_SOFTMAX, SCORE_COSINE, 0.2f, 0, 1, 1.15f, 0},
@@ -505,7 +506,7 @@ static void compare_shared(const uint32_t *dims, size_t count_of_dims, enum matm
         char name[128];
         s.per_batch = 1, s.negatives = negatives[i / 2 % 4], s.exclude = i % 3 > 0, s.positives = 1;
         s.noise = i % 2 ? NOISE_UNIFORM : NOISE_UNIGRAM, s.shuffle = i % 5 > 0;
-        s.distinct = i % 3 == 1; /* of 300 rows: some of 255 slots may be left out, most of 700 are */
+        s.distinct = i % 3 == 1; /* there are 300 rows: of 255 slots some may be left out, of 700 most are */
         loss_of_steps = of_shared[i % 4];
         loss_of_steps.weighted = i / 5 % 2;
         if (i % 10 >= 3) source_weigh(&s, &c);
@@ -524,7 +525,7 @@ static void compare_shared(const uint32_t *dims, size_t count_of_dims, enum matm
     corpus_free(&c);
 }
 
-/* Tests batches of one place, which is an item or a list's own: in these no row may move, whatever its state. */
+/* Tests batches of one place, an item or a list's own row. If the batch has no example, no row may move, whatever its state. */
 static void compare_own_places(void) {
     struct backend *cpu = open_or_stop(&backend_cpu, 1), *gpu = open_or_stop(&backend_cuda, 1);
     struct rule_case rules[32];
@@ -558,7 +559,7 @@ void test_losses(void) {
     compare_losses(dims, sizeof dims / sizeof *dims, 300, 5);
 }
 
-/* Tests frozen targets, frozen contexts, and both; some rows, or all of a side. */
+/* Tests frozen targets, frozen contexts, and both; a few rows, or all rows of a side. */
 void test_frozen(void) {
     static const uint32_t dims[] = {20, 128, 600};
     static const unsigned every[][2] = {{2, 0}, {0, 3}, {2, 2}, {1, 0}, {0, 1}, {1, 3}, {1, 1}};
@@ -575,8 +576,8 @@ void test_frozen(void) {
 
 /* ---- bfloat16 ---- */
 
-/* Tests that every rule, loss and kind of block rounds as kernels/rounding.h has it: with other draws half of the values would be
- * apart. Widths are on both sides of what chooses a kernel for bfloat16. */
+/* Tests that every rule, loss and kind of block rounds as kernels/rounding.h defines: with other random bits half of the values
+ * would differ. The numbers of columns are on both sides of the thresholds that choose a kernel for bfloat16. */
 void test_halves(void) {
     static const uint32_t dims[] = {1, 60, 188, 7, 8, 9, 64, 65, 100, 128, 129, 192, 193, 256, 257, 400, 512, 513, 1025, 4096};
     halves = 1;

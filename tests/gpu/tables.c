@@ -1,7 +1,7 @@
-/* Writes and reads whole rows, and tries what must be refused. */
+/* Writes and reads whole rows, and makes calls that must be refused. */
 #include "common.h"
 
-/* Writes by `piece` rows, the first of which lie on both sides of the last hot row; reads all of them, and a part. */
+/* Writes `piece` rows at a time, of which the first call includes hot and cold rows; reads all rows back, and some of them. */
 static void check_rows(struct backend *gpu, const struct rule_case *rule, const struct placing placing[2],
                        uint64_t rows, uint64_t piece) {
     const struct backend_ops *ops = &backend_cuda;
@@ -23,8 +23,7 @@ static void check_rows(struct backend *gpu, const struct rule_case *rule, const 
     free(back);
 }
 
-/* Tests the last rows of a large pinned table, which is made in pieces, with one row more than fills `bytes` of
- * them. */
+/* Tests the last rows of a large pinned table, which is allocated in chunks: it has one row more than fills `bytes`. */
 static void check_large(struct backend *gpu, uint64_t bytes) {
     struct rule_options rule = options_of(RULE_SGD);
     struct record_layout layout = layout_of(&rule, 31);
@@ -52,8 +51,8 @@ void test_rows(void) {
             if (r % 4)
                 check_rows(gpu, &rules[r], PLACES[p], 5000, 1234);
             else
-                check_rows(gpu, &rules[r], PLACES[p], 150000, 140000); /* several copies a piece */
-    /* Rows of 128 bytes that fill a huge page but for one row, exactly, and with one row more. */
+                check_rows(gpu, &rules[r], PLACES[p], 150000, 140000); /* each write needs several copies */
+    /* Rows of 128 bytes: one fewer than fill a huge page, exactly as many, and one more. */
     for (uint64_t rows = 16383; rows <= 16385; rows++) check_rows(gpu, &sgd, PLACES[1], rows, 10000);
     check_large(gpu, UINT64_C(1) << 30);
     backend_cuda.close(gpu);
@@ -61,7 +60,7 @@ void test_rows(void) {
 
 /* ---- what must be refused ---- */
 
-/* Refuses more than 2^31 examples, and as many contexts, of 2,048 examples with 2^20 each. */
+/* Tries more than 2^31 examples, and more than 2^31 contexts: 2,048 examples with 2^20 each. Both must be refused. */
 static void check_large_batches(struct backend *gpu) {
     struct corpus c;
     corpus_make(&c, 100, 4096, 9);

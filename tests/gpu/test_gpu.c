@@ -1,9 +1,9 @@
-/* test_gpu: the CUDA backend against the CPU backend and against itself, through struct backend_ops alone.
+/* test_gpu: compares the CUDA backend with the CPU backend and with itself, only through struct backend_ops.
  *
  *   test_gpu [NAME]      all tests, or those whose name begins with NAME
- *   test_gpu --speed [small|large]   pairs a second of the two large shapes, by place, of such batches
+ *   test_gpu --speed [small|large]   pairs per second of two large shapes, by place, with small or large batches
  *
- * What stands on both sides of each threshold of the kernels:
+ * Each threshold of the kernels, and the tests that have cases on both sides of it:
  *
  *   a file's rows, hot rows, BACKEND_STAGES    depths, order, random
  *   MOVED_ROWS, MOVED_QUADS, WIDE_RECORD, all  depths, random (aim "moving"): records of 1 to 4,096 columns
@@ -18,7 +18,7 @@
  *   NEGATIVE_LANE_BITS, DISTINCT_THREADS, _SLOTS   batches, bounds
  *   key bits: rows at powers of two            random (aim "small"), tests/runs
  *   UPDATE_PIECE, single rows                  pieces, plain, frequent
- *   pieces that a group of threads takes in turn   turns: one, two, four, and so many that what is asked for ahead has come round
+ *   partial sums that a group of threads computes in turn   turns: one, two, four, and more than are looked up ahead
  *   columns of a group of threads              steps, blocks: 128, 256, 384, 512, 1024, 2048 and one more
  *   contexts that groups share, WIDE_BLOCKS    blocks: 31 to 33 contexts, 255 to 257 blocks
  *   rows of the host that an update visits      ids: 450 and 451 rows of 901 on the GPU; 512 and 516 columns
@@ -37,7 +37,7 @@
  *   CHUNK of fold_in.cu                               fold
  *   of lists by id (by_id.cuh)                 tests/python/test_gpu: FEW, NEAR_BYTES, DENSE_BYTES, CLAIMED_MOST, GIVEN
  *
- * Prints a line a failed case and ends with "N passed, N failed"; 2 where there is no GPU.
+ * Prints a line for each failed case, and at the end "N passed, N failed". Exits with 2 if there is no GPU.
  */
 #include "common.h"
 #include "tests/fresh_directory.h"
@@ -52,7 +52,7 @@ static void first_rows_on_gpu(void) {
     test_first_rows(&backend_cuda);
 }
 
-/* Names match by their beginning; after --but, all tests that are not named run. */
+/* Returns 1 if a test is to run: its name begins with one of `names`; after --but, with none of them. */
 static int is_wanted(const char *name, int count, char **names) {
     int but = count > 0 && !strcmp(names[0], "--but");
     for (int i = but; i < count; i++)

@@ -1,6 +1,6 @@
-/* Exact nearest rows. Both backends must find the same to the bit, in any slices: of small integers, whose products are
- * often equal; of any numbers; of rows that come hundreds of times; of lengths of all orders; with rows that hold NaN
- * or overflow. */
+/* Exact nearest rows. Both backends must find the same bits, for any slices of the base: with small integers, whose products are
+ * often equal; random numbers; rows that occur hundreds of times; rows of very different lengths; and rows that contain NaN or
+ * overflow. */
 #include "common.h"
 
 struct search {
@@ -95,7 +95,7 @@ void test_topk(void) {
                 for (int k = 0; k < 4; k++)
                     compare_searches(bases[b], queries[q], dims[d], ks[k], (b + q + d + k) % 2,
                                      (enum kind)((b + 2 * q + 3 * d + k) % KINDS), UINT64_MAX);
-    /* The base is many times the GPU memory that it may have. */
+    /* The base is many times larger than the GPU memory that the backend may use. */
     for (int kind = 0; kind < KINDS; kind++)
         compare_searches(400000, 50, 128, 10, kind % 2, (enum kind)kind, (uint64_t)48 << 20);
 }

@@ -1,4 +1,4 @@
-/* A context on the processor. Included after cmocka.h. */
+/* Opens a context on the CPU. Include this after cmocka.h. */
 static struct sptx_context *open_cpu(unsigned threads) {
     struct sptx_context_options options = SPTX_CONTEXT_OPTIONS;
     struct sptx_context *context;

@@ -1,4 +1,4 @@
-/* A corpus that is given block by block, from outside: sptx.h and libsptx.so alone. */
+/* Tests corpora that a program fills block by block. Uses only sptx.h and libsptx.so, as any user's program does. */
 #define _GNU_SOURCE
 #include <stdarg.h>
 #include <stddef.h>
@@ -29,16 +29,16 @@ static int remove_directory(void **state) {
     return system(command);
 }
 
-/* Word j of sentence i is this number. */
+/* Returns word j of sentence i, as a number. */
 static int number(int i, int j) {
     return (i * (j + 2) + j * j) % 17;
 }
 
-/* The settings of every run here. */
+/* Settings of every run in this file. */
 #define SMALL                                                                                                          \
     "corpus.min_count=1", "model.dim=4", "train.epochs=2", "train.update=batch", "train.batch=64", "negatives.count=2"
 
-/* Opens a corpus of a format whose run is named so. */
+/* Opens a corpus of a format, for a run with the name `run`. */
 static enum sptx_status open_corpus(struct sptx_context *context, const char *format, const char *run,
                                     struct sptx_corpus **corpus) {
     char as[64], dir[128];
@@ -71,7 +71,8 @@ static void train_on_file(struct sptx_context *context) {
     assert_int_equal(sptx_train(context, NULL, settings, sizeof settings / sizeof *settings, 0, NULL, NULL), SPTX_OK);
 }
 
-/* Tokens are handed over as integers of either width, as text, and by a dictionary whose order is not that of the data. */
+/* Tokens are given as integers of both widths, as text, and by a dictionary whose order is not that of the data. Each way must
+ * give the vectors of the file. */
 static void every_kind_of_tokens_is_the_file(void **state) {
     static const char *const runs[] = {"numbers32", "numbers64", "bytes", "known"};
     struct sptx_context *context = open_cpu(2);
@@ -114,7 +115,7 @@ static void every_kind_of_tokens_is_the_file(void **state) {
     sptx_close(context);
 }
 
-/* Edges given in two blocks, as integers and by a dictionary, are the graph of a file: the same vectors. */
+/* Edges are given in two blocks, as integers and by a dictionary. Both must give the vectors of the file. */
 static void edges_are_the_file(void **state) {
     static const char *const runs[] = {"graph", "dictionary"};
     enum { EDGES = 60 };
@@ -213,7 +214,7 @@ static void wrong_calls_are_told(void **state) {
     REFUSED(sptx_corpus_edges(graph, &good, &good, weights), "some edges have weights, and others have none");
     sptx_corpus_close(graph);
     const struct sptx_tokens holes = {SPTX_TEXT, 32, "ab", (const int32_t[]){0, 1, 1, 2}, 3};
-    assert_int_equal(sptx_corpus_pairs(pairs, &good, &holes, NULL), SPTX_FAILED); /* halfway */
+    assert_int_equal(sptx_corpus_pairs(pairs, &good, &holes, NULL), SPTX_FAILED); /* fails after adding the first pairs */
     assert_non_null(strstr(sptx_error(context), "the item of pair 1 is empty"));
     REFUSED(sptx_corpus_pairs(pairs, &good, &good, NULL), "the corpus is closed");
     REFUSED(sptx_corpus_sentences(corpus, &good, past, 1, NULL), "from token 0 to 4 of 3");
@@ -230,7 +231,7 @@ static void wrong_calls_are_told(void **state) {
         options.minutes = (const double[]){0.0 / zero, 1 / zero, -1}[i];
         REFUSED(sptx_corpus_tune(other, &options, NULL, NULL, &tuned), "is not a number from 0 to 1e+06");
     }
-    assert_int_equal(sptx_corpus_train(corpus, SPTX_ANEW, NULL, NULL), SPTX_FAILED); /* it was given nothing */
+    assert_int_equal(sptx_corpus_train(corpus, SPTX_ANEW, NULL, NULL), SPTX_FAILED); /* the corpus is empty */
     REFUSED(sptx_corpus_train(corpus, SPTX_ANEW, NULL, NULL), "the corpus is closed");
     assert_int_equal(sptx_corpus_sentences(NULL, &good, one, 1, NULL), SPTX_USAGE);
     assert_int_equal(sptx_corpus_pairs(NULL, &good, &good, NULL), SPTX_USAGE);
@@ -243,7 +244,7 @@ static void wrong_calls_are_told(void **state) {
     sptx_close(context);
 }
 
-/* More words than are looked up at once, of which many are new together. */
+/* More words than one lookup handles, with many new words in the same lookup. */
 static void words_of_text_are_numbered(void **state) {
     struct sptx_context *context = open_cpu(1);
     struct sptx_words *words;

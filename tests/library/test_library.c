@@ -1,4 +1,4 @@
-/* libsptx from outside: this file sees sptx.h and libsptx.so, as a stranger's program does. */
+/* Tests tables of libsptx. Uses only sptx.h and libsptx.so, as any user's program does. */
 #define _GNU_SOURCE
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,8 +19,8 @@
 
 #include "open_cpu.h"
 
-/* The sizes that programs were built against. A struct may grow only at its end; its line here then gets another, with
- * its version. */
+/* Sizes of structs that programs were built with. A struct may grow only at its end; then a line with the new size and its
+ * version is added here. */
 _Static_assert(sizeof(struct sptx_context_options) == 48, "version 1");
 _Static_assert(offsetof(struct sptx_table_options, dtype) == 216, "version 1 ended here");
 _Static_assert(sizeof(struct sptx_table_options) == 224, "after version 1.0");
@@ -55,7 +55,7 @@ static struct sptx_ids wide(const int64_t *data, uint64_t count) {
     return (struct sptx_ids){data, count, 64, SPTX_HOST};
 }
 
-/* Returns a row number below `below` from a simple generator. */
+/* Returns a pseudo-random row number below `below`. */
 static uint32_t draw(uint32_t *state, uint32_t below) {
     *state = *state * 1664525u + 1013904223u;
     return (uint32_t)((uint64_t)(*state >> 4) * below >> 28);
@@ -146,7 +146,7 @@ static void options_that_cannot_work_are_named(void **state) {
     sptx_close(context);
 }
 
-/* weight_decay is no such option: without it a model would be another one. */
+/* weight_decay is not ignored but refused: without it the model would be a different one. */
 static void options_that_a_rule_does_not_have_are_ignored(void **state) {
     struct sptx_context *context = open_cpu(1);
     struct sptx_table_options options;
@@ -189,12 +189,12 @@ static void an_older_programs_options_are_enough(void **state) {
     struct sptx_context *context = open_cpu(1);
     struct sptx_table_options options;
     struct sptx_table *table;
-    memset(&options, 0x5A, sizeof options); /* what lies behind the older struct is not looked at */
+    memset(&options, 0x5A, sizeof options); /* the library must not read past the older struct */
     sptx_table_defaults(&options, offsetof(struct sptx_table_options, lr));
     options.rows = 3;
     options.dim = 2;
     assert_int_equal(sptx_table_open(context, &options, &table), SPTX_OK);
-    assert_float_equal(sptx_table_lr(table), 1e-3, 0); /* sgd's own */
+    assert_float_equal(sptx_table_lr(table), 1e-3, 0); /* the default of sgd */
     sptx_close(context);
 }
 
@@ -228,7 +228,7 @@ static void ids_that_are_no_rows_change_nothing(void **state) {
     struct sptx_table *table = open_table(context, 10, 3, "sgd");
     float before[30], after[30], values[6] = {9, 9, 9, 9, 9, 9};
     int32_t all[10] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, past[2] = {1, 10}, below[2] = {1, -1};
-    int64_t far[2] = {1, 1ll << 32}; /* row 0, if only 32 bits were read */
+    int64_t far[2] = {1, 1ll << 32}; /* would be row 0 if only 32 bits were read */
     struct sptx_ids every = narrow(all, 10);
     assert_int_equal(sptx_fetch(table, &every, before, SPTX_HOST, NULL), SPTX_OK);
     struct sptx_ids wrong[] = {narrow(past, 2), narrow(below, 2), wide(far, 2), {past, 2, 16, SPTX_HOST},
@@ -252,7 +252,7 @@ static void ids_that_are_no_rows_change_nothing(void **state) {
     sptx_close(context);
 }
 
-/* The sentence names the first of many wrong ids, whichever thread comes to its own sooner. */
+/* The error message names the first of many wrong ids, though several threads look for them. */
 static void the_first_wrong_id_is_named(void **state) {
     enum { WRONG = 140000, FIRST = 3, TIMES = 50 };
     struct sptx_context *context = open_cpu(4);
@@ -285,7 +285,7 @@ static void of_ids_that_repeat_the_last_value_stays(void **state) {
     sptx_close(context);
 }
 
-/* Compares with Adagrad in double: sums of duplicates, one update a row, several steps. */
+/* Compares with Adagrad in double: gradients of repeated ids are summed, each row gets one update, over several steps. */
 static void gradients_of_a_row_are_summed_and_applied_once(void **state) {
     enum { ROWS = 40, DIM = 5, COUNT = 200, STEPS = 6 };
     struct sptx_context *context = open_cpu(2);
@@ -326,13 +326,13 @@ static void gradients_of_a_row_are_summed_and_applied_once(void **state) {
     sptx_close(context);
 }
 
-/* Tables of few and of millions of rows, since the number of rows decides how many digits ids are sorted by. Rows that
- * come several times lie at both ends and on both sides of a digit. Adagrad's first step is lr times the sign of the
- * sum; a row whose places are not found together has a second one. */
+/* Uses tables of few and of millions of rows, since the number of rows decides by how many digits ids are sorted. Rows that
+ * repeat are at both ends and on both sides of a digit. The first step of Adagrad is lr times the sign of the sum, so a row
+ * whose gradients are not all summed would get a second, visible step. */
 static void ids_of_any_size_are_sorted(void **state) {
     enum { COUNT = 3000, MOST = 5000000 };
     static const uint64_t sizes[] = {1, 2048, 2049, 1 << 22, (1 << 22) + 1, MOST};
-    static float summed[MOST]; /* by row */
+    static float summed[MOST]; /* [row] sum of its gradients */
     float gradients[COUNT], got[COUNT];
     int64_t data[COUNT];
     uint32_t seed = 11;
@@ -361,8 +361,8 @@ static const char *const rules[] = {"sgd",  "adagrad",     "adadelta", "rmsprop"
                                     "adamw", "sparse_adam", "adamax",   "asgd",    "rprop"};
 enum { RULES = sizeof rules / sizeof *rules };
 
-/* Returns the bytes of the table's file after some updates by `threads` threads, from a caller that rounds as `mode`
- * says. The caller frees them. */
+/* Returns the bytes of the table's file after some updates with `threads` threads, while the caller's rounding mode is `mode`.
+ * The caller frees them. */
 static char *train_and_save(const char *rule, unsigned threads, int mode, const char *path, long *length) {
     enum { ROWS = 500, DIM = 9, COUNT = 3000 };
     fesetround(mode);
@@ -420,7 +420,7 @@ static void the_thread_count_changes_no_byte(void **state) {
     }
 }
 
-/* A caller that rounds upward gets the same bytes, on one thread and on several, and still rounds upward afterwards. */
+/* A caller that rounds upward must get the same bytes, with one thread and with several, and must still round upward afterwards. */
 static void the_callers_mode_changes_no_byte(void **state) {
     for (int r = 0; r < RULES; r++) {
         long length, other;
@@ -446,7 +446,7 @@ static void what_is_saved_is_loaded(void **state) {
     assert_int_equal(sptx_update(from, &ids, gradients, SPTX_HOST, NULL), SPTX_OK);
     assert_int_equal(sptx_table_save(from, path), SPTX_OK);
     assert_int_equal(sptx_table_load(to, path), SPTX_OK);
-    for (int step = 0; step < 2; step++) { /* the state came along */
+    for (int step = 0; step < 2; step++) { /* both tables must have the same state, too */
         assert_int_equal(sptx_update(from, &ids, gradients, SPTX_HOST, NULL), SPTX_OK);
         assert_int_equal(sptx_update(to, &ids, gradients, SPTX_HOST, NULL), SPTX_OK);
     }
@@ -597,8 +597,8 @@ static struct sptx_table *open_halves(struct sptx_context *context, uint32_t sta
     return table;
 }
 
-/* A fetch gives what the view holds, and small changes are not lost: 1 + 1/1024 is an eighth of the way from 1 to the next
- * bfloat16, so an eighth of 4,000 stores of it go up. */
+/* A fetch returns what the view contains, and small changes are not lost: 1 + 1/1024 is an eighth of the way from 1 to the next
+ * bfloat16, so about an eighth of 4,000 stores of it must be rounded up. */
 static void a_table_of_bfloat16(void **state) {
     struct sptx_context *context = open_cpu(1);
     struct sptx_table *table = open_halves(context, SPTX_AS_WEIGHTS), *mixed = open_halves(context, SPTX_FLOAT32);
@@ -619,7 +619,7 @@ static void a_table_of_bfloat16(void **state) {
         for (int i = 0; i < 9; i++) up += out[i] > 1;
         for (int i = 0; i < 9; i++) assert_true(out[i] == 1 || out[i] == 1 + 1.0f / 128);
     }
-    assert_float_equal(up / 36000, 0.125, 0.0055); /* three deviations */
+    assert_float_equal(up / 36000, 0.125, 0.0055); /* within three standard deviations */
     const uint16_t *kept = (const uint16_t *)(const void *)((const char *)view.data + 3 * view.stride);
     for (int i = 0; i < 9; i++) assert_int_equal(kept[i], out[i] > 1 ? 0x3F81 : 0x3F80);
     sptx_close(context);

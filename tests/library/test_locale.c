@@ -1,4 +1,4 @@
-/* The library in a program whose locale has a decimal comma: it reads and writes a point. */
+/* Tests the library in a program whose locale has a decimal comma: files must be read and written with a point. */
 #define _GNU_SOURCE
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,12 +20,12 @@ static void assert_comma(void) {
     assert_string_equal(text, "0,5");
 }
 
-/* A callback runs in the program's locale, which it may change. */
+/* Progress callback. It must run in the program's locale, and may change it. */
 static int hear(void *user, const struct sptx_progress *progress) {
     int *times = user;
     assert_comma();
     assert_non_null(setlocale(LC_NUMERIC, "de_DE.UTF-8"));
-    return ++*times == 1; /* stops, to be resumed */
+    return ++*times == 1; /* stop after the first report; training is resumed later */
 }
 
 static void hear_warning(void *user, const char *text) {
@@ -33,7 +33,7 @@ static void hear_warning(void *user, const char *text) {
     ++*(int *)user;
 }
 
-/* Counts the lines of a file that have a digit, a comma and a digit. */
+/* Returns the number of lines of a file with a digit, a comma and a digit. */
 static int lines_with_comma(const char *directory, const char *name) {
     char path[128], line[1024];
     int found = 0;
@@ -100,7 +100,7 @@ static void a_decimal_comma_changes_nothing(void **state) {
         train_twice(context, directory);
         table_sentences(context);
         sptx_close(context);
-        assert_comma(); /* the program's locale has not changed */
+        assert_comma(); /* the program's locale must not have changed */
     }
     setlocale(LC_ALL, "C");
     snprintf(command, sizeof command, "rm -rf %s", directory);

@@ -1,4 +1,4 @@
-/* Training and a finished run, from outside: sptx.h and libsptx.so alone. */
+/* Tests training and finished runs. Uses only sptx.h and libsptx.so, as any user's program does. */
 #define _GNU_SOURCE
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,9 +17,9 @@
 struct heard {
     int times, stop_after;
     double last_done;
-    struct sptx_context *context; /* a wrong call is made in it in the middle of training */
-    const char *remove;           /* a shell command, run once */
-    struct sptx_context *stop;    /* its training is to end */
+    struct sptx_context *context; /* context in which the callback makes a wrong call */
+    const char *remove;           /* shell command that the callback runs once */
+    struct sptx_context *stop;    /* context whose training the callback stops */
 };
 
 static int hear(void *user, const struct sptx_progress *progress) {
@@ -38,7 +38,7 @@ static int hear(void *user, const struct sptx_progress *progress) {
     return ++heard->times == heard->stop_after;
 }
 
-/* Opens a corpus of one list: `count` (at most 2) words of the run, from row `first` on. */
+/* Opens a corpus of a single list: `count` (at most 2) words of the run, from row `first` on. */
 static struct sptx_corpus *listed(struct sptx_context *context, const struct sptx_run *run, const char *format, uint64_t first,
                                   uint64_t count) {
     const char *settings[] = {format, "examples.mode=user"};
@@ -56,7 +56,7 @@ static struct sptx_corpus *listed(struct sptx_context *context, const struct spt
     return corpus;
 }
 
-/* Evaluates with corpora instead of files: the one list has words 0 and 1, and word 2 is held out. */
+/* Evaluates with corpora instead of files: the list's training items are words 0 and 1, and word 2 is held out. */
 static void judges_by_corpora(struct sptx_context *context, struct sptx_run *run) {
     struct sptx_corpus *train = listed(context, run, "corpus.format=lists", 0, 2);
     struct sptx_corpus *held_out = listed(context, run, "corpus.format=lists", 2, 1);
@@ -80,7 +80,7 @@ static void judges_by_corpora(struct sptx_context *context, struct sptx_run *run
     sptx_corpus_close(text);
 }
 
-/* Recommends 7 rows by a score; with seen = 1 a list's own items may be in its answer. */
+/* Recommends 7 rows by a score. seen: 1: a list's items may be recommended to it. */
 static enum sptx_status seven(struct sptx_run *run, const uint64_t *starts, const uint64_t *items, uint64_t count, const char *score,
                               uint64_t seen, uint32_t *rows, float *scores) {
     struct sptx_recommend_options options = SPTX_RECOMMEND_OPTIONS;
@@ -89,14 +89,14 @@ static enum sptx_status seven(struct sptx_run *run, const uint64_t *starts, cons
     return sptx_run_recommend(run, starts, items, count, &options, 7, rows, scores);
 }
 
-/* Tests a list of green, one of green and a row past the end, one of unknown rows only, and one of nothing. */
+/* Recommends for four lists: green; green and a row past the end; only unknown rows; empty. */
 static void recommends(struct sptx_context *context, struct sptx_run *run, uint64_t green) {
     const uint64_t starts[] = {0, 1, 3, 4, 4}, falling[] = {1, 0}, items[] = {green, 7, green, UINT64_MAX};
     uint32_t rows[4 * 7], seen[7];
     float scores[4 * 7], seen_scores[7];
     assert_int_equal(seven(run, starts, items, 4, "target", 0, rows, scores), SPTX_OK);
     for (int i = 0; i < 7; i++) {
-        assert_int_equal(rows[i] == UINT32_MAX, i == 6); /* six others */
+        assert_int_equal(rows[i] == UINT32_MAX, i == 6); /* there are six other words */
         assert_true(rows[i] != green);
         assert_int_equal(rows[7 + i], rows[i]);
         assert_int_equal(rows[14 + i], UINT32_MAX);
@@ -104,10 +104,10 @@ static void recommends(struct sptx_context *context, struct sptx_run *run, uint6
     }
     assert_memory_equal(scores, scores + 7, 7 * sizeof *scores);
     assert_int_equal(seven(run, starts, items, 1, "target", 1, seen, seen_scores), SPTX_OK);
-    assert_int_equal(seen[0], green); /* nearest to itself */
+    assert_int_equal(seen[0], green); /* green is nearest to itself */
     assert_memory_equal(seen + 1, rows, 6 * sizeof *rows);
     assert_int_equal(seven(run, starts, items, 1, NULL, 0, seen, seen_scores), SPTX_OK);
-    assert_memory_equal(seen_scores, scores, 7 * sizeof *scores); /* what this run was trained for */
+    assert_memory_equal(seen_scores, scores, 7 * sizeof *scores); /* the run's default score */
     assert_int_equal(seven(run, starts, items, 1, "context", 0, seen, seen_scores), SPTX_OK);
     assert_memory_not_equal(seen_scores, scores, 6 * sizeof *scores);
     assert_int_equal(seven(run, starts, items, 0, NULL, 0, NULL, NULL), SPTX_OK);
@@ -135,7 +135,7 @@ static void recommends(struct sptx_context *context, struct sptx_run *run, uint6
     assert_int_equal(sptx_run_recommend(NULL, starts, items, 1, NULL, 7, rows, scores), SPTX_USAGE);
 }
 
-/* Copied vectors equal mapped ones where no list has a row; every wrong call has its own sentence. */
+/* Copied vectors must equal mapped ones, as no list has a row; each wrong call must have its own error message. */
 static void vectors(struct sptx_context *context, struct sptx_run *run) {
     const uint64_t wanted[] = {6, 0, 6}, past[] = {7};
     float rows[7 * 16], some[3 * 16];
@@ -160,7 +160,7 @@ static void vectors(struct sptx_context *context, struct sptx_run *run) {
     assert_non_null(strstr(sptx_error(context), "a place for vectors is wanted; it is NULL"));
     assert_int_equal(sptx_run_vectors(run, NULL, NULL, 1, rows), SPTX_OK);
     assert_int_equal(sptx_run_vectors(run, "target", NULL, 1, some), SPTX_OK);
-    assert_memory_equal(rows, some, 64); /* words are asked by target */
+    assert_memory_equal(rows, some, 64); /* the default table for words is target */
     assert_int_equal(sptx_run_items(run), 7);
     assert_int_equal(sptx_run_items(NULL), 0);
     assert_int_equal(sptx_run_check_trained(run, NULL, 6), SPTX_OK);
@@ -201,7 +201,7 @@ static void a_run_is_trained_stopped_resumed_and_read(void **state) {
     assert_non_null(strstr(sptx_error(context), "dimm"));
     assert_int_equal(sptx_train(context, NULL, none, 1, 0, NULL, NULL), SPTX_USAGE);
     sptx_stop(NULL);
-    sptx_stop(context); /* stopping before training has read a word of the corpus leaves no checkpoint */
+    sptx_stop(context); /* a stop before training has read a word leaves no checkpoint */
     assert_int_equal(sptx_train(context, NULL, settings, COUNT, 0, hear, &heard), SPTX_STOPPED);
     assert_non_null(strstr(sptx_error(context), "stopped before training has begun"));
     assert_int_equal(heard.times, 0);
@@ -209,7 +209,7 @@ static void a_run_is_trained_stopped_resumed_and_read(void **state) {
     if (status != SPTX_STOPPED) fail_msg("%d: %s", status, sptx_error(context));
     assert_true(heard.last_done < 1);
     heard.stop_after = 0;
-    sptx_stop(context); /* a checkpoint whose reading is stopped is not taken for a broken one */
+    sptx_stop(context); /* if a stop interrupts reading a checkpoint, that checkpoint must not count as broken */
     assert_int_equal(sptx_train(context, NULL, settings, COUNT, 1, hear, &heard), SPTX_STOPPED);
     assert_non_null(strstr(sptx_error(context), "nothing new is written"));
     heard.stop = context;
@@ -219,7 +219,7 @@ static void a_run_is_trained_stopped_resumed_and_read(void **state) {
     heard.stop = NULL;
     status = sptx_train(context, NULL, settings, COUNT, 1, hear, &heard);
     if (status) fail_msg("%s", sptx_error(context));
-    assert_int_equal(sptx_train(context, NULL, settings, COUNT, 0, NULL, NULL), SPTX_FAILED); /* it is there already */
+    assert_int_equal(sptx_train(context, NULL, settings, COUNT, 0, NULL, NULL), SPTX_FAILED); /* the run exists already */
 
     struct sptx_run *run;
     uint64_t row, length;
@@ -234,7 +234,7 @@ static void a_run_is_trained_stopped_resumed_and_read(void **state) {
     assert_non_null(strstr(sptx_error(context), "green"));
     assert_int_equal(sptx_run_find(run, "green", &row), SPTX_OK);
     float unseen[64];
-    assert_int_equal(sptx_run_unseen(run, NULL, "grean", unseen), SPTX_USAGE); /* words have no n-grams here */
+    assert_int_equal(sptx_run_unseen(run, NULL, "grean", unseen), SPTX_USAGE); /* this run has no n-grams */
     assert_int_equal(sptx_run_unseen(run, NULL, NULL, unseen), SPTX_USAGE);
     struct sptx_view view = {.size = sizeof view};
     assert_int_equal(sptx_run_view(run, "target", &view), SPTX_OK);
@@ -250,7 +250,7 @@ static void a_run_is_trained_stopped_resumed_and_read(void **state) {
     assert_int_equal(sptx_run_nearest(run, (const float *)((const char *)query + 1), 1, &without, 3, rows, scores), SPTX_USAGE);
     assert_int_equal(sptx_run_vectors(run, "target", NULL, UINT64_MAX, scores), SPTX_USAGE);
     assert_int_equal(sptx_run_recommend(run, &row, &row, UINT64_MAX, NULL, 3, rows, scores), SPTX_USAGE);
-    for (int i = 0; i < 2; i++) { /* red and blue, in some order */
+    for (int i = 0; i < 2; i++) { /* red and blue, in either order */
         const char *word = sptx_run_word(run, rows[i], NULL);
         assert_true(!strcmp(word, "red") || !strcmp(word, "blue"));
         assert_true(scores[i] >= scores[i + 1]);
@@ -262,7 +262,7 @@ static void a_run_is_trained_stopped_resumed_and_read(void **state) {
     sptx_run_close(run);
     assert_int_equal(sptx_run_open(context, directory, &run), SPTX_FAILED);
     char command[64];
-    snprintf(command, sizeof command, "rm -rf %s/run", directory); /* training says so, whatever the callback failed with */
+    snprintf(command, sizeof command, "rm -rf %s/run", directory); /* this error is reported, not the callback's */
     heard = (struct heard){.context = context, .remove = command};
     assert_int_equal(system(command), 0);
     assert_int_equal(sptx_train(context, NULL, settings, COUNT, 0, hear, &heard), SPTX_FAILED);

@@ -1,4 +1,4 @@
-/* Opens the CPU's backend for these programs, and gives them batches as arrays. Include it after cmocka.h. */
+/* cpu_batches: opens the CPU backend and makes batches as arrays, for the tests of this folder. Include this after cmocka.h. */
 #ifndef SPTX_TESTS_CPU_BATCHES_H
 #define SPTX_TESTS_CPU_BATCHES_H
 
@@ -11,7 +11,7 @@ static inline struct backend *open_cpu(unsigned threads) {
     return backend;
 }
 
-/* The view is valid until the backend's next batch. */
+/* Returns a batch as arrays, which are valid until the backend's next batch. */
 static inline struct batch_view make(struct backend *backend, uint32_t epoch, uint64_t first, uint64_t count, int held_out) {
     struct batch_request request = {epoch, first, count, held_out};
     struct batch_view view;

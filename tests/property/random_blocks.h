@@ -1,6 +1,5 @@
-/* random_blocks: batches of random blocks, for tests of exact steps. The file that includes this says before it, as constants, how
- * many ROWS a table has, how many BLOCKS a batch, and how many targets and contexts a block at most: MOST_T, MOST_C.
- */
+/* random_blocks: batches of random blocks, for tests of exact steps. The including file first defines constants: ROWS of a
+ * table, BLOCKS of a batch, and MOST_T and MOST_C, the most targets and contexts of a block. */
 #ifndef SPTX_TESTS_RANDOM_BLOCKS_H
 #define SPTX_TESTS_RANDOM_BLOCKS_H
 
@@ -17,7 +16,7 @@ static uint32_t below(uint32_t n) {
 struct batch {
     uint64_t target_starts[BLOCKS + 1], context_starts[BLOCKS + 1];
     uint32_t positives[BLOCKS], targets[BLOCKS * MOST_T], contexts[BLOCKS * MOST_C];
-    float weights[BLOCKS * MOST_C]; /* 0 to 3 */
+    float weights[BLOCKS * MOST_C]; /* each from 0 to 3 */
 };
 
 static struct batch_view fill_batch(struct batch *b) {

@@ -1,11 +1,12 @@
-/* Gives sources of examples the paths of a tree of words with random counts. Include it after cmocka.h. */
+/* random_tree: a tree of words with random counts, whose paths a source of examples uses. Include this after cmocka.h. */
 #ifndef SPTX_TESTS_RANDOM_TREE_H
 #define SPTX_TESTS_RANDOM_TREE_H
 
 #include "corpus/huffman.h"
 #include "kernels/examples.h"
 
-/* Makes the tree of the first `words` rows, for the caller to release: `counts` are these words'. */
+/* Makes a tree of the first `words` rows, which have these counts, and gives its paths to the source. The caller releases the
+ * tree. */
 static inline struct huffman add_paths(struct example_source *source, const uint64_t *counts, uint64_t words) {
     struct huffman tree;
     assert_int_equal(huffman_make(&tree, counts, words), 0);

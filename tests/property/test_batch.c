@@ -1,4 +1,5 @@
-/* Properties of batches and of the exact step on the CPU: they depend only on the draws, not on workers or pieces. */
+/* Properties of batches and of the exact step on the CPU: both depend only on the random draws, not on the number of workers or
+ * the division of the work. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -60,7 +61,7 @@ static void assert_same_blocks(const struct batch_view *a, const struct batch_vi
         assert_memory_equal(a->weights + a->context_starts[i], b->weights + b->context_starts[i], a->positives[i] * sizeof(float));
 }
 
-/* Gives each place of the corpus a weight of its own, by which it is known again. */
+/* Gives each position of the corpus a different weight, by which the test recognizes it. */
 static void weigh_places(struct example_source *s) {
     static float weights[TOKENS];
     for (int i = 0; i < TOKENS; i++) weights[i] = (float)(2 * i + 2);
@@ -72,7 +73,7 @@ enum { BUCKETS = 40, TABLE_ROWS = ROWS + BUCKETS };
 static uint64_t shared_starts[ROWS + 1];
 static uint32_t shared_rows[ROWS * 8];
 
-/* Gives each word its own row and up to seven of those behind the words. */
+/* Gives each word its own row and up to seven shared rows, which are after the rows of the words. */
 static void share_rows(struct example_source *s, int by_window) {
     uint64_t at = 0, most = 0;
     srand(9);
@@ -90,9 +91,9 @@ static void share_rows(struct example_source *s, int by_window) {
     s->subwords = (struct example_subwords){shared_starts, shared_rows, ROWS, at, most, by_window};
 }
 
-static struct huffman tree; /* of the corpus' words; made once */
+static struct huffman tree; /* tree of the corpus' words, made once */
 
-/* Predicts words by the nodes of their paths. */
+/* Lets the source predict words by the nodes of their paths. */
 static void predict_by_paths(struct example_source *s) {
     uint64_t counts[ROWS];
     for (uint64_t i = 0; i < ROWS; i++) counts[i] = 3000 / (i + 1);
@@ -100,7 +101,7 @@ static void predict_by_paths(struct example_source *s) {
     tree = add_paths(s, counts, ROWS);
 }
 
-/* Makes sources of every mode, with the switches that change how examples are found. */
+/* Makes sources of every mode, with the options that change how examples are made. */
 static int variants(struct example_source out[VARIANTS]) {
     struct example_source base = corpus();
     int n = 0;
@@ -149,8 +150,7 @@ static void batches_do_not_depend_on_workers(void **state) {
     backend_cpu.close(many);
 }
 
-/* Building one example at a time gives the same blocks as building all at once: the bounds of a batch change
- * nothing. */
+/* Examples made one at a time must give the same blocks as all made in one batch: the bounds on a batch's size change nothing. */
 static void batches_do_not_depend_on_their_bounds(void **state) {
     struct example_source source[VARIANTS];
     struct backend *whole = open_cpu(2), *single = open_cpu(1);
@@ -177,8 +177,8 @@ static void batches_do_not_depend_on_their_bounds(void **state) {
     backend_cpu.close(single);
 }
 
-/* The weight of a positive is that of a place of its list that has this item, and no two positives share a place without
- * replacement. */
+/* A positive's weight must be that of a position in its list which has this item. Without replacement no two positives may have
+ * the same position. */
 static void positives_have_the_weights_of_their_places(void **state) {
     struct example_source source[20];
     struct backend *backend = open_cpu(3);
@@ -217,7 +217,7 @@ static void epochs_differ(void **state) {
     backend_cpu.close(b);
 }
 
-/* Asserts that block i of `shared` has the rows of words[count] as its targets. */
+/* Asserts that the targets of block i of `shared` are the rows of words[count]. */
 static void assert_rows_of(const struct batch_view *shared, uint64_t i, const uint32_t *words, uint64_t count) {
     uint64_t at = shared->target_starts[i];
     for (uint64_t j = 0; j < count; j++)
@@ -226,8 +226,8 @@ static void assert_rows_of(const struct batch_view *shared, uint64_t i, const ui
     assert_int_equal(at, shared->target_starts[i + 1]);
 }
 
-/* Words of several rows make the windows that words of one row make: the rows of those in the window are set against the word in
- * the middle, or the rows of that one against those in the window. */
+/* Words of several rows must make the same windows as words of one row: with by_window the targets are the rows of the window's
+ * words, otherwise those of the word in the middle. */
 static void shared_rows_make_the_same_windows(void **state) {
     struct backend *plain = open_cpu(2), *shared = open_cpu(3);
     for (int variant = 0; variant < 4; variant++) {
@@ -259,7 +259,8 @@ static void shared_rows_make_the_same_windows(void **state) {
     backend_cpu.close(shared);
 }
 
-/* Asserts that contexts from `at` on are the nodes of one code on the words' paths; returns where these end. */
+/* Asserts that the contexts from `at` on are the nodes of one code (0 or 1) on the words' paths. Returns the index after the
+ * last of them. */
 static uint64_t assert_nodes_of(const struct batch_view *v, uint64_t at, const uint32_t *words, uint64_t count, uint64_t code) {
     for (uint64_t i = 0; i < count; i++)
         for (uint64_t k = tree.starts[2 * words[i] + code]; k < tree.starts[2 * words[i] + code + 1]; k++)
@@ -267,7 +268,8 @@ static uint64_t assert_nodes_of(const struct batch_view *v, uint64_t at, const u
     return at;
 }
 
-/* Windows have the same targets; each positive is replaced by the nodes of its path, nodes of code 0 first. */
+/* Windows must have the same targets with and without paths. Each positive is replaced by the nodes of its path, nodes of code 0
+ * first. */
 static void paths_are_those_of_the_words_that_are_predicted(void **state) {
     struct backend *plain = open_cpu(2), *along = open_cpu(3);
     for (int variant = 0; variant < 4; variant++) {
@@ -295,7 +297,7 @@ static void paths_are_those_of_the_words_that_are_predicted(void **state) {
     backend_cpu.close(along);
 }
 
-/* Makes a window's block from the documentation alone. */
+/* Makes each window as the documentation describes it, and compares the blocks. */
 static void windows_are_word2vecs(void **state) {
     struct example_source s = corpus();
     struct backend *backend = open_cpu(2);
@@ -309,7 +311,7 @@ static void windows_are_word2vecs(void **state) {
                 if (n < 64) kept[n] = ids[p], at[n] = (uint32_t)p;
                 n++;
             }
-        if (n > 64) n = 0, block = UINT64_MAX; /* the last sentence may be long: not looked at */
+        if (n > 64) n = 0, block = UINT64_MAX; /* the last sentence may be long and is not compared */
         if (block == UINT64_MAX) break;
         for (uint32_t m = 0; m < n; m++) {
             uint32_t w = draw_window(draw_word(s.seed, DRAW_WINDOW, at[m], 3), s.window), t = 0;
@@ -334,11 +336,11 @@ static void windows_are_word2vecs(void **state) {
     backend_cpu.close(backend);
 }
 
-/* `distinct` holds for all of a list's example, whichever positive its negatives belong to. */
+/* With `distinct`, no row may repeat in a list's whole example, whichever positive its negatives belong to. */
 static void check_lists_repeat_nothing(int per_pair) {
     struct example_source s = corpus();
     s.mode = EXAMPLE_LIST, s.targets_all = 1, s.distinct = 1, s.per_pair = per_pair;
-    for (int i = 0; i < TOKENS; i++) ids[i] = (uint32_t)i % ROWS; /* no item twice in a list shorter than ROWS */
+    for (int i = 0; i < TOKENS; i++) ids[i] = (uint32_t)i % ROWS; /* a list shorter than ROWS has no item twice */
     struct backend *backend = open_cpu(2);
     backend_cpu.source(backend, &s);
     struct batch_view v = make(backend, 0, 0, TOKENS - 100, 0);
@@ -359,7 +361,7 @@ static void lists_exclude_and_do_not_repeat(void **state) {
     for (int per_pair = 0; per_pair < 2; per_pair++) check_lists_repeat_nothing(per_pair);
 }
 
-/* Held-out examples and the others are a partition, which is the same in every epoch. */
+/* Each example must be either held out or trained, the same in every epoch. */
 static void held_out_is_a_partition(void **state) {
     struct example_source s = corpus();
     s.mode = EXAMPLE_ADJACENCY, s.positives = 0, s.negatives = 0;
@@ -470,8 +472,8 @@ static void steps_do_not_depend_on_workers_or_places(void **state) {
     }
 }
 
-/* Compares a step of sgd with the formulas in double precision, for rows that come many times in the batch; their sums
- * are cut to the length of optimizer.clip. */
+/* Compares a step of sgd with the formulas in double, for rows that occur many times in the batch; optimizer.clip bounds the
+ * length of their summed gradients. */
 static void step_sums_duplicates(void **state) {
     for (int clip = 0; clip <= 2; clip++) {
         struct rule_options rule = {.rule = RULE_SGD, .clip = clip};
@@ -527,7 +529,7 @@ static void step_sums_duplicates(void **state) {
     }
 }
 
-/* Returns the loss a term after `epochs` passes of sgd in batches of `batch` positions. */
+/* Returns the loss per term after `epochs` passes of sgd in batches of `batch` positions. */
 static double loss_after(uint64_t batch, double clip, int epochs) {
     struct rule_options rule = {.rule = RULE_SGD, .clip = clip};
     struct model m = open_model(2, rule, PLACE_PINNED, PLACE_PINNED);
@@ -550,18 +552,18 @@ static double loss_after(uint64_t batch, double clip, int epochs) {
     return loss / (double)terms;
 }
 
-/* A frequent row makes all its steps of a batch from one place: too many of them overshoot, and the next batch even
- * more. */
+/* All gradients of a frequent row in a batch are computed from the same weights: if there are too many, their sum overshoots,
+ * and the next batch overshoots even more. */
 static void large_batches_diverge_unless_clipped(void **state) {
     double small = loss_after(10, 0, 40), large = loss_after(TOKENS, 0, 40), clipped = loss_after(TOKENS, 10, 40);
     print_message("loss a term after 40 epochs: batches of 10 %.4f; of %d %.4g, clipped %.4f\n", small, TOKENS, large,
                   clipped);
     assert_true(small < 0.6);
-    assert_false(large < 2); /* or not a number */
+    assert_false(large < 2); /* also true for NaN */
     assert_true(clipped < 0.65);
 }
 
-/* Lock-free training on one worker lowers the loss in every mode, and passes every word once. */
+/* Lock-free training with one worker must lower the loss in every mode, and visit every word once. */
 static void hogwild_learns(void **state) {
     struct example_source source[VARIANTS];
     for (int i = 0, n = variants(source); i < n; i++)

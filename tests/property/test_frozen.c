@@ -1,5 +1,5 @@
-/* Exact steps with frozen rows must equal steps without, after which the frozen rows get their bytes back. Shapes,
- * rules, losses and the frozen rows are random. */
+/* Exact steps with frozen rows must equal steps without, after which the frozen rows get their old bytes back. Shapes, rules,
+ * losses and the frozen rows are random. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -21,7 +21,7 @@ struct model {
     struct backend *backend;
     struct backend_table *table[2];
     struct record_layout layout;
-    char packed[2][ROWS * 4 * (DIM * 4 + 1)]; /* what was read last */
+    char packed[2][ROWS * 4 * (DIM * 4 + 1)]; /* records of both sides, as read last */
 };
 
 static void put_weight(char *record, enum value_type type, int column, float value) {
@@ -48,7 +48,7 @@ static void open_model(struct model *m, unsigned threads, const struct rule_opti
     }
 }
 
-/* The choices of a step: the rule and the rest. */
+/* All choices of a step. */
 struct way {
     const struct rule_options *rule;
     struct loss_options loss;
@@ -76,7 +76,7 @@ static int is_frozen(const uint32_t *bits, uint64_t row) {
     return bits[row / 32] >> row % 32 & 1;
 }
 
-/* Overwrites, in the model that was trained without freezing, the rows that are frozen in the other model with the other's
+/* In the model that was trained without freezing, overwrites the rows that are frozen in the other model with the other model's
  * bytes. */
 static void give_back(struct model *free_one, const struct model *frozen_one, uint32_t (*frozen)[WORDS]) {
     for (int side = 0; side < 2; side++)
@@ -91,7 +91,7 @@ static void give_back(struct model *free_one, const struct model *frozen_one, ui
 
 static void choose_frozen(uint32_t frozen[2][WORDS]) {
     for (int side = 0; side < 2; side++) {
-        uint32_t share = below(5); /* none, all, or so many eighths of the rows */
+        uint32_t share = below(5); /* 0: no row is frozen; 4: all; else this number of eighths */
         for (int row = 0; row < ROWS; row++) {
             uint32_t bit = 1u << row % 32;
             int yes = share == 1 || (share > 1 && below(8) < share * 2 - 1);
@@ -145,11 +145,11 @@ static void frozen_rows_stay_and_others_get_the_same_bytes(void **state) {
     }
 }
 
-/* Held-out examples have their whole loss, frozen or not; in a step no pair of two frozen rows is computed. */
+/* The loss of held-out examples includes pairs of frozen rows; a training step computes no pair of two frozen rows. */
 static void what_is_left_out(void **state) {
     static struct model m;
     struct rule_options rule = {.rule = RULE_SGD};
-    uint32_t frozen[2][WORDS] = {{1u << 0}, {1u << 1 | 1u << 2}}; /* target 0; contexts 1 and 2 */
+    uint32_t frozen[2][WORDS] = {{1u << 0}, {1u << 1 | 1u << 2}}; /* frozen: target 0; contexts 1 and 2 */
     const uint64_t target_starts[] = {0, 1, 2, 4}, context_starts[] = {0, 2, 5, 7};
     const uint32_t positives[] = {1, 1, 1}, targets[] = {0, 0, 0, 5}, contexts[] = {1, 2, 1, 3, 2, 2, 1};
     const float weights[] = {2, 0, 3, 0, 0, 5, 0};
@@ -168,7 +168,8 @@ static void what_is_left_out(void **state) {
     assert_int_equal(backend_cpu.result(m.backend, 0, &result), 0);
     assert_true(result.terms == 2 + 3 + 4 && result.pairs == 1 + 1 + 2);
     result = step(&m, &view, &(struct way){.rule = &rule}, 0);
-    assert_int_equal(result.terms, 0 + 1 + 2); /* nothing; target 0 with context 3, a negative; target 5 with both */
+    assert_int_equal(result.terms, 0 + 1 + 2); /* terms of the three blocks: none; target 0 with context 3, a negative; target 5
+                                                * with both contexts */
     assert_int_equal(result.pairs, 0 + 0 + 1);
     assert_int_equal(result.examples, 3);
     struct batch_view left;

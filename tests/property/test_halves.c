@@ -1,6 +1,6 @@
-/* Tables of bfloat16 against tables of float32 that begin with the same numbers: after a step every value is one of the two
- * neighbours of what float32 came to, and the mean over seeds is that. The same bytes come out whatever the number of threads.
- * Rules, losses, and which of weights and state are bfloat16, are random. */
+/* Compares tables of bfloat16 with tables of float32 that have the same first numbers: after a step every value must be one of
+ * the two bfloat16 neighbours of the float32 result, and its mean over seeds must be that result. Any number of threads must
+ * give the same bytes. Rules, losses, and whether weights or state are bfloat16, are random. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -46,7 +46,7 @@ static char *place_of(struct model *m, int side, uint64_t row, uint32_t field, u
     return m->packed[side] + row * m->layout.packed + f->packed + column * value_bytes(f->type);
 }
 
-/* Moves all numbers to the tables, or from them. */
+/* Write all numbers to the tables, and read them back. */
 static void set_numbers(struct model *m, numbers from) {
     memset(m->packed, 0, sizeof m->packed);
     for (int side = 0; side < 2; side++) {
@@ -84,7 +84,7 @@ static void open_model(struct model *m, unsigned threads, const struct rule_opti
     }
 }
 
-/* First numbers that bfloat16 has; slots are such as their rules make: none is below 0 where it is a square. */
+/* Makes first numbers that bfloat16 can represent. Slots have values that their rules could make: squares are not negative. */
 static void first_numbers(numbers out) {
     for (int side = 0; side < 2; side++)
         for (uint64_t row = 0; row < ROWS; row++)
@@ -124,12 +124,13 @@ static struct way choose_way(uint32_t trial) {
     return way;
 }
 
-/* Tells how far means over seeds are from the float32 answer: sums over all values of the deviations and of their squares. */
+/* Deviations of means over seeds from the float32 results, in standard deviations: sum of squares, sum, number of values. */
 struct law {
     double squares, sum, count;
 };
 
-/* Adds a value's rounded sum over the seeds. The chance to round up is the part of a step that float32 lies above. */
+/* Adds a value's mean over the seeds. The probability of rounding up must be the share of the step by which the float32 value
+ * exceeds the lower neighbour. */
 static void add_to_law(struct law *law, float want, double mean) {
     float low = float_of_bits(bits_of_float(want) & 0xFFFF0000u), high = float_of_bits((bits_of_float(want) & 0xFFFF0000u) + 65536);
     double up = (want - low) / ((double)high - low), deviation = fabs((double)high - low) * sqrt(up * (1 - up) / SEEDS);
@@ -144,9 +145,9 @@ static void check_law(const struct law *law) {
     assert_true(fabs(law->squares / law->count - 1) < 6 * sqrt(2 / law->count));
 }
 
-/* float32 sums may differ in their last bits. */
+/* Checks that `got` is a neighbour of `want`, with some tolerance, since float32 sums may differ in their last bits. */
 static void check_neighbour(float want, float got) {
-    float step = float_of_bits((bits_of_float(want) & 0xFF800000u)) / 64; /* of 2^-7, doubled at the end of a binade */
+    float step = float_of_bits((bits_of_float(want) & 0xFF800000u)) / 64; /* of 2^-7; at the end of a binade steps double */
     if (!(fabsf(got - want) <= fabsf(step) + 1e-30f)) print_message("%.9g came out as %.9g\n", want, got);
     assert_true(fabsf(got - want) <= fabsf(step) + 1e-30f);
 }
@@ -219,7 +220,7 @@ static void threads_change_no_byte(void **state) {
 
 /* ---- rows by id ---- */
 
-/* An update by id is that of float32, rounded; a store rounds its values; a fetch gives what is kept. */
+/* By id: an update must give the float32 result, rounded; a store must round its values; a fetch must return what is stored. */
 static void rows_by_id(void **state) {
     static struct model plain, halves;
     static numbers first, want, got;
@@ -267,8 +268,8 @@ static void rows_by_id(void **state) {
 
 enum { WORDS = 60 };
 
-/* The mean over seeds is what float32 comes to, with one worker: no gain of a row that comes twice in a block is lost. Rates are
- * small, because float32 may move a row before a block's last place reads it. */
+/* With one worker the mean over seeds must be the float32 result: no update of a row that occurs twice in a block may be lost.
+ * Learning rates are small, because with float32 a row may already have moved when it occurs again in a block. */
 static void lock_free_training_has_the_mean_of_float32(void **state) {
     static struct model plain, halves;
     static numbers first, want, got;

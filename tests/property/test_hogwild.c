@@ -1,5 +1,5 @@
-/* Lock-free training against the definition in kernels/hogwild.h, computed in float64: one worker, all modes and keys,
- * random shapes on both sides of the kernels' thresholds (8 contexts, 64 targets, 4096 examples). */
+/* Compares lock-free training on the CPU with its definition in kernels/hogwild.h, computed in float64: one worker, all modes
+ * and keys, random shapes on both sides of the kernels' thresholds (8 contexts, 64 targets, 4096 examples). */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -11,7 +11,7 @@
 #include "base/report.h"
 #include "kernels/hogwild.h"
 
-#include <cmocka.h> /* behind report.h: its macro fail() would take the function there apart */
+#include <cmocka.h> /* after report.h: cmocka's macro fail() would break the declaration there */
 
 #include "cpu_batches.h"
 #include "random_tree.h"
@@ -41,12 +41,12 @@ struct corpus {
 struct trial {
     struct corpus corpus;
     struct example_source source;
-    struct huffman tree; /* whose nodes are the contexts of some trials; all zeros in others */
+    struct huffman tree; /* its nodes are the contexts of some trials; all zeros: not used */
     struct rule_options rule;
     struct record_layout layout;
     struct hogwild_request request;
     int freezes;
-    uint32_t frozen[2][(MOST_ROWS + 31) / 32]; /* by side, a bit a row: where it freezes */
+    uint32_t frozen[2][(MOST_ROWS + 31) / 32]; /* [side] one bit a row; 1: frozen */
     char name[192];
 };
 
@@ -85,13 +85,13 @@ static void choose_examples(struct trial *t) {
     s->per_pair = 0;
 }
 
-/* Chooses some 64 targets against more than 8 contexts. */
+/* Chooses blocks of about 64 targets and more than 8 contexts. */
 static void choose_wide(struct example_source *s) {
     s->mode = EXAMPLE_WINDOW, s->window = 28 + (uint32_t)below(10);
     s->shrink = 0, s->per_pair = 0, s->negatives = 5 + (uint32_t)below(9);
 }
 
-/* Chooses whether windows predict words by the nodes of their paths. */
+/* Chooses whether windows predict words by the nodes of their tree paths. */
 static void choose_tree(struct trial *t) {
     uint64_t counts[MOST_ROWS];
     huffman_release(&t->tree);
@@ -117,7 +117,7 @@ static int is_frozen(const struct trial *t, int side, uint32_t row) {
 static void choose_frozen(struct trial *t) {
     t->freezes = below(3) == 0;
     for (int side = 0; side < 2; side++) {
-        uint64_t share = below(4); /* none, or all of the rows, or some */
+        uint64_t share = below(4); /* no rows, all rows, or some rows */
         for (size_t i = 0; i < sizeof *t->frozen / sizeof **t->frozen; i++)
             t->frozen[side][i] = share == 0 ? 0 : share == 1 ? UINT32_MAX : (uint32_t)bits();
     }
@@ -139,7 +139,7 @@ static void name_trial(struct trial *t) {
 struct rows64 {
     double weight[2][MOST_ROWS][MOST_DIM], sum[2][MOST_ROWS][MOST_DIM];
     uint64_t updates[2][MOST_ROWS];
-    double loss; /* of the examples that are measured */
+    double loss; /* of the examples whose loss is measured */
 };
 
 static void update64(struct rows64 *r, const struct trial *t, int side, uint32_t row, const double *gradient,
@@ -158,7 +158,7 @@ static void update64(struct rows64 *r, const struct trial *t, int side, uint32_t
     }
 }
 
-/* Returns a block's rows, or the one vector that they are pooled to. */
+/* Computes the vectors of a block's targets: its rows, or the one vector that they are pooled into. Returns their number. */
 static void vectors64(const struct rows64 *r, const struct trial *t, const uint32_t *targets, uint32_t count,
                       double (*out)[MOST_DIM]) {
     const struct example_pool *pool = &t->source.pool;
@@ -197,7 +197,7 @@ static void train64(struct rows64 *r, const struct trial *t, const struct batch_
             }
         }
     for (uint64_t k = 0; k < c_count; k++) update64(r, t, 1, contexts[k], gradient[t_count + k], rate, example);
-    for (uint64_t i = t_count; i-- > 0 && pool->on;) /* the first row's place holds the vector's, and is written last */
+    for (uint64_t i = t_count; i-- > 0 && pool->on;) /* the first row's entry contains the pooled vector, so it is written last */
         for (uint32_t j = 0; j < t->layout.dim; j++)
             gradient[i][j] = gradient[0][j] * (double)example_pool_share(pool, (uint32_t)t_count, (uint32_t)i);
     for (uint64_t i = 0; i < t_count; i++) update64(r, t, 0, targets[i], gradient[i], rate, example);
@@ -213,7 +213,7 @@ static struct backend *open_with_source(const struct trial *t, unsigned threads)
     return backend;
 }
 
-/* Opens tables of random rows, from which float64 begins, too. */
+/* Opens tables of random rows, and gives float64 the same rows. */
 static void open_tables(struct trial *t, struct backend *backend, struct rows64 *r) {
     char *packed = calloc(t->source.rows, t->layout.packed);
     struct backend_table *tables[2];
@@ -235,7 +235,7 @@ static void open_tables(struct trial *t, struct backend *backend, struct rows64 
     free(packed);
 }
 
-/* Returns how far the backend's rows are from float64, as a share of what float64 moved by. */
+/* Returns the distance of the backend's rows from float64, as a share of the movement of float64. */
 static double distance(const struct trial *t, struct backend *backend, const struct rows64 *first,
                        const struct rows64 *want) {
     char *packed = calloc(t->source.rows, t->layout.packed);
@@ -261,7 +261,7 @@ static double distance(const struct trial *t, struct backend *backend, const str
     return moved > 0 ? sqrt(apart / moved) : apart > 0;
 }
 
-/* Trains the blocks of each example of the request, from batches of one example. */
+/* Trains all examples of the request in float64; their blocks come from batches of one example. */
 static uint64_t train_all64(struct trial *t, struct rows64 *r) {
     struct backend *maker = open_with_source(t, 1);
     uint64_t pairs = 0;
@@ -299,9 +299,8 @@ static double run_trial(struct trial *t) {
 
 /* ---- the tests ---- */
 
-/* Updates that add up in any order may be made in parts, from rows that earlier parts have moved: small rates keep that
- * effect small, and a lost or doubled update would still be a good part of all movement. Other rules follow float64
- * closely. */
+/* Updates may be computed in any order, from rows that earlier updates have moved. Small rates keep that effect small, while a
+ * lost or doubled update would still be a good part of the movement. Other rules must follow float64 closely. */
 static void trains_as_it_says(void **state) {
     static struct trial t;
     double worst[2] = {0, 0};
@@ -309,7 +308,7 @@ static void trains_as_it_says(void **state) {
         uint64_t rows = below(3) ? 3 + below(60) : 61 + below(MOST_ROWS - 60);
         make_corpus(&t, rows, 1 + below(i % 10 ? 600 : 6000), 1 + below(i % 5 == 4 ? 200 : i % 2 ? 30 : 6));
         choose_examples(&t);
-        int wide = i % 5 == 4; /* whose updates are larger */
+        int wide = i % 5 == 4; /* wide trials have larger updates */
         if (wide) choose_wide(&t.source);
         choose_tree(&t);
         if (i % 2 && t.source.mode != EXAMPLE_WINDOW) t.source.positives = 1 + (uint32_t)below(5);
@@ -335,8 +334,7 @@ static void trains_as_it_says(void **state) {
     print_message("at most %.2g of the movement apart; in any order %.2g\n", worst[0], worst[1]);
 }
 
-/* There is one pair of words, with four negatives among the two other words: what one of these gains is the sum over
- * its draws. */
+/* The only pair has four negatives, drawn among two other words. Each of these must get the sum of the updates of all its draws. */
 static void no_negative_is_lost(void **state) {
     static const uint64_t starts[2] = {0, 2};
     static const uint32_t ids[2] = {0, 1};
@@ -367,18 +365,18 @@ static void no_negative_is_lost(void **state) {
         assert_int_equal(backend_cpu.make_batch(backend, 0, &one), 0);
         assert_int_equal(backend_cpu.batch_view(backend, 0, &view), 0);
         for (uint64_t c = 1; c < view.context_starts[1]; c++) drawn[view.context_ids[c]]++;
-        assert_int_equal(drawn[0], 0); /* the word in the middle */
+        assert_int_equal(drawn[0], 0); /* drawn[0] is the positive, the word in the middle */
         assert_int_equal(drawn[1] + drawn[2], 4);
         assert_int_equal(backend_cpu.hogwild(backend, &t.request, &result), 0);
         assert_int_equal(backend_cpu.table_read(backend, t.request.context, 0, 3, after), 0);
         for (int row = 1; row < 3; row++)
-            for (int i = 0; i < 4; i++) /* dot products of 0: a coefficient of one half */
+            for (int i = 0; i < 4; i++) /* all dot products are 0, so each coefficient is one half */
                 assert_float_equal(after[row][i], -0.1 * 0.5 * drawn[row] * (double)packed[1][i], 1e-7);
         backend_cpu.close(backend);
     }
 }
 
-/* The workers that take examples do not decide which examples' loss is measured, nor at which rate each trains. */
+/* Which examples' loss is measured, and the rate of each example, must not depend on which worker trains it. */
 static void the_sample_is_of_the_request(void **state) {
     static struct trial t;
     for (int long_one = 0; long_one < 2; long_one++) {
@@ -408,7 +406,7 @@ static void the_sample_is_of_the_request(void **state) {
     }
 }
 
-/* tests/unit/kernels/test_hogwild.c has all that is refused; this one holds that the backend asks before it moves a row. */
+/* tests/unit/kernels/test_hogwild.c tests all refusals; this test checks that the backend refuses before it moves a row. */
 static void the_backend_refuses_what_it_cannot_mean(void **state) {
     static struct trial t;
     static struct rows64 first;

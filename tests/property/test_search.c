@@ -1,6 +1,6 @@
-/* Exact nearest rows on the CPU are the same to the bit for any number of threads and of queries at once, as if every
- * row were scored alone. Random shapes lie on both sides of a slice (1,024 rows), a chunk (256 queries), the products
- * that are compared at once (32), and the columns that are summed at once (32). */
+/* Exact nearest rows on the CPU must have the same bits for any number of threads and of queries in a call, and equal a search
+ * that scores every row alone. Random shapes are on both sides of the kernels' thresholds: rows of a slice (1,024), queries of a
+ * chunk (256), products compared together (32), and columns summed together (32). */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -31,14 +31,13 @@ struct search {
     uint32_t *banned;
 };
 
-/* Returns a size near one of the kernels' own. */
+/* Returns a size near one of the kernels' thresholds. */
 static uint64_t near(const uint64_t *sizes, int count) {
     uint64_t size = sizes[below((uint64_t)count)], off = below(5);
     return off < 3 ? size + off - 1 : 1 + below(size + 1);
 }
 
-/* Makes rows whose products are close together: few values, or the same rows again and again, or lengths of all
- * orders. */
+/* Makes rows with many nearly equal products: few different values, the same rows many times, or rows of very different lengths. */
 static void fill(float *to, uint64_t rows, uint32_t dim, uint64_t kind) {
     for (uint64_t row = 0; row < rows; row++) {
         float length = kind == 3 ? (float)pow(10, (double)below(9) - 4) : 1;
@@ -69,7 +68,7 @@ static struct search search_make(void) {
     fill(s.queries, r->query_rows, r->dim, kind == 4 ? 0 : kind);
     if (below(2)) return s;
     r->banned_starts = s.starts = calloc(r->query_rows + 1, sizeof *s.starts);
-    if (below(3) == 0) return s; /* without starts, banned stays NULL */
+    if (below(3) == 0) return s; /* no banned rows: starts and banned stay NULL */
     r->banned = s.banned = malloc(r->query_rows * 9 * sizeof *s.banned);
     for (uint64_t q = 0; q < r->query_rows; q++) {
         uint64_t at = s.starts[q], row = below(r->base_rows);
@@ -193,7 +192,7 @@ static void products_miss_no_row(void **state) {
     }
 }
 
-/* The margin holds for products in any order, and a sum in the plainest order is near search_sum(). */
+/* The error margin must hold for sums in any order; a sum in the simplest order must be near search_sum(). */
 static void margins_hold(void **state) {
     for (int i = 0; i < 2000; i++) {
         float a[300], b[300], forth = 0, back = 0, squares = 0;

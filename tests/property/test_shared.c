@@ -1,5 +1,5 @@
-/* Properties of negatives that a batch shares, on the CPU: which rows a batch names, what a step does to them against the formulas
- * in double precision, and that nothing depends on the workers. */
+/* Properties of negatives that a batch shares, on the CPU: which rows a batch names; that a step agrees with the formulas in
+ * double; that nothing depends on the number of workers. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -18,7 +18,7 @@ enum { ITEMS = 400, LISTS = 60, ROWS = ITEMS + LISTS, TOKENS = 1500, MOST_DIM = 
 static uint32_t ids[TOKENS];
 static uint64_t starts[LISTS + 1];
 
-/* Lists of 1 to 48 places, the first of which is the list's own row; items that are asked for more often have lower ids. */
+/* Makes lists of 1 to 48 places, of which the first is the list's own row. Frequent items have low ids. */
 static struct example_source lists(uint32_t negatives) {
     uint64_t at = 0;
     srand(5);
@@ -79,7 +79,7 @@ static void each_item_is_an_example_once_an_epoch(void **state) {
     backend_cpu.close(backend);
 }
 
-/* Negatives belong to a place of an epoch: not to how many examples follow it, nor to the workers. */
+/* Negatives depend only on the epoch and the position at which a batch begins, not on the batch's size or the workers. */
 static void negatives_belong_to_a_place(void **state) {
     struct example_source source = lists(50);
     struct backend *one = open_cpu(1), *many = open_cpu(4);
@@ -103,7 +103,8 @@ static void negatives_belong_to_a_place(void **state) {
     backend_cpu.close(many);
 }
 
-/* The first place of a list is no example: a batch of such places alone, or of none that is held out, has no negatives either. */
+/* The first place of a list is not an example. A batch of only such places, or without a held-out example, must have no
+ * negatives either. */
 static void a_batch_without_examples_is_empty(void **state) {
     struct example_source source = lists(40);
     struct backend *backend = open_cpu(2);
@@ -143,7 +144,7 @@ static struct model open_model(unsigned threads, struct rule_options rule, uint3
         for (int row = 0; row < ROWS && !m.layout.halves; row++)
             for (uint32_t j = 0; j < dim; j++)
                 ((float *)(packed + (uint64_t)row * m.layout.packed))[j] = (float)rand() / (float)RAND_MAX - 0.5f;
-        for (uint64_t i = 0; i < ROWS * m.layout.packed / 2 && m.layout.halves; i++) /* of moderate size, either sign */
+        for (uint64_t i = 0; i < ROWS * m.layout.packed / 2 && m.layout.halves; i++) /* numbers of moderate size and either sign */
             ((uint16_t *)packed)[i] = (uint16_t)(0x3E00 + rand() % 256 + (rand() % 2 << 15));
         assert_int_equal(backend_cpu.table_write(m.backend, m.table[side], 0, ROWS, packed), 0);
     }
@@ -197,7 +198,7 @@ static double score64(uint32_t target, uint32_t context, uint32_t dim) {
     return sum / length[0][target] / length[1][context];
 }
 
-/* A score's coefficient, into the gradients of its two rows. */
+/* Adds a score's coefficient c to the gradients of its two rows. */
 static void add64(uint32_t target, uint32_t context, uint32_t dim, double c, double score, int cosine) {
     double both = length[0][target] * length[1][context];
     for (uint32_t j = 0; j < dim; j++) {
@@ -310,7 +311,7 @@ static void steps_do_not_depend_on_workers(void **state) {
     }
 }
 
-/* Frozen rows stay, and all others move as they do where nothing is frozen, for one step. */
+/* After one step, frozen rows must be unchanged, and all other rows must equal those of a step without frozen rows. */
 static void frozen_rows_stay(void **state) {
     struct rule_options rule = {.rule = RULE_SGD};
     struct loss_options loss = {.kind = LOSS_SOFTMAX, .score = SCORE_COSINE, .temperature = 0.1f, .negative_weight = 1};
@@ -336,7 +337,7 @@ static void frozen_rows_stay(void **state) {
     free(after[1]);
 }
 
-/* Adam's momentum would move the negatives' rows even where their gradients are zero. */
+/* A batch without examples must not move the negatives' rows, though Adam's momentum would, even with zero gradients. */
 static void a_batch_without_examples_changes_nothing(void **state) {
     struct rule_options rule = {.rule = RULE_ADAM, .eps = 1e-8, .beta1 = 0.9, .beta2 = 0.999, .lr = 0.01, .count_rows = 1};
     struct loss_options loss = {.kind = LOSS_SOFTMAX, .score = SCORE_DOT, .temperature = 1, .negative_weight = 1};
@@ -345,7 +346,7 @@ static void a_batch_without_examples_changes_nothing(void **state) {
     source.shuffle = 0;
     backend_cpu.source(m.backend, &source);
     make(m.backend, 0, 0, TOKENS, 0);
-    step_model(&m, loss, 0.01, 0, 0); /* fills the states */
+    step_model(&m, loss, 0.01, 0, 0); /* so that momentum is not zero */
     char *before = read_model(&m);
     for (uint32_t list = 0; list < LISTS; list++) {
         make(m.backend, 0, starts[list], 1, 0);
@@ -358,7 +359,7 @@ static void a_batch_without_examples_changes_nothing(void **state) {
     backend_cpu.close(m.backend);
 }
 
-/* A caller's batch of the same ids is the same batch; one whose blocks have another form is refused. */
+/* A batch given as arrays with the same ids must have the same effect; one with blocks of another form must be refused. */
 static void a_callers_batch_is_the_same(void **state) {
     struct rule_options rule = {.rule = RULE_SGD};
     struct loss_options loss = {.kind = LOSS_SOFTMAX, .score = SCORE_COSINE, .temperature = 0.1f, .negative_weight = 1};
@@ -377,7 +378,7 @@ static void a_callers_batch_is_the_same(void **state) {
     view.shared.count--;
     assert_int_equal(backend_cpu.set_batch(b.backend, 0, &view), -1);
     view.shared.count++;
-    view.blocks = 1; /* negatives without an example */
+    view.blocks = 1; /* shared negatives without any example */
     assert_int_equal(backend_cpu.set_batch(b.backend, 0, &view), -1);
     free(one);
     free(other);

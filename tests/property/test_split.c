@@ -1,4 +1,4 @@
-/* Lists that the CPU splits into positives and a pool of targets, by draws alone. */
+/* Lists that are split into positives and a pool of targets, on the CPU. Only the batches are tested. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -25,7 +25,7 @@ static struct example_source lines(void) {
                                    .seed = 11};
 }
 
-/* The positives and targets of a line, from the documentation alone, and how many of both. */
+/* The positives and targets of a line, as the documentation describes them, and their numbers. */
 struct wanted {
     uint32_t positive[64], target[64];
     uint64_t positives, targets;
@@ -67,15 +67,14 @@ static void compare_lines(const struct example_source *s, const struct batch_vie
         assert_memory_equal(t, w.target, w.targets * sizeof *t);
         assert_memory_equal(c, w.positive, w.positives * sizeof *c);
         assert_int_equal(contexts, w.positives + NEGATIVES);
-        for (uint64_t i = 0; i < w.targets; i++) assert_false(is_in(c, contexts, t[i])); /* no positive, and no negative */
+        for (uint64_t i = 0; i < w.targets; i++) assert_false(is_in(c, contexts, t[i])); /* not among positives or negatives */
         for (uint64_t i = w.positives; i < contexts; i++) assert_false(is_in(c, w.positives, c[i]));
         block++;
     }
     assert_int_equal(block, v->blocks);
 }
 
-/* Splits lines of every length, up to more than the positives and the pool's bound together. No item comes twice in a
- * line. */
+/* Splits lines of many lengths, up to more items than positives and pool can hold. No item may occur twice in a line's example. */
 static void lists_are_split(void **state) {
     struct backend *backend = open_cpu(2);
     for (int variant = 0; variant < 24; variant++) {
@@ -97,7 +96,7 @@ static void lists_are_split(void **state) {
     backend_cpu.close(backend);
 }
 
-/* Over many epochs each item of a list is a positive as often as every other, and so it is with the pool. */
+/* Over many epochs all items of a list must be positives equally often, and in the pool equally often. */
 static void every_item_is_a_positive_as_often(void **state) {
     enum { ITEMS = 11, POSITIVES = 3, POOLED = 4, EPOCHS = 6000 };
     struct backend *backend = open_cpu(1);
@@ -113,7 +112,7 @@ static void every_item_is_a_positive_as_often(void **state) {
         for (int j = 0; j < POSITIVES; j++) positive[v.context_ids[j]]++;
         for (int i = 1; i <= POOLED; i++) pooled[v.target_ids[i]]++;
     }
-    for (int i = 1; i <= ITEMS; i++) { /* five standard deviations */
+    for (int i = 1; i <= ITEMS; i++) { /* within five standard deviations */
         double p = (double)POSITIVES / ITEMS, q = (double)POOLED / ITEMS;
         assert_true(fabs(positive[i] - EPOCHS * p) < 5 * sqrt(EPOCHS * p * (1 - p)));
         assert_true(fabs(pooled[i] - EPOCHS * q) < 5 * sqrt(EPOCHS * q * (1 - q)));

@@ -1,5 +1,5 @@
-/* Examples over walks are the examples over the same walks stored as a corpus: id for id in batches of any size,
- * whatever the threads, and lock-free to the byte with one worker. */
+/* Examples over walks must equal examples over the same walks stored as a corpus: id for id in batches of any size with any
+ * number of threads, and byte for byte in lock-free training with one worker. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -9,7 +9,7 @@
 #include "base/report.h"
 #include "kernels/hogwild.h"
 
-#include <cmocka.h> /* behind report.h: its macro fail() would take the function there apart */
+#include <cmocka.h> /* after report.h: cmocka's macro fail() would break the declaration there */
 
 #include "cpu_batches.h"
 
@@ -21,7 +21,7 @@ static uint32_t drawn(uint64_t number, uint32_t trial, uint32_t n) {
 
 /* ---- a trial ---- */
 
-/* A graph with arcs to random nodes, of which some have none; and the walks over it, stored. */
+/* A graph with arcs to random nodes, in which some nodes have no arcs; and walks over it, stored as a corpus. */
 struct trial {
     uint64_t nodes[NODES + 1];
     uint32_t neighbours[NODES * DEGREE], keep[NODES];
@@ -31,7 +31,7 @@ struct trial {
     struct example_source walked, stored;
 };
 
-/* Each node has arcs to rising nodes, none twice. */
+/* Gives each node arcs to random nodes, ascending and without repeats. */
 static void join_nodes(struct trial *t, uint32_t seed) {
     uint64_t arcs = 0;
     for (uint32_t node = 0; node < NODES; node++) {
@@ -53,7 +53,7 @@ static void store_walks(struct trial *t, uint32_t epoch) {
 }
 
 static struct trial *make_trial(uint32_t seed) {
-    static const double biases[][2] = {{1, 1}, {0.25, 2}, {3, 0.5}, {1000, 0.001}}; /* the last: steps that are drawn exactly */
+    static const double biases[][2] = {{1, 1}, {0.25, 2}, {3, 0.5}, {1000, 0.001}}; /* p, q; the last draws some steps exactly */
     struct trial *t = calloc(1, sizeof *t);
     assert_non_null(t);
     join_nodes(t, seed * 10);

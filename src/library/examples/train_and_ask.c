@@ -1,8 +1,8 @@
-/* Trains on lists that are in the program's memory, then asks the run: which items are near one, and which suit a new list.
+/* Trains on lists in the program's memory, then asks the run which items are similar to an item, and which suit a new list.
  *
  *   cc train_and_ask.c $(pkg-config --cflags --libs sptx) && ./a.out
  *
- * Writes the run directory that its first argument names (runs/example). Exits with 0 if the answers are of the right kind.
+ * Writes the run directory that its first argument names (runs/example). Exits with 0 if all answers are items of the right kind.
  */
 #include <sptx.h>
 
@@ -44,7 +44,7 @@ static void train(struct sptx_context *context, const char *directory) {
     sptx_corpus_close(corpus);
 }
 
-/* Prints k rows with their scores. Returns how many are of the kind wanted. */
+/* Prints k rows with their scores. Returns the number of rows that are of the kind `wanted`. */
 static int show(const struct sptx_run *run, const char *what, const uint32_t *rows, const float *scores, int wanted) {
     int right = 0;
     printf("%s:", what);

@@ -1,10 +1,10 @@
-/* A model of one's own over libsptx: users and items, five million rows in two tables, factors that explain who likes what.
+/* A custom model that uses libsptx: users and items, five million rows in two tables, whose dot products say who likes what.
  *
  *   cc two_tables.c $(pkg-config --cflags --libs sptx) && ./a.out
  *
- * Each step fetches the rows that a batch names, computes its gradients here, and gives them back: the library sums those of
- * a row that stands in the batch several times, and takes one exact Adagrad step for each different row. Ends with 0 where
- * the model has learned what was planted.
+ * Each step fetches the rows of a batch, computes gradients in this program, and passes them to the library, which sums the
+ * gradients of a row that occurs several times and does one exact Adagrad step for each different row. Exits with 0 if the
+ * model has learned the planted pattern.
  */
 #include <sptx.h>
 
@@ -37,7 +37,7 @@ static struct sptx_table *open_table(struct sptx_context *context, uint64_t rows
     return table;
 }
 
-/* Draws a few hundred of each, spread over the tables. */
+/* Draws a batch from a few hundred users and items, spread over the tables. */
 static void draw_batch(void) {
     for (int i = 0; i < BATCH; i++) {
         user[i] = (int64_t)(rand() % 300) * (USERS / 300);
@@ -69,7 +69,7 @@ int main(int argc, char **argv) {
     struct sptx_context_options machine = SPTX_CONTEXT_OPTIONS;
     struct sptx_context *context;
     double first = 0, last = 0;
-    if (argc > 1) machine.device = argv[1]; /* "cpu", "cuda"; otherwise a GPU where there is one */
+    if (argc > 1) machine.device = argv[1]; /* "cpu" or "cuda"; without an argument a GPU, if there is one */
     check(sptx_open(&context, &machine), context);
     struct sptx_table *users = open_table(context, USERS, 1), *items = open_table(context, ITEMS, 2);
     struct sptx_ids of_users = {.data = user, .count = BATCH, .bits = 64, .memory = SPTX_HOST};

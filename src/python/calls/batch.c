@@ -1,4 +1,4 @@
-/* Batches: one or two arrays of ids of any shape and order, as sptx.speedtorch is given them, become one list. */
+/* batch: turns the ids of a batch of sptx.speedtorch, one or two arrays of any shape and order, into one list. */
 #include "calls.h"
 
 #include "base/ids.h"
@@ -15,7 +15,7 @@ enum taken batch_open(const struct known *known, PyObject *positives, PyObject *
             batch_close(batch);
             return leave_to_others();
         }
-        uint64_t count = 1; /* at most 2^60: NumPy has no array of more bytes, whatever repeats in it */
+        uint64_t count = 1; /* cannot overflow: NumPy arrays have at most 2^60 elements, also if strides are zero */
         for (int d = 0; d < (*part)->dims; d++) count *= (*part)->shape[d];
         batch->count += count;
     }
@@ -39,7 +39,7 @@ int batch_is_list(const struct batch *batch, struct operand *list) {
 struct writing {
     uint32_t *next;
     uint64_t classes;
-    int wrong; /* 1: an id is none of 0..classes-1 */
+    int wrong; /* 1: an id is not in 0 .. classes - 1 */
 };
 
 static void write_line(struct writing *to, const char *data, Py_ssize_t count, Py_ssize_t stride, int bytes) {

@@ -1,5 +1,5 @@
-/* Caller: a table's calls. Each takes its turn in the context as calls from Python do (sptx/_context.py), and between
- * taking it and giving it back nothing of Python runs: no interrupt finds the turn taken. */
+/* Caller: the calls on a table's rows. Each waits for its turn in the context, as calls from Python do (sptx/_context.py). No
+ * Python code runs between taking the turn and giving it back, so no interrupt can occur there. */
 #include "calls.h"
 
 #include <pthread.h>
@@ -10,17 +10,17 @@ typedef enum sptx_status rows_call(struct sptx_table *, const struct sptx_ids *,
 typedef const char *error_call(const struct sptx_context *);
 
 struct range {
-    uint64_t low, high; /* addresses */
+    uint64_t low, high; /* addresses: first byte, and the byte after the last */
 };
 
 struct caller {
-    PyObject head; /* which CPython has in each object */
+    PyObject head; /* the header of every CPython object */
     struct known *known;
     PyObject *handle; /* keeps the table open */
-    /* of the context, as Python has them */
+    /* objects of the Python context */
     PyObject *take_turn, *end_turn, *leaving, *close_what_waits, *said, *warn, *raise_for;
     PyObject *make_template;
-    PyObject *template; /* an empty tensor where rows for PyTorch are made; NULL before the first are */
+    PyObject *template; /* an empty tensor from which tensors for rows are made; NULL until the first one is needed */
     enum sptx_memory template_memory;
     struct sptx_context *context;
     struct sptx_table *table;
@@ -29,14 +29,14 @@ struct caller {
     error_call *error;
     uint64_t rows;
     uint32_t dim;
-    int gpu;           /* -1: the table runs on the CPU */
-    unsigned forks;    /* before it was made */
-    struct range *own; /* [ranges] the table's memory on the host */
+    int gpu;           /* number of the table's GPU; -1: it is on the CPU */
+    unsigned forks;    /* value of `forks` when the object was made */
+    struct range *own; /* [ranges] the table's memory on the host, which operands must not overlap */
     Py_ssize_t ranges;
-    struct ids ids; /* of a batch; only who has the turn touches them */
+    struct ids ids; /* buffer for the ids of a batch; used only while holding the turn */
 };
 
-static unsigned forks; /* how many lie between this process and the first that loaded this module */
+static unsigned forks; /* number of forks between the process that loaded this module and this one */
 
 static void count_fork(void) {
     forks++;
@@ -59,7 +59,7 @@ static int raise_for(const struct caller *caller, enum sptx_status status, const
     return -1;
 }
 
-/* Ends a turn: closes the handles that waited for its end, and passes on its warnings. */
+/* Runs after a turn was given back: closes the handles that waited for that, and gives the call's warnings. */
 static int after_turn(const struct caller *caller) {
     if (PyObject_Size(caller->leaving) > 0 && run(caller->close_what_waits)) return -1;
     return PyObject_Size(caller->said) > 0 ? run(caller->warn) : 0;
@@ -82,13 +82,13 @@ static enum sptx_status call_library(const struct caller *caller, rows_call *cal
                   : caller->prefetch(caller->table, ids, stream);
 }
 
-/* Makes a call of the library in a turn that was taken, and ends it. values: NULL for a prefetch. */
+/* Calls the library while the turn is held, then gives the turn back. values: NULL for a prefetch. */
 static int ask_in_turn(const struct caller *caller, rows_call *call, const struct sptx_ids *ids,
                        const struct operand *values, void *stream) {
     PyThreadState *thread = PyEval_SaveThread();
     enum sptx_status status = call_library(caller, call, ids, values, stream);
     PyEval_RestoreThread(thread);
-    char *sentence = status ? strdup(caller->error(caller->context)) : NULL; /* the next call may change it */
+    char *sentence = status ? strdup(caller->error(caller->context)) : NULL; /* copied: the next call may change it */
     int ended = run(caller->end_turn) || after_turn(caller) ? -1 : 0;
     if (!ended && status) ended = raise_for(caller, status, sentence ? sentence : "");
     free(sentence);
@@ -170,7 +170,7 @@ static PyObject *template_of(struct caller *caller) {
     return caller->template;
 }
 
-/* Makes a tensor, of which only the address is not known before. */
+/* Makes a tensor, and fills in its address and kind of memory; the other fields of *rows stay zero. */
 static PyObject *new_tensor(struct caller *caller, PyObject *shape, struct operand *rows) {
     const struct known *known = caller->known;
     if (!template_of(caller)) return NULL;
@@ -181,8 +181,8 @@ static PyObject *new_tensor(struct caller *caller, PyObject *shape, struct opera
     return tensor;
 }
 
-/* Makes an array [shape.. x dim] and describes it; of_torch says whose. Returns NULL with an exception, or without one
- * where others have to do it. */
+/* Makes an array [shape.. x dim], of PyTorch if of_torch is 1, else of NumPy, and describes it in *rows. Returns NULL with an
+ * exception, or NULL without one if Python must make the call. */
 static PyObject *new_rows(struct caller *caller, const Py_ssize_t *shape, int dims, int of_torch,
                           struct operand *rows) {
     PyObject *tuple = shape_of(shape, dims, caller->dim);
@@ -248,7 +248,7 @@ static PyObject *caller_store(PyObject *self, PyObject *arguments) {
 
 /* ---- sptx.speedtorch: batches ---- */
 
-/* Makes a call with the ids of a batch. Where they are no list already it is written when the turn has come. */
+/* Makes a call with the ids of a batch. Unless they are one list already, they are copied to caller->ids while the turn is held. */
 static enum taken ask_batch(struct caller *caller, rows_call *call, const struct batch *batch, uint64_t names,
                             const struct operand *values) {
     struct operand list = {.count = batch->count * names, .bits = 32};
@@ -291,11 +291,12 @@ static PyObject *gather(PyObject *self, PyObject *arguments) {
     return answer(taken);
 }
 
-/* Takes values of a batch, a tensor a name, as one operand, where they lie one behind the other. */
+/* Describes the values of a batch, one tensor for each name, as one operand. Works only if the tensors are one after the other
+ * in memory. */
 static enum taken take_together(const struct caller *caller, PyObject *tensors, Py_ssize_t names, uint64_t count,
                                 struct operand *all) {
     const struct operand ids = {
-        .dims = 1, .shape = {(Py_ssize_t)count}, .of_torch = 1}; /* open_batch() has asked for tensors */
+        .dims = 1, .shape = {(Py_ssize_t)count}, .of_torch = 1}; /* open_batch() has checked that PyTorch is loaded */
     for (Py_ssize_t k = 0; k < names; k++) {
         struct operand one;
         PyObject *tensor = PyList_GetItem(tensors, k);
@@ -400,7 +401,7 @@ PyType_Spec caller_spec = {"sptx._calls.Caller", sizeof(struct caller), 0, Py_TP
 
 static int add_class(PyObject *module, PyType_Spec *spec, const char *name) {
     PyObject *type = PyType_FromSpec(spec);
-    if (type && !PyModule_AddObject(module, name, type)) return 0; /* which has taken the reference */
+    if (type && !PyModule_AddObject(module, name, type)) return 0; /* PyModule_AddObject() has taken over the reference */
     Py_XDECREF(type);
     return -1;
 }
@@ -418,7 +419,7 @@ static int begin(PyObject *module) {
                : 0;
 }
 
-/* CPython refuses the module in an interpreter that has a lock of its own, since no slot allows it. */
+/* There is no slot for subinterpreters with a lock of their own, so CPython refuses to load the module in one. */
 static PyModuleDef_Slot module_slots[] = {{Py_mod_exec, begin}, {0, NULL}};
 static struct PyModuleDef module = {.m_base = PyModuleDef_HEAD_INIT,
                                     .m_name = "sptx._calls",

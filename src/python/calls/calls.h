@@ -1,18 +1,18 @@
-/* _calls: the calls of rows for CPython, compiled. Finding out from Python where two arrays lie takes as long as a call
- * of some hundred rows itself; here it takes a tenth of that.
+/* _calls: a CPython module in C with the calls on a table's rows. It exists for speed: in Python, finding the addresses of two
+ * arrays takes as long as a call on some hundred rows; here it takes a tenth of that.
  *
- *   Known     what was found of NumPy and PyTorch: classes, types, functions, the names of attributes      known.c
- *   operand   an array of a call: where its elements lie                                                   operands.c
- *   batch     the ids of a batch of sptx.speedtorch, one after the other                                   batch.c
- *   Caller    a table's calls                                                                              caller.c
- *   Marks     finds ids that stand twice                                                                   marks.c
+ *   Known     classes, types, functions and attribute names of NumPy and PyTorch                           known.c
+ *   operand   an array passed to a call: address, type and shape                                           operands.c
+ *   batch     the ids of a batch of sptx.speedtorch, copied into one list                                  batch.c
+ *   Caller    the calls on a table's rows                                                                  caller.c
+ *   Marks     finds ids that occur twice in a batch                                                        marks.c
  *
- * Only what is usual is done here: arrays of exactly numpy.ndarray, torch.Tensor and torch.nn.Parameter, of the wanted
- * type, dense, in the right place, outside of the table's own memory. Everything else gets NotImplemented, has changed
- * nothing, and is asked again from Python (sptx/_table.py, sptx/speedtorch), which does it or says what is wrong. So no
- * sentence stands here, and where this module cannot be loaded every answer is the same.
+ * Only the usual arrays are handled here: exactly numpy.ndarray, torch.Tensor or torch.nn.Parameter, of the expected type, dense,
+ * on the right device, and not overlapping the table's memory. For all others a call returns NotImplemented and has changed
+ * nothing; then Python (sptx/_table.py, sptx/speedtorch) makes the call, or raises the error. So this module has no error
+ * messages, and the package works without it, with the same results.
  *
- * CPython's limited API of 3.9 is all that is used, so that one file serves every later CPython.
+ * The module uses only CPython's limited API of 3.9, so that one binary works with every later CPython.
  */
 #ifndef CALLS_H
 #define CALLS_H
@@ -24,13 +24,13 @@
 
 #include "sptx.h"
 
-/* Says whether something was done here. Otherwise the answer is NotImplemented, or there is an exception. */
+/* What became of a call: an exception is set; Python must make the call (NotImplemented); it is done. */
 enum taken { EXCEPTION = -1, OTHERS = 0, TAKEN = 1 };
 
-/* Returns OTHERS; where an attribute raised, without its exception, which the other way meets again. Interrupts are
- * kept. */
+/* Returns OTHERS, and clears an exception that an attribute raised: Python's own way will raise it again. Interrupts are kept,
+ * as EXCEPTION. */
 enum taken leave_to_others(void);
-PyObject *answer(enum taken taken); /* of a call that was not TAKEN */
+PyObject *answer(enum taken taken); /* returns NULL for EXCEPTION, NotImplemented for OTHERS */
 
 /* ---- facts about the libraries, looked up once ---- */
 
@@ -51,22 +51,22 @@ enum name {
 };
 
 struct known {
-    PyObject head; /* which CPython has in each object */
+    PyObject head; /* the header of every CPython object */
     PyObject *names[NAMES];
     PyObject *ndarray, *numpy_empty, *numpy_float32;
-    /* objects of PyTorch; NULL as long as no one has passed a tensor */
+    /* objects of PyTorch; NULL until a tensor is passed */
     PyObject *tensor, *parameter, *torch_int32, *torch_int64, *torch_float32, *strided;
-    PyObject *busy;   /* a tuple of functions: where one of them returns true, calls may be traced or watched */
-    PyObject *stream; /* a GPU's number -> its current cudaStream_t */
+    PyObject *busy;   /* tuple of functions; if one of them returns true, PyTorch may be tracing or watching calls */
+    PyObject *stream; /* function from a GPU's number to its current cudaStream_t */
 };
 
 extern PyType_Spec known_spec;
 int is_known(PyObject *object);
 int is_tensor(const struct known *known, PyObject *object);
-/* These return 0 where it is not so, or where there is an exception. */
+/* Return 1 if the attribute, or the method's result, is `value`; 0 if not, or if an exception is set. */
 int has(const struct known *known, PyObject *object, enum name attribute, const PyObject *value);
 int says(const struct known *known, PyObject *object, enum name method, const PyObject *value);
-uint64_t number_said(PyObject *said); /* takes the reference; 0 and an exception where it is no number */
+uint64_t number_said(PyObject *said); /* converts a Python integer and releases it; 0 and an exception if it is not one */
 
 /* ---- operands ---- */
 
@@ -75,15 +75,15 @@ enum role { IDS, VALUES, OUT };
 
 struct operand {
     void *data;
-    uint64_t count; /* of elements */
-    uint32_t bits;  /* of an element */
+    uint64_t count; /* number of elements */
+    uint32_t bits;  /* bits of an element */
     uint32_t memory;
     int of_torch;
     int dims;
     Py_ssize_t shape[DIMS_MOST];
 };
 
-/* This is what __array_struct__ points to (NumPy's array interface, version 3). */
+/* The struct that __array_struct__ points to (NumPy's array interface, version 3). */
 struct array_struct {
     int two, dims;
     char kind;
@@ -93,34 +93,35 @@ struct array_struct {
 };
 enum { C_ORDER = 1, ALIGNED = 0x100, OWN_BYTE_ORDER = 0x200, WRITEABLE = 0x400 };
 
-/* Returns the capsule that holds *about, or NULL: the array is another library's, or there is an exception. */
+/* Sets *about to the array's description, and returns the capsule that owns it. NULL: the array is not NumPy's, or an exception
+ * is set. */
 PyObject *describe(const struct known *known, PyObject *array, const struct array_struct **about);
 
-/* Fills an operand of ids, of values [ids x dim] or of a place for them. gpu: the table's, -1: it runs on the CPU. */
+/* Describes `given` as ids, as values [ids x dim], or as an array to fill. gpu: number of the table's GPU; -1: it is on the CPU. */
 enum taken take(const struct known *known, PyObject *given, enum role role, int gpu, struct operand *operand);
-/* Returns whether PyTorch may be tracing, which only the other way can tell exactly. Where there is a tensor in a call
- * this is asked once, before anything is asked of the tensor. */
+/* Returns 1 if PyTorch may be tracing; only Python can then find out what to do. Call this once for a call with a tensor, before
+ * using any attribute of the tensor. */
 int is_busy(const struct known *known);
 
 /* ---- batches ---- */
 
 struct ids {
     uint32_t *data;
-    uint64_t room; /* ids that it can hold */
+    uint64_t room; /* number of ids that `data` has memory for */
 };
 
 struct batch {
-    PyObject *capsules[2]; /* positives, then negatives or NULL */
+    PyObject *capsules[2]; /* owners of the descriptions of the positives and of the negatives, or NULL */
     const struct array_struct *parts[2];
-    uint64_t count; /* of ids in both */
+    uint64_t count; /* number of ids of both arrays */
 };
 
 enum taken batch_open(const struct known *known, PyObject *positives, PyObject *negatives, struct batch *batch);
 void batch_close(struct batch *batch);
-/* Returns whether the ids lie one after the other already; then sets where, and their bits. */
+/* Returns 1 if the ids are a single dense array; list then gets its address and bits. */
 int batch_is_list(const struct batch *batch, struct operand *list);
-/* Writes `names` lists of the ids, each `classes` above the one before. OTHERS where an id is no number below
- * `classes`. */
+/* Writes the ids `names` times, one list after the other; the ids of each list are `classes` higher than those of the list
+ * before. Returns OTHERS if an id is not below `classes`. */
 enum taken batch_write(const struct batch *batch, uint64_t classes, uint64_t names, struct ids *ids);
 
 extern PyType_Spec caller_spec, marks_spec;

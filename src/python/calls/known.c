@@ -1,4 +1,4 @@
-/* known: the objects of NumPy and PyTorch that the calls use, looked up once. */
+/* known: the objects of NumPy and PyTorch that the calls use; each is looked up once. */
 #include "calls.h"
 
 static const char *const SPELLED[NAMES] = {[ARRAY_STRUCT] = "__array_struct__",
@@ -33,7 +33,7 @@ int is_tensor(const struct known *known, PyObject *object) {
 }
 
 static int is_value(PyObject *got, const PyObject *value) {
-    Py_XDECREF(got); /* all of them are singletons: an object that was compared once stays the same */
+    Py_XDECREF(got); /* released already: these objects are singletons, so a comparison by address stays valid */
     return got && got == value;
 }
 

@@ -1,38 +1,39 @@
-/* Marks: finds ids that stand twice in a batch, in two passes over them and a search among few.
+/* Marks: finds out whether an id occurs twice in a batch, in two passes over the ids and a hash table of a few of them.
  *
- *   slots      16 an id: one for all ids that are alike modulo their number. The first pass notes which of them are met,
- *              and which are met again. Distinct ids below the number of slots meet nobody
- *   suspects   ids of slots that were met again: all that stand twice, and few others
- *   places     a hash table of the suspects, which tells
+ *   slots      16 for each id of the batch; an id's slot is the id modulo the number of slots. The first pass notes which slots
+ *              have an id, and which have a second one. Distinct ids below the number of slots have a slot each
+ *   suspects   ids whose slot has a second one: all ids that occur twice, and a few others
+ *   places     a hash table of the suspects, which finds the ids that occur twice
  *
- * Of most batches the first pass is nearly all that is done. It has no branch and little memory: 131,072 ids take it
- * 0.2 ms. Hashing them all takes 2 ms, longer than their rows take to the GPU.
+ * For most batches the first pass is nearly all of the work. It has no branch and needs little memory: 131,072 ids take 0.2 ms.
+ * A hash table of all ids would take 2 ms, longer than moving their rows to the GPU.
  */
 #include "calls.h"
 
 #include <string.h>
 
 struct slots {
-    uint64_t once, again; /* bits of 64 slots */
+    uint64_t once, again; /* two bits for each of 64 slots: an id had this slot; a second id had it */
 };
 
-/* Memory that each batch begins with cleared. */
+/* A buffer that is cleared for each batch. */
 struct space {
     void *data;
     uint64_t bytes;
 };
 
 struct marks {
-    PyObject head; /* which CPython has in each object */
+    PyObject head; /* the header of every CPython object */
     struct known *known;
     struct ids ids;
-    struct space slots;  /* struct slots */
-    struct space places; /* uint32_t: the number of the suspect that is marked here, from 1 on; 0: free */
+    struct space slots;  /* array of struct slots */
+    struct space places; /* array of uint32_t: 1 + index of the suspect at this place; 0: empty */
 };
 
 enum { SLOTS_AN_ID = 16, PLACES_AN_ID = 2, IDS_MOST = 1 << 28 };
 
-/* Clears a power of two of items in a space, at least `least`, and says how many. Returns them, or NULL without memory. */
+/* Returns a cleared array in the space, of at least `least` items rounded up to a power of two, and sets *count to their number.
+ * NULL: no memory. */
 static void *cleared(struct space *space, uint64_t least, size_t size, uint64_t *count) {
     for (*count = 1; *count < least;) *count *= 2;
     if (*count * size > space->bytes) {
@@ -43,7 +44,7 @@ static void *cleared(struct space *space, uint64_t least, size_t size, uint64_t 
     return memset(space->data, 0, *count * size);
 }
 
-/* Leaves the suspects at the front of the ids. Returns how many they are, or -1. */
+/* Moves the suspects to the front of the ids. Returns their number, or -1 if there is no memory. */
 static int64_t suspect(struct marks *marks, uint32_t count) {
     uint32_t *ids = marks->ids.data, kept = 0;
     uint64_t words, late = 0, least = (uint64_t)SLOTS_AN_ID * count / 64;

@@ -1,4 +1,4 @@
-/* Operands: arrays of NumPy, through __array_struct__, and tensors of PyTorch, through a few attributes. */
+/* operands: describes arrays of NumPy, by __array_struct__, and tensors of PyTorch, by a few attributes. */
 #include "calls.h"
 
 /* ---- NumPy ---- */

@@ -1,11 +1,11 @@
-"""Arrays of any library, as pointers for libsptx: NumPy, PyTorch, CuPy, JAX, and whatever has __cuda_array_interface__ or
+"""Passes arrays of any library to libsptx as pointers: NumPy, PyTorch, CuPy, JAX, and any array with __cuda_array_interface__ or
 __dlpack__.
 
     ids      any shape, whole numbers: int32 and int64 are passed as they are, other widths are widened; bool and floats are
              refused
     floats   float32; other types are refused (converting them silently would hide a model in half precision)
-    both     are copied where they are not contiguous; they may lie on the host or on the table's GPU
-    results  are of the ids' library; PyTorch's lie where the table runs, the others' where the ids lie
+    both     are copied if they are not contiguous; they may be on the host or on the table's GPU
+    results  are arrays of the library of the ids: PyTorch's on the table's device, all others' on the device of the ids
 
 Each library is a class of _libraries.py; `library_of` picks one.
 """
@@ -19,7 +19,7 @@ from ._compiled import learn_torch
 from ._library import CUDA
 from ._libraries import Cupy, Foreign, Jax, Numpy, Operand, Shape, Torch, Wrong
 
-_known: Dict[type, Any] = {numpy.ndarray: Numpy}  # classes met before, only of libraries that stay loaded
+_known: Dict[type, Any] = {numpy.ndarray: Numpy}  # classes seen before, only of libraries that stay loaded
 
 
 def library_of(array: Any) -> Any:
@@ -62,10 +62,10 @@ def take_ids(given: Any, gpu: Optional[int]) -> Operand:
 
 
 def take_floats(given: Any, gpu: Optional[int], what: str, shape: Shape) -> Operand:
-    """Returns the operand of float32 values, which must have exactly this shape."""
+    """Returns the operand of float32 values, whose shape must be exactly this one."""
     library = library_of(given)
     shaped = library is Torch or isinstance(given, numpy.ndarray)
-    if shaped and given.shape != shape:  # checked before a large array is copied to be dense
+    if shaped and given.shape != shape:  # before the copy of a large array to a dense one
         raise _wrong_shape(given.shape, what + " have", shape)
     try:
         operand = library.floats(given, gpu)
@@ -77,7 +77,7 @@ def take_floats(given: Any, gpu: Optional[int], what: str, shape: Shape) -> Oper
 
 
 def take_out(given: Any, ids: Operand, gpu: Optional[int], shape: Shape) -> Operand:
-    """Returns the array for fetched rows: the caller's, or a new one of the ids' library."""
+    """Returns the array to fetch rows into: the caller's, or a new one of the library of the ids."""
     try:
         if given is None:
             return ids.library.new(shape, ids, gpu)
@@ -96,7 +96,7 @@ def _wrong_shape(seen: Shape, who: str, shape: Shape) -> Exception:
 
 
 def overlaps(operand: Operand, low: int, high: int) -> bool:
-    """True where the operand has a byte in low..high-1. Host and GPU share one space of addresses."""
+    """True if the operand overlaps the addresses low..high-1. Host and GPU have one common address space."""
     start = operand.pointer
     return start < high and low < start + operand.count * (operand.bits >> 3)
 
@@ -109,13 +109,13 @@ def copied(operand: Operand, what: str) -> Operand:
 
 
 def must_wait(operand: Optional[Operand]) -> bool:
-    """True where an operand's library may use its memory again before the GPU is done with the call."""
+    """True if an operand's library could reuse the operand's memory before the GPU has finished the call."""
     return operand is not None and operand.memory == CUDA and operand.library in (Jax, Foreign)
 
 
 def stream_of(which: Operand, values: Optional[Operand]) -> Optional[int]:
-    """Returns the stream that a call runs on: that of the first operand on the GPU. It waits for the other one's, where that is
-    another stream."""
+    """Returns the stream that a call runs on: that of the first operand on the GPU. If the other operand has another stream, the
+    first one is made to wait for it."""
     if values is None or values.stream is None:
         return which.stream
     if which.stream is None:

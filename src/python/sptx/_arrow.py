@@ -1,9 +1,10 @@
-"""Tables of others by Arrow's C data interface, which pandas, polars, pyarrow, DuckDB and more speak: nothing is imported.
+"""Reads tables of other libraries by Arrow's C data interface, which pandas, polars, pyarrow, DuckDB and others provide; none of
+them is imported.
 
     __arrow_c_stream__() -> a stream of batches; a batch is a struct of columns; a column is a few buffers
     of integers, of bytes and offsets, or of numbers in a dictionary
 
-The three structs are those of Arrow's specification of the C stream interface. Buffers are read where they lie.
+The three structs are those of Arrow's specification of the C stream interface. Buffers are read without a copy.
 """
 
 import ctypes
@@ -45,7 +46,7 @@ Stream._fields_ = [("get_schema", CFUNCTYPE(c_int, POINTER(Stream), POINTER(Sche
 
 INTEGERS = {"c": "i1", "C": "u1", "s": "i2", "S": "u2", "i": "i4", "I": "u4", "l": "i8", "L": "u8"}
 FLOATS = {"e": "f2", "f": "f4", "g": "f8"}
-TEXTS = {"u": "i4", "z": "i4", "U": "i8", "Z": "i8"}  # the type of their offsets
+TEXTS = {"u": "i4", "z": "i4", "U": "i8", "Z": "i8"}  # {text type: type of its offsets}
 VIEWS = ("vu", "vz")
 LISTS = {"+l": "i4", "+L": "i8"}
 
@@ -71,7 +72,7 @@ def type_name(schema: Any) -> str:
 
 
 class Column(NamedTuple):
-    """A column of one batch, with the types that its schema names."""
+    """A column of one batch, with its type from the schema."""
 
     schema: Any
     array: Any
@@ -81,7 +82,7 @@ class Column(NamedTuple):
         return self.schema.format.decode()
 
     def buffer(self, index: int, dtype: str, count: int, first: Optional[int] = None) -> Any:
-        """Numbers of a buffer, from the column's own first one on."""
+        """Returns the numbers in a buffer, beginning with the column's first row."""
         first = self.array.offset if first is None else first
         size = numpy.dtype(dtype).itemsize
         address = self.array.buffers[index]
@@ -90,7 +91,7 @@ class Column(NamedTuple):
         return numpy.frombuffer((ctypes.c_char * (count * size)).from_address(address + first * size), dtype)
 
     def nulls(self) -> Any:
-        """True where a value is missing; None where none is."""
+        """Returns a mask, True for each missing value; None if no value is missing."""
         array = self.array
         if array.null_count == 0 or not array.n_buffers or not array.buffers[0]:
             return None
@@ -121,9 +122,10 @@ def _text_of(column: Column) -> Tokens:
 
 
 def _text_of_views(column: Column) -> Tokens:
-    """Puts views' bytes one after the other. A view is a length, then up to 12 bytes; or 4 of them, a buffer's number, a place."""
+    """Copies the texts of a column of views into one run of bytes. A view is a length, then either up to 12 bytes, or 4 of them
+    with the number of a buffer and an offset into it."""
     array = column.array
-    count, more = array.length, array.n_buffers - 3  # the last buffer has the sizes of those between
+    count, more = array.length, array.n_buffers - 3  # the last buffer has the sizes of the buffers between
     views = column.buffer(1, "i4", 4 * count, 4 * array.offset).reshape(count, 4)
     sizes = column.buffer(array.n_buffers - 1, "i8", more, 0)
     outside = [column.buffer(2 + i, "u1", int(size), 0) for i, size in enumerate(sizes)]
@@ -144,7 +146,7 @@ class Reader:
         self._corpus = corpus
         self._lists = lists
         self._what = what
-        self._learned = 0  # words that dictionaries of earlier batches had
+        self._learned = 0  # number of words from dictionaries of earlier batches
 
     def tokens(self, column: Column, before: int, left: Any = None) -> Tokens:
         """Returns a column's tokens without the rows that the mask `left` marks True; left=None keeps all rows."""
@@ -222,14 +224,14 @@ def _give_lists(corpus: Corpus, reader: Reader, column: Column, before: int) -> 
 
 
 def _part(schema: Any, array: Any, starts: Any) -> Column:
-    """The tokens of these lists alone: a slice of a table has those of all others behind it."""
+    """Returns only the tokens of these lists: the child array of a sliced table has the tokens of all other lists, too."""
     array.offset += int(starts[0])
     array.length = int(starts[-1] - starts[0])
     return Column(schema, array)
 
 
 class Table(Source):
-    """A table's batches: columns of pairs, or of edges, or one column of lists."""
+    """A table, read batch by batch: columns of pairs or of edges, or a single column of lists."""
 
     def __init__(self, data: Any, columns: Optional[Sequence[str]], edges: bool) -> None:
         super().__init__()
@@ -271,10 +273,10 @@ class Table(Source):
                 raise ValueError("columns = %r: wanted (%s, %s), (%s, %s, %s) or one column of lists"
                                  % (columns, *self._parts[:2], *self._parts))
             return [self._names.index(name) for name in wanted]
-        own = [i for i, name in enumerate(self._names) if not name.startswith("__index_level_")]  # no row numbers of pandas
+        own = [i for i, name in enumerate(self._names) if not name.startswith("__index_level_")]  # not pandas' row numbers
         if len(own) == 1:
             return own
-        found: List[Optional[int]] = [None, None, None]  # the columns of user, item and rating, or of the parts of an edge
+        found: List[Optional[int]] = [None, None, None]  # the columns of user, item and rating, or of source, target and weight
         meaning_of = library.sptx_edge_column if self._edges else library.sptx_column
         for i, name in enumerate(self._names):
             meaning = meaning_of(name.encode())
@@ -310,7 +312,7 @@ class Table(Source):
                 array.release(ctypes.byref(array))
 
     def _column(self, batch: Array, index: int) -> Column:
-        """A column of a batch. Where the batch begins later than its buffers do, so do its columns."""
+        """Returns a column of a batch. If the batch starts at an offset into its buffers, so does the column."""
         if self._alone:
             return Column(self._schema, batch)
         array = batch.children[index].contents

@@ -1,5 +1,5 @@
-"""What a finished run is asked beyond its rows: similarities, analogies, measures, files for others. Each question is answered by the
-code of the program's command of that name, so that both say the same."""
+"""Questions to a finished run: similarities, analogies, evaluation, exports. Each is answered by the code of the program's command
+of that name, so that both give the same answers."""
 
 import ctypes
 import math
@@ -16,11 +16,11 @@ from ._table import path_of
 
 Path = Union[str, "os.PathLike[str]"]
 
-NONE = 0xFFFFFFFF  # stands where a search has found no row
+NONE = 0xFFFFFFFF  # row number that means: no row was found
 
 
 def table_of(table: Optional[str]) -> Optional[bytes]:
-    """Returns a table's name as the library takes it."""
+    """Returns a table's name as bytes for the library; None stays None."""
     if table is not None and not isinstance(table, str):
         raise TypeError("a table is a str or None, not a %s" % type(table).__name__)
     return None if table is None else table.encode("utf-8", "replace")
@@ -32,7 +32,7 @@ def places_for(count: int, k: int) -> Tuple[Any, Any]:
 
 
 class Asked:
-    """The part of sptx.Run that is built on the others: vectors(), search() and what the library judges."""
+    """Base class of sptx.Run with the questions that need only vectors(), search() and the library's evaluation."""
 
     def __getitem__(self, word: Any) -> Any:
         """run["sin"]: a copy of a word's vector, float32 [dim]; run[["sin", "cos"]]: of several, [n x dim], as vectors() has
@@ -46,7 +46,7 @@ class Asked:
     # ---- as gensim's KeyedVectors are asked ----
 
     def similarity(self, a: str, b: str, table: Optional[str] = None) -> float:
-        """The cosine of two words' vectors, -1 .. 1. KeyError for a word that is none."""
+        """The cosine of two words' vectors, -1 .. 1. KeyError for an unknown word."""
         x, y = self.vectors([a, b], table).astype(numpy.float64)
         lengths = math.sqrt(x @ x), math.sqrt(y @ y)
         return float(numpy.float32(x @ y / (max(lengths[0], 1e-12) * max(lengths[1], 1e-12))))
@@ -82,8 +82,8 @@ class Asked:
     # ---- by the library ----
 
     def analogy(self, a: str, b: str, c: str, k: int = 10, table: Optional[str] = None) -> List[Tuple[str, float]]:
-        """What c is to, as a is to b: the k words nearest by cosine to b - a + c of unit vectors, best first, with the cosines,
-        as `sptx-w2v analogy` answers.
+        """The words d for which "a is to b as c is to d": the k words nearest by cosine to b - a + c of unit vectors, best first,
+        with the cosines, as `sptx-w2v analogy` answers.
 
             run.analogy("paris", "france", "rome")     # [("italy", 0.71), ..]
 
@@ -91,7 +91,7 @@ class Asked:
         """
         rows, scores = places_for(1, min(count_of(k, "k", 32), len(self)))
         if not all(word in self for word in (a, b, c)):
-            return self.most_similar([b, c], [a], k, table)  # some word never seen: a vector without a row
+            return self.most_similar([b, c], [a], k, table)  # an unseen word has a vector but no row
         asked = numpy.array([self.row(word) for word in (a, b, c)], numpy.uint64)
         self._ask(library.sptx_run_analogy, table_of(table), asked.ctypes.data, rows.shape[1], rows.ctypes.data, scores.ctypes.data)
         return self._answers(rows, scores)[0]
@@ -102,8 +102,8 @@ class Asked:
                  known: Any = None, directed: bool = False, columns: Optional[Sequence[str]] = None, users: Any = None,
                  items: Any = None, restrict: int = 30000, met: int = 5, sample: int = 2000,
                  format: Optional[str] = None, score: Optional[str] = None, table: Optional[str] = None) -> Dict[str, Any]:
-        """How good the vectors are, as `sptx-w2v evaluate` prints it: a dict by the files' names without ".txt", or whole paths where
-        two files have one name.
+        """Evaluates the vectors, as `sptx-w2v evaluate` does. Returns a dict whose keys are the files' names without ".txt", or
+        whole paths if two files have the same name.
 
             run.evaluate(pairs="ws353.txt", analogies="questions.txt")
             # {"ws353": {"rho": .., "covered": .., "total": ..},
@@ -172,8 +172,8 @@ class Asked:
 
     def export(self, path: Path, format: Optional[str] = None, table: Optional[str] = None, lists: bool = False,
                type: Optional[str] = None) -> None:
-        """Writes the vectors to a file, the bytes that `sptx-w2v export` writes. A file at the path stays until the new one is
-        whole.
+        """Writes the vectors to a file, with the bytes that `sptx-w2v export` writes. An old file at the path is replaced only when
+        the new one is complete.
 
         format: "word2vec-bin", "word2vec-text", "glove-text", "npy", "fvecs", "fbin", "safetensors", "projector"
         or "fasttext" (its .bin); None: by the path's ending (.bin, .txt, .npy, .fvecs, .fbin, .safetensors, .tsv). table, lists: as
@@ -188,8 +188,8 @@ class Asked:
 
     def report(self, path: Path, titles: Optional[Path] = None, top: int = 5000, search: int = 20000, table: Optional[str] = None,
                lists: bool = False, evaluations: Union[Path, Sequence[Path]] = (), labels: Optional[Path] = None) -> None:
-        """Writes one page of HTML that shows the run, the bytes that `sptx-w2v report` writes: its curves, a map of its most
-        frequent rows, their nearest rows to search, its keys.
+        """Writes a single HTML page that shows the run, with the bytes that `sptx-w2v report` writes: curves, a map of the most
+        frequent rows, their nearest rows, and the run's keys.
 
         titles: a file of lines "id TAB title". top: rows of the map, 1 .. 20000. search: rows whose nearest rows the page has.
         labels: a file of a row and its labels a line, by which the map is coloured; None: it is coloured by clusters.
@@ -253,7 +253,8 @@ def _format_of(path: Path) -> str:
 
 
 def _weighted(given: Any, weight: float) -> List[Tuple[Any, float]]:
-    """Makes a list of (word or vector, weight) of what gensim takes: one of these, or a list of them."""
+    """Turns an argument of gensim's methods (a word, a vector, a pair with a weight, or a list of these) into a list of (word or
+    vector, weight)."""
     if is_token(given) or (isinstance(given, numpy.ndarray) and given.ndim == 1):
         given = [given]
     return [(item[0], float(item[1])) if isinstance(item, tuple) and len(item) == 2 and (is_token(item[0]) or isinstance(item[0], numpy.ndarray))
@@ -265,7 +266,7 @@ def _paths(given: Union[Path, Sequence[Path]]) -> List[Path]:
 
 
 def _name_for(path: Path, others: Dict[str, Any]) -> str:
-    """Returns a file's name as `evaluate` prints it, or its whole path where another file has that name."""
+    """Returns a file's name as `evaluate` prints it, or the whole path if another file has the same name."""
     name = os.path.basename(os.fsdecode(path))
     name = name[:-4] if name.endswith(".txt") and len(name) > 4 else name
     return os.fsdecode(path) if name in others else name

@@ -1,7 +1,7 @@
-"""Which of the package's builds this machine takes. A build is a folder with libsptx.so and the program.
+"""Chooses the build for this machine among those in the package. A build is a folder with libsptx.so and the program.
 
-The package itself is one. Beside it the wheel for every machine has another, cuda13, by a newer CUDA Toolkit: its kernels use what
-newer GPUs can do, and want a driver that knows that CUDA. Without a GPU both do the same.
+The package itself is a build. The wheel for all machines contains a second one, cuda13, made by a newer CUDA Toolkit: its kernels
+use features of newer GPUs, and need a driver that supports that CUDA. Without a GPU both work alike.
 """
 
 import ctypes
@@ -12,7 +12,7 @@ PACKAGE = os.path.dirname(os.path.abspath(__file__))
 
 
 def driver() -> int:
-    """Returns the CUDA version that the GPUs' driver knows, 13 of 13.0; 0 where there is no driver."""
+    """Returns the major CUDA version that the GPU driver supports, such as 13; 0 if there is no driver."""
     version = ctypes.c_int(0)
     try:
         ctypes.CDLL("libcuda.so.1").cuDriverGetVersion(ctypes.byref(version))
@@ -22,7 +22,7 @@ def driver() -> int:
 
 
 def folder(package: str = PACKAGE) -> str:
-    """Returns the newest build that the driver knows. Where there is one alone, no driver is asked."""
+    """Returns the folder of the newest build that the driver supports. If there is only one build, the driver is not asked."""
     newer = glob.glob(os.path.join(glob.escape(package), "cuda[0-9]*"))
     known = driver() if newer else 0
     fitting = [path for path in newer if int(path.rpartition("cuda")[2]) <= known]

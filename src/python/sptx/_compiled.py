@@ -1,10 +1,9 @@
-"""The C module _calls (src/python/calls), which makes the calls of rows for arrays as they usually come in a tenth of the time that
-ctypes and looking at arrays from here take. It does not link libsptx: it is given the addresses of the functions, so the library
-is the one that _library.py has loaded.
+"""Loads the C module _calls (src/python/calls). For the usual arrays it makes calls on rows in a tenth of the time that Python and
+ctypes need. It does not link libsptx, but is given the addresses of functions of the library that _library.py has loaded.
 
-The wheel holds it for CPython's limited API of 3.9. Where it cannot be loaded (another Python, one without the interpreter's lock,
-an interpreter that has a lock of its own), and where SPTX_CALLS=ctypes is in the environment, everything goes the other way, with
-the same answers. With SPTX_LIBRARY it is also looked for beside that library.
+The wheel contains the module for CPython's limited API of 3.9. Python makes all calls by ctypes, with the same results, if the
+module cannot be loaded (in another Python, in one without a global lock, in a subinterpreter with its own lock), or if
+SPTX_CALLS=ctypes is in the environment. If SPTX_LIBRARY is set, the module may also be beside that library.
 """
 
 import ctypes
@@ -27,7 +26,7 @@ CALLS = ("sptx_fetch", "sptx_prefetch", "sptx_update", "sptx_store", "sptx_error
 
 
 def _load() -> Any:
-    """Returns the module, or None."""
+    """Returns the C module; None if it cannot be loaded."""
     if os.environ.get("SPTX_CALLS") == "ctypes":
         return None
     beside = os.path.dirname(os.environ.get("SPTX_LIBRARY") or "")
@@ -47,8 +46,8 @@ known = _module.Known(numpy.ndarray, numpy.empty, numpy.dtype(numpy.float32)) if
 
 
 def learn_torch() -> None:
-    """Has the module take PyTorch's tensors from now on. It is called when the first one is met. A PyTorch in which nothing says
-    at once whether calls are traced is left to the other way."""
+    """Makes the C module accept PyTorch's tensors. Called when the first tensor is met. If this PyTorch cannot tell quickly whether
+    calls are being traced, tensors stay with the Python code."""
     torch = sys.modules["torch"]
     try:
         busy: Tuple[Any, ...] = (torch._C._is_tracing, torch._C._len_torch_dispatch_stack)
@@ -62,7 +61,7 @@ def learn_torch() -> None:
 
 
 def caller_for(handle: Handle, rows: int, dim: int, own: Sequence[Tuple[int, int]]) -> Any:
-    """Returns the module's Caller of a table, or None. own: the table's memory on the host."""
+    """Returns a Caller of the C module for a table; None without the module. own: the addresses of the table's host memory."""
     if _module is None:
         return None
     context = handle.context
@@ -75,11 +74,11 @@ def caller_for(handle: Handle, rows: int, dim: int, own: Sequence[Tuple[int, int
 
 
 def marks() -> Optional[Any]:
-    """Returns the module's Marks, or None."""
+    """Returns a new Marks of the C module; None without the module."""
     return _module.Marks(known) if _module is not None else None
 
 
 def _template(gpu: Optional[int]) -> Any:
-    """Returns an empty tensor of the kind that fetched rows are."""
+    """Returns an empty tensor of the same type and device as fetched rows."""
     torch = sys.modules["torch"]
     return torch.empty(0, dtype=torch.float32, device=torch_device(gpu))

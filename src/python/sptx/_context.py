@@ -1,16 +1,16 @@
-"""Contexts: the machine that tables run on, and the rules that keep calls from meeting.
+"""Contexts: the device that tables run on, and the rules that keep calls from running at the same time.
 
-    one lock a context    the library wants one thread at a time in a context, so calls take turns. Different contexts run
-                          at once; ctypes lets go of the interpreter during a call.
-    one process           after a fork only the parent may use what was opened before it. The child's calls raise, and
-                          nothing is closed there.
-    closing               a handle is closed when the last reference to it goes: the table's own (until close()), a view's,
-                          a running call's. That may happen anywhere, in the middle of another call of the context too,
-                          so a handle that finds the context busy is put in line and closed by whoever has the lock.
+    one lock a context    the library allows one thread at a time in a context, so calls wait for each other. Calls in different
+                          contexts run at the same time; ctypes releases the interpreter's lock during a call.
+    one process           after a fork only the parent may use contexts and tables that were opened before. The child's calls
+                          raise, and the child closes none of them.
+    closing               a handle is closed when the last reference to it is gone: that of the table (until close()), of a view,
+                          or of a running call. That can happen anywhere, even during another call of the context. If the context
+                          is busy, the handle is put into a queue, and the thread that holds the lock closes it.
     interrupts            Ctrl-C raises KeyboardInterrupt, and other signals run their handlers, between any two steps of Python,
-                          and a handler may call a table. So the lock is taken and let go, and what leaves the line is closed,
-                          within one step, one call from C to C (_call); and what the library opens is written where its owner has
-                          it already.
+                          and a handler may make calls on a table. So each of these is a single step, one call from C to C (_call):
+                          taking and releasing the lock, and closing the handles of the queue. The library writes an opened handle
+                          directly into an object of its owner.
 """
 
 import collections
@@ -33,23 +33,23 @@ from ._library import library
 
 _call = operator.methodcaller("__call__")  # map(_call, steps) runs steps in C, with no Python between them
 
-_TAKEN = "columns    "  # first characters of lines that say which columns of a file are read; printed, not warned of
+_TAKEN = "columns    "  # messages that begin so say which columns of a file are read; they are printed
 
 _process = os.getpid()  # kept because every call compares it; changed below after a fork
 
 
 class Context:
-    """A machine that tables run on: the CPU, or one GPU. Tables of one context share its threads and its GPU memory.
+    """The device that tables run on: the CPU, or one GPU. Tables of one context share its threads and its GPU memory.
 
     Most programs need none: `Table(device="cuda:0")` finds the process's own context for that device, or opens it. Open one
-    by hand, and pass it as `device`, to bound threads or GPU memory, or to let two threads work at once: calls of tables of
-    one context take turns.
+    yourself, and pass it as `device`, to limit threads or GPU memory, or to let two threads work at once: calls on tables of
+    one context wait for each other.
 
-    device      "auto": the first GPU where there is one, otherwise the CPU; "cpu"; "cuda"; "cuda:1"; a torch.device
-    threads     of the host, up to 4096; 0: all cores that the process may use
-    gpu_budget  bytes of the GPU that may be taken; 0: what is free less a reserve
+    device      "auto": the first GPU, or the CPU if there is no GPU; "cpu"; "cuda"; "cuda:1"; a torch.device
+    threads     number of host threads, up to 4096; 0: one for each core that the process may use
+    gpu_budget  most bytes of GPU memory to use; 0: all free memory less a reserve
 
-    Raises ValueError for a device that is none, sptx.Error with the reason where it cannot be used ("cuda" without a GPU).
+    Raises ValueError for an unknown device, sptx.Error with the reason if it cannot be used ("cuda" without a GPU).
     """
 
     def __init__(self, device: Any = "auto", threads: int = 0, gpu_budget: int = 0) -> None:
@@ -68,7 +68,7 @@ class Context:
         if status:
             raise_for(status, library.sptx_error(self._handle).decode("utf-8", "replace") if self._handle else "")
         self._device = library.sptx_device(self._handle).decode()
-        self.gpu: Optional[int] = int(self._device[5:]) if self._device.startswith("cuda:") else None  # its number
+        self.gpu: Optional[int] = int(self._device[5:]) if self._device.startswith("cuda:") else None  # None on the CPU
         # Every call needs these, so they are bound once.
         self._take_turn, self._end_turn = self._lock.acquire, self._lock.release
         self._sentence = functools.partial(library.sptx_error, self._handle)
@@ -89,14 +89,14 @@ class Context:
                                "it uses CUDA (or start workers with the 'spawn' method)" % (self._pid, _process))
 
     def call(self, function: Callable[..., int], *arguments: Any, usage: type = ValueError) -> int:
-        """Makes a call of the library when it is its turn. Raises what its status means; returns OK and STOPPED."""
+        """Waits for its turn and calls the library. Raises the exception for a failed status; returns OK or STOPPED."""
         if self._pid != _process:
             self.check_process()
         results: list = []
-        try:  # in one step of Python
+        try:  # all four calls in one step of Python, so that no interrupt comes between
             results.extend(map(_call, (self._take_turn, functools.partial(function, *arguments), self._sentence, self._end_turn)))
         finally:
-            if results and len(results) < 4:  # ctypes has refused an argument, which is this package's own mistake
+            if results and len(results) < 4:  # ctypes refused an argument: a mistake of this package
                 self._end_turn()
             if self._leaving:
                 self._close_what_waits()
@@ -126,15 +126,15 @@ class Context:
                 print(text, file=sys.stderr)
 
     def wait(self) -> None:
-        """Waits for all that was asked of the context's tables.
+        """Waits until all calls on the context's tables are done.
 
-        Raises IndexError where ids in the GPU's memory were no rows: those are checked there, and what named them was left out.
+        Raises IndexError if ids in GPU memory were not rows: the GPU checks these ids, and skips them.
         """
         self.call(library.sptx_wait, self._handle)
 
     def leave(self, close: Callable[[], None]) -> None:
-        """Runs `close` when the context is idle, which may be now. Where a context and its tables are collected
-        together the context may go first: it has closed them then."""
+        """Calls `close` when no call is running in the context, possibly at once. If a context and its tables are collected
+        together, the context may be closed first, which closes its tables."""
         if not self._handle or self._pid != _process or sys.is_finalizing():
             return
         self._leaving.append(close)
@@ -153,7 +153,7 @@ class Context:
         handle = getattr(self, "_handle", None)
         if handle and not sys.is_finalizing() and self._pid == _process:
             self._handle = ctypes.c_void_p()
-            library.sptx_close(handle)  # this closes the tables in line, too
+            library.sptx_close(handle)  # closes the tables that wait for it, too
 
     def __repr__(self) -> str:
         return "sptx.Context(%s)" % self._device
@@ -163,7 +163,7 @@ class Context:
 
 
 class Handle:
-    """A table or a run of the library, closed when nothing refers to it any more. The call that opens it writes `pointer`."""
+    """A table or run of the library, closed when no reference to it is left. The call that opens it sets `pointer`."""
 
     def __init__(self, context: Context, close: Callable[[ctypes.c_void_p], None]) -> None:
         self.context = context
@@ -191,7 +191,8 @@ os.register_at_fork(after_in_child=_forget_the_parents)
 
 
 def context_for(device: Union[str, Context, Any]) -> Context:
-    """Returns the context itself, or the process's own for this device, which is open as long as a table of it is."""
+    """Returns `device` if it is a context; otherwise the process's own context for this device, which stays open while one of its
+    tables is open."""
     if isinstance(device, Context):
         return device
     name = str(device)
@@ -209,8 +210,8 @@ def _open_shared(name: str) -> Context:
 
 
 def _alone(lock: Any, work: Callable[[], Any]) -> Any:
-    """Returns work(), during which this thread has the lock. It is taken and let go within one step, so that no interrupt finds
-    it taken and not yet noted; one that comes during work() is raised when it is free again."""
+    """Returns work(), called while this thread holds the lock. Acquiring, working and releasing are one step of Python, so that no
+    interrupt can leave the lock held; an interrupt during work() is raised after the release."""
     results: list = []
     try:
         results.extend(map(_call, (lock.acquire, work, lock.release)))
@@ -221,7 +222,7 @@ def _alone(lock: Any, work: Callable[[], Any]) -> Any:
 
 
 def count_of(value: Any, what: str, bits: int) -> int:
-    """Returns a count for `bits` bits of the library's; refuses anything but whole numbers from 0 that fit."""
+    """Returns a count as an unsigned integer of `bits` bits; raises for anything but a whole number from 0 that fits."""
     try:
         number = value.__index__() if not isinstance(value, (bool, numpy.bool_)) else None
     except AttributeError:
@@ -234,7 +235,7 @@ def count_of(value: Any, what: str, bits: int) -> int:
 
 
 def number_of(value: Any, what: str) -> float:
-    """A number, of Python's or NumPy's."""
+    """True for a number of Python or NumPy."""
     if isinstance(value, (bool, numpy.bool_)) or not hasattr(value, "__float__"):
         raise TypeError("%s = %r is not a number" % (what, value))
     try:

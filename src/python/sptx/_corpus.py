@@ -1,4 +1,4 @@
-"""Corpus: data on its way into the library, block by block (sptx_corpus_* of sptx.h)."""
+"""Corpus: passes data to the library, block by block (sptx_corpus_* of sptx.h)."""
 
 import ctypes
 from typing import Any, Dict, List, Optional, Sequence, Tuple
@@ -11,7 +11,7 @@ from ._library import library
 
 
 class Tokens:
-    """A run of tokens, as the library takes them; it keeps their arrays alive."""
+    """Tokens in a form that the library reads; keeps the arrays with them alive."""
 
     def __init__(self, kind: int, data: Any, offsets: Any = None, count: Optional[int] = None) -> None:
         numbers = data if offsets is None else offsets
@@ -26,7 +26,7 @@ def _address(data: Any) -> Any:
 
 
 def _whole(values: Any, what: str) -> Any:
-    """Returns integers as the library reads them: of 32 or 64 bits, one after the other."""
+    """Returns integers as the library reads them: a dense array of 32 or 64 bits each."""
     values = numpy.asarray(values)
     if values.dtype.kind not in "iu":
         raise TypeError("%s are %s, wanted integers" % (what, values.dtype))
@@ -37,30 +37,30 @@ def _whole(values: Any, what: str) -> Any:
 
 
 def numbers(values: Any, what: str) -> Tokens:
-    """Integers, each a word of its own."""
+    """Tokens from integers; each integer is a word, its decimal digits."""
     return Tokens(_library.TOKENS_NUMBERS, _whole(values, what))
 
 
 def known(values: Any, what: str) -> Tokens:
-    """Integers that number the words of a dictionary."""
+    """Tokens from integers that are indexes into the corpus' dictionary."""
     return Tokens(_library.TOKENS_KNOWN, _whole(values, what))
 
 
 def text(words: Sequence[bytes]) -> Tokens:
-    """Words as bytes."""
+    """Tokens from words as bytes."""
     offsets = numpy.zeros(len(words) + 1, numpy.int64)
     numpy.cumsum(numpy.fromiter(map(len, words), numpy.int64, len(words)), out=offsets[1:])
     return Tokens(_library.TOKENS_TEXT, b"".join(words), offsets, len(words))
 
 
 def starts_of(block: Sequence[Any]) -> Any:
-    """Returns where each sentence of a block begins and the last one ends, in tokens: uint64 [sentences + 1]."""
+    """Returns the index of the token at which each sentence of a block begins, then the number of tokens: uint64 [sentences + 1]."""
     starts = numpy.zeros(len(block) + 1, numpy.uint64)
     numpy.cumsum(numpy.fromiter(map(len, block), numpy.uint64, len(block)), out=starts[1:])
     return starts
 
 
-WHOLE = (int, numpy.integer, float, numpy.floating)  # with floats: pandas stores integers as floats if some are missing
+WHOLE = (int, numpy.integer, float, numpy.floating)  # floats, too: pandas stores integers with gaps so
 
 
 def as_word(token: Any) -> bytes:
@@ -87,7 +87,7 @@ def is_token(token: Any) -> bool:
 
 
 class Dictionary(dict):
-    """Numbers of tokens, by first appearance: asking for a new one gives it the next number."""
+    """Numbers tokens by first occurrence, from 0: looking up a new token gives it the next number."""
 
     def __init__(self, corpus: "Corpus", lists: bool = False) -> None:
         self._corpus = corpus
@@ -100,13 +100,13 @@ class Dictionary(dict):
         return number
 
     def tell(self) -> None:
-        """Gives the library the words that came since the last call."""
+        """Passes the words that are new since the last call to the library."""
         self._corpus.words(text(self._new), self._lists)
         self._new.clear()
 
 
 class Words:
-    """Numbers of the words of text, by first appearance (sptx_words_* of sptx.h)."""
+    """Numbers the words of a text by first occurrence (sptx_words_* of sptx.h)."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -114,7 +114,8 @@ class Words:
         context.call(library.sptx_words_open, context._handle, ctypes.byref(self._handle.pointer))
 
     def number(self, text: bytes, grows: bool) -> Tuple[Any, Any]:
-        """Returns the numbers of the words, int32 [words], and where sentences begin and the last one ends, uint64 [sentences + 1]."""
+        """Returns the numbers of the words, int32 [words], and the index at which each sentence begins, then the number of words,
+        uint64 [sentences + 1]."""
         numbers = numpy.empty(len(text) // 2 + 1, numpy.int32)
         starts = numpy.empty(text.count(b"\n") + 2, numpy.uint64)
         sentences = ctypes.c_uint64()
@@ -124,7 +125,7 @@ class Words:
         return numbers[:int(starts[-1])].copy(), starts
 
     def since(self, first: int) -> List[str]:
-        """Returns the words from this number on."""
+        """Returns the words whose numbers are at least this one."""
         tokens = _library.Tokens()
         self._context.call(library.sptx_words_from, self._handle.pointer, first, ctypes.byref(tokens))
         if not tokens.count:
@@ -138,7 +139,7 @@ class Words:
 
 
 class Corpus:
-    """A corpus under construction, for a run of these settings."""
+    """A corpus that is being filled, for a run with these settings."""
 
     def __init__(self, context: Context, settings: Sequence[bytes]) -> None:
         self._context = context
@@ -147,7 +148,7 @@ class Corpus:
                      ctypes.byref(self._handle.pointer))
 
     def words(self, words: Tokens, lists: bool = False) -> None:
-        """Puts words behind those of the dictionary."""
+        """Appends words to the dictionary."""
         if words.count:
             self._context.call(library.sptx_corpus_words, self._handle.pointer, int(lists), words.struct)
 
@@ -176,20 +177,20 @@ class Corpus:
 
 
 class Source:
-    """Data that gives a corpus its blocks, once."""
+    """Base class of data that can be read once and passed to a corpus in blocks."""
 
     format = "text"
-    formats: Sequence[str] = ("text", "lists", "adjacency")  # that the data can be read as
+    formats: Sequence[str] = ("text", "lists", "adjacency")  # values of corpus.format with which the data can be read
 
     def __init__(self) -> None:
         self.settings: Dict[str, str] = {}
-        self.defaults: Dict[str, str] = {}  # where the caller's keys say nothing else
+        self.defaults: Dict[str, str] = {}  # keys that the caller's keys override
 
     def give(self, corpus: Corpus) -> None:
         raise NotImplementedError
 
     def read_as(self, format: Optional[str]) -> "Source":
-        """Sets the format that the caller names."""
+        """Sets the format that the caller asked for."""
         if format is not None and format not in self.formats:
             raise ValueError("format = %r: this data is read as %s" % (format, " or ".join(self.formats)))
         self.format = format or self.format

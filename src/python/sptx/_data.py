@@ -1,4 +1,4 @@
-"""What fit() takes, each kind as a source that gives a corpus its blocks.
+"""The kinds of data that fit() accepts. Each has a Source class, which passes the data to a corpus in blocks.
 
     source.format       what the data is, as corpus.format has it
     source.settings     keys that go with it
@@ -18,11 +18,11 @@ from . import _arrow
 from ._corpus import Corpus, Dictionary, Source, is_token, known, numbers, starts_of
 from ._errors import tell
 
-BLOCK = 4096  # sentences that are handed over at a time
+BLOCK = 4096  # number of sentences passed to the library in one call
 
 
 class Paths(Source):
-    """Files, which the library reads itself."""
+    """Paths of files, which the library reads itself."""
 
     formats = ("text", "lists", "adjacency", "pairs", "graph")
 
@@ -44,7 +44,7 @@ def _refuse_text(path: str) -> None:
 
 
 def _sized(sentence: Any, number: int) -> Any:
-    """Returns a sentence as something with a length that can be walked along."""
+    """Returns a sentence as a sequence: iterators become lists."""
     if isinstance(sentence, (str, bytes)):
         raise TypeError("sentence %d is the %s %r, wanted an iterable of tokens: split it into words first"
                         % (number, type(sentence).__name__, sentence[:40]))
@@ -58,7 +58,7 @@ def _sized(sentence: Any, number: int) -> Any:
 
 
 def _blocks(data: Iterable) -> Iterator[Tuple[int, List[Any]]]:
-    """Yields the data in blocks, each with the number of its first part."""
+    """Yields the data in blocks, each with the index of its first element."""
     rest, number = iter(data), 0
     while True:
         block = list(itertools.islice(rest, BLOCK))
@@ -69,7 +69,7 @@ def _blocks(data: Iterable) -> Iterator[Tuple[int, List[Any]]]:
 
 
 class Sentences(Source):
-    """Iterables of tokens, one after the other."""
+    """An iterable of sentences, each an iterable of tokens."""
 
     def __init__(self, sentences: Iterable) -> None:
         super().__init__()
@@ -90,7 +90,7 @@ def _give_block(corpus: Corpus, dictionary: Dictionary, block: Sequence[Any], na
 
 
 class NamedLists(Source):
-    """Pairs of a name and an iterable of items."""
+    """An iterable of lists: pairs of a name and an iterable of items."""
 
     format = "lists"
     formats = ("lists",)
@@ -114,7 +114,7 @@ def _pair(pair: Any, number: int) -> Any:
 
 
 class Sparse(Source):
-    """A sparse matrix of SciPy's: its rows are lists, and its columns items."""
+    """A sparse matrix of SciPy: rows are lists, columns are items."""
 
     format = "lists"
     formats = ("lists",)
@@ -130,7 +130,7 @@ class Sparse(Source):
         self.min_rating: Optional[float] = None
 
     def weigh(self) -> None:
-        """Makes the entries of the matrix pairs, whose values weigh them."""
+        """Makes the entries of the matrix pairs, with their values as weights."""
         self.format = "pairs"
 
     def give(self, corpus: Corpus) -> None:
@@ -207,7 +207,7 @@ def _labels(labels: Any, count: int, key: str, what: str) -> Optional[List[Any]]
 
 
 def _learn(corpus: Corpus, labels: List[Any], lists: bool) -> Any:
-    """Makes a dictionary of all labels, in their order, and returns the numbers of all."""
+    """Adds all labels to the corpus' dictionary, in order, and returns their numbers."""
     dictionary = Dictionary(corpus, lists)
     places = numpy.fromiter(map(dictionary.__getitem__, labels), numpy.int32, len(labels))
     if len(dictionary) != len(labels):
@@ -217,7 +217,7 @@ def _learn(corpus: Corpus, labels: List[Any], lists: bool) -> Any:
 
 
 class Edges(Source):
-    """Two arrays of integers: edges from the nodes of one to those of the other."""
+    """Edges as two arrays of integers: from each node of the first to the node at the same index of the second."""
 
     format = "graph"
     formats = ("graph", "adjacency", "lists")
@@ -237,7 +237,7 @@ class Edges(Source):
             self._give_lines(corpus)
 
     def _give_lines(self, corpus: Corpus) -> None:
-        """A line of the corpus is a node, then the nodes that its edges lead to."""
+        """For adjacency: gives the corpus one line a node, with the node and the nodes that its edges lead to."""
         order = numpy.argsort(self._ends[0], kind="stable")
         sources, targets = self._ends[0][order].astype(numpy.int64), self._ends[1][order].astype(numpy.int64)
         begins = numpy.flatnonzero(numpy.diff(sources, prepend=sources[:1] - 1))
@@ -254,7 +254,7 @@ def _weights(weights: Any, count: int) -> Any:
 
 
 class NamedEdges(Source):
-    """An iterable of edges: (node, node) or (node, node, weight), nodes of any names."""
+    """An iterable of edges between named nodes: (node, node) or (node, node, weight)."""
 
     format = "graph"
     formats = ("graph",)
@@ -275,7 +275,7 @@ class NamedEdges(Source):
 
     @staticmethod
     def _parts(block: Sequence[Any], number: int, parts: Optional[int]) -> int:
-        """Returns how many parts an edge has, and checks that all have as many as the first one."""
+        """Returns the length of an edge's tuple; raises if edges differ in it."""
         for i, edge in enumerate(block):
             length = len(edge) if isinstance(edge, (tuple, list)) else 0
             if length not in (2, 3):
@@ -295,7 +295,8 @@ def _of_networkx(graph: Any) -> Sentences:
 
 
 def _edges_of_networkx(graph: Any, weights: Any) -> NamedEdges:
-    """Edges weigh what their attribute `weights` says; by itself, their "weight" where all have one."""
+    """Returns the edges of a networkx graph. Their weights are the edge attribute named by `weights`; by default "weight", if all
+    edges have it."""
     if weights is not None and not isinstance(weights, str):
         raise TypeError("weights= of a networkx graph is the name of its edges' attribute, and not a %s" % type(weights).__name__)
     edges = list(graph.edges(data=weights or "weight"))
@@ -340,7 +341,8 @@ def _is_edges(data: Any) -> bool:
 
 
 def _edges_of_matrix(matrix: Any, weights: Any) -> Edges:
-    """An entry of a square matrix is an edge from the row to the column. Entries weigh the edges where they differ."""
+    """Returns the edges of a square matrix: each entry is an edge from its row to its column. If entries differ, they are the
+    edges' weights."""
     if len(matrix.shape) != 2 or matrix.shape[0] != matrix.shape[1] or weights is not None:
         raise ValueError("weights= of a sparse matrix are its entries" if weights is not None else
                          "a sparse array of shape %s is no graph: wanted nodes x nodes" % (matrix.shape,))
@@ -361,7 +363,7 @@ def _is_array(data: Any) -> bool:
 
 
 def _graph_of(data: Any, columns: Optional[Sequence[str]], weights: Any) -> Source:
-    """Returns the source of a graph's edges. An array is [2, edges] as of torch_geometric's edge_index, or [edges, 2]."""
+    """Returns the source of a graph's edges. An array is [2, edges], like edge_index of torch_geometric, or [edges, 2]."""
     if hasattr(data, "tocoo") and hasattr(data, "shape"):
         return _edges_of_matrix(data, weights)
     if hasattr(data, "__arrow_c_stream__"):
@@ -392,7 +394,7 @@ def _is_named(first: Any) -> bool:
 
 
 def _of_iterable(data: Iterable) -> Source:
-    """Tells paths, sentences and named lists apart by the first one."""
+    """Returns the source of an iterable. Its first element tells whether it has paths, sentences or named lists."""
     rest = iter(data)
     first = list(itertools.islice(rest, 1))
     if first and isinstance(first[0], (str, os.PathLike)):
@@ -411,7 +413,7 @@ def _are_paths(data: Any) -> bool:
 
 def source_of(data: Any, columns: Optional[Sequence[str]], users: Any, items: Any, format: Optional[str] = None,
               weights: Any = None) -> Source:
-    """Returns the source that reads this data. What names parts that the data has not is refused."""
+    """Returns the source that reads this data. Raises if an argument names a part that the data lacks."""
     if weights is not None and (_are_paths(data) or format != "graph"):
         raise ValueError("weights= are those of edges, given with format=\"graph\"; edges in files have them in their third column")
     if columns is not None and _are_paths(data):
@@ -421,7 +423,7 @@ def source_of(data: Any, columns: Optional[Sequence[str]], users: Any, items: An
             if value is not None and not (table and hasattr(data, "__arrow_c_stream__")):
                 raise ValueError("%s= names parts of a table or a matrix, and the data is a graph's edges" % name)
         return _graph_of(data, columns, weights)
-    is_sparse = hasattr(data, "tocsr") and hasattr(data, "shape")  # before Mapping, which a matrix of keys is, too
+    is_sparse = hasattr(data, "tocsr") and hasattr(data, "shape")  # checked before Mapping, since a dok_matrix is a Mapping, too
     if not is_sparse and (users is not None or items is not None):
         raise ValueError("users= and items= name the rows and columns of a sparse matrix, and the data is a %s"
                          % type(data).__name__)

@@ -1,7 +1,7 @@
-"""DLPack's structs, as far as they are needed: NumPy writes the capsules, and what it cannot know is put in here (that a GPU
-reaches the memory); capsules of GPU libraries without another way in are read.
+"""DLPack's structs. NumPy makes the capsules; this module marks what NumPy cannot know (that a GPU can address the memory), and
+reads capsules of GPU libraries that offer nothing else.
 
-The versioned struct came with DLPack 1.0: its tensor stands behind a version, the plain one's at the start.
+The versioned struct is that of DLPack 1.0: its tensor follows a version; in the older struct the tensor is first.
 """
 
 import ctypes
@@ -36,7 +36,7 @@ _pointer.restype, _pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes
 
 
 def tensor_of(capsule: Any) -> DLTensor:
-    """Returns the tensor in a capsule that nobody has taken yet; valid as long as the capsule."""
+    """Returns the tensor in an unused capsule; valid as long as the capsule."""
     if _is_valid(capsule, b"dltensor_versioned"):
         return DLManagedTensorVersioned.from_address(_pointer(capsule, b"dltensor_versioned")).tensor
     if _is_valid(capsule, b"dltensor"):
@@ -45,20 +45,20 @@ def tensor_of(capsule: Any) -> DLTensor:
 
 
 def offer_to_gpu(capsule: Any, gpu: int) -> Any:
-    """Marks a capsule's memory as the GPU's, which reaches that host memory at the same address."""
+    """Marks a capsule's host memory as GPU memory; the GPU can address it at the same address."""
     tensor = tensor_of(capsule)
     tensor.device_type, tensor.device_id = CUDA, gpu
     return capsule
 
 
 def say_bfloat16(capsule: Any) -> Any:
-    """Marks a capsule's numbers of 16 bits as bfloat16."""
+    """Marks a capsule's 16-bit numbers as bfloat16."""
     tensor_of(capsule).code = BFLOAT
     return capsule
 
 
 class Held:
-    """Looks into a capsule without taking it: the memory stays as long as this object."""
+    """Reads a capsule without consuming it: the memory stays valid as long as this object."""
 
     def __init__(self, capsule: Any) -> None:
         tensor = tensor_of(capsule)
@@ -74,7 +74,7 @@ class Held:
 
 
 def dense_strides(shape: Tuple[int, ...], unit: int) -> Tuple[int, ...]:
-    """Strides of an array without gaps, in `unit`s an element."""
+    """Returns the strides of a dense array of this shape, with `unit`s an element."""
     strides = []
     for length in reversed(tuple(shape)):
         strides.append(unit)

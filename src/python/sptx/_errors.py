@@ -1,4 +1,4 @@
-"""What goes wrong, as Python says it: the library's status and sentence become one exception."""
+"""Turns the library's status and error message into an exception."""
 
 import os
 import sys
@@ -10,15 +10,15 @@ _HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
 class Error(RuntimeError):
-    """Something outside the call failed: memory, a disk, a GPU, what a file holds. Its text is the library's sentence."""
+    """A failure outside the call: of memory, a disk, a GPU, or a file's contents. Its text is the library's error message."""
 
 
 class OutOfMemory(Error, MemoryError):
-    """There is not enough host memory for what was asked."""
+    """There is not enough host memory for the call."""
 
 
 class SptxWarning(UserWarning):
-    """What the library warns of."""
+    """A warning of the library."""
 
 
 def tell(text: str) -> None:
@@ -30,7 +30,7 @@ def tell(text: str) -> None:
 
 
 def raise_for(status: int, sentence: str, usage: type = ValueError) -> None:
-    """Raises what a call's status means. A call that was wrong itself raises `usage`, an id that is no row IndexError."""
+    """Raises the exception for a status. If the call was wrong that is `usage`, or IndexError for an id that is not a row."""
     if sentence.startswith(("ids[", "ids on the GPU were no rows")):
         raise IndexError(sentence)
     if status == _library.USAGE:

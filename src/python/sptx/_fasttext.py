@@ -1,5 +1,5 @@
-"""FastText: vectors of words that share the rows of their n-grams, as gensim's users train them. Names, defaults and meaning are
-those of gensim 4.4."""
+"""FastText: vectors of words and of their n-grams, with the interface of gensim. Names, defaults and meaning are those of gensim
+4.4."""
 
 import os
 import shutil
@@ -18,7 +18,7 @@ _PRIME = 16777619
 
 
 def ngrams_of(word: str, low: int, high: int) -> List[bytes]:
-    """The n-grams of a word between its bounds, in fastText's order: of low..high characters of UTF-8."""
+    """Returns the n-grams of a word with its boundary marks, in fastText's order: those of low..high characters of UTF-8."""
     bounded = b"<%s>" % as_word(word)
     begins = [at for at, byte in enumerate(bounded) if byte & 0xC0 != 0x80] + [len(bounded)]
     last = len(begins) - 1
@@ -27,7 +27,7 @@ def ngrams_of(word: str, low: int, high: int) -> List[bytes]:
 
 
 def bucket_of(ngram: bytes, buckets: int) -> int:
-    """The bucket of an n-gram: FNV-1a of its bytes, which are signed."""
+    """Returns the bucket of an n-gram: the FNV-1a hash of its bytes, which fastText reads as signed."""
     value = _HASH
     for byte in ngram:
         value = (value ^ (byte | (0xFFFFFF00 if byte > 127 else 0))) * _PRIME & 0xFFFFFFFF
@@ -35,7 +35,7 @@ def bucket_of(ngram: bytes, buckets: int) -> int:
 
 
 class FastTextKeyedVectors(KeyedVectors):
-    """Vectors by word; a word never seen has the mean of its n-grams' vectors.
+    """Vectors by word; an unseen word has the mean of its n-grams' vectors.
 
     vectors          float32 [words x vector_size]: each the mean of the word's own row and of its n-grams'
     vectors_vocab    float32 [words x vector_size]: the words' own rows
@@ -58,7 +58,7 @@ class FastTextKeyedVectors(KeyedVectors):
         return "FastTextKeyedVectors<vector_size=%d, %d keys>" % (self.vector_size, len(self))
 
     def get_vector(self, key: Any, norm: bool = False) -> Any:
-        """A word's vector, of unit length with norm=True. KeyError where a word never seen has no n-gram."""
+        """Returns a word's vector, of unit length with norm=True. KeyError if an unseen word has no n-gram."""
         if self.has_index_for(key) or not isinstance(key, str):
             return super().get_vector(key, norm)
         rows = self._buckets(key)
@@ -85,7 +85,7 @@ class FastTextKeyedVectors(KeyedVectors):
     init_post_load = refused("init_post_load() is a step of gensim's own loading and is not there: load_facebook_vectors() does all of it")
 
     def get_sentence_vector(self, sentence: Iterable[str]) -> Any:
-        """The mean of the words' vectors of unit length."""
+        """Returns the mean of the words' vectors, each scaled to unit length."""
         return self.get_mean_vector(list(sentence))
 
     def _buckets(self, word: str) -> List[int]:
@@ -135,7 +135,7 @@ class FastText(Word2Vec):
                                "own file")
 
     def save_facebook_model(self, path: Union[str, "os.PathLike[str]"]) -> None:
-        """Writes fastText's own file (.bin) of the trained model."""
+        """Writes the trained model to a fastText file (.bin)."""
         if self._loaded:
             shutil.copyfile(self._loaded, path)
             return
@@ -154,7 +154,7 @@ class FastText(Word2Vec):
         return {**super()._keys(epochs, start_alpha, end_alpha), **shared}
 
     def _name(self, word: str) -> str:
-        """The library makes n-grams of the words themselves."""
+        """Returns the word itself, since the library makes its n-grams."""
         if not word or any(end in word for end in "\t\n\r\0"):
             raise ValueError("%.60r is no word of FastText: it is empty, or holds a TAB, a line's end or a NUL" % word)
         return word
@@ -170,7 +170,8 @@ class FastText(Word2Vec):
         self.wv.vectors_ngrams = self._ngrams(run)
 
     def _ngrams(self, run: Run) -> Any:
-        """The rows of all buckets in their order, as fastText's file has them: in front of the output, which ends the file."""
+        """Returns the rows of all buckets, in order, from the exported fastText file: they precede the output matrix, which ends
+        the file."""
         if not self.max_n:
             return numpy.zeros((0, self.vector_size), numpy.float32)
         path = os.path.join(os.path.dirname(run._path), "model.bin")

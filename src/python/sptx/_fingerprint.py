@@ -1,8 +1,7 @@
-"""Fingerprints of a table's rows: which rows a checkpoint of a model belongs to.
+"""Fingerprints of a table's rows, which tell whether rows belong to a model's checkpoint.
 
-A fingerprint is a dict of texts, {"weights": .., "exp_avg": ..}: for each field a hash of all its bytes, in blocks of rows. The
-same rows have the same one in a table and in the file that the table was saved to. Every core hashes about 1 GB/s, so that it
-takes less time than saving does.
+A fingerprint is a dict {"weights": .., "exp_avg": ..}: for each field a hash of all its bytes. A table and the file that it was
+saved to have the same fingerprint. Each core hashes about 1 GB/s, so hashing takes less time than saving.
 """
 
 import concurrent.futures
@@ -14,16 +13,16 @@ import numpy
 
 from ._table import Table
 
-_BLOCK = 16 << 20  # bytes of a block
+_BLOCK = 16 << 20  # bytes hashed at a time
 
 
 def of_table(table: Table) -> Dict[str, str]:
-    """Returns the fingerprint of a table. Only the weights are in it where a part of the optimizer's state lies on the GPU, from
-    which it cannot be read."""
+    """Returns the fingerprint of a table. If some of the optimizer's state is on the GPU, where it cannot be read, only the weights
+    are in it."""
     found = {"weights": _hash(table.rows, table.dim, lambda ids: table.fetch(ids))}
     try:
         state = {field: numpy.asarray(rows) for field, rows in table.state.items()}
-    except ValueError:  # all of it is on the GPU
+    except ValueError:  # all rows are on the GPU
         return found
     if any(len(rows) != table.rows for rows in state.values()):
         return found
@@ -32,7 +31,7 @@ def of_table(table: Table) -> Dict[str, str]:
 
 
 def of_file(path: str, fields: Any) -> Dict[str, str]:
-    """Returns the fingerprint of a file that Table.save() has written, of those of these fields that it has."""
+    """Returns the fingerprint of a file that Table.save() wrote, for those of these fields that the file has."""
     records = numpy.load(path, mmap_mode="r")
     names = records.dtype.names or ()
     return {field: _hash(len(records), records[field][0].size, lambda ids, field=field: records[field][ids])
@@ -40,12 +39,12 @@ def of_file(path: str, fields: Any) -> Dict[str, str]:
 
 
 def differences(wanted: Dict[str, str], found: Dict[str, str]) -> Any:
-    """Returns the fields that both know and that differ: "weights" first."""
+    """Returns the fields that are in both fingerprints and differ, "weights" first."""
     return [field for field in wanted if field in found and wanted[field] != found[field]]
 
 
 def _hash(rows: int, dim: int, read: Callable[[Any], Any]) -> str:
-    """Hashes rows [rows x dim] that are read by ids, block by block, on every core."""
+    """Returns the hash of rows [rows x dim], which are read in blocks by ids, on all cores."""
     step = max(1, _BLOCK // (4 * dim))
 
     def hash_of(first: int) -> bytes:

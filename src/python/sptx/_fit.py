@@ -1,4 +1,4 @@
-"""fit: trains a run on data that a program has, whatever it is."""
+"""fit: trains a run on data that a program has, of any kind."""
 
 import functools
 import os
@@ -42,7 +42,7 @@ def fit(data: Any, path: Union[str, "os.PathLike[str]"], *, dim: Optional[int] =
     keys       "section.key": value, as `sptx-w2v help keys` lists them
     format     how the data is read: "text" (sentences), "lists", "adjacency" (a target, then its contexts), "graph" (edges, which
                are walked) or, of files, "pairs"
-    weights    of edges: an array, or the name of an attribute of a networkx graph ("weight" where all edges have it); format is
+    weights    of edges: an array, or the name of an attribute of a networkx graph ("weight" if all edges have it); format is
                then "graph". Such a graph is directed where the object is, unless keys say graph.directed
     overwrite  replaces a run that is there, when the new one has its first checkpoint
     resume     goes on from the run's newest checkpoint; the data must be the same
@@ -55,7 +55,7 @@ def fit(data: Any, path: Union[str, "os.PathLike[str]"], *, dim: Optional[int] =
     The same data gives the same bytes of vectors as a file of it. Data is read before anything is written: an exception
     of the iterable's, or Ctrl-C meanwhile, leaves no trace.
 
-    Raises ValueError and TypeError for data or keys that are none, sptx.Error with the reason where training failed.
+    Raises ValueError and TypeError for data or invalid keys, sptx.Error with the reason if training failed.
     """
     beginning = _beginning(keys, overwrite, resume)
     if not (overwrite or resume):
@@ -74,7 +74,7 @@ def fit(data: Any, path: Union[str, "os.PathLike[str]"], *, dim: Optional[int] =
     return run
 
 
-_FEW = 6  # a run with fewer words, and fewer tokens, than this gets a warning that its vectors mean nothing
+_FEW = 6  # a run with fewer words, and with fewer tokens, than this gets a warning that its vectors mean nothing
 
 
 def _tell_few(run: Run) -> None:
@@ -98,13 +98,13 @@ def _source_and_settings(data: Any, path: Any, keys: Mapping[str, Any], format: 
 
 
 def _refuse_older(path: Any) -> None:
-    """Refuses a run that is there before the data is read, which may come only once."""
+    """Raises if the run exists already, before the data is read, which may be possible only once."""
     if os.path.exists(os.path.join(os.fspath(path), "latest")):
         raise ValueError("'%s' holds a run: overwrite=True replaces it, resume=True goes on with it" % os.fspath(path))
 
 
 def _work(context: Context, source: Source, settings: Any, beginning: int) -> Callable[[Any], int]:
-    """Reads the data, and returns what trains on it."""
+    """Reads the data into a corpus, and returns the function that trains on it."""
     if isinstance(source, Paths):
         return _of_files(context, None, settings, beginning)
     corpus = Corpus(context, settings)

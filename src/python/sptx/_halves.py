@@ -1,4 +1,4 @@
-"""Rows of bfloat16 in place. NumPy has no such type, so what is looked at comes as float32, and the memory itself as uint16."""
+"""Access to bfloat16 rows without a copy. NumPy has no bfloat16, so values are read as float32, and the memory itself as uint16."""
 
 from typing import Any, Iterator, Tuple
 
@@ -9,22 +9,22 @@ from ._views import Rows
 
 
 def widened(bits: Any) -> Any:
-    """float32 of bfloat16's bits, which are the upper halves of float32's: an array, or a number of a number."""
+    """Converts bfloat16 bits, the upper halves of float32, to float32: an array or a single number."""
     return numpy.left_shift(bits, 16, dtype=numpy.uint32).view(numpy.float32)
 
 
 class HalfRows:
-    """Rows of bfloat16 in place, [rows x dim]: what Table.weights and Run.target are where these are kept so.
+    """Rows of bfloat16 in place, [rows x dim]: the type of Table.weights and Run.target if these are stored as bfloat16.
 
-    An index gives float32, a copy of what was asked for: rows[5], rows[10:20], rows[ids], rows[:, 0]. numpy.asarray(rows) copies
+    An index returns a float32 copy of the rows or values: rows[5], rows[10:20], rows[ids], rows[:, 0]. numpy.asarray(rows) copies
     all of them, so take large tables in blocks. To write to a table, store() rows: it rounds them.
 
     bits      the memory itself: sptx.Rows of uint16, the upper halves of float32. Writing to it changes the table
-    bfloat16  the same memory as ml_dtypes' bfloat16, where that package is installed
+    bfloat16  the same memory as an array of ml_dtypes.bfloat16, if that package is installed
     DLPack    offers the memory as bfloat16, as sptx.Rows does: torch.from_dlpack(table.weights)
     """
 
-    dtype = numpy.dtype(numpy.float32)  # of what an index gives
+    dtype = numpy.dtype(numpy.float32)  # type of the values that an index returns
 
     def __init__(self, bits: Rows) -> None:
         self.bits = bits

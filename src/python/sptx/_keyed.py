@@ -1,5 +1,5 @@
-"""KeyedVectors: words and their vectors in memory, asked as gensim's users ask theirs. Names, arguments and answers are those of
-gensim 4.4."""
+"""KeyedVectors: words and their vectors in memory, with the interface of gensim. Names, arguments and answers are those of gensim
+4.4."""
 
 import bz2
 import gzip
@@ -43,7 +43,7 @@ class KeyedVectors(MoreOfKeyedVectors):
         return iter(self.index_to_key)
 
     def __getitem__(self, key: Any) -> Any:
-        """The vector of a word or row, [vector_size]; of a list of them, [n x vector_size]."""
+        """Returns the vector of a word or row, [vector_size]; of a list of them, [n x vector_size]."""
         if isinstance(key, (str, int, numpy.integer)):
             return self.get_vector(key)
         return numpy.vstack([self.get_vector(one) for one in key])
@@ -57,7 +57,8 @@ class KeyedVectors(MoreOfKeyedVectors):
         return self.get_index(key, -1) >= 0
 
     def get_index(self, key: Any, default: Any = None) -> Any:
-        """The row of a word, or a row that is one; KeyError, or the default where one is given."""
+        """Returns the row of a word; a row number is returned unchanged. For an unknown word the default, or KeyError if there is
+        none."""
         row = self.key_to_index.get(key, -1)
         if row >= 0:
             return row
@@ -68,7 +69,7 @@ class KeyedVectors(MoreOfKeyedVectors):
         raise KeyError("Key '%s' not present" % key)
 
     def get_vector(self, key: Any, norm: bool = False) -> Any:
-        """A word's vector, of unit length with norm=True; read-only, as it is that of `vectors`."""
+        """Returns a word's vector, of unit length with norm=True. It is read-only, since it shares memory with `vectors`."""
         row = self.get_index(key)
         vector = self.get_normed_vectors()[row] if norm else self.vectors[row]
         vector = vector.view()
@@ -78,7 +79,7 @@ class KeyedVectors(MoreOfKeyedVectors):
     word_vec = get_vector
 
     def get_vecattr(self, key: Any, attr: str) -> Any:
-        """A word's attribute; "count" is how often the corpus has it."""
+        """Returns an attribute of a word; "count" is how often the corpus contains it."""
         row = self.get_index(key)
         if attr not in self.expandos:
             raise KeyError("attribute '%s' is not there" % attr)
@@ -122,7 +123,7 @@ class KeyedVectors(MoreOfKeyedVectors):
     # ---- lengths ----
 
     def fill_norms(self, force: bool = False) -> None:
-        """Forgets what was computed of `vectors`; call it with force=True after changing them in place."""
+        """With force=True, discards the cached lengths; call it so after changing `vectors` in place."""
         if force:
             self._norms = self._normed = None
 
@@ -226,7 +227,7 @@ class KeyedVectors(MoreOfKeyedVectors):
         return vectors_all @ vector_1 / (numpy.linalg.norm(vector_1) * numpy.linalg.norm(vectors_all, axis=1))
 
     def n_similarity(self, ws1: Sequence[Any], ws2: Sequence[Any]) -> Any:
-        """The cosine of the means of two lists of words; words that are none are passed over."""
+        """Returns the cosine of the means of two lists of words; unknown words are skipped."""
         if not len(ws1) or not len(ws2):
             raise ZeroDivisionError("At least one of the passed list is empty.")
         a, b = (self.get_mean_vector(words, pre_normalize=False, post_normalize=True) for words in (ws1, ws2))
@@ -252,7 +253,7 @@ class KeyedVectors(MoreOfKeyedVectors):
         return keys_list[int(numpy.argmax([self.similarity(key1, key) for key in keys_list]))]
 
     def _rows_of(self, keys: Iterable[Any]) -> Any:
-        """The rows of those keys that are no vectors."""
+        """Returns the rows of the keys that are not vectors."""
         return {self.get_index(key) for key in keys if not isinstance(key, numpy.ndarray)}
 
     def _unit(self, key: Any) -> Any:
@@ -438,7 +439,8 @@ def _opened(path: Path, mode: str) -> Any:
 
 
 def _sizes_of(path: Path, no_header: bool) -> Tuple[int, int]:
-    """Returns the words and columns that the first line says; without such a line, how many lines there are, and one's values."""
+    """Returns the numbers of words and columns from the first line of a file; if it has no such line, the number of lines and of
+    values in a line."""
     with _opened(path, "rb") as file:
         first = file.readline()
         if not no_header:
@@ -471,8 +473,8 @@ def _read_text(file: Any, size: int) -> Tuple[bytes, Any]:
 
 
 def _weighted(given: Any, weight: float) -> List[Tuple[Any, float]]:
-    """Makes a list of (word, row or vector, weight) of what gensim takes: one of these, or a list of them. A weight that is given
-    counts as it is."""
+    """Turns an argument of gensim's methods (a word, row, vector, a pair with a weight, or a list of these) into a list of (word,
+    row or vector, weight). A given weight is used as it is."""
     if given is None:
         return []
     if isinstance(given, (str, int, numpy.integer)) or (isinstance(given, numpy.ndarray) and given.ndim == 1):
@@ -490,6 +492,6 @@ def _correlation(name: str, x: Sequence[float], y: Sequence[float]) -> Any:
 
 
 def _ranks(values: Sequence[float]) -> Any:
-    """Ranks from 0; equal values share the mean of theirs."""
+    """Returns ranks from 0; equal values get the mean of their ranks."""
     _, inverse, counts = numpy.unique(numpy.asarray(values), return_inverse=True, return_counts=True)
     return (numpy.cumsum(counts) - (counts + 1) / 2)[inverse]

@@ -1,11 +1,11 @@
-"""The libraries whose arrays are taken, each a class with the same few functions. Nothing is imported here but NumPy: an array's
-library is there already.
+"""The supported array libraries, each a class with the same few functions. This module imports only NumPy: whoever passes an array
+has imported its library.
 
-    ids, floats   an array as the Operand of a call, a dense copy of it where it is not; Wrong says why it cannot be used
-    out           the same of an array to be filled
-    new, result   a new array for fetched rows, and what the caller gets of it
-    copied        an operand's copy
-    synchronize   waits for the stream that the library works on
+    ids, floats   return the Operand of an array, copied if it is not dense; raise Wrong if it cannot be used
+    out           returns the Operand of an array to be filled
+    new, result   a new array for fetched rows, and the object that the caller gets for it
+    copied        returns a copy of an operand
+    synchronize   waits for the stream in which the library works
 """
 
 import functools
@@ -19,24 +19,24 @@ from . import _dlpack
 from ._library import CUDA, HOST
 
 Shape = Tuple[int, ...]
-MOST_IDS = (1 << 32) - 1  # in one call
+MOST_IDS = (1 << 32) - 1  # largest number of ids of a call
 
 
 class Operand(NamedTuple):
-    """One array of a call: where its elements lie, in order, without gaps."""
+    """One array of a call: the address of its elements, which are dense and in order."""
 
     pointer: int
     shape: Shape
-    count: int             # of elements
-    bits: int              # of an element
+    count: int             # number of elements
+    bits: int              # bits of an element
     memory: int            # HOST or CUDA
-    stream: Optional[int]  # the cudaStream_t that its library works on; None on the host
+    stream: Optional[int]  # the cudaStream_t in which its library works; None on the host
     library: Any
-    keep: Any              # what owns the memory
+    keep: Any              # the object that owns the memory
 
 
 class Wrong(Exception):
-    """Why an array cannot be used; becomes the exception with the array's name in it."""
+    """The reason why an array cannot be used; it is raised as an exception that names the array."""
 
     def __init__(self, kind: type, text: str) -> None:
         super().__init__(text)
@@ -71,11 +71,11 @@ def _check_gpu(number: int, gpu: Optional[int]) -> None:
 # ---- NumPy, and what becomes NumPy ----
 
 class Numpy:
-    """Arrays, lists, numbers: host memory."""
+    """Arrays, lists and numbers in host memory."""
 
     @staticmethod
     def _operand(array: Any) -> Operand:
-        """Describes an array, dense or made dense, as a plain ndarray, whatever a derived class says of itself."""
+        """Describes an array, made dense if necessary, as a plain ndarray, even if a derived class redefines attributes."""
         flags = array.flags
         if not (flags.c_contiguous and flags.aligned):
             array = numpy.array(array, order="C")
@@ -140,7 +140,7 @@ def _kind_of(array: Any) -> str:
 
 
 def _array_of(given: Any) -> Any:
-    """Makes a plain ndarray of an array of another class, of a list, or of a number."""
+    """Returns a plain ndarray from an array of another class, a list or a number."""
     if isinstance(given, numpy.ma.MaskedArray):
         raise Wrong(TypeError, "are a masked array; pass the ones that are meant, with .compressed()")
     if isinstance(given, numpy.ndarray):
@@ -162,12 +162,12 @@ def _array_of(given: Any) -> Any:
 # ---- PyTorch ----
 
 def _is_traced(tensor: Any) -> bool:
-    """True under torch.jit.trace, make_fx or torch.export: of a fetch they see only that there is memory for it."""
+    """True under torch.jit.trace, make_fx or torch.export, which would record only that a fetch allocates memory."""
     torch = sys.modules["torch"]
     kind = type(tensor)
     if torch.jit.is_tracing() or (kind is not torch.Tensor and kind.__module__.startswith("torch._subclasses.")):
         return True
-    tracing = sys.modules.get("torch.fx.experimental.proxy_tensor")  # such a tracer has imported it
+    tracing = sys.modules.get("torch.fx.experimental.proxy_tensor")  # such a tracer has imported this module
     if tracing is None:
         return False
     if hasattr(tracing, "get_proxy_mode"):
@@ -177,12 +177,12 @@ def _is_traced(tensor: Any) -> bool:
 
 
 class Torch:
-    """Tensors of the CPU and of CUDA, in the order of the current stream."""
+    """PyTorch tensors on the CPU and on CUDA; calls are ordered in PyTorch's current stream."""
 
     @staticmethod
     def _operand(tensor: Any, bits: int = 32) -> Operand:
-        """Describes a dense tensor, or a copy of it where another library's memory begins at an address that does not fit its
-        numbers."""
+        """Describes a dense tensor. Makes a copy if its address is not aligned to its numbers, which memory of other libraries may
+        be."""
         pointer = tensor.data_ptr()
         if pointer & ((bits >> 3) - 1):
             tensor = tensor.detach().clone()
@@ -259,7 +259,7 @@ class Torch:
 
 @functools.lru_cache(maxsize=None)
 def torch_device(gpu: Optional[int]) -> Any:
-    """Returns PyTorch's device for a table's GPU; the CPU where the table, or this PyTorch, has no GPU."""
+    """Returns PyTorch's device for a table's GPU; the CPU if the table, or this PyTorch, has no GPU."""
     torch = sys.modules["torch"]
     return torch.device("cuda", gpu) if gpu is not None and torch.cuda.is_available() else torch.device("cpu")
 
@@ -276,7 +276,7 @@ def streams_of_torch() -> Any:
 # ---- CuPy ----
 
 class Cupy:
-    """Arrays of the GPU, in the order of CuPy's current stream."""
+    """CuPy arrays on the GPU; calls are ordered in CuPy's current stream."""
 
     @staticmethod
     def _operand(array: Any, shape: Shape) -> Operand:
@@ -332,7 +332,7 @@ class Cupy:
 
 
 class _Guest:
-    """What JAX's arrays and unknown ones have in common: no copy of them is made here, and no stream is waited for."""
+    """Base class of JAX's and unknown arrays, which are never copied and have no stream to wait for."""
 
     @staticmethod
     def copied(operand: Operand) -> Operand:
@@ -346,7 +346,8 @@ class _Guest:
 # ---- JAX ----
 
 class Jax(_Guest):
-    """Arrays of one device. JAX shows no stream, so its arrays are waited for before a call, and the call after it."""
+    """JAX arrays on a single device. JAX has no streams to order calls in, so a call waits for its arrays, and returns when it is
+    done."""
 
     @staticmethod
     def _take(array: Any, gpu: Optional[int]) -> Operand:
@@ -405,7 +406,7 @@ class Jax(_Guest):
 # ---- others, by the two protocols ----
 
 class Foreign(_Guest):
-    """Ids and values only: who fetches with such ids says where the rows go with out=."""
+    """Arrays of unknown libraries, only as ids and values: a fetch with such ids needs out=."""
 
     @staticmethod
     def _take(array: Any, gpu: Optional[int], kinds: str) -> Operand:
@@ -415,7 +416,7 @@ class Foreign(_Guest):
             return Foreign._by_dlpack(array, gpu, kinds)
         except Wrong:
             raise
-        except Exception as error:  # its maker may raise anything
+        except Exception as error:  # __dlpack__() of an unknown library may raise anything
             raise Wrong(TypeError, "cannot be had through DLPack: %s: %s" % (type(error).__name__, error)) from None
 
     @staticmethod

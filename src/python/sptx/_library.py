@@ -1,10 +1,10 @@
-"""libsptx.so by ctypes: the structs and calls of src/sptx.h, in its order. Nothing is decided here.
+"""The structs and calls of src/sptx.h for ctypes, in the order of that header. This module only declares them.
 
-Why ctypes. The wheel must serve every CPython from 3.9 on and need no compiler where it is installed. All that the binding
-passes are pointers, sizes and small structs, which ctypes does with the standard library alone: no code generator and no run-time
-package (cffi), no build per version (nanobind's stable ABI begins with 3.12). ctypes lets go of the interpreter's lock during a
-call, so other threads run. For calls of some hundred rows it is slow, up to ten microseconds a call of them: those have a compiled
-module beside it (_compiled.py).
+Why ctypes. One wheel must work with every CPython from 3.9 on, and install without a compiler. The binding passes only pointers,
+sizes and small structs. ctypes is in the standard library; cffi needs a code generator and a package at run time, and nanobind a
+build for each version (its stable ABI begins with 3.12). ctypes releases the interpreter's lock during a call, so other threads
+run. It adds up to ten microseconds to a call, which is much for calls on some hundred rows: a compiled module makes those
+(_compiled.py).
 """
 
 import ctypes
@@ -44,7 +44,7 @@ class TableOptions(Structure):
         ("dtype", c_uint32), ("state_dtype", c_uint32)]
 
 
-DTYPES = ("float32", "bfloat16")  # enum sptx_dtype; then that of the weights
+DTYPES = ("float32", "bfloat16")  # names of enum sptx_dtype; SPTX_AS_WEIGHTS follows
 AS_WEIGHTS = 2
 
 
@@ -233,7 +233,7 @@ library = _load()
 
 
 def names(call, *arguments) -> Iterator[str]:
-    """What a call gives for 0, 1, 2.. as its last argument, until it gives NULL."""
+    """Returns the names that a call gives for the indexes 0, 1, 2.. as its last argument, up to NULL."""
     for index in itertools.count():
         name = call(*arguments, index)
         if name is None:

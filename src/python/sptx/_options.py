@@ -1,4 +1,4 @@
-"""Optimizers' options: PyTorch's names become the fields of sptx.h, and what an optimizer does not have is refused."""
+"""Options of optimizers: turns PyTorch's names into the fields of sptx.h, and refuses options that an optimizer lacks."""
 
 import ctypes
 import math
@@ -21,7 +21,7 @@ ALIASES = {"initial_accumulator_value": "initial_accumulator"}
 
 
 def read_options(optimizer: Any, lr: Optional[float], clip: Any, count_rows: Any, given: Dict[str, Any]) -> Any:
-    """A struct sptx_table_options with its defaults and these. TypeError names an option that the optimizer has not."""
+    """Returns a struct sptx_table_options with these options, else defaults. TypeError for an option that the optimizer lacks."""
     if not isinstance(optimizer, str):
         raise TypeError("optimizer = %r is not a name; wanted one of %s" % (optimizer, ", ".join(OPTIMIZERS)))
     name = optimizer.replace("-", "_")

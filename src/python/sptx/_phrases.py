@@ -1,5 +1,5 @@
-"""Phrases: words that often follow each other are joined to one, as gensim's users write it. Names, defaults and meaning are those
-of gensim 4.4. The program joins the words of files faster: `sptx-w2v phrases`, or the key corpus.phrases = yes."""
+"""Phrases: joins words that often follow each other into one word, with the interface of gensim. Names, defaults and meaning are
+those of gensim 4.4. For files, `sptx-w2v phrases` and the key corpus.phrases = yes are faster."""
 
 import collections
 import inspect
@@ -41,7 +41,7 @@ _SCORERS = {"default": original_scorer, "npmi": npmi_scorer}
 
 
 class _Joins:
-    """Base class of both: joins the phrases of sentences, which score_candidate() knows."""
+    """Base class of Phrases and FrozenPhrases: joins the phrases of sentences; the derived class has score_candidate()."""
 
     connector_words: FrozenSet[str] = frozenset()
     delimiter, threshold = "_", 0.0
@@ -229,7 +229,8 @@ class _Joined:
 
 
 def _is_one(sentence: Any) -> Tuple[bool, Any]:
-    """Tells one sentence from an iterable of sentences by its first element. Returns it whole, too, where it can be read once."""
+    """Returns whether this is a single sentence, judged by its first element, and an object that yields the whole sentence, also if
+    the argument can be read only once."""
     rest = iter(sentence)
     first = list(itertools.islice(rest, 1))
     whole = itertools.chain(first, rest) if rest is sentence else sentence

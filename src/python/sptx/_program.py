@@ -1,4 +1,4 @@
-"""The command sptx-w2v: the program that lies in the package, in place of this process."""
+"""The command sptx-w2v: replaces this process by the program in the package."""
 
 import os
 import sys
@@ -7,7 +7,7 @@ from . import _build
 
 
 def main() -> None:
-    """Becomes the program, with this process's arguments: signals, exit codes and mpirun see the program alone."""
+    """Replaces this process by the program, with the same arguments, so that signals, exit codes and mpirun work as without Python."""
     path = os.path.join(_build.folder(), "sptx-w2v")
     try:
         os.execv(path, ["sptx-w2v", *sys.argv[1:]])

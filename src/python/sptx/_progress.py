@@ -8,7 +8,8 @@ from typing import Any, Callable, Iterator, Optional
 
 @contextlib.contextmanager
 def shown(progress: Any) -> Iterator[Optional[Callable[[Any], Any]]]:
-    """Gives the function that is told of training: the caller's, one that shows the line, or None. The line ends with the block."""
+    """Yields the function to call with reports of training: the caller's, one that shows the live line, or None. The line is ended
+    when the block is left."""
     if progress is not None and not isinstance(progress, bool):
         if not callable(progress):
             raise TypeError("progress = %r cannot be called" % (progress,))
@@ -26,7 +27,7 @@ def shown(progress: Any) -> Iterator[Optional[Callable[[Any], Any]]]:
 
 
 def _is_terminal(stream: Any) -> bool:
-    """True for a terminal. What programs put in the place of standard error may be closed, or know no isatty()."""
+    """True for a terminal. Objects that programs assign to sys.stderr may be closed, or lack isatty()."""
     try:
         return bool(stream.isatty())
     except (AttributeError, ValueError):
@@ -34,23 +35,23 @@ def _is_terminal(stream: Any) -> bool:
 
 
 def _is_notebook() -> bool:
-    """True in a kernel of Jupyter, whose standard error is no terminal and knows the carriage return."""
+    """True in a Jupyter kernel: its standard error is not a terminal but handles carriage returns."""
     module = sys.modules.get("IPython")
     shell = module.get_ipython() if module is not None and hasattr(module, "get_ipython") else None
     return shell is not None and hasattr(shell, "kernel")
 
 
 class _Line:
-    """A line that is written over itself: the carriage return goes to its begin, blanks cover what an older one had more."""
+    """A line that is overwritten: it begins with a carriage return, and blanks cover the rest of a longer previous line."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
-        self._shown = 0  # characters of the line that stands there
+        self._shown = 0  # number of characters of the line that is shown
 
     def show(self, report: Any) -> None:
         text = report.line
         if _is_terminal(self._stream):
-            text = text[:max(1, shutil.get_terminal_size().columns - 1)]  # a line that is broken in two cannot be replaced
+            text = text[:max(1, shutil.get_terminal_size().columns - 1)]  # a line that wraps could not be overwritten
         self._write("\r" + text.ljust(self._shown))
         self._shown = len(text)
 
@@ -62,5 +63,5 @@ class _Line:
         try:
             self._stream.write(text)
             self._stream.flush()
-        except (OSError, ValueError):  # a reader that went away, or a stream that is closed, ends no training
+        except (OSError, ValueError):  # a closed stream, or a pipe whose reader is gone, must not end training
             self._shown = 0

@@ -1,4 +1,4 @@
-"""Run: a finished run of the sptx-w2v program, read where it lies; train: what the program's `train` does."""
+"""Run: opens a finished run of the sptx-w2v program; train: does what the program's `train` does."""
 
 import ctypes
 import html
@@ -25,7 +25,7 @@ from ._halves import HalfRows
 from ._views import NumberedRows, Rows, rows_of
 
 class Words(Sequence):
-    """Words of a run by row, most frequent first: a sequence of str. Bytes that are not UTF-8 come as surrogate escapes."""
+    """The words of a run by row, most frequent first: a sequence of str. Bytes that are not UTF-8 become surrogate escapes."""
 
     def __init__(self, run: "Run", rows: range) -> None:
         self._run = run
@@ -37,7 +37,7 @@ class Words(Sequence):
     def __getitem__(self, row: Any) -> Any:
         if isinstance(row, slice):
             return [self._run._word(at) for at in self._rows[row]]
-        return self._run._word(self._rows[row])  # negative ones count from the end; IndexError past it
+        return self._run._word(self._rows[row])  # negative rows count from the end; IndexError past the last row
 
     def __iter__(self) -> Iterator[str]:
         return (self._run._word(at) for at in self._rows)
@@ -74,27 +74,28 @@ class Run(Asked):
 
     path    a run directory (its newest checkpoint is read), or one checkpoint in it; or a file of fastText (.bin), word2vec (binary
             or text) or GloVe (text). Files of word2vec and GloVe have one table, which is used as both target and context
-    device  where nearest() and recommend() search: "auto", "cpu", "cuda", "cuda:1", or an sptx.Context
+    device  device on which nearest() and recommend() search: "auto", "cpu", "cuda", "cuda:1", or an sptx.Context
 
-    Where lists have rows of their own (examples.mode = user), those lie behind all others. `words`, len() and what is asked of a
-    run are of items alone; `lists` has the lists' names, and lists=True has their rows among what is asked.
+    If lists have rows of their own (examples.mode = user), these follow the rows of all items. `words`, len() and all questions
+    are about items only; `lists` has the lists' names, and lists=True includes their rows in a question.
 
-    Which table answers follows what the run was trained for, and table= names another: "target", "context", their "sum",
-    "normsum" (each of unit length first), or "propagated" (of a graph: normsum, spread over it). None: words and
-    items of lists by target, items whose lists have rows of their own by context, citations and links (examples.mode = adjacency)
-    by sum, nodes of graphs by propagated, or by normsum where the graph has more than 4 million nodes and arcs.
+    table= names the table that answers: "target", "context", "sum" (target plus context row), "normsum" (the sum of both
+    rows, each scaled to unit length first), or "propagated" (normsum, spread over the run's graph). None is the default for the
+    run's data: target for words and items of lists; context for items whose lists have rows of their own; sum for citations and
+    links (examples.mode = adjacency); propagated for nodes of graphs, or normsum if the graph has more than 4 million nodes and
+    arcs.
 
-    The two tables, `target` and `context`, are mapped, not read: they cost no memory until they are looked at, and may be
-    larger than memory. They are read-only, and stay valid as long as they live, a closed run's too.
+    The two tables, `target` and `context`, are mapped, not read: they use no memory until they are accessed, and may be
+    larger than memory. They are read-only, and stay valid after the run is closed.
 
-    Where words share rows of their n-grams (examples.subwords), a word never seen has a vector as well, the mean of its n-grams':
-    run["unseen"], nearest(), most_similar(), analogy(). The n-grams' rows stand behind the words' in `target`, where a word's own
-    row is a part of its vector; vectors() has the whole.
+    If words share rows of their n-grams (examples.subwords), an unseen word has a vector, too, the mean of its n-grams' vectors:
+    in run["unseen"], nearest(), most_similar() and analogy(). In `target`, the rows of n-grams follow those of the words, and the
+    row of a word is only one summand of its vector; vectors() returns the whole vector.
 
     Pickling a run stores its path; unpickling opens the run again. After a fork (workers of a DataLoader) the child opens the run
     again at its first query if the run is on the CPU; a run on the GPU raises RuntimeError in the child.
 
-    Raises sptx.Error where there is no such run or its files are not whole; KeyError for a word that is none.
+    Raises sptx.Error if there is no such run or its files are incomplete; KeyError for an unknown word.
     """
 
     def __init__(self, path: Union[str, "os.PathLike[str]"], device: Any = "auto") -> None:
@@ -122,19 +123,19 @@ class Run(Asked):
 
     @property
     def words(self) -> Words:
-        """The words by row, most frequent first: a sequence."""
+        """The words by row, most frequent first: a sequence of str."""
         self._open()
         return Words(self, range(len(self)))
 
     @property
     def lists(self) -> Words:
-        """The lists that have rows of their own, "list:NAME", in the order of their rows: a sequence, empty where none has."""
+        """Names of the lists that have rows of their own, "list:NAME", by row: a sequence, empty if there are none."""
         self._open()
         return Words(self, range(len(self), self._rows))
 
     @property
     def counts(self) -> Any:
-        """How often the corpus has each word, uint64 [words]."""
+        """How often each word occurs in the corpus, uint64 [words]."""
         return self._counts(len(self))
 
     @property
@@ -159,7 +160,7 @@ class Run(Asked):
         return is_token(word) and self._find(word) is None
 
     def row(self, word: Any) -> int:
-        """The row of a word. KeyError where it is none, naming the nearest."""
+        """Returns the row of a word. KeyError for an unknown word; it suggests the most similar one."""
         found = ctypes.c_uint64()
         said = self._find(word, found)
         if said is not None:
@@ -167,7 +168,7 @@ class Run(Asked):
         return found.value
 
     def vector(self, word: str) -> Any:
-        """A copy of a word's vector, float32 [dim], as vectors() has it. KeyError where it is none."""
+        """Returns a copy of a word's vector, float32 [dim], with the values of vectors(). KeyError for an unknown word."""
         return self.vectors([word])[0]
 
     def vectors(self, words: Optional[Iterable[str]] = None, table: Optional[str] = None, lists: bool = False) -> Any:
@@ -331,7 +332,7 @@ class Run(Asked):
     # ---- by the library ----
 
     def _answers(self, rows: Any, scores: Any) -> List[List[Tuple[str, float]]]:
-        """Puts words in the place of found rows [n x k]."""
+        """Replaces found rows [n x k] by their words."""
         return [[(self._word(int(row)), float(score)) for row, score in zip(*of_one) if row != NONE] for of_one in zip(rows, scores)]
 
     def _open(self) -> Handle:
@@ -393,7 +394,7 @@ class Run(Asked):
         return rows, out
 
     def _unseen(self, word: str, table: Optional[bytes], out: Any) -> bool:
-        """Writes the mean of a word's n-grams to out [dim]. False where it has none."""
+        """Writes the mean of a word's n-gram vectors to out [dim]. False if the word has none."""
         try:
             name = word.encode("utf-8", "surrogateescape")
             if b"\0" in name:
@@ -449,17 +450,17 @@ def _are_words(query: Any) -> bool:
 # ---- training ----
 
 class Progress(NamedTuple):
-    """Where a training run stands."""
+    """The state of a training run, as reported to progress()."""
 
     step: int
     epoch: int
-    done: float              # share of the run, 0..1
-    loss: float              # an example's since the last report
+    done: float              # finished share of the run, 0..1
+    loss: float              # mean loss of an example since the last report
     lr: float
-    words_per_second: float  # 0 where it has no meaning
+    words_per_second: float  # 0 if the data has no words
     pairs_per_second: float
-    seconds: float           # trained so far, earlier parts of the run included
-    line: str                # all of this as the program shows it
+    seconds: float           # seconds of training so far, including those before a resume
+    line: str                # the live line that `sptx-w2v train` would print
 
 
 def train(config: Optional[Union[str, "os.PathLike[str]"]] = None, keys: Optional[Mapping[str, Any]] = None, *,
@@ -471,19 +472,19 @@ def train(config: Optional[Union[str, "os.PathLike[str]"]] = None, keys: Optiona
 
     config     an INI file, or None
     keys       "section.key": value, stronger than the file; `sptx-w2v help keys` lists them. True and False are yes and no
-    overwrite  a run that is there already goes when the new one has its first checkpoint; without, it is refused
-    resume     go on from the run's newest checkpoint, where there is one
-    progress   None: a line that refreshes, on standard error, where that is a terminal or a notebook; True: the line
-               everywhere; False: nothing; or what is called with a Progress now and then. Where that returns True or raises
-               StopIteration, a checkpoint is written and training stops: the run is that checkpoint's. Another exception does the
-               same and then comes out of train().
-    device     where the configuration's device.backend is auto: "auto", "cpu", "cuda", "cuda:1"
-    threads    of the host, where the configuration does not say; 0: all
+    overwrite  True: an existing run is replaced when the new one has its first checkpoint; False: an existing run is an error
+    resume     continue from the run's newest checkpoint, if there is one
+    progress   None: a live line on standard error, if that is a terminal or a notebook; True: the line in any case; False:
+               nothing; or a function that is called with a Progress now and then. If it returns True or raises StopIteration,
+               a checkpoint is written and training stops: the run is that checkpoint. Any other exception also stops training
+               with a checkpoint, and is then raised by train().
+    device     used if the configuration's device.backend is auto: "auto", "cpu", "cuda", "cuda:1"
+    threads    number of host threads, if the configuration does not set it; 0: one for each core
 
-    Ctrl-C is heard at once, while the corpus is read too: a checkpoint is written, where training has begun, and then
-    KeyboardInterrupt is raised; resume=True goes on from there. So it is with what other signals' handlers raise.
+    Ctrl-C stops at once, also while the corpus is read: a checkpoint is written, if training has begun, and then
+    KeyboardInterrupt is raised; resume=True continues from there. An exception of another signal's handler does the same.
 
-    Raises ValueError and TypeError for keys that are none, sptx.Error with the reason where training failed.
+    Raises ValueError and TypeError for invalid keys, sptx.Error with the reason if training failed.
     """
     beginning = _beginning(keys, overwrite, resume)
     texts = [_setting(key, value) for key, value in (keys or {}).items()]
@@ -496,7 +497,7 @@ def train(config: Optional[Union[str, "os.PathLike[str]"]] = None, keys: Optiona
 
 
 def _beginning(keys: Any, overwrite: bool, resume: bool) -> int:
-    """Checks what train() and fit() are told of the run, and returns the library's number for how it begins."""
+    """Checks the arguments of train() and fit() about an existing run, and returns the library's enum sptx_beginning."""
     if keys is not None and not isinstance(keys, Mapping):
         raise TypeError("keys are a %s, wanted a dict of 'section.key': value" % type(keys).__name__)
     if overwrite and resume:
@@ -505,12 +506,12 @@ def _beginning(keys: Any, overwrite: bool, resume: bool) -> int:
 
 
 def _of_files(context: Context, config: Optional[bytes], settings: List[bytes], beginning: int) -> Callable[[Any], int]:
-    """Returns what trains on files, given the callback of the library's reports."""
+    """Returns a function that trains on files; its argument is the callback for the library's reports."""
     texts = (ctypes.c_char_p * len(settings))(*settings)
     return lambda tell: context.call(library.sptx_train, context._handle, config, texts, len(texts), beginning, tell, None)
 
 
-_TICK = 0.02  # seconds that a file's time may lag behind time.time()
+_TICK = 0.02  # largest lag in seconds of a file's time behind time.time()
 
 
 class _Training:
@@ -536,15 +537,15 @@ class _Training:
         self._failed: Optional[BaseException] = None  # raised by the library's call
         self._raised: Optional[BaseException] = None  # raised first by progress() or by a signal's handler
         self._stopping = False
-        self._over = False                            # the thread has done its work, or will not begin it
-        self._turn = threading.Lock()                 # who takes it first decides: the thread works, or the caller calls it off
+        self._over = False                            # True once the thread has ended its work, or must not begin it
+        self._turn = threading.Lock()                 # taken once: by the thread, which works, or the caller, who cancels
         self._reports: "queue.SimpleQueue[Optional[Progress]]" = queue.SimpleQueue()
         self._answers: "queue.SimpleQueue[bool]" = queue.SimpleQueue()
-        self._before: Dict[int, Any] = {}             # the signals' handlers before
+        self._before: Dict[int, Any] = {}             # the signal handlers to restore: {signal: handler}
         self._thread = threading.Thread(target=self._train, name="sptx.train")
 
     def run(self) -> bool:
-        """True: finished; False: stopped."""
+        """True if training has finished; False if it was stopped."""
         try:
             self._stand_before_handlers()
             self._context.waits_to_tell = True
@@ -565,7 +566,7 @@ class _Training:
         try:
             if raised is not None:
                 self._say_kept(raised)
-                raise raised from failed  # where a checkpoint could not be written, that reason is kept
+                raise raised from failed  # if a checkpoint could not be written, that error is kept as the cause
             if failed is not None:
                 raise failed
             return self._status != _library.STOPPED
@@ -609,14 +610,15 @@ class _Training:
     # ---- in the caller's ----
 
     def _next_report(self) -> Optional[Progress]:
-        """Takes the next report. None after a while without one, so that exceptions from other threads arrive, or at the end."""
+        """Returns the next report. None if there was none for a while, so that exceptions of other threads can be raised, or at the
+        end."""
         try:
             return self._reports.get(timeout=0.2)
         except queue.Empty:
             return None
 
     def _ask(self, report: Progress) -> bool:
-        """True where training is to stop."""
+        """Calls progress() with a report. True if training must stop."""
         if self._progress is None or self._raised is not None:
             return self._raised is not None
         try:
@@ -633,7 +635,7 @@ class _Training:
         library.sptx_stop(self._context._handle)
 
     def _end(self) -> None:
-        """Ends training where it still runs, and waits for its checkpoint."""
+        """Stops training if it still runs, and waits until its checkpoint is written."""
         try:
             library.sptx_stop(self._context._handle)
             self._stopping = True
@@ -672,7 +674,7 @@ class _Training:
             self._stop_for(error)
 
     def _came_to_run(self, frame: Any) -> bool:
-        """True where a signal came while run() itself was at work, and not the progress() that it calls."""
+        """True if a signal arrived while run() itself was working, not the progress() that it calls."""
         interrupted = frame
         while frame is not None:
             own = frame.f_code in (_Training.run.__code__, _Training._ask.__code__) and frame.f_locals.get("self") is self

@@ -1,4 +1,4 @@
-"""Table: rows by id, over the four verbs of sptx.h."""
+"""Table: rows by id, with the four calls of sptx.h: fetch, update, store, prefetch."""
 
 import ctypes
 import math
@@ -29,35 +29,35 @@ class Table:
     optimizer   "sgd", "adagrad", "adadelta", "rmsprop", "adam", "adamw", "sparse_adam", "adamax", "asgd", "rprop": formulas,
                 names and defaults are those of torch.optim; "none": the table has no update
     lr          learning rate; None: the optimizer's default
-    weights     where the values lie: "pinned" (host memory that the GPU reaches: CUDA's managed memory; with SPTX_PIN_ROWS=1 in
+    weights     place of the values: "pinned" (host memory that the GPU can address: CUDA's managed memory; with SPTX_PIN_ROWS=1 in
                 the environment when the context is opened, pinned memory, slower, of which PyTorch's is_pinned() is True), "gpu",
                 or "file" (a mapped working file)
-    state       the same of the optimizer's state
-    seed        of the first values: the same seed gives the same values everywhere
+    state       place of the optimizer's state: like weights
+    seed        seed of the first values: equal seeds give equal values on every machine
     init        first values: "word2vec" (uniform +-0.5/dim), "zeros", "uniform LO HI", "normal MEAN SD"
-    device      "auto" (the first GPU where there is one, otherwise the CPU), "cpu", "cuda", "cuda:1", or an sptx.Context
-    hot_rows    rows below this number lie on the GPU, where the others are pinned or in a file
-    directory   of working files; None: the current one
+    device      "auto" (the first GPU, or the CPU if there is no GPU), "cpu", "cuda", "cuda:1", or an sptx.Context
+    hot_rows    rows below this number are kept on the GPU, if the table is pinned or in a file
+    directory   directory of working files; None: the current one
     count_rows  bias corrections count each row's own updates (True) or the table's (False, as PyTorch does)
     dtype       how the values are kept: "float32", or "bfloat16", half the bytes. What goes in and out is float32; what is
                 written is rounded up or down at random, with the chances that make the mean right, so that no small change is
                 lost. The draws are of seed, row and calls before: the same calls give the same bytes. weights are HalfRows then
-    state_dtype the same of the optimizer's state; None: as dtype
-    clip        longest gradient of a row that an update names more than once; 0: no bound
-    options     of the optimizer, by PyTorch's names: momentum, nesterov, weight_decay, betas (or beta1, beta2), eps,
+    state_dtype type of the optimizer's state: like dtype; None: as dtype
+    clip        if an id repeats in an update, its summed gradient is scaled down to at most this length; 0: never
+    options     options of the optimizer, by PyTorch's names: momentum, nesterov, weight_decay, betas (or beta1, beta2), eps,
                 amsgrad, alpha, centered, rho, lr_decay, initial_accumulator_value, lambd, t0, etas, step_sizes
 
     ids are PyTorch, NumPy, CuPy or JAX arrays of int32 or int64, of any shape, on the host or on the table's GPU; or lists of
     int. They may repeat and come in any order. Gradients and values are float32 of the shape [*ids.shape, dim]. What lies in the
     table's own memory (a part of `weights` given back to it) is copied first.
 
-    Streams. A call takes its place in the order of PyTorch's (or CuPy's) current stream and returns before it is done where
-    all that it is given lies on the GPU. wait() waits.
+    Streams. A call is ordered in PyTorch's (or CuPy's) current stream. If all its arrays are on the GPU, it returns before its
+    work is done; wait() waits for that.
 
-    Errors. ValueError, TypeError and IndexError where a call is wrong: it has then changed nothing. IndexError is an id that
-    is no row; ids that lie on the GPU are checked there, so theirs comes from the next wait(), save() or view. sptx.Error
-    (a RuntimeError) where something outside failed: a GPU, a disk, a file's contents; sptx.OutOfMemory (a MemoryError too).
-    OSError where a path cannot be opened. A closed table raises ValueError.
+    Errors. ValueError, TypeError and IndexError if a call is wrong: it has then changed nothing. IndexError means an id that
+    is not a row; ids that lie on the GPU are checked there, so theirs comes from the next wait(), save() or view. sptx.Error
+    (a RuntimeError) if something outside the call failed: a GPU, a disk, a file's contents; sptx.OutOfMemory (a MemoryError too).
+    OSError if a path cannot be opened. A closed table raises ValueError.
 
     Threads. Any thread may call; calls of tables of one context take turns (see sptx.Context). No other thread changes the
     arrays of a call while it runs. Processes: a table belongs to the process that opened it; in a child made by fork every call
@@ -69,7 +69,7 @@ class Table:
                  hot_rows: int = 0, directory: Optional[Union[str, "os.PathLike[str]"]] = None, count_rows: bool = True,
                  clip: float = 0.0, dtype: str = "float32", state_dtype: Optional[str] = None, **options: Any) -> None:
         self._handle: Optional[Handle] = None
-        self._calls: Any = None  # the compiled ones of a table that is open, where there are any
+        self._calls: Any = None  # Caller of the C module, while the table is open and the module is loaded
         wanted = read_options(optimizer, lr, clip, count_rows, options)
         wanted.rows = count_of(rows, "rows", 64)
         wanted.dim = count_of(dim, "dim", 32)
@@ -87,7 +87,7 @@ class Table:
         self._places, self._dtype = (weights, state), dtype
         self._fields = tuple(_library.names(library.sptx_table_field, handle.pointer))
         self._own = self._own_memory()
-        self._span = (self._own[0][0], self._own[-1][1]) if self._own else (0, 0)  # from the first of them to the end of the last
+        self._span = (self._own[0][0], self._own[-1][1]) if self._own else (0, 0)  # from first to last byte
         self._calls = _compiled.caller_for(handle, self._rows, self._dim, self._own)
 
     # ---- what it is ----
@@ -117,12 +117,12 @@ class Table:
 
     @property
     def dtype(self) -> str:
-        """"float32" or "bfloat16": how the values are kept."""
+        """"float32" or "bfloat16": the type of the stored values."""
         return self._dtype
 
     @property
     def device(self) -> str:
-        """"cpu" or "cuda:0": where the table runs."""
+        """"cpu" or "cuda:0": the device of the table."""
         return self._context.device
 
     @property
@@ -142,7 +142,7 @@ class Table:
 
     @property
     def lr(self) -> float:
-        """The learning rate of the updates from now on; set it for schedules (0 .. 1e6)."""
+        """The learning rate of later updates, 0 .. 1e6; set it for schedules."""
         handle = self._open()  # here and below, a local variable keeps a table that is closed meanwhile open for the call
         return float(library.sptx_table_lr(handle.pointer))
 
@@ -153,7 +153,8 @@ class Table:
 
     @property
     def steps(self) -> int:
-        """Calls of update() so far: what bias corrections count with count_rows=False. Set it after loading, to go on."""
+        """The number of update() calls so far, which bias corrections use with count_rows=False. Set it after loading, to continue
+        a training."""
         handle = self._open()
         return int(library.sptx_table_steps(handle.pointer))
 
@@ -167,9 +168,9 @@ class Table:
     def fetch(self, ids: Any, out: Any = None) -> Any:
         """The rows of these ids, float32 [*ids.shape, dim].
 
-        PyTorch ids give a tensor where the table runs (on its GPU, or on the CPU), whichever side the ids are on; NumPy
-        ids and lists a NumPy array; CuPy and JAX ids an array of theirs beside the ids. `out` is filled and returned
-        instead, where given: contiguous, writable float32 of that shape, on the host or on the table's GPU.
+        For ids of PyTorch the result is a tensor on the table's device; for NumPy ids and lists a NumPy array; for CuPy and
+        JAX ids an array of the same library on the ids' device. If `out` is given, it is filled and returned instead: a
+        contiguous, writable float32 array of that shape, on the host or on the table's GPU.
         """
         calls = self._calls
         made = calls.fetch(ids, out) if calls is not None else NotImplemented
@@ -190,7 +191,7 @@ class Table:
         return out
 
     def prefetch(self, ids: Any) -> None:
-        """Announces a fetch of these ids in this order: their rows start on their way now.
+        """Announces a fetch of these ids in this order: their rows begin to move now.
 
         Rows that are updated or stored before that fetch come as they are then. Two announced lists are kept.
         """
@@ -199,25 +200,24 @@ class Table:
             self._ask(library.sptx_prefetch, self._open(), _arrays.take_ids(ids, self._context.gpu))
 
     def update(self, ids: Any, gradients: Any) -> None:
-        """One optimizer step: gradients, float32 [*ids.shape, dim], are summed by row in the order of the ids, then each
-        distinct row gets one update. The result is the same to the bit whatever the number of threads and the place.
+        """Does one optimizer step: gradients, float32 [*ids.shape, dim], are summed by row in the order of the ids; then each
+        distinct row gets one update. The result has the same bits for any number of threads and any place.
 
-        Raises ValueError where the table was opened with optimizer "none".
+        Raises ValueError if the table was opened with optimizer "none".
         """
         calls = self._calls
         if calls is None or calls.update(ids, gradients) is NotImplemented:
             self._give(library.sptx_update, ids, gradients, "gradients")
 
     def store(self, ids: Any, values: Any) -> None:
-        """Overwrites the rows of these ids with values, float32 [*ids.shape, dim]; of ids that repeat the last stays. The
-        optimizer's state of the rows stays as it is.
-        """
+        """Overwrites the rows of these ids with values, float32 [*ids.shape, dim]. If an id repeats, its last values count. The
+        optimizer's state of the rows is not changed."""
         calls = self._calls
         if calls is None or calls.store(ids, values) is NotImplemented:
             self._give(library.sptx_store, ids, values, "values")
 
     def wait(self) -> None:
-        """Waits for all that was asked of the table. Raises IndexError where ids on the GPU were no rows."""
+        """Waits until all calls on the table are done. Raises IndexError if ids on the GPU were not rows."""
         self._open()
         self._context.wait()
 
@@ -229,7 +229,7 @@ class Table:
         self._ask(function, handle, which, self._apart(floats, what))
 
     def _ask(self, function: Any, handle: Handle, which: _arrays.Operand, values: Optional[_arrays.Operand] = None) -> None:
-        """Makes one call of the library with ids and, where the call has them, their values [ids x dim]."""
+        """Calls the library with ids and, for some calls, values [ids x dim]."""
         context = self._context
         which = self._apart(which, "ids")
         ids = _library.Ids(which.pointer, which.count, which.bits, which.memory)
@@ -242,10 +242,10 @@ class Table:
             context.wait()
 
     def _own_memory(self) -> List[Tuple[int, int]]:
-        """Returns the addresses of the fields on the host as ranges: a single one where weights and state share records."""
+        """Returns the addresses of the fields in host memory as ranges: a single one if weights and state share records."""
         ranges: List[Tuple[int, int]] = []
         for view in sorted(map(self._look, self._fields), key=lambda view: view.data or 0):
-            low, high = view.data or 0, (view.data or 0) + view.rows * view.stride  # to the end of the last record
+            low, high = view.data or 0, (view.data or 0) + view.rows * view.stride  # up to the end of the last record
             if low and ranges and low < ranges[-1][1]:
                 ranges[-1] = ranges[-1][0], max(high, ranges[-1][1])
             elif low:
@@ -253,7 +253,7 @@ class Table:
         return ranges
 
     def _apart(self, operand: _arrays.Operand, what: str) -> _arrays.Operand:
-        """The operand, or a copy of one that lies in the table's own memory (a view of it): the rows change under way."""
+        """Returns the operand, or a copy if it overlaps the table's memory (a view): the call changes these rows."""
         if _arrays.overlaps(operand, *self._span) and any(_arrays.overlaps(operand, *own) for own in self._own):
             return _arrays.copied(operand, what)
         return operand
@@ -263,7 +263,7 @@ class Table:
     @property
     def weights(self) -> Union[Rows, HalfRows]:
         """The rows that lie on the host, in place: an array [rows x dim] (see sptx.Rows), for NumPy as it is, for PyTorch,
-        JAX and CuPy through DLPack. Without hot rows it is the whole table. Raises ValueError where all lie on the GPU.
+        JAX and CuPy through DLPack. Without hot rows it is the whole table. Raises ValueError if all are on the GPU.
         """
         return self.view("weights")
 
@@ -274,7 +274,7 @@ class Table:
         return {field: self.view(field) for field in self._fields[1:]}
 
     def view(self, field: str) -> Union[Rows, HalfRows]:
-        """One of `fields` in place; waits for what was asked before."""
+        """Returns one of `fields` without a copy, after waiting for earlier calls."""
         handle = self._open()
         if not isinstance(field, str) or field not in self._fields:
             raise ValueError("the table has no field %r; it has %s" % (field, ", ".join(self._fields)))
@@ -297,7 +297,7 @@ class Table:
         all: an older file stays until the new one is complete. numpy.load(path, mmap_mode="r")["weights"] reads it. A field of
         bfloat16 is called weights_bfloat16 and holds uint16, the upper halves of float32.
 
-        Raises OSError where the folder is not there, sptx.Error where writing fails or a row holds infinity or NaN.
+        Raises OSError if the folder does not exist, sptx.Error if writing fails or a row contains infinity or NaN.
         """
         handle = self._open()
         where = path_of(path)
@@ -308,11 +308,11 @@ class Table:
     def load(cls, path: Union[str, "os.PathLike[str]"], optimizer: str = "sgd", **options: Any) -> "Table":
         """Opens a table with what save() wrote: its rows and columns are read from the file, the other options are Table's.
 
-        The optimizer must be the one whose state the file holds; with optimizer="none" the state is left behind. A plain
-        float32 matrix [rows x dim] gives the weights alone, and the state is new. The count of steps is not in the file:
-        with count_rows=False set `steps` to go on. The dtypes are the file's where none are given.
+        The optimizer must be the one whose state the file contains; with optimizer="none" the state is ignored. From a plain
+        float32 matrix [rows x dim] only the weights are read, and the state is new. The number of steps is not in the file:
+        with count_rows=False set `steps` to continue a training. dtypes that are not given are those of the file.
 
-        Raises OSError where the file cannot be read, sptx.Error where it holds something else.
+        Raises OSError if the file cannot be read, sptx.Error if it contains something else.
         """
         rows, dim, fields = _read_header(path)
         options.setdefault("init", "zeros")
@@ -330,7 +330,7 @@ class Table:
     def restore(self, path: Union[str, "os.PathLike[str]"]) -> None:
         """Puts what save() wrote in the place of the table's rows and state: load() into a table that is open.
 
-        Raises OSError and sptx.Error as load() does, and ValueError where the file's rows or columns are not the table's.
+        Raises OSError and sptx.Error as load() does, and ValueError if the file has other rows or columns than the table.
         """
         self._open()
         rows, dim, fields = _read_header(path)
@@ -348,7 +348,7 @@ class Table:
             self._context.call(library.sptx_table_load, handle.pointer, path_of(path))
 
     def _store_all(self, values: Any) -> None:
-        """Rows of a host array of the table's shape, a part at a time."""
+        """Stores the rows of a host array of the table's shape, in blocks."""
         step = max(1, (16 << 20) // (4 * self._dim))
         for first in range(0, self._rows, step):
             part = values[first:first + step]
@@ -358,7 +358,7 @@ class Table:
     # ---- the end ----
 
     def close(self) -> None:
-        """Gives the table's memory back, once no view of it is left. Harmless on a closed table."""
+        """Frees the table's memory, once no view of it is left. Harmless on a closed table."""
         if self._handle is not None:
             self._context.check_process()
         self._handle = self._calls = None
@@ -389,8 +389,8 @@ class Table:
         raise TypeError("a table is not copied or pickled; save() it, and load() it elsewhere")
 
 
-HALF = "_bfloat16"  # how the name of such a field ends in a file
-WEIGHTS = (("weights", numpy.float32), ("weights" + HALF, numpy.uint16))  # a file's first field
+HALF = "_bfloat16"  # ending of a bfloat16 field's name in a file
+WEIGHTS = (("weights", numpy.float32), ("weights" + HALF, numpy.uint16))  # name and type of a file's first field
 
 
 def _is_half(field: str) -> bool:
@@ -398,7 +398,7 @@ def _is_half(field: str) -> bool:
 
 
 def check_header(file: Any, path: Any) -> None:
-    """Refuses a NumPy file whose header tells a length past the file's end: NumPy makes room for it, up to 4 GiB, and reads."""
+    """Raises for a NumPy file whose header claims to be longer than the file: NumPy would allocate up to 4 GiB for it."""
     start = file.read(12)
     file.seek(0)
     told = int.from_bytes(start[8:10] if start[6:7] == b"\x01" else start[8:], "little")
@@ -407,8 +407,8 @@ def check_header(file: Any, path: Any) -> None:
 
 
 def _read_header(path: Any) -> Tuple[int, int, Tuple[str, ...]]:
-    """Rows, columns and fields of a table's file; a plain matrix of float32 has no fields."""
-    path_of(path)  # refuses numbers, which open() would take for open files
+    """Returns the rows, columns and fields of a table's file; a plain float32 matrix has no fields."""
+    path_of(path)  # refuses numbers, which open() would use as file descriptors
     with open(path, "rb") as file:
         check_header(file, path)
         try:
@@ -416,7 +416,7 @@ def _read_header(path: Any) -> Tuple[int, int, Tuple[str, ...]]:
             read = numpy.lib.format.read_array_header_1_0 if version == (1, 0) else numpy.lib.format.read_array_header_2_0
             shape, _, dtype = read(file)
             there, told = os.fstat(file.fileno()).st_size - file.tell(), math.prod(shape) * dtype.itemsize
-        except Exception as error:  # NumPy's reader of headers passes on any error of Python's parser
+        except Exception as error:  # NumPy's reader of headers may raise any error of Python's parser
             raise Error("'%s' is no NumPy file: %s" % (os.fspath(path), error)) from None
     if there != told:  # compared before a table of that size is opened
         raise Error("'%s' has %d bytes of rows, and its header says %d" % (os.fspath(path), there, told))

@@ -1,4 +1,4 @@
-"""tune: finds keys for data that a program has, whatever it is."""
+"""tune: finds keys for data that a program has, of any kind."""
 
 import ctypes
 import functools
@@ -21,11 +21,11 @@ Path = Union[str, "os.PathLike[str]"]
 
 
 class Tuned(NamedTuple):
-    """What tune() has found."""
+    """The result of tune()."""
 
-    keys: Dict[str, str]  # the caller's and the best trial's: fit(data, path, keys=found.keys) trains with them
-    score: float          # the best trial's, on what was held out
-    own: float            # that of the keys as they were; NaN where there was no time for it
+    keys: Dict[str, str]  # the caller's keys and those of the best trial: fit(data, path, keys=found.keys) trains with them
+    score: float          # score of the best trial on the held-out data
+    own: float            # score of the keys as given; NaN if they have none
     measure: str          # "recall@20", "MRR", "loss" or "score"
     trials: int
 
@@ -49,7 +49,7 @@ def tune(data: Any, *, minutes: Optional[float] = None, trials: Optional[int] = 
                called with a Progress after each training: step is its trial, epoch its epochs, loss its score, line all of it.
                What it returns is True to end with the best so far
 
-    Raises ValueError and TypeError for data or keys that are none, sptx.Error where no trial was done.
+    Raises ValueError and TypeError for data or invalid keys, sptx.Error if no trial was done.
     """
     if keys is not None and not isinstance(keys, Mapping):
         raise TypeError("keys are a %s, wanted a dict of 'section.key': value" % type(keys).__name__)
@@ -69,7 +69,7 @@ def _tune_in(data: Any, keys: Mapping[str, Any], form: Any, options: Any, progre
     tuned = _library.Tuned()
     context = Context(device, threads)
     _Training(context, _told(progress), _work(context, source, settings, options, tuned)).run()
-    if not tuned.trials:  # the caller's progress() or a signal ended it before a trial was done
+    if not tuned.trials:  # the caller's progress() or a signal ended the search before the first trial was done
         raise KeyboardInterrupt
     found = dict(item.split("=", 1) for item in tuned.keys.decode().split() if "=" in item)
     epochs = {} if "train.epochs" in keys else {"train.epochs": str(tuned.epochs)}
@@ -97,7 +97,7 @@ def _told(progress: Any) -> Optional[Callable[[Progress], Any]]:
 
 
 def _work(context: Context, source: Source, settings: List[bytes], options: Any, tuned: Any) -> Callable[[Any], int]:
-    """Reads the data, and returns what finds keys for it."""
+    """Reads the data into a corpus, and returns the function that finds keys for it."""
     if isinstance(source, Paths):
         texts = (ctypes.c_char_p * len(settings))(*settings)
         return lambda hear: context.call(library.sptx_tune, context._handle, None, texts, len(texts), options, hear, None, tuned)

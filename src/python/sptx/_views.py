@@ -1,4 +1,4 @@
-"""A table's or a run's rows in place: NumPy arrays that keep what they look at open."""
+"""The rows of a table or a run without a copy: NumPy arrays that keep the table or run open."""
 
 from typing import Any, Iterator, Optional, Tuple
 
@@ -8,7 +8,7 @@ from . import _dlpack
 from ._context import Handle
 
 
-ITEM_BYTES = (4, 2)  # of a number, by its dtype
+ITEM_BYTES = (4, 2)  # bytes of a number of each sptx_dtype
 
 
 class _Memory:
@@ -24,11 +24,11 @@ class _Memory:
 class Rows(numpy.ndarray):
     """Rows in place, [rows x dim] float32 (uint16 as HalfRows.bits): a numpy.ndarray over the library's own memory, no copy.
 
-    Writing to it changes the table; what the table is asked to do shows here at once, once `table.wait()` has returned. It
-    stays valid as long as it lives: a table that is closed gives its memory back when the last such array is gone.
-    Arithmetic gives plain arrays. Slices are Rows too.
+    Writing to the array changes the table; calls on the table show in the array once `table.wait()` has returned. The array
+    is always valid: a closed table frees its memory only when the last such array is gone. Arithmetic gives plain arrays;
+    slices are Rows, too.
 
-    `first` is the table's row at index 0: rows below it are hot and lie on the GPU.
+    `first` is the number of the table's row at index 0: rows below it are hot and on the GPU.
 
     DLPack: where a GPU reaches the memory, `__dlpack__` offers it as that GPU's (torch.from_dlpack, cupy.from_dlpack and
     jax.dlpack.from_dlpack give arrays of the GPU over the host's memory) unless the CPU is asked for with dl_device=(1, 0);
@@ -36,15 +36,15 @@ class Rows(numpy.ndarray):
     give it `records`, and index them there: jax.dlpack.from_dlpack(table.weights.records)[ids, :dim].
     """
 
-    _origin: Optional[Tuple[int, int, range]] = None  # the rows that lie on the host: address, bytes between two, numbers
-    _range: Optional[Tuple[int, int]] = None  # addresses that the GPU reaches
+    _origin: Optional[Tuple[int, int, range]] = None  # the rows on the host: address, bytes from row to row, row numbers
+    _range: Optional[Tuple[int, int]] = None  # addresses that the GPU can reach
     _gpu: Optional[int] = None
-    _owner: Optional[Handle] = None  # its calls are waited for before a GPU's library reads the rows
-    _records: Any = None  # how to make them
+    _owner: Optional[Handle] = None  # its calls are waited for before a GPU library reads the rows
+    _records: Any = None  # function that makes the array of whole records
 
     @property
     def first(self) -> int:
-        """The table's row at index 0, of a part of the rows, too; 0 of a copy."""
+        """The number of the table's row at index 0, also of a slice; 0 for a copy."""
         if self._origin is None:
             return 0
         address, stride, rows = self._origin
@@ -53,15 +53,15 @@ class Rows(numpy.ndarray):
 
     @property
     def records(self) -> "Rows":
-        """Whole records in place, [rows x floats of a record]: the rows, then what lies behind each of them (the state that
-        shares their place, a row's count of updates, padding). Only of a table's or a run's weights as they come, unsliced.
+        """Whole records without a copy, [rows x floats of a record]: each row, followed by the rest of its record (optimizer
+        state in the same place, count of updates, padding). Only for the unsliced weights of a table or a run.
         """
         if self._records is None:
             raise ValueError("records are had of a table's weights as view() gives them, not of a part or of its state")
         return self._records()
 
     def __array_finalize__(self, other: Any) -> None:
-        if isinstance(other, Rows) and not self.flags.owndata:  # a part of the rows; a copy owns its memory
+        if isinstance(other, Rows) and not self.flags.owndata:  # a slice of the rows; a copy owns its memory
             self._range, self._gpu, self._owner, self._origin = other._range, other._gpu, other._owner, other._origin
 
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
@@ -94,12 +94,11 @@ class Rows(numpy.ndarray):
 
 
 class NumberedRows(Rows):
-    """Rows of a run's table that does not begin with row 0: an index is a row's number, as everywhere else.
+    """Rows of a run's table that does not begin with row 0. Unlike in a plain array, an index is a row's number.
 
     rows[number] is that row, rows[[one, another]] are rows, and a slice's bounds are numbers, too; negative ones count from the
-    end. IndexError for a number below `first`, which the table does not have. What takes the whole array (its shape, iteration,
-    arithmetic, numpy.asarray) sees the rows that are there. Parts of it have places for an index as usual, and so has what is
-    transposed.
+    end. IndexError for a number below `first`, which the table lacks. The shape, iteration, arithmetic and numpy.asarray work on
+    the rows that exist. Slices and the transposed array have ordinary indexes from 0.
     """
 
     def __getitem__(self, index: Any) -> Any:
@@ -112,7 +111,7 @@ class NumberedRows(Rows):
         return iter(self.view(Rows))
 
     def _places(self, index: Any) -> Any:
-        """Where the rows of these numbers stand."""
+        """Returns the array indexes of rows with these numbers."""
         whole = self._origin is not None and self.ndim == 2 and len(self) == len(self._origin[2])
         first = self.first if whole else 0
         if isinstance(index, slice):
@@ -122,7 +121,7 @@ class NumberedRows(Rows):
             return index
         numbers = numpy.asarray(index)
         if numbers.dtype.kind not in "iu" or not numbers.size:
-            return index  # a mask, or what no array takes
+            return index  # a mask, or an index that no array accepts
         absent = numbers[(numbers >= 0) & (numbers < first)]
         if absent.size:
             raise IndexError("row %d is not in this table, which begins with row %d: the lists' first" % (absent[0], first))
@@ -146,8 +145,8 @@ def _bounds(array: Any) -> Tuple[int, int]:
 
 
 def rows_of(owner: Handle, view: Any, gpu: Optional[int], writable: bool = True, whole: bool = False) -> Rows:
-    """The array over a view of the library's; gpu: the number of the one that reaches it, or None; whole: it begins where
-    records do."""
+    """Returns the array over a view of the library. gpu: number of the GPU that can address it, or None; whole: the view begins at
+    the beginning of records."""
     def over(columns: int) -> Rows:
         rows = numpy.asarray(_Memory(owner, view, columns, writable)).view(Rows)
         if view.rows:

@@ -1,4 +1,4 @@
-"""Word2Vec: training as gensim's users write it. Names, defaults and meaning are those of gensim 4.4."""
+"""Word2Vec: training with the interface of gensim. Names, defaults and meaning are those of gensim 4.4."""
 
 import collections
 import functools
@@ -24,9 +24,9 @@ from ._word2vec_more import MoreOfWord2Vec, summed_loss
 Path = Union[str, "os.PathLike[str]"]
 Sentences = Iterable[Iterable[str]]
 
-_SENTENCE = 10000  # words of a sentence at most, as gensim has it; longer ones are cut
-_BLOCK = 4096      # sentences that are numbered at a time
-_READ = 1 << 26    # bytes of a file that are
+_SENTENCE = 10000  # most words of a sentence, as in gensim; longer sentences are cut
+_BLOCK = 4096      # number of sentences that are numbered at a time
+_READ = 1 << 26    # bytes of a file that are numbered at a time
 
 
 class Word2Vec(MoreOfWord2Vec):
@@ -78,15 +78,15 @@ class Word2Vec(MoreOfWord2Vec):
         self.compute_loss, self.running_training_loss = bool(compute_loss), 0.0
         self.max_vocab_size, self.null_word, self.sorted_vocab = max_vocab_size, null_word, sorted_vocab
         self.hashfxn, self.batch_words = hashfxn, batch_words
-        self._epochs_before = 0  # epochs of this train() that are over, where callbacks are called between them
+        self._epochs_before = 0  # number of finished epochs of this train(), if callbacks are called between epochs
         self._loaded: Optional[str] = None  # path of the fastText file that the model was loaded from; train() then refuses
         self.corpus_count = self.corpus_total_words = self.train_count = 0
         self.total_train_time = 0.0
         self.raw_vocab: Dict[str, int] = {}
         self.wv = self._keyed()
-        self._numbers: Dict[str, int] = {}  # each word's number, which is its name where the library trains
-        self._left = 0                      # of wv.vectors, which the user may change before the first train()
-        self._place = _Place()              # the run that was trained last, which training goes on from
+        self._numbers: Dict[str, int] = {}  # each word's number, which is its name in the library's run
+        self._left = 0                      # checksum of wv.vectors, which the user may change before train()
+        self._place = _Place()              # files of the last run, from which training continues
         if sentences is not None or corpus_file is not None:
             given = self._met(sentences, corpus_file)
             self._count(given, update=False)
@@ -94,7 +94,7 @@ class Word2Vec(MoreOfWord2Vec):
 
     def build_vocab(self, corpus_iterable: Optional[Sentences] = None, corpus_file: Optional[Path] = None, update: bool = False,
                     progress_per: int = 10000, keep_raw_vocab: bool = False, trim_rule: Any = None, **_: Any) -> None:
-        """Counts words and chooses those that have vectors. update=True: beside those that are there."""
+        """Counts words and chooses those that get vectors. update=True: adds words to the existing vocabulary."""
         _refuse(trim_rule=trim_rule)
         self._count(self._met(corpus_iterable, corpus_file), update)
 
@@ -102,7 +102,7 @@ class Word2Vec(MoreOfWord2Vec):
               total_examples: Optional[int] = None, total_words: Optional[int] = None, epochs: Optional[int] = None,
               start_alpha: Optional[float] = None, end_alpha: Optional[float] = None, word_count: int = 0, queue_factor: int = 2,
               report_delay: float = 1.0, compute_loss: bool = False, callbacks: Any = (), **_: Any) -> Tuple[int, int]:
-        """Trains the words of the vocabulary on sentences, from the vectors that are there; other words are passed over.
+        """Trains the words of the vocabulary on sentences, beginning with their present vectors; other words are skipped.
 
         Returns (words trained, words given), both as they stand in the corpus times epochs. total_examples, total_words and what
         else tells gensim how long it will take are not needed. RuntimeError before build_vocab().
@@ -128,7 +128,7 @@ class Word2Vec(MoreOfWord2Vec):
         return KeyedVectors(self.vector_size)
 
     def _met(self, sentences: Optional[Sentences], corpus_file: Optional[Path]) -> "_Numbered":
-        """Reads sentences; new words get numbers."""
+        """Reads sentences. New words get numbers."""
         learning = _Learning(self._numbers)
         given = self._numbered(sentences, corpus_file, learning)
         self._numbers = dict(learning)
@@ -180,8 +180,8 @@ class Word2Vec(MoreOfWord2Vec):
                 "device.threads": self.workers or 0, "run.checkpoint_every": "end", "run.keep": 1}
 
     def _train_called(self, given: "_Numbered", epochs: int, start_alpha: float, end_alpha: float, callbacks: Any) -> None:
-        """Trains, and calls callbacks between epochs. With callbacks each epoch is a training of its own, which goes on from the one
-        before with the learning rate that belongs to it and other draws."""
+        """Trains, and calls callbacks between epochs. With callbacks each epoch is a separate training, which continues from the
+        one before, with the learning rate of that epoch and other random numbers."""
         trained, self._epochs_before = self.train_count, 0
         _call(callbacks, "on_train_begin", self)
         fall = (start_alpha - end_alpha) / max(1, epochs)
@@ -197,7 +197,7 @@ class Word2Vec(MoreOfWord2Vec):
         _call(callbacks, "on_train_end", self)
 
     def _train(self, given: "_Numbered", epochs: int, start_alpha: float, end_alpha: float) -> None:
-        """Trains a run on numbered words, and takes its vectors."""
+        """Trains a run on numbered words, and copies its vectors into the model."""
         place = _Place()
         vocabulary = place.path("vocabulary.tsv")
         with open(vocabulary, "w", encoding="utf-8", errors="surrogateescape", newline="\n") as file:
@@ -224,19 +224,20 @@ class Word2Vec(MoreOfWord2Vec):
         self.train_count += 1
 
     def _name(self, word: str) -> str:
-        """What a word is called where the library trains: its number, so that words may be any text."""
+        """Returns the name of a word in the library's run: its number, so that words may be any text."""
         return str(self._numbers[word])
 
     def _give(self, given: "_Numbered", corpus: Corpus) -> None:
         given.give(corpus)
 
     def _take(self, run: Run, rows: List[int]) -> None:
-        """Takes the vectors of the words of `wv`, which have these rows in the run."""
+        """Copies the vectors of the words of `wv` from the run, where they have these rows."""
         self.wv.vectors = numpy.ascontiguousarray(run.target[rows])
         self._take_contexts(run, rows)
 
     def _take_contexts(self, run: Run, rows: List[int]) -> None:
-        """Takes the words' contexts, or the nodes of a tree: the library numbers those from the root on, which was joined last."""
+        """Copies the words' context vectors, or the tree nodes' vectors: the library numbers nodes from the root, which gensim has
+        last."""
         if self.hs:
             self.syn1 = numpy.concatenate([run.context[::-1], numpy.zeros((1, self.vector_size), numpy.float32)])
         else:
@@ -245,8 +246,8 @@ class Word2Vec(MoreOfWord2Vec):
     # ---- beyond vectors ----
 
     def predict_output_word(self, context_words_list: List[Any], topn: int = 10) -> Optional[List[Tuple[str, float]]]:
-        """The words that the context vectors expect most in the middle of these, with probabilities that sum to 1 over all words;
-        None where no word is known."""
+        """Returns the words that the context vectors predict most in the middle of these words, with probabilities that sum to 1
+        over all words; None if no word is known."""
         if self.hs:
             raise RuntimeError("predict_output_word() asks the context vectors, which a model with hs=1 does not have: train with negative=5")
         rows = [self.wv.get_index(word) for word in context_words_list if word in self.wv]
@@ -258,7 +259,7 @@ class Word2Vec(MoreOfWord2Vec):
         return [(self.wv.index_to_key[row], float(values[row] / values.sum())) for row in best]
 
     def save(self, path: Path, *_: Any, **__: Any) -> None:
-        """Writes the model to one file: load() goes on training from it."""
+        """Writes the model to one file, from which load() can continue training."""
         with open(path, "wb") as file:
             pickle.dump(self, file, protocol=4)
 
@@ -291,7 +292,7 @@ def _refuse(**given: Any) -> None:
 
 
 def _call(callbacks: Any, name: str, model: Word2Vec) -> None:
-    """Calls the method of each callback that has one of this name."""
+    """Calls this method of each callback that has it."""
     for callback in callbacks or ():
         method = getattr(callback, name, None)
         if method is not None:
@@ -305,7 +306,7 @@ def _check_loss(hs: int, negative: int) -> None:
 
 
 class _Learning(dict):
-    """word -> its number; a new word gets the next one."""
+    """A dict of a word's number; a new word gets the next number."""
 
     def __missing__(self, word: Any) -> int:
         if not isinstance(word, str):
@@ -315,18 +316,18 @@ class _Learning(dict):
 
 
 class _Known(dict):
-    """word -> its number; -1 for any other word."""
+    """A dict of a word's number; -1 for an unknown word."""
 
     def __missing__(self, word: Any) -> int:
         return -1
 
 
 class _Numbered:
-    """Sentences as the numbers of their words. Words of number -1 are left out."""
+    """Sentences as the numbers of their words. Words with number -1 are left out."""
 
     def __init__(self, sentences: Sentences, numbers: Dict[str, int]) -> None:
         self.sentences = self.words = self.kept = 0
-        self._blocks: List[Tuple[Any, Any]] = []  # the numbers of all words, and where each sentence begins and the last one ends
+        self._blocks: List[Tuple[Any, Any]] = []  # [(numbers of the words, starts of the sentences)]
         rest = iter(sentences)
         while True:
             block = [_listed(sentence) for sentence in itertools.islice(rest, _BLOCK)]
@@ -347,7 +348,7 @@ class _Numbered:
         self._blocks.append((ids, starts))
 
     def counts(self, words: int) -> Any:
-        """How often each number is there."""
+        """Returns how often each number occurs."""
         return sum((numpy.bincount(ids, minlength=words) for ids, _ in self._blocks), numpy.zeros(words, numpy.int64))
 
     def give(self, corpus: Corpus) -> None:
@@ -355,13 +356,13 @@ class _Numbered:
             corpus.sentences(numbers(ids, "words"), starts)
 
     def give_known(self, corpus: Corpus) -> None:
-        """Gives the same to a corpus whose dictionary has the words in the order of their numbers."""
+        """Passes the sentences to a corpus whose dictionary has the words in the order of their numbers."""
         for ids, starts in self._blocks:
             corpus.sentences(known(ids, "words"), starts)
 
 
 class _Filed(_Numbered):
-    """The same for a file's sentences, whose words the library numbers: five times as fast as Python does."""
+    """Sentences of a file as the numbers of their words. The library numbers them, five times as fast as Python."""
 
     def __init__(self, path: Path, numbers: Dict[str, int]) -> None:
         super().__init__((), numbers)
@@ -378,12 +379,12 @@ class _Filed(_Numbered):
 
 
 def _is_token(word: str) -> bool:
-    """Tells whether a file's line can have this word."""
+    """True if a line of a file can contain this word."""
     return bool(word) and not re.search(r"[\t-\r \ud800-\udfff]", word)
 
 
 def _whole_lines(file: BinaryIO) -> Iterable[bytes]:
-    """Reads blocks that end where a line does, in UTF-8: other bytes become U+FFFD."""
+    """Yields blocks of whole lines in UTF-8; invalid bytes become U+FFFD."""
     rest = b""
     while True:
         block = file.read(_READ)
@@ -418,14 +419,14 @@ def _sum_of(vectors: Any) -> int:
 
 
 def _least_count(counts: Any, min_count: int, most: Optional[int]) -> int:
-    """Returns min_count, or the least that leaves at most so many words."""
+    """Returns min_count, or the higher count with which at most `most` words are left."""
     if not most or len(counts) <= most:
         return int(min_count)
     return max(int(min_count), sorted(counts.values(), reverse=True)[most] + 1)
 
 
 class _Place:
-    """A folder for files of one training, removed with the object. Pickled, it is its run's files."""
+    """A temporary folder for the files of one training, removed with the object. A pickle contains the files of its run."""
 
     def __init__(self) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="sptx-word2vec-")

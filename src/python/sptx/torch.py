@@ -27,13 +27,13 @@ from ._table import Table
 
 __all__ = ["Embedding", "EmbeddingBag"]
 
-_ROWS_AT_ONCE = 1 << 16  # stored by from_pretrained()
+_ROWS_AT_ONCE = 1 << 16  # rows that from_pretrained() stores at a time
 
 
 class _Lookups(torch.nn.Module):
-    """What Embedding and EmbeddingBag have in common: a table, how its gradients become updates, and how it is saved."""
+    """Base class of Embedding and EmbeddingBag: has the table, turns gradients into updates, and saves the table."""
 
-    _told = False  # True once parameters() has given its warning
+    _told = False  # True once parameters() has warned
 
     def __init__(self, table: Table, padding_idx: Optional[int] = None, *, accumulate: bool = False, scaler: Any = None) -> None:
         super().__init__()
@@ -45,7 +45,7 @@ class _Lookups(torch.nn.Module):
         self.scaler = scaler
         self.anchor = torch.nn.Parameter(torch.empty(0))
         self._waiting: List[Tuple[torch.Tensor, torch.Tensor]] = []  # ids and gradients that wait for step()
-        self._saved: Tuple[str, Dict[str, str]] = ("", {})           # the file of the last save() or load(), and its fingerprint
+        self._saved: Tuple[str, Dict[str, str]] = ("", {})           # file of the last save() or load(), and its fingerprint
 
     @classmethod
     def from_pretrained(cls, embeddings: Any, freeze: bool = True, padding_idx: Optional[int] = None, *, optimizer: str = "sgd",
@@ -101,7 +101,7 @@ class _Lookups(torch.nn.Module):
         self.table.lr = lr
 
     def prefetch(self, ids: Any) -> None:
-        """Announces the ids of the next forward: their rows start on their way while this batch computes."""
+        """Announces the ids of the next forward(): their rows begin to move while this batch is computed."""
         self.table.prefetch(_as_tensor(ids))
 
     def rows_of(self, ids: torch.Tensor) -> torch.Tensor:
@@ -114,8 +114,9 @@ class _Lookups(torch.nn.Module):
     # ---- gradients that wait, and scaled ones ----
 
     def step(self) -> bool:
-        """With accumulate=True: one update by all gradients since the last step() or zero_grad(), those of one row summed. True:
-        done, or nothing waited; False: with a scaler, a gradient was infinity or NaN, and all of them were dropped."""
+        """With accumulate=True: does one update with all gradients since the last step() or zero_grad(), summed by row. Returns
+        True if that is done, or there were no gradients; False: with a scaler, a gradient was infinite or NaN, and all of them
+        were dropped."""
         waiting, self._waiting = self._waiting, []
         if not waiting:
             return True
@@ -152,13 +153,13 @@ class _Lookups(torch.nn.Module):
         self._saved = os.path.abspath(os.fsdecode(path)), _fingerprint.of_table(self.table)
 
     def load(self, path: Union[str, "os.PathLike[str]"]) -> None:
-        """Takes rows and state from a file that save() has written, into the table that is there. Raises what Table.restore()
-        raises."""
+        """Replaces the table's rows and state by those of a file that save() wrote. Raises what Table.restore() raises."""
         self.table.restore(path)
         self._saved = os.path.abspath(os.fsdecode(path)), _fingerprint.of_table(self.table)
 
     def get_extra_state(self) -> torch.Tensor:
-        """What state_dict() has of the table: its shape, steps and fingerprint, and where its rows were saved; JSON, as uint8."""
+        """Returns the table's entry in state_dict(): its shape, steps and fingerprint, and the path that its rows were saved to;
+        JSON, as uint8."""
         table, found = self.table, _fingerprint.of_table(self.table)
         path = self._saved[0] if self._saved[1] == found else ""
         if not path and table.steps:
@@ -171,7 +172,7 @@ class _Lookups(torch.nn.Module):
 
     def set_extra_state(self, state: Any) -> None:
         """Takes what get_extra_state() gave. Where the table's rows are others, they come from the file that was saved beside;
-        RuntimeError where there is none."""
+        RuntimeError if there is none."""
         about = _read_about(state)
         if (about["rows"], about["dim"]) != self.table.shape:
             raise RuntimeError("the state_dict is of a table of %d rows of %d columns, and this one has %d of %d" %
@@ -204,7 +205,7 @@ class _Lookups(torch.nn.Module):
 class Embedding(_Lookups):
     """torch.nn.Embedding over an sptx.Table: forward fetches rows, backward gives their gradients to the table's optimizer.
 
-    table        an sptx.Table; it stays where it is, whatever .to() and .cuda() are called with
+    table        an sptx.Table; .to() and .cuda() do not move it
     padding_idx  ids of this number (negative: from the end, as in torch) give zeros, and no update
     accumulate   True: gradients wait for step(); see below
     scaler       a torch GradScaler, or None; see below
@@ -292,7 +293,7 @@ class EmbeddingBag(_Lookups):
             per_sample_weights=None if weights is None else weights.to(rows.device))
 
     def _bags(self, ids: torch.Tensor, offsets: Any) -> Tuple[torch.Tensor, torch.Tensor]:
-        """Returns the ids one after the other, and where bags begin and the last one ends, int64 [bags + 1]."""
+        """Returns the ids as one list, and the index at which each bag begins, then the number of ids, int64 [bags + 1]."""
         if ids.dim() == 2 and offsets is None:
             return ids.reshape(-1), torch.arange(len(ids) + 1, device=ids.device) * ids.shape[1]
         if ids.dim() != 1 or offsets is None:
@@ -327,7 +328,7 @@ def _row_of(padding_idx: Any, rows: int) -> int:
 
 
 def _as_tensor(ids: Any) -> torch.Tensor:
-    """Makes a tensor of any ids that Table.fetch takes, wide enough to be compared with the number of any row."""
+    """Makes a tensor of any ids that Table.fetch accepts, of a type wide enough for every row number."""
     if not isinstance(ids, torch.Tensor):
         if library_of(ids) is Numpy:
             ids = torch.from_numpy(numpy.array(take_ids(ids, None).keep))
@@ -345,7 +346,7 @@ def _look_up(ids: torch.Tensor, table: Table, padding: Optional[int]) -> torch.T
 
 
 class _Lookup(torch.autograd.Function):
-    """Fetches the rows of ids; its backward gives ids and gradients to `give`. `anchor` is there only to require a gradient."""
+    """Fetches the rows of ids; its backward passes ids and gradients to `give`. `anchor` only makes autograd require a gradient."""
 
     @staticmethod
     def forward(ctx: FunctionCtx, anchor: torch.Tensor, ids: torch.Tensor, table: Table, padding: Optional[int],

@@ -1,8 +1,8 @@
-// Curves over the share of the run that is done, as SVG with a cursor that tells values.
+// Draws curves as SVG over the finished share of the run, with a cursor that shows values.
 
 const chartHeight = 230, left = 58, right = 12, topEdge = 10, bottom = 30;
 
-// Round numbers that cut low..high into about `wanted` steps.
+// Returns round numbers that divide low..high into about `wanted` steps.
 function ticks(low, high, wanted) {
   const raw = (high - low) / wanted, power = 10 ** Math.floor(Math.log10(raw));
   const step = [1, 2, 5, 10].map((m) => m * power).find((s) => s >= raw);
@@ -11,7 +11,7 @@ function ticks(low, high, wanted) {
   return found;
 }
 
-// Points of a line, cut where a value is not told.
+// Returns the points of a line, split at points without a value.
 function pathOf(line, x, y) {
   let path = '', pen = 'M';
   line.values.forEach((value, i) => {
@@ -59,7 +59,7 @@ function drawLines(svg, chart, x, y) {
   }
 }
 
-// The point of a line that lies nearest to a share of the run.
+// Returns the point of a line that is nearest to a share of the run.
 function nearestPoint(line, share) {
   let best = -1;
   line.at.forEach((at, i) => {
@@ -112,7 +112,7 @@ function drawChart(figure, chart) {
   figure.replaceChildren(element('h3', {}, chart.name), legend, ...only, svg);
 }
 
-// What there is to draw: loss, speed and learning rate, each where the run told it.
+// Returns the charts to draw: loss, speed and learning rate, each if the run recorded it.
 function chartsOf(history) {
   const {trained, held_out: heldOut} = history;
   const has = (values) => values.some((value) => value !== null);

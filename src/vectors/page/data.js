@@ -1,4 +1,4 @@
-// What the page shows, decoded, and how numbers and names are written.
+// Decodes the data of the page, and formats numbers and names.
 
 const data = JSON.parse(document.getElementById('data').textContent);
 
@@ -12,8 +12,9 @@ const scores = decode(data.scores, Int32Array); // [listed x k] millionths
 const places = new Float64Array(2 * data.listed).fill(NaN); // [listed x 2] 0 to 65535 each way; NaN: the row has no place
 const groups = new Uint8Array(data.listed).fill(data.groups.count); // [listed] numbers of groups; data.groups.count: none
 
-// The program places the `top` most frequent rows. A rarer row goes to the mean of the first three of its nearest rows that have
-// places, moved a little so that two such rows do not cover each other, and into the group of the first one.
+// The program computes map coordinates for the `top` most frequent rows only. A rarer row gets the mean coordinates of the first
+// three of its nearest rows that have some, moved a little so that two such rows do not cover each other, and the group of the
+// first of these.
 function placeRows() {
   places.set(decode(data.map, Uint16Array));
   groups.set(decode(data.groups.of, Uint8Array).map((group) => Math.min(group, data.groups.count)));
@@ -34,7 +35,7 @@ function byId(id) {
   return document.getElementById(id);
 }
 
-// An element with attributes and children. Texts go in as text: nothing of a run is read as HTML.
+// Makes an element with attributes and children. Strings become text nodes: no data of a run is read as HTML.
 function element(tag, attributes, ...children) {
   const made = tag.startsWith('svg:')
     ? document.createElementNS('http://www.w3.org/2000/svg', tag.slice(4))
@@ -48,7 +49,7 @@ function element(tag, attributes, ...children) {
 
 const unseen = /[\u0000-\u001f\u007f-\u009f\u00ad\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
 
-// A name as it is shown: what would be invisible, or would turn the text beside it around, as a mark.
+// Returns a name for display: characters that are invisible, or that would change the direction of text, become a mark.
 function visible(text) {
   const shown = text.replace(unseen, (c) => (c < ' ' ? String.fromCharCode(0x2400 + c.charCodeAt(0)) : '\u00b7'));
   return shown.trim() ? shown : '(blank)';
@@ -62,7 +63,7 @@ function titleOf(row) {
   return data.titles[row] ? visible(data.titles[row]) : null;
 }
 
-// As the map and headings call it.
+// Returns a name in the form of the map and of headings.
 function calledOf(row) {
   return titleOf(row) || nameOf(row);
 }
@@ -87,7 +88,7 @@ function duration(seconds) {
   return m ? `${m} min ${s % 60} s` : `${seconds < 10 ? +seconds.toPrecision(2) : s} s`;
 }
 
-// Six digits behind the point, as `nearest` prints them.
+// Formats six digits after the point, as `nearest` prints them.
 function scoreText(millionths) {
   const digits = String(Math.abs(millionths)).padStart(7, '0');
   return `${millionths < 0 ? '-' : ''}${digits.slice(0, -6)}.${digits.slice(-6)}`;
@@ -107,7 +108,7 @@ function readConfig(text) {
 
 const config = readConfig(data.config);
 
-// The value of "section.key", or ''.
+// Returns the value of "section.key", or ''.
 function keyOf(name) {
   const [section, key] = name.split('.');
   for (const [found, keys] of config) {

@@ -1,4 +1,4 @@
-// The rest of the page, and its beginning.
+// Fills the rest of the page, and starts everything.
 
 function showHead() {
   const corpus = visible(keyOf('corpus.path')), format = keyOf('corpus.format');
@@ -58,7 +58,7 @@ function showKeys() {
   byId('keys').parentElement.open = window.matchMedia('(min-width: 56rem)').matches;
 }
 
-// ---- light and dark: the system's, until the button says otherwise ----
+// ---- light and dark: the system's choice until the button is used ----
 
 const systemDark = window.matchMedia('(prefers-color-scheme: dark)');
 

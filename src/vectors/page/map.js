@@ -1,17 +1,17 @@
-// The map: a dot a row on a canvas, coloured by its group, more frequent rows larger and named first. Wheel, pinch, buttons and
-// keys zoom; dragging and arrows move; a click asks for the row's nearest ones.
+// The map: one dot for each row on a canvas, in the colour of its group; dots of frequent rows are larger and get names first.
+// Wheel, pinch, buttons and keys zoom; dragging and arrow keys move; a click shows the row's nearest rows.
 
 const canvas = byId('map'), brush = canvas.getContext('2d'), tip = byId('map-tip');
 const mapFont = '12px system-ui, "Segoe UI", Roboto, "Noto Sans", "DejaVu Sans", sans-serif';
 const namesMost = 220, namesTried = 2500, nameLetters = 28, reach = 14;
 
-// Where the map is looked at: a place p (0..1 each way) is drawn at (p - middle) * scale + half of the canvas.
+// The visible part of the map: coordinates p (0..1 in each direction) are drawn at (p - middle) * scale + half of the canvas.
 const look = {x: 0.5, y: 0.5, scale: 1, whole: 1};
 let mapGroup = -1; // the only group that is shown; -1: all are
 let mapColours = {}, mapWidth = 0, mapHeight = 0, mapDue = false, mapChosen = -1, mapOver = -1, mapNear = new Set();
 const nameWidths = new Map();
 
-// The rows of each group, rarest first, so that frequent ones are drawn over them; behind the groups those that have none.
+// The rows of each group, rarest first, so that frequent rows are drawn over them; the last entry has the rows without a group.
 const groupRows = Array.from({length: data.groups.count + 1}, () => []);
 for (let row = data.listed - 1; row >= 0; row--) groupRows[groups[row]].push(row);
 
@@ -32,7 +32,7 @@ function isSeen(x, y) {
   return x > -10 && y > -10 && x < mapWidth + 10 && y < mapHeight + 10;
 }
 
-// A canvas knows no variables of the style sheet: their colours are read off an element.
+// A canvas cannot use CSS variables, so their colours are read from an element.
 function readColours() {
   const probe = element('span', {});
   document.body.append(probe);
@@ -70,12 +70,12 @@ function widthOf(name) {
   return nameWidths.get(name);
 }
 
-// Returns whether another group than the row's is the only one that is shown.
+// Returns true if only one group is shown and the row is not in it.
 function isHidden(row) {
   return mapGroup >= 0 && groups[row] !== mapGroup;
 }
 
-// Writes a row's name right of its dot, or left where that is taken; not at all where both are, unless it must.
+// Writes a row's name to the right of its dot, or to the left if that space is used. If both are used, writes it only if it must.
 function writeName(row, taken, colour, must) {
   const name = mapName(row), x = placeX(row), y = placeY(row), width = widthOf(name), gap = dotSize(row) + 3;
   if (!isSeen(x, y)) return false;
@@ -134,12 +134,12 @@ function redraw() {
 
 // ---- groups ----
 
-// How much more a row's nearest rows are in its own group than in others: a sum of cosines.
+// Returns how typical a row is of its group: the sum of cosines of its nearest rows in the group, minus those in other groups.
 function typicality(row) {
   return listOf(row).reduce((sum, [other, score]) => sum + (groups[other] === groups[row] ? score : -score), 0);
 }
 
-// A label, or three rows that are typical of a cluster, chosen among the more frequent half of its rows.
+// Returns the name of a group: its label, or three typical rows of a cluster, from the more frequent half of its rows.
 function groupName(group) {
   if (data.groups.names.length) return visible(data.groups.names[group]);
   const rows = groupRows[group].filter((row) => row < data.top), frequent = rows.slice(Math.floor(rows.length / 2)).reverse();
@@ -147,7 +147,7 @@ function groupName(group) {
   return scored.sort((a, b) => b[0] - a[0] || a[1] - b[1]).slice(0, 3).map(([, row]) => mapName(row)).join(', ');
 }
 
-// Shows one group alone, or all of them if it is the one that is shown already.
+// Shows only one group; or all groups, if only this one was shown.
 function filterGroup(group) {
   mapGroup = mapGroup === group ? -1 : group;
   for (const button of byId('groups').querySelectorAll('button')) {
@@ -185,7 +185,7 @@ function fitMap() {
   redraw();
 }
 
-// The place under (x, y) stays there.
+// The point of the map under (x, y) does not move.
 function zoomAt(x, y, factor) {
   const scale = Math.min(look.whole * 80, Math.max(look.whole * 0.6, look.scale * factor));
   look.x += (x - mapWidth / 2) * (1 / look.scale - 1 / scale);
@@ -194,7 +194,7 @@ function zoomAt(x, y, factor) {
   redraw();
 }
 
-// By keys and buttons: about the row that is asked for, where it is in sight, or about the middle.
+// Zooms by keys and buttons: around the selected row if it is visible, else around the middle.
 function zoomHere(factor) {
   const x = mapChosen < 0 ? -1 : placeX(mapChosen), y = mapChosen < 0 ? -1 : placeY(mapChosen);
   if (x >= 0 && y >= 0 && x <= mapWidth && y <= mapHeight) zoomAt(x, y, factor);
@@ -207,7 +207,7 @@ function moveMap(byX, byY) {
   redraw();
 }
 
-// Shows a row and those near to it; moves there where it is out of sight.
+// Shows a row and its nearest rows. Moves the map if the row is not visible.
 function pointOut(row, others) {
   mapChosen = row < data.listed && !Number.isNaN(places[2 * row]) ? row : -1;
   mapNear = new Set(others.filter((other) => other < data.listed && other !== row));
@@ -246,7 +246,7 @@ function pointAt(x, y) {
 
 // ---- pointers, wheel, keys ----
 
-// Fingers or buttons that are down, by pointer: where they are.
+// Positions of the fingers or buttons that are down, by pointer id.
 const held = new Map();
 let moved = 0;
 
@@ -305,7 +305,7 @@ function listenToKeys() {
     else return;
     event.preventDefault();
   });
-  // The wheel goes on scrolling the page until the map is in use.
+  // The wheel scrolls the page until the map has been used.
   canvas.addEventListener('wheel', (event) => {
     if (document.activeElement !== canvas && !event.ctrlKey) return;
     event.preventDefault();

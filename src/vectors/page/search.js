@@ -1,5 +1,5 @@
-// The search: what is typed picks rows by name or title, and the nearest rows of the first come at once. They are the lists that
-// `nearest` gives, made by it and only looked up here.
+// The search: typed text selects rows by name or title, and the nearest rows of the best one are shown at once. `nearest` computed
+// these lists; this script only looks them up.
 
 const input = byId('search'), matches = byId('matches'), nearest = byId('nearest');
 const matchesMost = 8;
@@ -12,7 +12,7 @@ function folded(text) {
 
 const foldedNames = data.names.map(folded), foldedTitles = data.titles.map((title) => title && folded(title));
 
-// How well a row answers what is typed; 0 is best, Infinity not at all.
+// Returns how well a row matches the typed text; 0 is best, Infinity is no match.
 function rank(row, typed, asTyped) {
   if (data.names[row] === asTyped || data.titles[row] === asTyped) return 0;
   const name = foldedNames[row], title = foldedTitles[row];
@@ -21,7 +21,7 @@ function rank(row, typed, asTyped) {
   return name.includes(typed) || (title && title.includes(typed)) ? 3 : Infinity;
 }
 
-// Rows are in order of frequency, and stay so among equals.
+// The rows are in order of frequency; rows that match equally well keep that order.
 function findRows(asTyped) {
   const typed = folded(asTyped), classes = [[], [], [], []];
   for (let row = 0; typed && row < data.names.length; row++) {
@@ -39,7 +39,7 @@ function listOf(row) {
   return list;
 }
 
-// For a shell, in quotes where it needs them.
+// Returns a text for a shell command, in quotes if necessary.
 function quoted(text) {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
@@ -125,7 +125,7 @@ function typed() {
   if (!text) showExamples();
 }
 
-// Takes a row as if it had been typed; it is in the address, so that Back goes to the one before.
+// Selects a row as if its name had been typed. Its name is in the address, so that Back selects the row before.
 function choose(row, remember) {
   input.value = visible(data.titles[row] || data.names[row]);
   found = [];
@@ -135,7 +135,7 @@ function choose(row, remember) {
   if (remember) location.hash = encodeURIComponent(data.names[row]);
 }
 
-// Rows to begin with: words past those that every text is full of.
+// Returns example rows: not the most frequent words, which every text has.
 function showExamples() {
   const rows = [30, 60, 100, 150, 220, 320, 450, 600].filter((row) => row < data.top);
   found = rows.length ? rows : Array.from({length: Math.min(data.top, matchesMost)}, (_, i) => i);
@@ -149,7 +149,7 @@ function fromAddress() {
   try {
     word = decodeURIComponent(location.hash.slice(1));
   } catch {
-    // An address that somebody typed wrong asks for nothing.
+    // An invalid address selects nothing.
   }
   const row = word ? data.names.indexOf(word) : -1;
   if (row >= 0 && row !== shownRow) choose(row, false);
@@ -170,7 +170,7 @@ function inInput(event) {
   event.preventDefault();
 }
 
-// The tab key reaches one button of a list; the arrow keys move on from it.
+// The tab key reaches one button of a list; the arrow keys move between its buttons.
 function walkButtons(list, event) {
   const buttons = [...list.querySelectorAll('button')], at = buttons.indexOf(document.activeElement);
   const to = {ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: buttons.length - 1}[event.key];
@@ -188,7 +188,7 @@ function showSearch() {
   input.addEventListener('input', typed);
   input.addEventListener('keydown', inInput);
   nearest.addEventListener('keydown', (event) => walkButtons(nearest, event));
-  // Enter on a neighbour goes on from there: its own list begins where the eye is.
+  // Enter on a neighbour selects it; the focus moves to its list of nearest rows.
   nearest.addEventListener('click', () => nearest.querySelector('button')?.focus());
   document.addEventListener('keydown', (event) => {
     if (event.key !== '/' || event.ctrlKey || event.metaKey || event.altKey || document.activeElement === input) return;

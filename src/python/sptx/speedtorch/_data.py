@@ -28,7 +28,7 @@ class DataGadget(Kept):
         return indexes if hasattr(indexes, "shape") else numpy.asarray(indexes)
 
     def getData(self, indexes: Any) -> torch.Tensor:
-        """A copy of the rows of these indexes: a tensor [*indexes.shape, *row]."""
+        """Returns a copy of the rows of these indexes: a tensor [*indexes.shape, *row]."""
         which, rows = self._which(indexes), self._kept()
         return rows.gather(which).view(tuple(which.shape) + rows.shape)
 
@@ -38,7 +38,7 @@ class DataGadget(Kept):
 
 
 class DataGadgetMM(DataGadget):
-    """The rows in a working file of the current directory, which has no name and goes with the gadget."""
+    """The rows in an unnamed working file in the current directory, which is removed with the object."""
 
     def __init__(self, fileName: Any, CPUPinn: bool = False) -> None:
         super().__init__(fileName, CPUPinn)

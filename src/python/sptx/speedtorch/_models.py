@@ -1,4 +1,4 @@
-"""The factories of a model's variables: rows of a large table take turns as the weight of a small embedding."""
+"""The factories of a model's variables: rows of a large table are copied in turn into the weight of a small embedding."""
 
 import os
 import warnings
@@ -15,7 +15,7 @@ LOST = ("an index stands more than once in a batch: of its rows' updates only th
 
 
 class Switcher:
-    """The part that all factories share: where the rows lie, and how they are asked for."""
+    """Base class of all factories: the place of the rows, and how they are made."""
 
     _place = "gpu"
     _device: Any = "auto"
@@ -30,7 +30,7 @@ class Switcher:
 
 
 class Kept(Switcher):
-    """One collection of rows, with SpeedTorch's ways to disk and to other libraries."""
+    """Base class of one collection of rows, with SpeedTorch's methods to save it and to pass it to other libraries."""
 
     rows: Optional[Rows] = None
 
@@ -68,7 +68,7 @@ class Kept(Switcher):
         self._load(load_tensor(loadFileName))
 
     def getTorchVar(self) -> torch.Tensor:
-        """The whole collection as a tensor: in place where it lies on the host, otherwise a copy."""
+        """Returns the whole collection as a tensor: without a copy if it is on the host, otherwise a copy."""
         return self._kept().whole()
 
     def getCupyVar(self) -> Any:
@@ -88,7 +88,7 @@ class Kept(Switcher):
 
 
 class Factory(Kept):
-    """Does what every ModelFactory does; they differ in where the collection lies."""
+    """Base class of the ModelFactories, which differ only in the place of the collection."""
 
     def __init__(self, model_variable: Any, total_classes: int, embed_dimension: int, datatype: Any = "float32") -> None:
         self.model_variable = model_variable
@@ -100,15 +100,15 @@ class Factory(Kept):
         self._duplicates = Duplicates()
 
     def zerosInit(self) -> None:
-        """The collection begins with zeros."""
+        """Fills the collection with zeros."""
         self.rows = self._rows()
 
     def uniformDistributionInit(self, low: float, high: float) -> None:
-        """The collection begins with numbers between low and high, drawn from torch's seed."""
+        """Fills the collection with random numbers between low and high, by torch's seed."""
         self.rows = self._rows("uniform %r %r" % (float(low), float(high)))
 
     def normalDistributionInit(self, mean: float, stdDev: float) -> None:
-        """The collection begins with normal numbers, drawn from torch's seed."""
+        """Fills the collection with normally distributed numbers, by torch's seed."""
         self.rows = self._rows("normal %r %r" % (float(mean), float(stdDev)))
 
     def customInit(self, initFunction: Any, *args: Any) -> None:
@@ -130,18 +130,18 @@ class Factory(Kept):
         return numpy.arange(positives).reshape(batchSize, posPerBatch), negatives
 
     def beforeForwardPass(self, retrievedPosIndexes: Any, retrievedNegIndexes: Any = None) -> None:
-        """The rows of these indexes become the variable's weight."""
+        """Copies the rows of these indexes into the variable's weight."""
         self.model_variable.weight.data = self._kept().gather(retrievedPosIndexes, retrievedNegIndexes)
 
     def afterOptimizerStep(self, retrievedPosIndexes: Any, retrievedNegIndexes: Any = None) -> None:
-        """The variable's weight goes back to the rows of these indexes; of one that stands twice the last row stays."""
+        """Copies the variable's weight back to the rows of these indexes. If an index repeats, its last row counts."""
         self._kept().scatter(retrievedPosIndexes, retrievedNegIndexes, [self.model_variable.weight])
         if self._duplicates.in_batch(retrievedPosIndexes, retrievedNegIndexes):  # checked while the rows are on their way
             warnings.warn(LOST, SptxWarning)
 
 
 class ModelFactory(Factory):
-    """Rows on the GPU, or with CPUPinn=True in host memory that the GPU reaches."""
+    """Rows on the GPU, or with CPUPinn=True in host memory that the GPU can address."""
 
     def __init__(self, model_variable: Any, total_classes: int, embed_dimension: int, datatype: Any = "float32",
                  CPUPinn: bool = False) -> None:
@@ -151,7 +151,7 @@ class ModelFactory(Factory):
 
 
 class ModelFactoryMM(Factory):
-    """Rows in a working file beside `diskname`, which has no name and goes with the factory."""
+    """Rows in an unnamed working file beside `diskname`, which is removed with the factory."""
 
     _place = "file"
 
@@ -170,7 +170,7 @@ class GPUPytorchModelFactory(Factory):
 
 
 class CPUPytorchModelFactory(GPUPytorchModelFactory):
-    """Rows in host memory that the GPU reaches."""
+    """Rows in host memory that the GPU can address."""
 
     _place = "pinned"
 

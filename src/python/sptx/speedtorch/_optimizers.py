@@ -1,4 +1,4 @@
-"""The factories of an optimizer's state: the state of a batch's rows takes turns with that of the large collection."""
+"""The factories of an optimizer's state: the state of a batch's rows is copied between the optimizer and a large collection."""
 
 import os
 from typing import Any, Dict, List, Optional
@@ -16,8 +16,8 @@ FIRST = {"sum": lambda group: group.get("initial_accumulator_value", 0), "step_s
 
 
 def template(optimizer: torch.optim.Optimizer, group: Dict[str, Any], like: torch.Tensor) -> Dict[str, Any]:
-    """The state that this optimizer gives a parameter of two rows, by trying it: names and types differ between versions of
-    PyTorch, and what is a tensor of the parameter's shape is a row's."""
+    """Returns the state that this optimizer gives a parameter of two rows, found by a trial: names and types differ between
+    versions of PyTorch. A tensor of the parameter's shape belongs to the rows."""
     probe = torch.zeros((2, 3), dtype=like.dtype, device=like.device, requires_grad=True)
     options = {key: value for key, value in group.items() if key != "params"}
     trial = type(optimizer)([{"params": [probe], **options}], lr=group["lr"])
@@ -33,7 +33,7 @@ def is_rows(value: Any) -> bool:
 
 
 def begin(state: Dict[str, Any], pattern: Dict[str, Any], group: Dict[str, Any], parameter: torch.Tensor) -> None:
-    """Gives a parameter its state of before the first step, where it has none."""
+    """Gives a parameter that has no state the state from before the first step."""
     if state:
         return
     for name, value in pattern.items():
@@ -47,7 +47,7 @@ def begin(state: Dict[str, Any], pattern: Dict[str, Any], group: Dict[str, Any],
 
 
 class Factory(Switcher):
-    """Does what every OptimizerFactory does; they differ in where the collections lie."""
+    """Base class of the OptimizerFactories, which differ only in the place of the collections."""
 
     def __init__(self, given_optimizer: torch.optim.Optimizer, total_classes: int, embed_dimension: int, model: Any,
                  variable_name: str, dtype: Any = "float32") -> None:
@@ -57,7 +57,7 @@ class Factory(Switcher):
         self.model = model
         self.variable_name = variable_name
         self.datatype = self.dtype = dtype
-        self.rows: Optional[Rows] = None  # a name for each of optVarList
+        self.rows: Optional[Rows] = None  # a collection for each name of optVarList
         self._parameter = dict(model.named_parameters()).get(variable_name + ".weight")
         if self._parameter is None:
             raise ValueError("the model has no variable '%s' with a weight; it has %s" %
@@ -78,7 +78,7 @@ class Factory(Switcher):
             raise ValueError("the optimizer does not have the weight of '%s' among its parameters" % variable_name)
 
     def optInit(self) -> None:
-        """The state of all rows begins as it is before the first step."""
+        """Gives all rows the state from before the first step."""
         self._begin()
         for name in self.optVarList:
             if self._first[name]:
@@ -94,14 +94,14 @@ class Factory(Switcher):
         return self.rows
 
     def beforeForwardPass(self, retrievedPosIndexes: Any, retrievedNegIndexes: Any = None) -> None:
-        """The state of these indexes' rows becomes the optimizer's."""
+        """Copies the state of these indexes' rows into the optimizer."""
         rows, state = self._kept(), self.given_optimizer.state[self._parameter]
         if self.optVarList:
             fetched = rows.gather(retrievedPosIndexes, retrievedNegIndexes)
             state.update(zip(self.optVarList, fetched.chunk(len(self.optVarList))))
 
     def afterOptimizerStep(self, retrievedPosIndexes: Any, retrievedNegIndexes: Any = None) -> None:
-        """The optimizer's state goes back to the rows of these indexes."""
+        """Copies the optimizer's state back to the rows of these indexes."""
         rows, state = self._kept(), self.given_optimizer.state[self._parameter]
         if self.optVarList:
             rows.scatter(retrievedPosIndexes, retrievedNegIndexes, [state[name] for name in self.optVarList])
@@ -141,7 +141,7 @@ class Factory(Switcher):
 
 
 class OptimizerFactory(Factory):
-    """State on the GPU, or with CPUPinn=True in host memory that the GPU reaches."""
+    """State on the GPU, or with CPUPinn=True in host memory that the GPU can address."""
 
     def __init__(self, given_optimizer: torch.optim.Optimizer, total_classes: int, embed_dimension: int, model: Any,
                  variable_name: str, dtype: Any = "float32", CPUPinn: bool = False) -> None:
@@ -151,7 +151,7 @@ class OptimizerFactory(Factory):
 
 
 class OptimizerFactoryMM(OptimizerFactory):
-    """State in working files of the current directory, which have no name and go with the factory."""
+    """State in unnamed working files in the current directory, which are removed with the factory."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -167,7 +167,7 @@ class GPUPytorchOptimizerFactory(Factory):
 
 
 class CPUPytorchOptimizerFactory(GPUPytorchOptimizerFactory):
-    """State in host memory that the GPU reaches."""
+    """State in host memory that the GPU can address."""
 
     _place = "pinned"
 

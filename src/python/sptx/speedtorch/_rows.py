@@ -1,4 +1,4 @@
-"""The rows that the factories keep: of any shape and type, as bytes in a Table; tensors of PyTorch's go in and out."""
+"""The rows of the factories: rows of any shape and type, stored as bytes in a Table; given and returned as PyTorch tensors."""
 
 import contextlib
 import itertools
@@ -41,31 +41,31 @@ class Rows:
         self.count, self.shape, self.dtype = int(count) * names, tuple(shape), numpy_dtype(dtype)
         self.names = names
         self._fetched: Optional[torch.Tensor] = None  # the last batch, [names * ids, *shape]
-        self._width = int(numpy.prod(self.shape, dtype=numpy.int64))  # elements of a row
+        self._width = int(numpy.prod(self.shape, dtype=numpy.int64))  # number of elements of a row
         self._type = _torch_dtype(self.dtype)
         self.place = place
         self._parts, self._columns = _split(self._width * self.dtype.itemsize,
                                             "rows of the shape %s and type %s" % (self.shape, self.dtype))
-        seed = int(torch.randint(2**31 - 1, ()).item()) if init != "zeros" else 1  # torch.manual_seed() decides
+        seed = int(torch.randint(2**31 - 1, ()).item()) if init != "zeros" else 1  # torch.manual_seed() decides it
         drawn = init if self.dtype == numpy.float32 else "zeros"
         self.table = Table(self.count * self._parts, self._columns, "none", weights=place, init=drawn, seed=seed, device=device,
                            directory=directory)
         self.device = torch_device(self.table.context.gpu)
-        self._as_table = self._type == torch.float32 and self.shape == (self._columns,)  # rows are the table's own
+        self._as_table = self._type == torch.float32 and self.shape == (self._columns,)  # False: bytes
         if init != drawn:
             self._draw(init)
 
     # ---- rows in and out ----
 
     def get(self, ids: Any) -> torch.Tensor:
-        """The rows of flat ids, a tensor [ids, *shape] where the table runs."""
+        """Returns the rows of flat ids: a tensor [ids, *shape] on the table's device."""
         length = len(ids)
         rows = torch.empty((length * self._parts, self._columns), dtype=torch.float32, device=self.device)
         self.table.fetch(self._parts_of(ids), out=rows)
         return rows if self._as_table else rows.view(self._type).view((length,) + self.shape)
 
     def put(self, ids: Any, values: torch.Tensor) -> None:
-        """Overwrites the rows of flat ids; of ids that repeat the last stays."""
+        """Overwrites the rows of flat ids. If an id repeats, its last row counts."""
         length = len(ids)
         if values.numel() != length * self._width:
             raise ValueError("%d rows of the shape %s do not fit %d ids and rows of the shape %s" %
@@ -80,7 +80,8 @@ class Rows:
     # ---- batches ----
 
     def gather(self, positives: Any, negatives: Any = None) -> torch.Tensor:
-        """The rows of a batch: those of all its indexes by the first name, then by the second, .. [names * ids, *shape]."""
+        """Returns the rows of a batch: those of all its indexes in the first collection, then in the second, .. [names * ids,
+        *shape]."""
         calls = self.table._calls if self._as_table else None
         rows = calls.gather(positives, negatives, self.names) if calls is not None else NotImplemented
         self._fetched = None
@@ -89,7 +90,7 @@ class Rows:
         return rows
 
     def scatter(self, positives: Any, negatives: Any, parts: List[torch.Tensor]) -> None:
-        """Overwrites the rows of a batch with a tensor for each name."""
+        """Overwrites the rows of a batch; `parts` has a tensor for each collection."""
         calls = self.table._calls if self._as_table else None
         if calls is None or calls.scatter(positives, negatives, parts) is NotImplemented:
             self.put(self._places(positives, negatives), self._together(parts))
@@ -142,7 +143,7 @@ class Rows:
 
     @property
     def in_place(self) -> bool:
-        """True where whole() returns the rows themselves and not a copy."""
+        """True if whole() returns the rows themselves and not a copy."""
         return self.place != "gpu" and self._parts == 1 and self.dtype == numpy.float32
 
     def numpy(self) -> Any:
@@ -152,12 +153,12 @@ class Rows:
         return out
 
     def copy_to(self, out: Any, start: int = 0) -> None:
-        """The rows from `start` on, as many as the host array `out` has."""
+        """Copies rows to the host array `out`, from row `start` on."""
         for first, end in self._chunks(len(out)):
             out[first:end] = self.get(numpy.arange(start + first, start + end)).cpu().numpy()
 
     def take(self, values: Any, start: int = 0) -> None:
-        """The rows from `start` on from a host array of theirs."""
+        """Copies rows from a host array into the collection, from row `start` on."""
         for first, end in self._chunks(len(values)):
             self.put(numpy.arange(start + first, start + end), torch.from_numpy(numpy.array(values[first:end], self.dtype)))
 
@@ -171,11 +172,12 @@ class Rows:
 # ---- disk ----
 
 def save(path: Any, dtype: Any, shape: Tuple[int, ...], fill: Callable[[Any], None]) -> None:
-    """A .npy file that `fill` writes into, whole or not at all; numpy.save's habit of adding ".npy" is kept."""
+    """Writes a .npy file: `fill` fills its mapped array. If that fails, an old file is unchanged. Like numpy.save, adds ".npy" to
+    the name."""
     name = os.fspath(path)
     with replacing(name if name.endswith(".npy") else name + ".npy") as partial:
         out = numpy.lib.format.open_memmap(partial, "w+", dtype, shape)
-        with open(partial, "r+b") as file:  # its space is reserved first: a full disk under a mapped file ends the process
+        with open(partial, "r+b") as file:  # reserves the space first: a full disk under a mapped file would kill the process
             os.posix_fallocate(file.fileno(), 0, os.fstat(file.fileno()).st_size)
         fill(out)
         out.flush()
@@ -289,7 +291,7 @@ def flat(positives: Any, negatives: Any = None) -> Any:
 
 
 class Duplicates:
-    """Notices indexes that stand twice in a batch, until it has said so once.
+    """Finds out whether an index occurs twice in a batch. After the first such batch it looks no further.
 
     The marks are as many as the batch needs, not one a row: those of 15 million rows would be pages that each batch meets for
     the first time, and later lines that no cache has.
@@ -299,12 +301,12 @@ class Duplicates:
 
     def __init__(self) -> None:
         self._said = False
-        self._compiled = _compiled.marks()  # which does all of this for arrays of NumPy
-        self._places = numpy.empty(0, numpy.uint32)  # 0, 1, 2 ..
-        self._marks = numpy.empty(0, numpy.uint32)   # [a power of two] who came last of the indexes that are alike modulo it
+        self._compiled = _compiled.marks()  # finds duplicates in NumPy arrays; None without the C module
+        self._places = numpy.empty(0, numpy.uint32)  # 0, 1, 2, ..: the position of each index in the batch
+        self._marks = numpy.empty(0, numpy.uint32)   # [power of two] position of the last index with this remainder
 
     def in_batch(self, positives: Any, negatives: Any = None) -> bool:
-        """True at most once."""
+        """Returns True for the first batch with a repeated index, False for all other batches."""
         if self._said:
             return False
         twice = self._compiled.twice(positives, negatives) if self._compiled is not None else NotImplemented
@@ -323,7 +325,7 @@ class Duplicates:
             places, marks = self._places[:len(rows)], rows & (len(self._marks) - 1)
             self._marks[marks] = places
             last = self._marks[marks]
-            late = (last != places).nonzero()[0]  # a later index took their mark: the same, or one that shares it
+            late = (last != places).nonzero()[0]  # an equal index, or one with the same mark, came later
             others = rows[late]
             if (rows[last[late]] == others).any():
                 return True
