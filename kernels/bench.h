@@ -1,7 +1,7 @@
-/* bench: calls of a backend with a GPU that only measurements use (bench_transfer and bench_limits of backend_ops): copying rows
- * between a table and a dense variable on the GPU, and plain copies, whose speed is the limit.
+/* bench: calls of a backend with a GPU that only measurements use (bench_transfer and bench_limits of backend_ops): copying
+ * rows between a table and a dense variable on the GPU, and plain copies, whose speed is the limit.
  *
- * Times are medians of BENCH_REPEATS after BENCH_WARM, from the call to the last byte, including the time to send ids from the host.
+ * Times are medians of BENCH_REPEATS after BENCH_WARM, from the call to the last byte, including sending ids from the host.
  */
 #ifndef SPTX_KERNELS_BENCH_H
 #define SPTX_KERNELS_BENCH_H

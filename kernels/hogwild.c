@@ -59,7 +59,7 @@ static int refuses_loss(const struct hogwild_asked *a, char *why) {
            1 / loss_inverse_temperature(&a->loss));
 }
 
-/* Writes the keys memory.* that name the parts in files. */
+/* Writes to `keys` the settings that move these parts from their files to pinned memory. */
 static void add_places(unsigned in_file, char keys[128]) {
     static const char *const names[HOGWILD_PARTS] = {"target", "target_state", "context", "context_state"};
     size_t used = 0;

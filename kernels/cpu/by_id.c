@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-enum { FEW_VALUES = 1 << 14 }; /* values of a call that one worker does: waking the others would take longer */
+enum { FEW_VALUES = 1 << 14 }; /* calls with fewer values are done by one worker, since waking the others would take longer */
 
 struct by_id {
     struct backend *backend;
@@ -37,7 +37,7 @@ static int run(struct backend *backend, const struct rows_request *request, pool
 
 /* ---- fetch ---- */
 
-enum { AHEAD = 8 }; /* rows that are prefetched before they are copied, since each is a miss of the cache */
+enum { AHEAD = 8 }; /* how many rows ahead are prefetched, since each row is a cache miss */
 
 static int fetch_rows(void *context, unsigned worker) {
     const struct by_id *call = context;
