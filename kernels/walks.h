@@ -13,8 +13,8 @@
  *
  * A candidate x is drawn by weight and accepted with the chance bias / largest bias; if it is refused, another is drawn. So nothing
  * is precomputed for pairs of nodes. If the way back has the largest bias, nearly all candidates would be refused: candidates are
- * then accepted by bias / largest other bias, and the part of the way back's bias above that is drawn first (`aside`). A node's only
- * arc is accepted whatever its bias, since a leaf's way back could be refused a million times (p = 1000, q = 0.001).
+ * then accepted by bias / largest other bias, and the part of the way back's bias above that is drawn first (`aside`). A node's
+ * only arc is accepted whatever its bias, since a leaf's way back could be refused a million times (p = 1000, q = 0.001).
  *
  * If walk_most_tries() candidates of one step have been refused, walk_draw_exactly() draws that step: it adds up the weights of all
  * the node's arcs, and has the same distribution. This does not happen in practice if the biases (1 / p, 1, 1 / q) differ by a

@@ -1,8 +1,8 @@
 /* by_id: reads and changes rows of the tables by id, for other people's models.
  *
- * A fetch copies; workers share the ids. An update sorts: a row belongs to one worker (row mod workers), which sums the
- * gradients of its places in the order of the ids and applies the rule once, so the number of workers changes nothing.
- * A store also goes by row, so that of ids that repeat the last one stays.
+ * A fetch divides the ids among workers, which copy rows. In an update each row belongs to one worker (row mod workers), which
+ * sums the gradients of the row's places in the order of the ids and applies the rule once, so the result is the same with any
+ * number of workers. A store also divides rows: if an id repeats, its last values are kept.
  */
 #include "cpu.h"
 

@@ -1,10 +1,10 @@
-/* cpu: what the parts of the CPU backend share. Pinned and gpu are plain memory here, so no row has to move: the step works on
- * the tables themselves.
+/* cpu: shared by the files of the CPU backend. The pinned and gpu places are plain memory here, so no row has to be copied: a step
+ * changes the tables themselves.
  *
  *   examples  (epoch, example) -> blocks          step, update   a batch's blocks -> gradients -> new rows, exact
  *   batch     examples -> a stage's arrays        hogwild        blocks -> rows at once, lock-free
- *   step_shared   a batch's blocks against the negatives that they share
- *   by_id     rows for a library's caller         frozen         what a batch is spared where rows are frozen
+ *   step_shared   a batch's blocks with the negatives that they share
+ *   by_id     rows for a library's caller         frozen         leaves out of a batch what frozen rows make useless
  *   estimate  all arrays by name: how large they will be, making them so, how large they are
  */
 #ifndef SPTX_CPU_H

@@ -1,5 +1,5 @@
-/* fold_in: kernels/fold_in.h on the processor. A worker solves a block of lists at a time, so that one read of a negative's row
- * serves all of them. Scores and gradients are products of matrices, for which the negatives are kept in two orders of panels:
+/* fold_in: the CPU's part of kernels/fold_in.h. A worker solves a block of lists together, so that it reads a negative's row once
+ * for all of them. Scores and gradients are products of matrices, for which the negatives are kept in two orders of panels:
  *
  *   by_row      [padded / CPU_PANEL][dim x CPU_PANEL]       scores: panels of CPU_PANEL negatives
  *   by_column   [columns / CPU_PANEL][padded x CPU_PANEL]   gradients: panels of CPU_PANEL columns

@@ -1,17 +1,17 @@
-/* frozen: leaves out of a batch what cannot change a row, where rows of a table are frozen (table_spec).
+/* frozen: leaves out of a batch what cannot change a row, if rows of a table are frozen (table_spec).
  *
  * A pair of a frozen target with a frozen context changes nothing. In a block
  *
- *   targets that change   contexts that change   the part that stays
+ *   targets that change   contexts that change   the part that is kept
  *   none                  none                   nothing
  *   none                  some                   all its targets x the contexts that change
  *   some                  none                   the targets that change x all its contexts
  *   some                  some                   all of it
  *
- * Every row that changes keeps all its places and all its pairs, in their order, so its bytes are those of the whole batch. Where
- * a run grows by a tenth of its words this leaves about a fifth of the pairs. The loss is that of the pairs that stay.
- * Losses that compare a pair with others of its block, and pooled targets, need whole blocks: only the first line is theirs.
- * Negatives that all examples share are one product with all targets: of such a batch nothing is left out.
+ * Every row that changes keeps all its places and pairs, in order, so its bytes are the same as after the whole batch. If a tenth
+ * of a run's words is new, about a fifth of the pairs is kept. The loss is that of the kept pairs.
+ * Losses that compare a pair with others of its block, and pooled targets, need whole blocks: only the first line applies to them.
+ * Shared negatives are one product with all targets, so nothing is left out of such a batch.
  */
 #include "cpu.h"
 

@@ -1,11 +1,11 @@
 /* hogwild: lock-free training, as kernels/hogwild.h defines it. Workers take stretches of examples and change rows as
- * they go. Two workers that meet on a row may lose one of the two small changes, so runs differ in their last digits.
+ * they go. If two workers change a row at once, one of the changes may be lost, so runs differ in their last digits.
  *
- * Dot products and coefficients of a block are computed first, then each of its rows moves. The rows of a few blocks
+ * Dot products and coefficients of a block are computed first, then each of its rows is updated. The rows of a few blocks
  * ahead are prefetched: the tables are larger than the caches, and a negative's row is nearly always a miss.
  *
- * Rows of bfloat16 are copied to floats first. Their gains are summed up beside the copies, and then each row is read
- * again, gets its gain, is rounded and stored in one pass: as with float32, only a race with another worker can lose a
+ * Rows of bfloat16 are copied to floats first. Their changes are summed in other memory; then each row is read
+ * again, changed, rounded and stored in one pass: as with float32, only a race with another worker can lose a
  * change.
  */
 #include "cpu.h"
@@ -301,8 +301,7 @@ static struct rows list_rows(const struct hogwild *run, struct cpu_scratch *scra
     return (struct rows){(float **)rows, (float **)rows + block->t, NULL};
 }
 
-/* Copies rows of bfloat16 to floats, and lists the copies instead. A rule takes columns in their order; sums alone do not ask
- * for it. */
+/* Copies bfloat16 rows to floats, and lists the copies instead. Rules need columns in their order; sums do not. */
 static int copy_rows(const struct hogwild *run, struct cpu_scratch *scratch, const struct cpu_block *block, struct rows *of) {
     const struct cpu_rows *rows = run->backend->rows;
     uint64_t places = (uint64_t)block->t + block->c;

@@ -5,12 +5,12 @@
  *   2  by context    coefficients x old targets, summed over the row's occurrences in batch order; rule, in place
  *   3  by target     the occurrences' gradients summed in batch order; rule, in place
  *
- * Where ranks share out the columns, a rank has a part of each logit: 1 then takes two passes over the blocks, and between them
- * all logits are summed over the ranks. The norm that clip asks for in 2 and 3, of rows that come more than once in the batch, is
- * summed over the ranks, too: a first pass over the rows computes their squares, the second one updates.
+ * If ranks share the columns, each rank computes a part of each logit: 1 then makes two passes over the blocks, and between them
+ * all logits are summed over the ranks. With clip, 2 and 3 need the norms of rows that occur more than once in the batch: a first
+ * pass over the rows computes their squares, which are summed over the ranks, and a second pass updates.
  *
  * Targets keep their old values until 2 is done, contexts until 1 is. A row belongs to one worker (row mod workers), which sorts
- * that row's occurrences; sums have one order, so the number of workers changes nothing.
+ * that row's occurrences; sums have one order, so results are the same with any number of workers.
  */
 #include "step.h"
 

@@ -1,8 +1,8 @@
-/* step_blocks: the first pass of an exact step. A block's scores come from old rows; from them its loss, its
+/* step_blocks: the first pass of an exact step. From the old rows it computes a block's scores, and from these its loss, its
  * coefficients, and the gradient of each of its target rows.
  *
- * Cosines are dot products over lengths, so ranks sum parts of squares as they sum parts of dot products.
- * Coefficients of cosines become those of dot products, and a factor of each row for itself (losses.h).
+ * Cosines are dot products divided by lengths, so ranks sum partial squares as they sum partial dot products. Coefficients of
+ * cosines are converted to those of dot products, and to a factor of each row in its own gradient (losses.h).
  */
 #include "step.h"
 

@@ -1,16 +1,16 @@
 /* step_shared: the first pass of an exact step whose examples share their negatives (backend.h: shared_negatives), as products of
- * matrices. B examples of one target and one positive each stand against K negatives:
+ * matrices. B examples, each with one target and one positive, are compared with K negatives:
  *
- *   U [B x dim], V [K x dim]    targets and negatives as they stood before the step; of length 1 where scores are cosines
- *   1  Z = U V^T                scores; from each row of Z its example's loss, and C [B x K], their coefficients, in Z's place
- *   2  C V                      what the negatives add to the gradient of each target
+ *   U [B x dim], V [K x dim]    targets and negatives as they were before the step; of length 1 if scores are cosines
+ *   1  Z = U V^T                scores; each row of Z gives its example's loss and coefficients, C [B x K], which replace Z
+ *   2  C V                      what negatives add to each target's gradient
  *   3  C^T U                    the gradient of each negative
  *
- * The positive's own score is a dot product of its pair. Gradients then go through the division by the length: with g the
- * gradient of a unit row r / |r| = u, that of r is (g - (g.u) u) / |r|. A negative is one more place of its context row.
+ * A positive's score is the dot product of its pair. Cosines also need the gradient of the division by a row's length: if g is the
+ * gradient of the unit row u = r / |r|, that of r is (g - (g.u) u) / |r|. A negative is one more place of its context row.
  *
- * Tiles are cut by place alone, and each sum runs over columns, negatives or examples in their order, so the number of workers
- * changes nothing.
+ * Tiles are cut by place alone, and each sum runs over columns, negatives or examples in their order, so results are
+ * the same with any number of workers.
  */
 #include "step.h"
 
