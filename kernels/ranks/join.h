@@ -9,15 +9,15 @@
 
 #include "kernels/ranks.h"
 
-/* This process as the launcher describes it in the environment. */
+/* This process, as the launcher describes it in environment variables. */
 struct join_place {
-    int launched;           /* 0: no launcher began it */
-    unsigned number, count; /* count 0: the launcher does not say */
-    const char *mpi;        /* whose launcher it is as a rule: "openmpi", "mpich" */
+    int launched;           /* 0: no launcher started it */
+    unsigned number, count; /* count 0: the launcher does not give it */
+    const char *mpi;        /* the MPI that usually has this launcher: "openmpi", "mpich" */
 };
 struct join_place join_place(void);
 
-/* Ends this process with a sentence where join_end() does not follow in time. */
+/* A thread that ends this process with an error message if join_end() is not called in time. */
 struct join {
     pthread_t thread;
     pthread_mutex_t lock;
