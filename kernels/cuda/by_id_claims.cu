@@ -24,13 +24,14 @@ struct claim_view {
 
 /* ---- kernels ---- */
 
-/* The entry of `owners` for a place that asks for row `id`. */
+/* Returns the entry of `owners` for a place that names row `id`. */
 template <bool LAST> static __device__ uint32_t claim_row(const struct claim_view &to, uint32_t id, uint32_t place) {
     const volatile unsigned long long *slots = to.slots;
     unsigned long long mine = (unsigned long long)id << 32 | place;
     uint32_t mask = (1u << to.bits) - 1, slot = id * 2654435769u >> (32 - to.bits);
     for (;;) {
-        unsigned long long found = slots[slot]; /* read without an atomic: another place of the row may have been here */
+        unsigned long long found = slots[slot]; /* read without an atomic first, since another place of the row may have claimed
+                                                 * it */
         if (found == EMPTY) found = atomicCAS(&to.slots[slot], EMPTY, mine);
         if (found == EMPTY) return LAST ? slot : place;
         if ((uint32_t)(found >> 32) == id) {
@@ -41,7 +42,8 @@ template <bool LAST> static __device__ uint32_t claim_row(const struct claim_vie
     }
 }
 
-/* The last of a row's places within a warp claims it for all: a list of one row alone would wait for its slot. */
+/* Within a warp the last of a row's places claims it for all of them; otherwise a list that repeats one row would wait for its
+ * slot. */
 template <bool LAST>
 static __global__ void __launch_bounds__(THREADS) claim_rows(struct id_view from, struct claim_view to) {
     uint32_t i = blockIdx.x * THREADS + threadIdx.x, lane = threadIdx.x & 31;
@@ -54,7 +56,7 @@ static __global__ void __launch_bounds__(THREADS) claim_rows(struct id_view from
     to.owners[i] = owner;
 }
 
-/* Copies to places that have fetched nothing from their row's owner. */
+/* Copies rows from their owners to the places that have fetched nothing. */
 static __global__ void __launch_bounds__(THREADS)
     copy_claimed(struct claim_view v, uint32_t quads, struct value_view out) {
     uint32_t lane = threadIdx.x & 31, warps = gridDim.x * WARPS;

@@ -1,10 +1,10 @@
-/* cuda: what the CUDA files share: the backend, its tables as kernels see them, a batch in its stage. The files of this folder:
+/* cuda: shared by the CUDA files: the backend, its tables as kernels see them, a batch in its stage. The files of this folder:
  *
  *   a batch's life   stage has the story; backend opens what it needs; ops: the table of all that backend.h asks for
- *   batch_*     batch makes a batch: batch_source, the corpus as the GPU reads it; batch_walks, a corpus that is drawn;
+ *   batch_*     batch makes a batch: batch_source, the corpus as the GPU reads it; batch_walks, walks over a graph;
  *               batch_examples, its blocks; batch_index, its ids by row
- *   rows_*      rows_memory, tables and where they lie; rows_set, which rows a batch has and where their records are meanwhile;
- *               rows_move, to a stage's slots and home
+ *   rows_*      rows_memory, tables and where they are stored; rows_set, the rows of a batch and where their records are meanwhile;
+ *               rows_move, copies to a stage's slots and back
  *   step_*      step gives the order of its kernels: first step_dots (_windows, _held) for word2vec's loss, or step_learn (_pool,
  *               _score, _gain) for the others, or step_shared where a batch shares its negatives; then step_sums, which ends in
  *               step_rule; step_widths chooses the kernels for a row's width
@@ -18,8 +18,8 @@
  *   for all     blas: products of matrices; values: how a column is stored; warp, older_cards; arrays and estimate: sizes; bench;
  *               absent, where there is no nvcc
  *
- * A row of a batch is worked on where it lies on the GPU: in its table (gpu place, hot rows) or in a slot of the stage
- * (cold rows). Distinct rows of a batch are sorted, so cold ones are the end of the list and slot = place in it - cold_first.
+ * Kernels read and change a batch's row on the GPU: in its table (gpu place, hot rows) or in a slot of the stage (cold rows).
+ * Distinct rows of a batch are sorted, so cold rows are the end of the list, and a row's slot is its place in the list - cold_first.
  */
 #ifndef SPTX_CUDA_CUH
 #define SPTX_CUDA_CUH
@@ -190,7 +190,7 @@ struct scratch {
 /* Streams and scratch memory for making batches. There are several builders (arrays.h: batch_builders). Distinct ids and counts
  * are double-buffered in a stage: while a builder makes the stage's next batch, the older one may still be read. */
 struct batch_builder {
-    cudaStream_t stream, beside; /* beside: for the other side of a batch while the batch is made */
+    cudaStream_t stream, beside; /* beside: indexes one side while `stream` indexes the other */
     cudaEvent_t forked, joined;
     struct scratch scratch;
 };

@@ -1,4 +1,4 @@
-/* hogwild_pieces: what the kernels of windows share: the kept words around a piece of the corpus, rows in registers, draws.
+/* hogwild_pieces: shared by the kernels of windows: the kept words in and around a piece of the corpus, rows in registers, draws.
  *
  *   piece of GRAIN corpus positions -> kept words in shared memory (by ballot) -> a warp trains them in their order
  */

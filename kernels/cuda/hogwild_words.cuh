@@ -1,12 +1,12 @@
 /* hogwild_words: shared by the lock-free kernels: reading and moving rows, kept words, draws, a warp's sums.
  *
  * A row is spread over a warp: lane l holds quad l (columns 4 l to 4 l + 3) and, for wider rows, every 32nd quad after
- * it. Rows are read past the first cache, since another warp may just have moved them, and moved by adding differences,
- * four columns an instruction, so that no update is lost however many warps meet on a row.
+ * it. Rows are read past the first cache, since another warp may just have changed them, and changed by atomic
+ * additions, four columns an instruction, so that no update is lost however many warps change a row at once.
  *
- * A row of bfloat16 (F, values.cuh) moves in whole steps: what was read and what it gains are rounded together to a value that
- * bfloat16 has, and the difference is added. The bits that round are a cheap mix (kernels/rounding.h), since no other run has to
- * have the same ones.
+ * A row of bfloat16 (F, values.cuh) is changed in whole steps: the value that was read plus its gain is rounded to bfloat16,
+ * and the difference is added. The random bits for rounding are a cheap mix (kernels/rounding.h), since no other run has to use
+ * the same bits.
  */
 #ifndef SPTX_CUDA_HOGWILD_WORDS_CUH
 #define SPTX_CUDA_HOGWILD_WORDS_CUH

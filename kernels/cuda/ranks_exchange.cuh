@@ -1,17 +1,17 @@
-/* ranks_exchange: parts of sums that ranks hand to one another; each is a float with a slot of its own in the step.
+/* ranks_exchange: partial sums that ranks send each other; each is a float with a number in the step, its slot.
  *
- * A rank owns some of the columns, so it has a part of each dot product (and of each row's squares, where gradients are
- * shortened). exchange_post() gives a part away; exchange_collect() returns the sum over all ranks, in rank order on each of them:
- * the same bits. How parts travel is decided when the backend opens:
+ * A rank has some of the columns, so it computes a part of each dot product (and of each row's squares, if gradients are
+ * bounded). exchange_post() sends a part; exchange_collect() returns the sum over all ranks, in rank order on each of them:
+ * the same bits. How parts are sent is decided when the backend opens:
  *
- *   near   all ranks are on this machine, and their GPUs reach each other's memory. Every GPU has a mailbox:
+ *   near   all ranks are on this machine, and their GPUs can address each other's memory. Every GPU has a mailbox:
  *
- *              box[parity of the sequence][rank it comes from][slot] = {value, sequence}, one word of 8 bytes
+ *              box[parity of the sequence][rank it comes from][slot] = {value, sequence}, 8 bytes
  *
- *          A post stores a word into every peer's box; a collect reads its own box until the word has this step's sequence.
- *          Neither a fence nor a flag is needed, since value and number come together. Two boxes that take turns are enough:
- *          a rank that has finished a step has received a word of it from every other rank, which had then finished the step
- *          before. Hence every step must post at least one word.
+ *          A post writes these 8 bytes to every other rank's box; a collect reads its own box until the slot has this step's
+ *          sequence. Neither a fence nor a flag is needed, since value and sequence arrive together. Two boxes, used in turn,
+ *          are enough: a rank that has finished a step has received a value of it from every other rank, which had then
+ *          finished the step before. Hence every step must post at least one value.
  *   far    all other ranks. Parts are posted into an array, which exchange_sum() sums between two kernels: by NCCL, or by the
  *          host's threads and MPI.
  */
@@ -106,9 +106,9 @@ static __device__ __forceinline__ float exchange_collect(const struct exchange_v
 
 /* ---- by all lanes of a warp ----
  *
- * A lane has N slots, of which those marked `real` count. Lanes that each waited for their own words would leave the loop one by
- * one, and run the code behind it one after the other: 2.5 times the instructions where it was measured. Where a lane has one slot
- * and little code follows, exchange_collect() is faster.
+ * A lane has N slots, of which only those marked `real` are used. If each lane waited for its own values, lanes would leave the loop
+ * at different times and run the code after it one after the other: 2.5 times the instructions in a measurement. If a lane has one
+ * slot and little code follows, exchange_collect() is faster.
  */
 
 /* Reads one rank's values. word[] must be zeros before the call. */

@@ -1,5 +1,5 @@
-/* rows_set: the rows that some work is about: which they are, where each is named, and where their records lie during the
- * work. Fetch, update and coming home work on row sets, whoever owns them:
+/* rows_set: the rows that some work needs: which rows, where each is named, and where their records are during the work. The same
+ * functions fetch, update and copy back the rows of every set:
  *
  *   a side of a batch          its targets, or its contexts                                        stage.cu, rows_move.cu
  *   a call by id               one list of ids                                                     by_id.cu
@@ -7,10 +7,10 @@
  *
  *   ids            7  2  9  7  -      [count] as given; `-` is DRAW_NONE: names no row, and counts for nothing
  *   distinct_ids   2  7  9            [rows] increasing, so that rows below the table's hot_rows come first
- *   distinct       1  0! 2! 1  -      [count] place of its row in distinct_ids; `!` is SINGLE_BIT: it comes once
+ *   distinct       1  0! 2! 1  -      [count] place of its row in distinct_ids; `!` is SINGLE_BIT: it occurs once
  *   order          1  0  3  2  4      [count] places in ids, by row and then as given
  *   starts         0  1  3  4         [rows + 1] where a row's places begin in order
- *   cold_first     1                  (of hot_rows 5) the first distinct row that lies on the host
+ *   cold_first     1                  (of hot_rows 5) the first distinct row that is on the host
  *   slots             r7 r9           [rows - cold_first] their records on the GPU, one array a store
  *   staging           r7 r9           the same in pinned memory, for a store in a file
  *
@@ -20,10 +20,10 @@
  * What differs by owner:
  *
  *   - A batch works in the slots, since several batches are in flight at once and take rows from one another's slots
- *     (rows_move.cu: forward). Its records go home on a stream of their own.
- *   - A call by id works on rows in place: those on the host over the link, those of a file in staging. They are home when
- *     the caller's stream goes on, so there is no order to keep.
- *   - An announced list has only weights in its slots, those of hot rows too: a fetch then copies from one place.
+ *     (rows_move.cu: forward). Its records are copied back on a separate stream.
+ *   - A call by id changes rows in place: those on the host over the link, those of a file in staging. When the caller's
+ *     stream continues, they are in the table, so calls need no order among themselves.
+ *   - An announced list has only weights in its slots, including those of hot rows: a fetch then copies from one array.
  */
 #ifndef SPTX_CUDA_ROWS_SET_CUH
 #define SPTX_CUDA_ROWS_SET_CUH
