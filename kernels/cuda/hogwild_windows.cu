@@ -23,8 +23,7 @@ namespace {
 
 /* ---- training ---- */
 
-/* Trains one position whose pairs have negatives of their own, as in word2vec: TT targets, with NT negatives of each,
- * at a time. */
+/* Trains one position if each pair has its own negatives, as in word2vec.c: TT targets, with NT negatives of each, at a time. */
 template <class F, int VEC, int TT, int NT, bool ON_HOST>
 __device__ __forceinline__ void train_pairs(const hogwild_job &job, const position &at, const uint32_t *targets,
                                             hogwild_sums &sums) {
@@ -44,7 +43,7 @@ __device__ __forceinline__ void train_pairs(const hogwild_job &job, const positi
         }
         row<VEC> gain = zero_row<VEC>();
         uint32_t n0 = 0;
-        do { /* once even where there are no negatives at all */
+        do { /* once even if there are no negatives */
             uint32_t mine = lane / NT, which = n0 + lane % NT;
             uint32_t drawn = draw_slot(job, at.number, at.middle, (j0 + mine) * negatives + which,
                                        lane < TT * NT && j0 + mine < at.targets && which < negatives);
@@ -96,8 +95,8 @@ __device__ __forceinline__ void train_pairs(const hogwild_job &job, const positi
     add_to_row<F, VEC, ON_HOST>(gained, middle_read, job.context, at.middle, quads, at.context_key, sums);
 }
 
-/* The contexts that all words of a window are set against: the word in the middle and the negatives, or (PATHS) the nodes on its
- * path in a tree. */
+/* The contexts that are trained with all words of a window: the word in the middle and the negatives, or (PATHS) the nodes of
+ * its path in a tree. */
 template <bool PATHS> struct window_contexts {
     const hogwild_job &job;
     const position &at;
@@ -105,14 +104,14 @@ template <bool PATHS> struct window_contexts {
 
     __device__ __forceinline__ window_contexts(const hogwild_job &job, const position &at)
         : job(job), at(at), negatives(job.source.negatives) {}
-    /* Returns a lane's context of the WIDTH contexts that a loop with `done` before it takes, or DRAW_NONE. */
+    /* Returns a lane's context in a round of WIDTH contexts, after `done` earlier ones; or DRAW_NONE. */
     template <int WIDTH> __device__ __forceinline__ uint32_t take(uint32_t done, unsigned lane) const {
         uint32_t slot = done + lane - 1;
         uint32_t drawn = draw_slot(job, at.number, at.middle, slot, lane > 0 && lane < WIDTH && slot < negatives);
         return lane == 0 && done == 0 ? at.middle : drawn;
     }
     template <int WIDTH> __device__ __forceinline__ bool next(uint32_t &done) const {
-        done += WIDTH - 1; /* lane 0 has none but the first time */
+        done += WIDTH - 1; /* lane 0 has a context only in the first round */
         return done < negatives;
     }
     __device__ __forceinline__ bool is_positive(uint32_t done, unsigned slot) const {
@@ -139,7 +138,7 @@ template <> struct window_contexts<true> {
     }
 };
 
-/* Trains one position whose pairs share their contexts, WIDTH of them and TT targets at a time. */
+/* Trains one position if all pairs share their contexts: WIDTH contexts and TT targets at a time. */
 template <class F, int VEC, int TT, int WIDTH, bool PATHS, bool ON_HOST>
 __device__ __forceinline__ void train_shared(const hogwild_job &job, const position &at, const uint32_t *targets,
                                              hogwild_sums &sums) {
@@ -197,10 +196,10 @@ __device__ __forceinline__ void train_shared(const hogwild_job &job, const posit
     } while (contexts.template next<WIDTH>(done));
 }
 
-/* Tiles by the width of a row, so that they fit a thread's registers. */
+/* Tile sizes that fit a thread's registers, by the width of a row. */
 template <int VEC> struct tile {
     static constexpr int targets = VEC == 1 ? 5 : VEC == 2 ? 2 : 1, negatives = VEC <= 2 ? 5 : 3;
-    /* Targets and nodes of a path at a time. More nodes: the window's words are read and moved fewer times. */
+    /* Targets, and nodes of a path, at a time. With more nodes the window's words are read and changed fewer times. */
     static constexpr int path_targets = VEC == 1 ? 3 : VEC == 2 ? 2 : 1, nodes = VEC == 1 ? 8 : VEC == 2 ? 6 : 4;
 };
 
@@ -229,10 +228,10 @@ __global__ void __launch_bounds__(WARPS * 32) window_kernel(const hogwild_job jo
 
 /* ---- the launch ---- */
 
-/* Returns the kernel for a row width, for the kind of contexts (words and negatives, or nodes of a tree), and for rows on the
- * host or not. */
+/* Returns the kernel for a row width, for a kind of contexts (words and negatives, or nodes of a tree), and for rows that are
+ * partly on the host or all on the GPU. */
 template <class F, int VEC> window_function *kernel_of(enum contexts contexts, bool on_host) {
-    constexpr bool FEW = F::QUADS > 1; /* fewer kernels: those for rows on the host do the others' work, too */
+    constexpr bool FEW = F::QUADS > 1; /* compiles fewer kernels: the one for rows on the host serves both */
     if (contexts == OF_PATHS) return FEW || on_host ? window_kernel<F, VEC, OF_PATHS, true> : window_kernel<F, VEC, OF_PATHS, FEW>;
     if (contexts == OF_PAIRS) return FEW || on_host ? window_kernel<F, VEC, OF_PAIRS, true> : window_kernel<F, VEC, OF_PAIRS, FEW>;
     return on_host ? window_kernel<F, VEC, OF_WINDOWS, true> : window_kernel<F, VEC, OF_WINDOWS, false>;

@@ -429,8 +429,8 @@ void cuda_table_close(struct backend *b, struct backend_table *table) {
 
 /* ---- whole rows to and from the host ---- */
 
-/* A few rows of a store as host memory: the store's own memory, or a copy in `transfer` if the rows are on the GPU. No row is
- * below the table's first row: host_check_rows() has refused such rows. */
+/* Sets *at to host memory with a few rows of a store: the store's own memory, or a copy in `transfer` if the rows are on the
+ * GPU. No row is below the table's first row: host_check_rows() has refused such rows. */
 static int rows_on_host(const struct store *store, uint64_t first, uint64_t count, char *transfer, int read, char **at) {
     if (first >= store->gpu_rows) {
         *at = store->host + (first - store->gpu_rows) * store->stride;
