@@ -25,8 +25,8 @@
  *   bfloat16 rows       receive a whole gradient at once: it is added to the current row, and the sum is rounded at random
  *
  * Paths in a tree (example_paths): the root is a context in every window, and each of the two nodes below it in about half of the
- * windows. On a GPU all workers would move such a row at once, each by a gradient of the same old row, and together overshoot. There sgd
- * moves it by a share of its gradient (hogwild_node_share), as if at most HOGWILD_NODE_AT_ONCE workers moved it. Measured with a
+ * windows. On a GPU all workers would move such a row at once, each by a gradient of the same old row, and together overshoot.
+ * There sgd moves it by a share of its gradient (hogwild_node_share), as if at most HOGWILD_NODE_AT_ONCE workers moved it. With a
  * word2vec.c in which every change arrives D windows late (2 M words): training diverges at D = 128 without shares, and at 256 with
  * 16 at once; 4 at once reach a loss of 8.57 a pair, D = 1 reaches 8.45.
  *

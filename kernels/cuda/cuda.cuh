@@ -19,7 +19,7 @@
  *               absent, where there is no nvcc
  *
  * Kernels read and change a batch's row on the GPU: in its table (gpu place, hot rows) or in a slot of the stage (cold rows).
- * Distinct rows of a batch are sorted, so cold rows are the end of the list, and a row's slot is its place in the list - cold_first.
+ * Distinct rows of a batch are sorted, so cold rows are the end of the list, and a row's slot is its place there - cold_first.
  */
 #ifndef SPTX_CUDA_CUH
 #define SPTX_CUDA_CUH

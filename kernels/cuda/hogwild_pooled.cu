@@ -1,14 +1,14 @@
-/* hogwild_pooled: lock-free training of windows whose words make one vector (CBOW) with sgd, in registers.
+/* hogwild_pooled: lock-free training of windows whose words are pooled to one vector (CBOW), with sgd, in registers.
  *
- *   piece -> its first negatives, drawn together -> groups of kept words beside each other -> of each group:
- *     the words of its windows are read once, and added to the vector of every window that has them
- *     contexts of all its windows: dot products, coefficients, moves
- *     each word gains once what its windows give it
+ *   piece -> its first negatives, drawn together -> groups of neighbouring kept words -> for each group:
+ *     read the words of its windows once, and add each to the vectors of the windows that contain it
+ *     contexts of all its windows: dot products, coefficients, updates
+ *     update each word once, by the sum of its windows' gradients
  *
- * What decides is traffic inside L2, as with shared negatives (hogwild_windows.cu): a window alone reads 6 words and 6
- * contexts and adds to them, 12 KB at 128 columns. Two neighbours have most of their words in common, together 9 instead of
- * 12, which is an eighth less traffic. Longer groups would save more, but a word's row is old by a whole group's time when
- * it moves, and rows that many positions touch at once overshoot.
+ * Traffic inside L2 limits the speed, as with shared negatives (hogwild_windows.cu): a single window reads 6 words and 6
+ * contexts and adds to them, 12 KB at 128 columns. Two neighbouring windows have 9 words together instead of 12, which is an
+ * eighth less traffic. Longer groups would save more, but a word would be updated a whole group's time after it was read, and
+ * rows that many positions change at once overshoot.
  */
 #include "hogwild_pieces.cuh"
 
@@ -117,7 +117,7 @@ __device__ __forceinline__ void move_words(const hogwild_job &job, const group<G
             if (in >> g & 1)
                 fma_row(gained, example_pool_share(&pool, of.targets[g], in >> (16 + g) & 1 ? 0 : 1), moved[g]);
         row<VEC> old = zero_row<VEC>();
-        if (F::QUADS > 1) read_row<F, VEC, ON_HOST>(old, job.target, w.id[j], job.quads, true, sums); /* again: none is kept */
+        if (F::QUADS > 1) read_row<F, VEC, ON_HOST>(old, job.target, w.id[j], job.quads, true, sums); /* again, none was kept */
         add_to_row<F, VEC, ON_HOST>(gained, old, job.target, w.id[j], job.quads, key, sums);
     }
 }

@@ -1,15 +1,16 @@
 /* step: one exact step of a batch, in the order that kernels/cpu/step.c has.
  *
  *   dots        by block     (step_dots.cu; step_learn.cuh; step_shared.cu) old rows -> dot products, loss, coefficients; gradients
- *                            of target occurrences and, unless their block has one vector, of contexts
+ *                            of target occurrences and, in blocks of several vectors, of contexts
  *   accumulate  by context   (step_sums.cuh) its occurrences' gradients, or coefficients x old targets; rule; in place
- *               by target    its occurrences' gradients; rule; in place. Beside the contexts, or after those that read targets
+ *               by target    its occurrences' gradients; rule; in place. At the same time as contexts, or after
+ *                            them if they read targets
  *
  * A row with many occurrences is cut into pieces, whose sums add_partials adds up. Every sum has one order, whatever the stage,
  * the depth or the place of the rows.
  *
- * Where the rule bounds the norm of a row's gradient and ranks share out its columns, accumulate keeps the sums of rows that
- * stand in the batch more than once and posts their squares; finish_rows has the squares over all columns, and updates.
+ * If the rule bounds the norm of a row's gradient and ranks share its columns, accumulate stores the sums of rows that occur in
+ * the batch more than once, and posts their squares; finish_rows collects the squares over all columns, and updates.
  */
 #include "step_learn.cuh"
 #include "step_sums.cuh"

@@ -1,6 +1,6 @@
-/* step: what the kernels of a step share: a batch as they are given it, and rows in registers. A row is worked on by a
- * group of G threads, each with VEC quads: a warp or a part of one up to 512 columns, four warps above (step_widths.cuh).
- * F is the form of the tables' rows (values.cuh): thread t has the quads of chunks t, t + G and so on.
+/* step: shared by the kernels of a step: a batch as they receive it, and rows in registers. A group of G threads works on a
+ * row, each on VEC quads: a warp or a part of one up to 512 columns, four warps above (step_widths.cuh). F is the form of the
+ * tables' rows (values.cuh): thread t has the quads of chunks t, t + G and so on.
  */
 #ifndef SPTX_CUDA_STEP_CUH
 #define SPTX_CUDA_STEP_CUH

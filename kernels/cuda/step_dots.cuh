@@ -1,15 +1,15 @@
-/* step_dots: the first half of a step, block by block, from old rows: dot products, loss, coefficients, and each target
- * occurrence's gradient into a buffer.
+/* step_dots: the first half of a step, block by block, from old rows: dot products, loss, coefficients; each target occurrence's
+ * gradient is written to a buffer.
  *
- *   one target       a context that stands once in the batch is updated right here, while it is in registers: read once,
- *                    written once. Of the others the coefficients are kept
- *   several targets  each context occurrence's gradient into a buffer
+ *   one target       a context that occurs once in the batch is updated here, while it is in registers, so it is read and
+ *                    written once. The coefficients of all other contexts are stored
+ *   several targets  each context occurrence's gradient is written to a buffer
  *
- * Where ranks share out the columns, a dot product of these columns is a part of the one that is meant: parts are posted, and
- * their sums collected before rows change. DOTS_POST and DOTS_COLLECT are two kernels, which read the rows twice; between them
- * parts may be summed in any way. DOTS_NEAR does both at once, where ranks reach each other's memory: blocks of one target with
- * up to 256 columns, whose rows wait in shared memory (step_dots_held.cuh), and blocks of several with up to 512, whose rows wait
- * in registers (step_dots_windows.cuh).
+ * If ranks share the columns, each rank computes a part of each dot product: parts are posted, and their sums collected before
+ * rows change. DOTS_POST and DOTS_COLLECT are two kernels, which read the rows twice; between them parts may be summed in any way.
+ * DOTS_NEAR does both in one kernel, if GPUs can address each other's memory: for blocks of one target with up to 256 columns,
+ * whose rows are held in shared memory meanwhile (step_dots_held.cuh), and for blocks of several targets with up to 512 columns,
+ * whose rows are held in registers (step_dots_windows.cuh).
  */
 #ifndef SPTX_CUDA_STEP_DOTS_CUH
 #define SPTX_CUDA_STEP_DOTS_CUH

@@ -1,13 +1,13 @@
-/* step_dots_held: blocks of one target over ranks, with rows of up to 256 columns. Where GPUs reach each other's memory, a block's
- * rows wait in shared memory from the dot products of these columns until the sums over all ranks are there, some 2 us later:
- * a row is read once and written once, as by a rank alone (step_dots.cuh). Elsewhere it is two kernels, which give the same bytes.
+/* step_dots_held: blocks of one target with several ranks, for rows of up to 256 columns. If GPUs can address each other's memory,
+ * a block's rows are held in shared memory from its partial dot products until the sums over all ranks arrive, some 2 us later:
+ * a row is read once and written once, as with a single rank (step_dots.cuh). Otherwise two kernels give the same bytes.
  *
- * Rows are held by all warps of a thread block, or where blocks have few contexts by one. What a block needs before its rows can
- * be read (where they lie) is looked up while the block before is worked on: otherwise the GPU would wait for one answer after
- * the other, with too few rows on their way. State is read when the sums are there; to ask for it before gained nothing.
+ * All warps of a thread block hold a block's rows, or one warp if blocks have few contexts. The addresses of a block's rows are
+ * looked up while the block before is worked on: otherwise the GPU would wait for one read after the other, with too few rows in
+ * flight. State is read when the sums have arrived; reading it earlier gained nothing.
  *
- * Thread blocks take runs of blocks in their order, on every rank, so that the earliest block that waits is always worked on by
- * all. They end with their run: between them the GPU makes the next batch and moves its rows.
+ * Thread blocks take runs of consecutive blocks in order, on every rank, so that all ranks always work on the earliest unfinished
+ * block. A thread block ends with its run: in between, the GPU can make the next batch and copy its rows.
  */
 #ifndef SPTX_CUDA_STEP_DOTS_HELD_CUH
 #define SPTX_CUDA_STEP_DOTS_HELD_CUH

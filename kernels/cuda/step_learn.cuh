@@ -1,18 +1,18 @@
-/* step_learn: the first half of a step for every loss beside the logistic one of dot products, for pooled targets, and where rows
- * are frozen. Passes over the blocks, all from old rows; step_dots.cu has the one pass that the plain loss takes:
+/* step_learn: the first half of a step for every loss except the logistic one of dot products, for pooled targets, and with frozen
+ * rows. It makes these passes over the blocks, all from old rows (the plain loss needs one pass: step_dots.cu):
  *
- *   pool    step_learn_pool.cu    of pooled targets, a block's vector: the weighted sum of its rows
- *   score   step_learn_score.cu   dot products of vectors and contexts; with cosines the squares of both. Ranks that share out the
- *                      columns have parts, which the exchange sums
- *   learn   step_learn.cu   a block's whole scores become its loss, the coefficients of dot products and, with cosines, each
- *                      place's factor for itself (kernels/losses.h)
- *   gain    step_learn_gain.cu    gradients of vectors; contexts of blocks of one vector that stand once in the batch are updated
- *           step_learn_score.cu   of blocks of several vectors: their gradients and those of each context's place
- *   share   step_learn_pool.cu    a pooled vector's gradient goes to its rows' places
+ *   pool    step_learn_pool.cu    a block's vector, if targets are pooled: the weighted sum of its rows
+ *   score   step_learn_score.cu   dot products of vectors and contexts; with cosines the squares of both. With several
+ *                      ranks these are parts, which the exchange sums
+ *   learn   step_learn.cu   from a block's scores: its loss, the coefficients of dot products and, with cosines, each place's
+ *                      factor of its own row (kernels/losses.h)
+ *   gain    step_learn_gain.cu    blocks of one vector: its gradient; contexts that occur once in the batch are updated
+ *           step_learn_score.cu   blocks of several vectors: their gradients and those of each context's place
+ *   share   step_learn_pool.cu    a pooled vector's gradient is distributed to its rows' places
  *
- * A vector is a target's row, or the one that a block's pooled targets make. Every sum has one order, whatever the stage, the
- * depth or the place of the rows. A pair of frozen rows changes nothing; what kernels/cpu/frozen.c leaves out of a batch for that
- * is left out of the loss and the counts here.
+ * A vector is a target's row, or the pooled vector of a block. Every sum has one order, whatever the stage, the depth or the place
+ * of the rows. A pair of frozen rows changes nothing: the pairs that kernels/cpu/frozen.c leaves out of a batch are left out of the
+ * loss and the counts here.
  */
 #ifndef SPTX_CUDA_STEP_LEARN_CUH
 #define SPTX_CUDA_STEP_LEARN_CUH

@@ -1,7 +1,7 @@
 /* step_rule: an optimizer's rule on a record (optimizers.h has the rules themselves).
  *
- *   update_held()    a record that is in registers as a whole
- *   update_state()   a record of any width and of any rule, which lies in memory
+ *   update_held()    a record that is completely in registers
+ *   update_state()   a record in memory, of any width and any rule
  */
 #ifndef SPTX_CUDA_STEP_RULE_CUH
 #define SPTX_CUDA_STEP_RULE_CUH

@@ -1,12 +1,12 @@
 /* step_sums: the second half of a step: each distinct row's gradient, summed over its places in the batch, and its update. Most
- * rows are one piece of work, for a group of threads (accumulate). A row with many places is cut into pieces whose sums are partial
- * ones, which add_partials adds up. step.cu launches both.
+ * rows are one piece of work, for a group of threads (accumulate). A row with many places is divided into pieces with partial sums,
+ * which add_partials adds. step.cu launches both.
  *
- *   accumulate         records without state: a row's sum lies in registers, several rows side by side in a warp
+ *   accumulate         records without state: a row's sum is in registers; a warp works on several rows
  *   accumulate_any     records of any rule and width: B quads of a thread at a time (step_rule.cuh: end_piece)
  *
- * LEARNED: after the passes of step_learn.cuh. Contexts are multiplied with vectors that may be pooled, have a factor for
- * themselves where scores are cosines, and rows may be frozen. The others are compiled without any of it.
+ * LEARNED: for steps with the passes of step_learn.cuh: vectors may be pooled, rows have a factor in their own gradient if scores
+ * are cosines, and rows may be frozen. Kernels without LEARNED are compiled without all of this.
  */
 #ifndef SPTX_CUDA_STEP_SUMS_CUH
 #define SPTX_CUDA_STEP_SUMS_CUH

@@ -7,7 +7,7 @@
  *
  *   read_chunk, write_chunk          16 stored bytes, whatever they mean; copy_chunk does both
  *   open_chunk, close_chunk          the quads of a chunk of weights; the reverse rounds (kernels/rounding.h)
- *   read_state_chunk ..              the same columns of a slot, which take 32 bytes where the weights are bfloat16 alone
+ *   read_state_chunk ..              the same columns of a slot: 32 bytes if only the weights are bfloat16
  *   read_quad, write_quad            a quad of working memory
  *   read_quad_past_cache             a quad of a row that other warps may be changing, past the first cache
  *   add_quad, add_quad_over_link     adds a quad to a row without losing what other warps add; rows on this GPU, on the host
