@@ -1,10 +1,10 @@
-/* batch: builds a batch where it is used: its examples (batch_examples.cu), then both sides sorted by row (batch_index.cu).
+/* batch: makes a batch on the GPU: its examples (batch_examples.cu), then both sides sorted by row (batch_index.cu).
  *
- * Where the host knows bounds for the sizes, it enqueues everything for the bounds and waits for nothing. Otherwise it waits until the sizes are counted, and enqueues what follows for the
- * capacity that all batches have. Capacity that a batch does not fill holds DRAW_NONE.
+ * If the host knows upper bounds for the sizes, it enqueues everything for the bounds and waits for nothing. Otherwise it waits
+ * until the sizes are counted, and enqueues the rest for the capacity that all batches share. Unused capacity holds DRAW_NONE.
  *
- * The second such batch of a stage is captured as a graph. From then on making a batch, or what
- * follows counting, is one launch: a small step takes less time than the host needs to launch its kernels one by one.
+ * When a stage makes a second batch of the same bounds, the kernels are captured as a graph. From then on making a batch, or the
+ * part after counting, is one launch: a small step takes less time than the host needs to launch its kernels one by one.
  */
 #include "cuda.cuh"
 

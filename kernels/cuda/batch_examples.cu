@@ -1,16 +1,16 @@
-/* batch_examples: a batch's blocks made where they are used, identical id by id to the CPU's: kernels/examples.h says what is
- * drawn, here is how many threads draw it at once.
+/* batch_examples: makes a batch's blocks on the GPU, with exactly the CPU's ids: kernels/examples.h defines what is drawn, this
+ * file divides the work among threads.
  *
- *   take       the request from the host; counts begin at zero
- *   words      of windows, a position a thread: whether it is kept, and its sentence
- *   count      an example a thread: how many blocks, targets, contexts, terms it makes; summed, the totals into counts
- *   fill       an example a thread: its blocks, targets and positives, at the places that the sums give
- *   worded     the same of windows whose words share rows
- *   split      a warp a block: of lists that are split into positives and a pool, both
- *   negatives  some lanes a block, or (distinct) a thread block: each slot's first allowed draw; of shared ones a lane a pair of
- *              slots
+ *   take       copies the request from the host, and zeroes the counts
+ *   words      for windows, a position a thread: whether it is kept, and its sentence
+ *   count      an example a thread: how many blocks, targets, contexts and terms it has; then sums, whose totals go to counts
+ *   fill       an example a thread: writes its blocks, targets and positives, at the places that the sums give
+ *   worded     the work of fill, for windows whose words share rows
+ *   split      a warp a block: targets and positives of lists that are split into positives and a pool
+ *   negatives  some lanes a block, or (distinct) a thread block: each slot's first allowed draw; for shared negatives a lane
+ *              a pair of slots
  *
- * Slots left out after DRAW_ATTEMPTS stay as DRAW_NONE. What a batch is made of is read from memory (struct
+ * Slots left out after DRAW_ATTEMPTS stay as DRAW_NONE. The kernels read the request from memory (struct
  * example_request), so that a captured graph of these kernels makes any batch of its shape.
  */
 #include "warp.cuh"

@@ -1,21 +1,21 @@
 /* by_id: rows by id for other people's models: fetch, update and store in the order of the caller's stream. This file
- * tells the life of a call; the files named at the right do its parts.
+ * carries out a call from beginning to end; the files at the right do its parts.
  *
- *   ids       taken as 32-bit numbers and checked; those that are no rows are left out and noted        by_id_list.cu
+ *   ids       copied as 32-bit numbers and checked; ids that are no rows are left out and recorded      by_id_list.cu
  *   index     sorted; each distinct row with its places in the list                                     batch_index.cu
  *   fetch     rows in place -> out; each row of a long list crosses the link once                       by_id_rows.cu
  *   update    sums of gradients, rule, in place                                                         by_id_update.cu
- *   store     values -> rows; of a row that is named twice, the last values                             by_id_rows.cu
- *   claims    a list whose rows need no order: which place moves each of them                           by_id_claims.cu
+ *   store     values -> rows; if a row is named twice, its last values                             by_id_rows.cu
+ *   claims    a list whose rows need no order: which place copies each row                           by_id_claims.cu
  *   prefetch  an announced list: indexed, and its rows' weights fetched into slots                      by_id_announced.cu
  *
- * An update needs the index, since it sums in the order of the ids. A fetch and a store take the fewest kernels that do
- * (list_way below), since most of the time they take beside the rows is that between one kernel and the next. All ways have the
- * same result.
+ * An update needs the index, since it sums in the order of the ids. A fetch and a store use as few kernels as
+ * possible (list_way below), since besides copying rows most of their time passes between two kernels. All ways have the same
+ * result.
  *
- * The list of a call is a row set (rows_set.cuh). None of its rows waits in a slot: changed rows are in their places when the
- * stream goes on, so calls need no order of their own. Rows of a file, which the GPU does not reach, go through staging, which
- * the host's threads fill and empty.
+ * The list of a call is a row set (rows_set.cuh). Its rows are not kept in slots: changed rows are in the table when the
+ * stream continues, so calls need no order among themselves. Rows of a file, which the GPU cannot access, are copied through
+ * staging, which the host's threads fill and empty.
  */
 #include "by_id.cuh"
 

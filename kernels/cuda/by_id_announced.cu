@@ -1,8 +1,8 @@
-/* by_id_announced: announced lists of ids. Their rows' weights are fetched into slots on a stream of their own, while
- * the caller does other work.
+/* by_id_announced: announced lists of ids. Their rows' weights are fetched into slots on a separate stream, while the
+ * caller does other work.
  *
- * Rows that an update or a store changes before the fetch are copied into the slots that share them. The GPU finds out
- * if a fetch asks for that list, by comparing ids, so the host waits for nothing: one of two kernels finds that it has
+ * If an update or a store changes rows before the fetch, it also copies them into the slots. The GPU compares ids to find out
+ * whether a fetch is for the announced list, so the host waits for nothing: two kernels are launched, and one of them has
  * nothing to do.
  */
 #include "by_id.cuh"

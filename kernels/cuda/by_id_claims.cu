@@ -1,8 +1,8 @@
-/* by_id_claims: lists whose rows need no order, but of which each row must move only once. Where the link reaches rows as fast in
- * any order, hashing the ids takes one kernel, and sorting them some ten.
+/* by_id_claims: for lists whose rows need no order, but must be copied only once each. If the link is equally fast in any order,
+ * hashing the ids needs one kernel, while sorting them needs about ten.
  *
  *   slots   [a power of two, twice the ids at least] row << 32 | place in the list; or EMPTY
- *   owners  [count] for a fetch: the place that fetches the row, which is the first that came to its slot
+ *   owners  [count] for a fetch: the place that fetches the row, which is the first that claimed its slot
  *                   for a store: the row's slot, which holds the last of its places
  *
  * A fetch is three kernels: claim, fetch (by_id_rows.cu), and a copy on the GPU from each row's owner to its other places. A store

@@ -1,10 +1,9 @@
-/* filter: spreads rows over a graph on the GPU (kernels/filter.h), as the processor does it in kernels/cpu/filter.c:
- * the graph, the rows and four arrays of 32 columns lie in the GPU's memory. A warp has a node, and each lane one
- * column of its neighbours' rows, which are 128 bytes then, wherever they lie. A node with very many arcs is shared out
- * among the warps of a thread block.
+/* filter: spreads rows over a graph on the GPU (kernels/filter.h), as kernels/cpu/filter.c does on the CPU: the graph, the rows
+ * and four arrays of 32 columns are in the GPU's memory. A warp works on a node, each lane on one column, so that a neighbour's
+ * row is one read of 128 bytes. The arcs of a node with very many arcs are divided among the warps of a thread block.
  *
- * A library for sparse matrices (cuSPARSE) takes 64-bit numbers of nodes where there are more than 2^31 arcs, twice the
- * memory of the graph as it is.
+ * A library for sparse matrices (cuSPARSE) needs 64-bit numbers of nodes if there are more than 2^31 arcs, which doubles the
+ * memory for the graph.
  */
 #include "cuda.cuh"
 

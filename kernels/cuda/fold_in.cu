@@ -2,12 +2,12 @@
  *
  *   begin      directions of the lists: sums of their items' rows
  *   a step     scores of the negatives      directions x negatives, by cuBLAS
- *              learn                        scores become coefficients; the positives' part of the gradients
- *              the negatives' part          coefficients x negatives, by cuBLAS
+ *              learn                        coefficients from scores; what positives add to the gradients
+ *              what negatives add           coefficients x negatives, by cuBLAS
  *              move                         the new directions
  *
- * Kernels give a thread block to each list. Products have the shape of a whole chunk however few lists there are, so that cuBLAS adds
- * up in one order: a list's direction is the same whatever other lists are solved with it.
+ * Kernels give a thread block to each list. Products always have the shape of a whole chunk, however few lists there are, so that
+ * cuBLAS always adds in the same order: a list's direction does not depend on the other lists of the call.
  */
 #include "cuda.cuh"
 

@@ -1,8 +1,8 @@
 /* hogwild: the call for lock-free training on the GPU. It chooses one of four kernels for a request, and collects the result.
  *
  *   hogwild_windows.cu   windows of a text with sgd, in registers
- *   hogwild_pooled.cu    such windows, where a window's words make one vector
- *   hogwild_subwords.cu  such windows, where words share the rows of their n-grams
+ *   hogwild_pooled.cu    windows of a text with sgd, whose words are pooled to one vector (CBOW)
+ *   hogwild_subwords.cu  windows of a text with sgd, whose words share the rows of their n-grams
  *   hogwild_rows.cu      everything else
  */
 #include "hogwild_words.cuh"

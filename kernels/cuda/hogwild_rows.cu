@@ -1,16 +1,16 @@
-/* hogwild_rows: lock-free training of everything that the kernel of hogwild_windows.cu leaves out: lists and adjacency,
+/* hogwild_rows: lock-free training of everything that the other kernels cannot do: lists and adjacency,
  * adagrad, weight decay, distinct negatives, wide windows, rows of more than 512 columns.
  *
  *   a warp takes an example -> its rows' ids into scratch -> its blocks, one after the other:
- *     dot products    of every target with every context, CONTEXTS at a time, into coefficients in scratch
- *     column by column, four a lane: gradients of the targets, from contexts as they were; gradients of the contexts,
- * and their updates; updates of the targets
+ *     dot products    of every target with every context, CONTEXTS at a time; their coefficients are stored in scratch
+ *     column by column, four a lane: the targets' gradients, from old contexts; then the contexts' gradients
+ *                     and updates; then updates of the targets
  *
- * Pooled targets are added up anew wherever their vector is needed, column by column: their rows are read once for each
- * CONTEXTS contexts and once to be moved.
+ * The vector of pooled targets is computed again wherever it is needed, column by column: the targets' rows are read once for
+ * each CONTEXTS contexts, and once to be updated.
  *
- * A lane has the same columns of all rows, so that what it reads of them needs no waiting for the others. Rows are read
- * where they are needed, twice a block. The order of draws and what is left out are those of the CPU's.
+ * A lane works on the same columns of all rows, so that it need not wait for other lanes. Rows are read where they are needed,
+ * twice a block. Draws have the same order as on the CPU, and the same ones are left out.
  */
 #include "hogwild_words.cuh"
 

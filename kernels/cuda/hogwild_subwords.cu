@@ -1,12 +1,12 @@
 /* hogwild_subwords: lock-free training of windows whose words share the rows of their n-grams, with sgd, in registers; and of windows
- * whose words make one vector (CBOW), where that predicts the nodes of a path in a tree.
+ * whose words are pooled to one vector (CBOW) that predicts the nodes of a path in a tree.
  *
- *   position -> the rows of its word (or of the words around it) are read once and make one vector
- *            -> contexts, a few at a time: dot products with the vector, coefficients, moves; the vector's own move is summed up
- *            -> each of the rows gains it
+ *   position -> reads the rows of its word (or of the words around it) once, and pools them to one vector
+ *            -> contexts, a few at a time: dot products with the vector, coefficients, updates; sums the vector's gradient
+ *            -> adds the gradient to each of the rows
  *
  * A word of 18 rows with 6 words around it and 5 negatives reads 30 rows and adds to 30: 30 KB at 128 columns, where a window of
- * words takes 12. That traffic inside L2 decides, not instructions; a multiprocessor needs few warps to keep it going.
+ * words needs 12 KB. This traffic inside L2 limits the speed, not instructions; a few warps a multiprocessor keep it busy.
  */
 #include "hogwild_positions.cuh"
 

@@ -1,21 +1,21 @@
 /* hogwild_windows: lock-free training of windows of a text with sgd, as fast as the rows can be fetched.
  *
- * A position's rows live in registers: the T words of its window, the word in the middle and the negatives are read
- * once, all dot products are taken, and what each row gains is added to the table in one vector reduction a lane.
+ * A position's rows are held in registers: the T words of its window, the word in the middle and the negatives are read
+ * once, all dot products are computed, and each row's gradient is added to the table by one vector reduction a lane.
  *
  * The budget of one kept position at 128 columns, window 5 with shrink (6 words on average), 5 negatives, in
  * instructions of a warp: 36 dot products x 4 and their sums over the lanes by transposition (31 shuffles for 32 sums
  * instead of 160) 125 x 1.6 tiles, coefficients 30, gradients 36 x 8, draws 150 a tile, addresses, reads and adds 5 a
  * row: about 1,100. An H200 issues 924 G a second, so instructions allow some 500 M kept positions a second at 60% of
- * that, and wiki16 at 1e-4 keeps 45% of its words. What decides is traffic inside L2: with shared negatives 12 rows are
+ * that, and wiki16 at 1e-4 keeps 45% of its words. Traffic inside L2 is the limit: with shared negatives 12 rows are
  * read and added to, 12 KB a position; with negatives of each pair 37 rows and 38 KB. L2 reads some 5 TB/s and adds
  * perhaps 2.
  *
- * Keeping the window's words in a ring across positions (FULL-W2V) would save 5 of 12 rows, but holds hot words back
- * from the others for eleven positions; with rows read and added at once a difference is old by one position's time,
+ * Keeping the window's words in a ring across positions (FULL-W2V) would save 5 of 12 rows, but other warps would not see
+ * changes of hot words for eleven positions. If rows are added to at once, a gradient is only one position's time old,
  * and a multiprocessor needs no more than a dozen positions in flight to be busy (a position takes 4,000 cycles, a
- * multiprocessor of 132 must end one every 900 for 250 M a second). Few in flight is what keeps the quality: rows that
- * many positions touch at once move by differences of the same old row, and overshoot.
+ * multiprocessor of 132 must end one every 900 for 250 M a second). Few positions in flight keep the quality: if many
+ * positions change a row at once, each by a gradient of the same old row, they overshoot.
  */
 #include "hogwild_positions.cuh"
 

@@ -1,6 +1,6 @@
-/* older_cards: instructions that not every card has, each with what older cards do in its place. The kernels are
+/* older_cards: instructions that not every card has, each with a substitute for older cards. The kernels are
  * compiled for compute capability 7.5 (a T4) and later; nothing else in this folder asks which card it is compiled for.
- * One of the instructions also wants a newer Toolkit than the oldest that compiles these files, 11.8.
+ * One of the instructions also needs a newer Toolkit than the oldest that compiles these files, 11.8.
  *
  *   instruction                       since                  otherwise
  *   16 bytes past registers           8.0                    a load and a store
@@ -9,8 +9,8 @@
  *   atomic add of four bfloat16       9.0, by Toolkit 12.1   two adds of two
  *   atomic add of two bfloat16        9.0                    compare and swap until no other add came between
  *
- * Files named step*.cu and by_id*.cu have none of them, but for step_dots_ranks.cu, which copies past registers: the Makefile makes
- * one PTX of each for 7.5 to 9.0, and of that file one for 8.0 and 9.0.
+ * Files named step*.cu and by_id*.cu use none of them, except step_dots_ranks.cu, which copies past registers. So the Makefile
+ * compiles each of these files to one PTX for 7.5 to 9.0, and step_dots_ranks.cu to another one for 8.0 and 9.0.
  */
 #ifndef SPTX_CUDA_OLDER_CARDS_CUH
 #define SPTX_CUDA_OLDER_CARDS_CUH

@@ -107,8 +107,8 @@ static __device__ __forceinline__ float exchange_collect(const struct exchange_v
 /* ---- by all lanes of a warp ----
  *
  * A lane has N slots, of which only those marked `real` are used. If each lane waited for its own values, lanes would leave the
- * loop at different times and run the code after it one after the other: 2.5 times the instructions in a measurement. If a lane has one
- * slot and little code follows, exchange_collect() is faster.
+ * loop at different times and run the code after it one after the other: 2.5 times the instructions in a measurement. If a lane has
+ * one slot and little code follows, exchange_collect() is faster.
  */
 
 /* Reads one rank's values. word[] must be zeros before the call. */

@@ -1,17 +1,17 @@
-/* rows_move: moves cold rows between the host and a stage's slots, and keeps them exact while several batches are in flight.
- * stage.cu has the order in which a batch goes through this.
+/* rows_move: copies cold rows between the host and a stage's slots, and keeps them exact while several batches are in flight.
+ * stage.cu shows the order of these steps.
  *
  *   plan     finds which distinct rows are cold, and which of them a batch in flight holds in its slots   its builder's stream
  *   fetch    the other cold rows, host -> slots                                                           in stream
- *   forward  those that batches in flight hold, their slots -> these, after the step before               compute stream
- *   home     slots -> host; for a store in a file, which the GPU does not reach, slots -> staging         out stream
+ *   forward  cold rows that batches in flight hold, their slots -> these, after the step before               compute stream
+ *   home     slots -> host; for a store in a file, which the GPU cannot access, slots -> staging         out stream
  *   land     staging -> file (rows_set.cu)                                                                the host's threads
  *
- * A store's rows go home in one way, in the order of their batches: on one stream, or as their batches are finished. The kernels
- * that move rows are small on purpose: more thread blocks of them would only take the step's memory bandwidth.
+ * Rows of a store are copied back in the order of their batches: on one stream, or when their batches are finished. The kernels
+ * that copy rows are small on purpose: with more thread blocks they would only take memory bandwidth from the step.
  *
- * A row that the host may not have yet is never read from it: a batch in flight, from its gather until its rows have landed,
- * holds it in its slots. Of several batches that hold a row the newest has its value, since steps run one after another.
+ * A row is never read from the host while a batch in flight has it in its slots, which is from the batch's fetch until its rows
+ * have landed. If several batches have a row, the newest has its value, since steps run one after another.
  */
 #include "warp.cuh"
 

@@ -1,12 +1,12 @@
-/* search_topk: exact nearest rows on the GPU. float32 products by cuBLAS rule rows out, and the few others are scored as
- * kernels/search.h defines, slice after slice. So neither the base table nor all products need to fit the GPU, none of its sizes
- * changes an answer, and the CPU finds the same to the bit.
+/* search_topk: exact nearest rows on the GPU. Slice after slice, float32 products by cuBLAS rule out most rows, and the
+ * few others are scored as kernels/search.h defines. So neither the base table nor all products need to fit the GPU, no size of a
+ * slice changes an answer, and the CPU finds the same answers to the bit.
  *
- *   base slice -> GPU   (the next one moves while this one is worked on), the length of its longest row
+ *   base slice -> GPU   (the next one is copied while this one is searched); the length of its longest row
  *   queries x slice     cublasSgemm, no TF32
  *   select              for each query: the k-th best of (its best so far, its products) by radix selection over 64-bit
- *                       keys; rows whose products come near it are scored; the k best of (its best so far, those scores)
- *   at the end          a segmented sort puts each query's k in order
+ *                       keys; rows whose products are near it are scored; the k best of (its best so far, those scores)
+ *   at the end          a segmented sort orders each query's k
  *
  * A key is a score's bits in rising order, then the complement of the row: keys differ, and the larger one is the better answer;
  * of equal scores the smaller row wins. 0 is no answer: a banned row, -infinity, NaN.

@@ -1,4 +1,4 @@
-/* stage: the life of a batch, told in order. The other files of this folder have the words of it.
+/* stage: the life of a batch, in order. The other files of this folder carry out its steps.
  *
  * A batch lives in a stage, one of `depth`. Each call moves it one state on, enqueues work and returns:
  *
@@ -16,14 +16,14 @@
  *   out stream                [result] [home: slots -> host] |done        step.cu; rows_move.cu
  *   the host's threads          [land: staging -> file]                   rows_set.cu
  *
- * Each line works for another batch at the same time: while the step of k runs, k+1 is fetched, k+2 and later ones are
- * made, each by a builder, and k-1 goes home. What keeps that exact:
+ * At any time each line works on a different batch: while batch k is stepped, k+1 is fetched, k+2 and later ones are made,
+ * each by a builder, and k-1 is copied back. Three rules keep this exact:
  *
  *   - Batches of one table are stepped one after the other. Only the work that the calls enqueue overlaps.
- *   - From STEPPING to GOING_HOME a batch is in flight: its rows may not be home yet, and a newer batch of the same
- * table takes them from its slots (rows_move.cu: plan, forward).
- *   - Rows of one store come home in the order of their batches. Those of a file go by way of staging and the host's
- * threads: they land for the oldest batch first.
+ *   - From STEPPING to GOING_HOME a batch is in flight: its rows may not be in the table yet, so a newer batch of the
+ *     same table takes them from its slots (rows_move.cu: plan, forward).
+ *   - Rows of one store are copied back in the order of their batches. Rows of a file are copied to staging, and from there
+ *     by the host's threads (they land), oldest batch first.
  */
 #include "ranks_exchange.cuh"
 

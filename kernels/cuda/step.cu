@@ -4,9 +4,9 @@
  *                            of target occurrences and, in blocks of several vectors, of contexts
  *   accumulate  by context   (step_sums.cuh) its occurrences' gradients, or coefficients x old targets; rule; in place
  *               by target    its occurrences' gradients; rule; in place. At the same time as contexts, or after
- *                            them if they read targets
+ *                            them if contexts read targets
  *
- * A row with many occurrences is cut into pieces, whose sums add_partials adds up. Every sum has one order, whatever the stage,
+ * The work on a row with many occurrences is divided into pieces, whose sums add_partials adds. Every sum has one order, whatever the stage,
  * the depth or the place of the rows.
  *
  * If the rule bounds the norm of a row's gradient and ranks share its columns, accumulate stores the sums of rows that occur in

@@ -1,16 +1,16 @@
 /* step_shared: the first half of a step whose examples share their negatives (backend.h: shared_negatives), as products of
- * matrices. kernels/cpu/step_shared.c has the formulas. T targets stand against K negatives, the first K places of the contexts;
- * behind them stands each target's positive.
+ * matrices. kernels/cpu/step_shared.c has the formulas. T targets are compared with K negatives, which are the first K
+ * places of the contexts; each target's positive is behind them.
  *
- *   gather     a group of threads a row: U [T x span], V [K x span], of length 1 where scores are cosines; the positives' scores
+ *   gather     a group of threads a row: U [T x span], V [K x span], of length 1 if scores are cosines; the positives' scores
  *   cuBLAS     Z = U V^T
- *   learn      a thread block an example: its loss, and C, the coefficients, in Z's place
+ *   learn      a thread block an example: its loss and its coefficients C, which replace Z
  *   cuBLAS     C V, into the targets' gradients; C^T U, into those of the first K contexts
- *   finish     a group a row: the positive's part, and both through the division by the length
+ *   finish     a group a row: the positive's contribution; for cosines the gradient of the division by the length
  *
- * The host knows a bound of T, which is above 0. Rows behind the last target are zeros, and so are their scores and coefficients.
- * A batch that turns out to have no target has no negatives either: their places are DRAW_NONE. The second half of the step takes
- * the gradients of all places out of the buffers, as for blocks of several vectors.
+ * The host knows an upper bound of T, which is above 0. Rows behind the last target are zeros, and so are their scores and
+ * coefficients. A batch without targets has no negatives either: their places are DRAW_NONE. The second half of the step reads the
+ * gradients of all places from buffers, as for blocks of several vectors.
  */
 #include "blas.cuh"
 #include "step_learn.cuh"
