@@ -77,7 +77,7 @@ FN uint64_t backend_gpu_budget(uint64_t gpu_free) {
 
 /* ---- tables ----
  *
- * A row is a record (record.h). Where weights and state have the same place they share a record; otherwise they are two stores
+ * A row is a record (record.h). If weights and state have the same place they share a record; otherwise they are two stores
  * with the same row numbers. Records are padded as stores.h says.
  *
  *   one store   [weights span][slot 0 span]..[slot n-1 span][updates] padding
@@ -186,8 +186,8 @@ struct hogwild_result {
 
 /* ---- rows by id: other people's models ----
  *
- * Ids come in any order and may repeat. Host memory may be used again when a call returns. Arrays in the GPU's memory are read
- * and written in the order of `stream`; a call all of whose arrays are there returns at once.
+ * Ids may be in any order and may repeat. Host memory may be used again when a call returns. Arrays in the GPU's memory are read
+ * and written in the order of `stream`; if all arrays of a call are there, it returns at once.
  */
 struct rows_request {
     struct backend_table *table;
@@ -222,7 +222,7 @@ struct topk_request {
     uint32_t dim, k;
     const uint64_t *banned_starts; /* [query_rows + 1] into banned: rows that a query must not return; NULL: no row is banned */
     const uint32_t *banned;        /* ids, rising within a query */
-    uint32_t *ids;                 /* out [query_rows x k]; DRAW_NONE where there are fewer than k rows */
+    uint32_t *ids;                 /* out [query_rows x k]; DRAW_NONE if there are fewer than k rows */
     float *scores;                 /* out [query_rows x k], falling; rows with equal scores are in rising order of id */
 };
 
@@ -241,7 +241,7 @@ struct estimate_request {
     unsigned processors; /* multiprocessors of the GPU; 0: not known */
     const struct rule_options *rule;
     struct loss_options loss;
-    unsigned ranks;      /* that share out the columns; 0 or 1: the layouts are whole */
+    unsigned ranks;      /* number of ranks; above 1 the layouts have one rank's columns only */
     int frozen_targets, frozen_contexts; /* 1: the table will have a bit map of frozen rows */
     int hogwild;         /* 1: lock-free training; only held-out examples are made into batches, one at a time */
 };

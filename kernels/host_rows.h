@@ -26,7 +26,8 @@ int host_pack(struct pool *pool, const struct record_layout *layout, const struc
 int host_unpack(struct pool *pool, const struct record_layout *layout, const struct host_records *records, uint64_t count,
                 const void *packed);
 
-/* Copies row ids[i] of `home` to place i of `rows`, for `count` rows of `stride` bytes; host_scatter() copies back. */
+/* host_gather() copies row ids[i] of `home` to place i of `rows`, for `count` rows of `stride` bytes; host_scatter() copies
+ * back. */
 int host_gather(struct pool *pool, char *rows, const char *home, const uint32_t *ids, uint64_t count, uint64_t stride);
 int host_scatter(struct pool *pool, char *home, const char *rows, const uint32_t *ids, uint64_t count, uint64_t stride);
 

@@ -133,8 +133,8 @@ FN float loss_of_positive(const struct loss_options *o, float z, float against) 
     return o->negative_power * against - z;
 }
 
-/* contrastive: how far a negative's score is above the margin; and the weight of a negative above it, where the positives'
- * weights have the sum `positives`. */
+/* contrastive: the first returns how far a negative's score is above the margin; the second the weight of such a negative, if
+ * the positives' weights have the sum `positives`. */
 FN float loss_past(const struct loss_options *o, float s) {
     float past = s - o->margin;
     return past > 0 ? past : 0.0f;

@@ -80,7 +80,7 @@ int ranks_agree(struct ranks *ranks, int result);
 struct ranks_work {
     int (*work)(void *user);
     void *user;
-    void *report; /* where messages of the thread that began the work go */
+    void *report; /* the sink for messages of the thread that began the work */
     pthread_t thread;
     int begun, done, result; /* done: set last, by the work's thread */
 };
@@ -112,7 +112,7 @@ void ranks_gather(struct ranks *ranks, const void *own, void *all, const uint64_
  * `others`. */
 void ranks_swap(struct ranks *ranks, const void *own, const uint64_t *sizes, void *others, const uint64_t *come);
 
-/* Sends bytes from one rank to another. Does nothing on the other ranks, and where both are the same. */
+/* Sends bytes from one rank to another. Does nothing on other ranks, or if both are the same rank. */
 void ranks_pass(struct ranks *ranks, unsigned from, unsigned to, void *bytes, uint64_t size);
 
 #endif

@@ -23,7 +23,7 @@
 
 enum { ROUND_GROUP = 8 }; /* columns whose random bits are made together; in a table they are 16 bytes */
 
-/* What goes into the random bits of all rows of a table. */
+/* The values from which the random bits of all rows of a table are made. */
 struct rounding {
     uint32_t seed;
     uint32_t table;  /* 0: targets, or a table by itself; 1: contexts */
@@ -119,7 +119,7 @@ FN uint32_t round_bits(struct draw4 words, uint32_t column) {
     return column & 1 ? word >> 16 : word & 0xFFFFu;
 }
 
-/* ---- bits for lock-free training, which has two or four columns at hand ---- */
+/* ---- bits for lock-free training, which rounds two or four columns at a time ---- */
 
 /* Returns the random bits of columns 2 x pair (the lower half) and 2 x pair + 1, in the row with that key. */
 FN uint32_t round_pair(uint32_t row_key, uint32_t pair) {

@@ -159,7 +159,7 @@ FN double walk_mass(const struct walks *w, const struct walk_node *before, uint3
 }
 
 /* Adds up walk_mass() of the node's arcs in order, and returns the neighbour at which *sum exceeds `stop`, or else the last one.
- * With weights it goes over the columns of the node's alias table, each of which has two neighbours. */
+ * With weights it visits the columns of the node's alias table, each of which has two neighbours. */
 FN uint32_t walk_add_masses(const struct walks *w, const struct walk_node *at, const struct walk_node *before, double stop,
                             double *sum) {
     uint32_t x = DRAW_NONE;

@@ -190,7 +190,7 @@ static void add_nodes(const struct build *build, struct cpu_block *block, uint32
     block->c += path.count[code];
 }
 
-/* Appends the contexts that predict words [first, end) of the piece without word `but`: the words themselves, which are positives, or
+/* Appends the contexts that predict words [first, end) of the piece, without word `but`: the words themselves, as positives, or
  * the nodes of their paths. */
 static void add_predicted(const struct build *build, struct cpu_block *block, uint64_t first, uint64_t end, uint64_t but) {
     const uint32_t *id = build->piece->id;

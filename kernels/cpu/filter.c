@@ -52,7 +52,7 @@ static void multiply(const struct filter *f, const lanes *in, uint64_t node, lan
     for (int i = 0; i < COLUMNS; i++) out[i] = filter_product(in[node][i], out[i], all);
 }
 
-/* Returns where a node's row has the columns that are computed now. */
+/* Returns the address of the current columns in a node's row. */
 static float *row_of(const struct filter *f, uint64_t node) {
     return f->graph->x + node * f->graph->dim + f->first;
 }

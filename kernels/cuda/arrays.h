@@ -173,8 +173,8 @@ static inline uint64_t known_bytes(uint64_t rows) {
     return table_frozen_words(rows) * sizeof(uint32_t);
 }
 
-/* Returns the bytes of an array with the sizes of each of `examples`, or with the places where each begins; the function after
- * it bounds the scratch of scanning them. */
+/* Returns the bytes of an array with one struct need for each of `examples` and one for the total. The next function bounds the
+ * scratch for summing them. */
 static inline uint64_t need_bytes(uint64_t examples) {
     return (examples + 1) * sizeof(struct need);
 }

@@ -208,7 +208,7 @@ static inline struct rounding_keys rounding_of_store(const struct by_id *own) {
     return keys_of_step(&own->set.table->spec.rounding, DRAW_ROUND_STORE, own->step);
 }
 
-/* ---- by_id_list.cu: all of it is enqueued, on `stream` where that is an argument ---- */
+/* ---- by_id_list.cu: all of these enqueue their work, on `stream` if there is such an argument ---- */
 
 int by_id_open_set(struct backend *backend, struct row_set *set);
 void by_id_close_set(struct backend *backend, struct row_set *set);

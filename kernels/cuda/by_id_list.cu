@@ -97,7 +97,7 @@ int by_id_index(struct backend *b, struct by_id *own, struct row_set *set, struc
     return cuda_index(set, &by);
 }
 
-/* ---- where rows lie ---- */
+/* ---- where rows are stored ---- */
 
 static struct row_part part_of(const struct row_set *set, int part, uint64_t offset) {
     const struct store *store = &set->table->stores[part];

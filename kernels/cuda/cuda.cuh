@@ -283,7 +283,7 @@ struct backend {
     uint64_t layout; /* changes with `capacity`, and when an array moves whose address a captured graph contains */
     cudaStream_t in, compute, out;
     struct batch_builder builders[BACKEND_STAGES];
-    unsigned builders_in_use; /* the first so many builders make the source's batches */
+    unsigned builders_in_use; /* number of builders that make the source's batches: the first ones */
     struct cuda_source source;
     struct stage stages[BACKEND_STAGES];
     struct gpu_array gradients, context_gradients, partials; /* floats; only the compute stream uses them */

@@ -1,5 +1,5 @@
-/* hogwild_subwords: lock-free training of windows whose words share the rows of their n-grams, with sgd, in registers; and of windows
- * whose words are pooled to one vector (CBOW) that predicts the nodes of a path in a tree.
+/* hogwild_subwords: lock-free training of windows whose words share the rows of their n-grams, with sgd, in registers; and of
+ * windows whose words are pooled to one vector (CBOW) that predicts the nodes of a path in a tree.
  *
  *   position -> reads the rows of its word (or of the words around it) once, and pools them to one vector
  *            -> contexts, a few at a time: dot products with the vector, coefficients, updates; sums the vector's gradient

@@ -68,7 +68,7 @@ template <bool ON_HOST> __device__ __forceinline__ char *weights_of(const struct
     return base + (uint64_t)id * (uint32_t)rows.weights.stride;
 }
 
-/* ---- what rows gain ---- */
+/* ---- changes of rows ---- */
 
 /* Returns the key of a position, or an example, for the rows of one table. */
 __device__ __forceinline__ uint32_t place_key(uint32_t table_key, uint64_t number) {

@@ -273,7 +273,7 @@ int cuda_rows_forward(struct backend *b, struct stage *stage, int side) {
     return 0;
 }
 
-/* ---- home ---- */
+/* ---- copying back ---- */
 
 /* Copies slots to staging. If blocks have one target, a batch has nearly as many distinct targets as blocks: the copy engine
  * then copies all slots, which does not slow the step. Otherwise a kernel copies the slots in use, whose number it knows. */

@@ -116,8 +116,8 @@ struct choice {
 };
 
 /* Returns the k-th largest key, or 1 if fewer than k keys are answers. It finds digit after digit from the top: a histogram of
- * the keys that agree with the digits found so far shows in which digit the k-th lies. It stops as soon as all keys that agree
- * are wanted. */
+ * the keys that agree with the digits found so far shows the digit of the k-th key. It stops as soon as all keys that agree are
+ * wanted. */
 __device__ answer_key find_least(const choice &c, uint64_t k) {
     __shared__ uint32_t histogram[256];
     __shared__ uint64_t wanted_shared;

@@ -6,8 +6,8 @@
  *               by target    its occurrences' gradients; rule; in place. At the same time as contexts, or after
  *                            them if contexts read targets
  *
- * The work on a row with many occurrences is divided into pieces, whose sums add_partials adds. Every sum has one order, whatever the stage,
- * the depth or the place of the rows.
+ * The work on a row with many occurrences is divided into pieces, whose sums add_partials adds. Every sum has one order,
+ * whatever the stage, the depth or the place of the rows.
  *
  * If the rule bounds the norm of a row's gradient and ranks share its columns, accumulate stores the sums of rows that occur in
  * the batch more than once, and posts their squares; finish_rows collects the squares over all columns, and updates.
@@ -32,7 +32,8 @@ static __global__ void __launch_bounds__(CTA)
                                                                                * writes nothing */
         uint32_t places = side.rows.distinct_starts[row + 1] - side.rows.distinct_starts[row];
         uint32_t id = side.rows.distinct_ids[row];
-        bool real = at < count && places > 1 && !row_has_bit(work.frozen, id); /* squares were posted only of such rows */
+        bool real = at < count && places > 1 && !row_has_bit(work.frozen, id); /* only rows with several places that are not
+                                                                                * frozen have posted squares */
         if (G >= 32 && !real) continue;
         char *weights = live_row(side.weights, id, row, cold_first), *state = live_row(side.state, id, row, cold_first);
         const float *sum = work.row_sums + row * v.span;

@@ -78,7 +78,7 @@ static __device__ __forceinline__ char *live_row(const struct live_part &p, uint
     return id < p.hot_rows ? p.resident + id * p.stride : p.slots + (uint64_t)(distinct - cold_first) * p.stride;
 }
 
-/* Where one row of a side is, as a lane has found it; the up to 32 rows of a warp can be anywhere. */
+/* The address of one row of a side, as found by a lane; the rows of a warp, up to 32, can be anywhere in memory. */
 struct found_row {
     unsigned long long weights, state; /* addresses; 0: the slot was left out, or there is no state */
     int single;

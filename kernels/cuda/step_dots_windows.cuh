@@ -104,7 +104,7 @@ static __device__ __forceinline__ struct window window_of(const struct step_view
 /* What must be read before an occurrence's row can be found: its place among the distinct rows, and its id. Both are requested
  * at once, so that the rows of a window wait once, not twice. */
 struct looked_up {
-    uint32_t distinct, id; /* distinct: DRAW_NONE if the slot was left out, or there is none */
+    uint32_t distinct, id; /* DRAW_NONE as `distinct`: the slot was left out, or the lane has no occurrence */
 };
 static __device__ __forceinline__ struct looked_up look_up(const struct live_side &side, uint32_t occurrence, bool real) {
     if (!real) return {DRAW_NONE, 0};

@@ -59,7 +59,7 @@ static __device__ __forceinline__ void read_vector(const struct step_view &v, co
     else read_target<F, G, VEC>(v, occurrence, x);
 }
 
-/* threads: of a thread block; width: threads that work together; count: such groups in a thread block. */
+/* threads: threads of a thread block; width: threads that work together as a group; count: groups in a thread block. */
 template <int G> struct learn_groups {
     static constexpr int threads = G > 32 ? (int)CTA : (int)LEARN_CTA, width = G < 32 ? 32 : G, count = threads / width;
 };

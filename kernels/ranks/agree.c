@@ -46,8 +46,8 @@ void agree_on_nothing(const struct ranks *ranks, int code) {
     ranks->calls->end(ranks->group, code);
 }
 
-/* Decides which rank prints the error: all ranks that have waited know the same ranks to be missing, so the first of them
- * prints, and the others only if that one does not. A rank that finds nobody missing was itself stopped; it goes on until mpirun
+/* Decides which rank prints the error. All ranks that have waited know which ranks are missing: the first rank that is not
+ * missing prints, the others only if it does not. A rank that finds nobody missing was stopped itself; it continues until mpirun
  * ends it. */
 static void wait_for_turn(const struct ranks *ranks, unsigned missing) {
     const struct timespec pause = {.tv_nsec = LOOK_NANOSECONDS};

@@ -1,10 +1,10 @@
-/* group: processes that send one another messages. Counts and places are in bytes; no call moves 2^31 of them.
+/* group: processes that send each other messages. Counts and offsets are in bytes; no call moves 2^31 bytes or more.
  *
- * The messages go over an MPI, which is loaded when a launcher has begun several processes, and never before: the
- * program itself links none and starts where none is installed. MPIs differ in what their handles are (MPI_COMM_WORLD
+ * Messages are sent by an MPI, which is loaded only if a launcher has started several processes: the program itself is not
+ * linked with an MPI, and runs on machines without one. MPIs differ in what their handles are (MPI_COMM_WORLD
  * is an address in one, a number in another), so mpi.c is compiled once for each MPI that is found at build time, as a
- * library of its own (libsptx_openmpi.so, libsptx_mpich.so). These libraries lie beside the program or in ../lib/sptx,
- * and use nothing of it.
+ * separate library (libsptx_openmpi.so, libsptx_mpich.so). These libraries are in the program's directory or in
+ * ../lib/sptx, and call nothing in the program.
  */
 #ifndef SPTX_GROUP_H
 #define SPTX_GROUP_H

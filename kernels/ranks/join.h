@@ -1,8 +1,8 @@
-/* join: turns processes that a launcher began into ranks, so that none waits for ever for the others.
+/* join: turns processes that a launcher started into ranks, so that none waits for ever for the others.
  *
  * MPI_Init() returns when all processes have called it. A process that does something else (another program, a command
- * that is none of ranks, a shell that has ended) never calls it, and mpirun notices that only where it ends after the
- * others have begun.
+ * that does not use ranks, a shell that has ended) never calls it, and mpirun notices that only if it ends after the
+ * others have started.
  */
 #ifndef SPTX_RANKS_JOIN_H
 #define SPTX_RANKS_JOIN_H

@@ -86,12 +86,12 @@ static void end(struct group *group, int code) {
     MPI_Abort(MPI_COMM_WORLD, code);
 }
 
-/* Waits for a request. MPI's own calls wait at full speed. Where ranks do not have a core each, or other programs need
- * it too, that keeps the very rank from working that is waited for: on two cores that others used as well, two ranks
- * took 87 s where 27 are enough with this. A wait becomes short sleeps once it has lasted longer than a message takes
- * between ranks that are both awake.
+/* Waits for a request. MPI's own calls wait in a busy loop. If ranks share cores, with each other or with other programs, that
+ * loop takes the core from the very rank that is waited for: on two busy cores two ranks took 87 s, and take 27 s with this
+ * function. It sleeps for short times once it has waited longer than a message takes between ranks that are both
+ * awake.
  *
- * Returns 1 where it took more than `seconds` (0: no limit).
+ * Returns 1 if it took more than `seconds` (0: no limit).
  */
 static int wait_for(MPI_Request *request, double seconds) {
     const struct timespec pause = {.tv_nsec = PAUSE_NANOSECONDS};
