@@ -71,8 +71,8 @@ struct columns ranks_columns(uint32_t dim, uint32_t grain, unsigned count, unsig
 
 /* Tells all ranks whether all may continue. Returns 0 if every rank's `result` is 0. Otherwise every rank gets -1 after fail(),
  * with the sentence of the first rank that failed; it names that rank unless it is rank 0. If a rank does not call within
- * `patience`, all ranks end with its name. If a rank fails and the others do not call within some seconds, it prints its own
- * sentence and ends them all. */
+ * `patience`, all ranks end with an error that names it. If a rank fails and the others do not call within some seconds, it
+ * prints its own sentence and ends them all. */
 int ranks_agree(struct ranks *ranks, int result);
 
 /* Work of this rank that may be slow, such as reading a disk. It runs on its own thread, while the caller's thread tells the

@@ -205,8 +205,7 @@ static struct pooled pool_targets(const struct hogwild *run, struct cpu_scratch 
     const float *const *of = (const float *const *)targets;
     const float first = example_pool_weight(pool, count, 0), others = example_pool_weight(pool, count, 1);
     struct pooled p = {scratch->gradient, scratch->gradient + run->span, scratch->gradient + 2 * run->span};
-    uint32_t apart = pool->own > 0; /* number of rows with a different weight (0 or 1); the others weigh the same and are summed
-                                     * in one pass */
+    uint32_t apart = pool->own > 0; /* 1: the first row has a weight of its own; rows of equal weight are summed in one pass */
     memset(scratch->gradient, 0, 2 * run->span * sizeof(float));
     if (apart) rows->combine(p.vector, &first, 0, of, 1, run->dim);
     rows->combine(p.vector, &others, 0, of + apart, count - apart, run->dim);

@@ -171,7 +171,7 @@ static __device__ __forceinline__ void dot_window(const struct step_view &v, uin
     }
     if (MODE == DOTS_POST) return;
     loss = warp_sum<G>(loss);
-    for (uint32_t t = lane; t < own.targets; t += G) v.losses[own.target + t] = t ? 0 : loss; /* losses are summed over targets */
+    for (uint32_t t = lane; t < own.targets; t += G) v.losses[own.target + t] = t ? 0 : loss; /* the first has the block's */
 }
 
 /* Least number of thread blocks of dot_windows on a multiprocessor, such that a thread has the registers for a tile of one quad. */

@@ -142,7 +142,7 @@ static __device__ __forceinline__ void add_own(float4 (&sum)[VEC], const struct 
                                                const struct work &work, const struct item &item, const char *weights) {
     float own = own_factor<G>(side, work, item);
     float4 row[VEC];
-    if (!item.count) return; /* one of the two sides has nothing to do */
+    if (!item.count) return; /* this group has no piece, but another group of the warp has one */
     read_row<F, G, VEC>(row, weights, threadIdx.x % G, v.quads);
     add_row<VEC>(sum, own, row);
 }
