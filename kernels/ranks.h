@@ -87,7 +87,8 @@ struct ranks_work {
 void ranks_begin(struct ranks_work *work, int (*what)(void *user), void *user);
 
 /* Agrees like ranks_agree() once every rank's work (NULL: no work) is done. Work may take longer than `patience`, but if a rank
- * gives no sign of life for that time, all ranks end with its name. A result above 0 is no failure: all ranks get the largest. */
+ * gives no sign of life for that time, all ranks end with an error that names it. A result above 0 is no failure: all ranks get
+ * the largest. */
 int ranks_meet(struct ranks *ranks, struct ranks_work *work, int result);
 /* Runs the work (NULL: no work) and calls ranks_meet(). */
 int ranks_do(struct ranks *ranks, int (*what)(void *user), void *user);
