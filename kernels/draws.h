@@ -1,5 +1,5 @@
-/* draws: every random choice of a run, as a function of (seed, purpose, epoch, position). Nothing here keeps a state, so
- * thread counts, batch sizes, backends, a kill and a resume change nothing.
+/* draws: every random choice of a run, as a function of (seed, purpose, epoch, position). No state is kept, so
+ * draws are the same with any number of threads, batch size or backend, and after a kill and a resume.
  *
  * Philox4x32-10 (Salmon et al., SC'11): key = (seed, purpose), counter = (position low, position high, epoch, index).
  *
@@ -36,20 +36,21 @@ enum draw_purpose {
     DRAW_INIT_CONTEXT,
     DRAW_GENERATE, /* synthetic corpora */
     DRAW_WALK,
-    DRAW_ROUND_WEIGHTS, /* no draw: rounding.h mixes its bits from these three; of a step, or of an update by id */
+    DRAW_ROUND_WEIGHTS, /* no Philox draw: rounding.h mixes its bits from this purpose and the next two. Weights rounded by a
+                         * step or an update by id */
     DRAW_ROUND_STATE,
-    DRAW_ROUND_STORE,   /* of rows that a caller stores by id */
-    DRAW_TUNE           /* keys that a trial of tune tries */
+    DRAW_ROUND_STORE,   /* rows that a caller stores by id */
+    DRAW_TUNE           /* values of keys that a trial of tune tries */
 };
 
-enum { DRAW_ATTEMPTS = 256 }; /* tries for a negative that is allowed; then its slot stays empty */
+enum { DRAW_ATTEMPTS = 256 }; /* most attempts to draw an allowed negative; then its slot stays empty */
 #define DRAW_NONE 0xFFFFFFFFu /* an empty slot: no row has this id */
 
 FN struct draw4 draw_at(uint32_t seed, uint32_t purpose, uint64_t position, uint32_t epoch, uint32_t index) {
     return portable_philox(seed, purpose, (uint32_t)position, (uint32_t)(position >> 32), epoch, index);
 }
 
-/* Returns one position's word of the draw that four consecutive positions share. */
+/* Returns the word of one position, from the draw that four consecutive positions share. */
 FN uint32_t draw_word_of(struct draw4 drawn, uint64_t position) {
     uint32_t even = position & 2 ? drawn.word[2] : drawn.word[0], odd = position & 2 ? drawn.word[3] : drawn.word[1];
     return position & 1 ? odd : even;
@@ -62,34 +63,35 @@ FN uint64_t draw_pair(struct draw4 drawn, unsigned half) {
     return (uint64_t)drawn.word[2 * half] << 32 | drawn.word[2 * half + 1];
 }
 
-/* Returns half slot % 2 of the draw that two slots share. */
+/* Returns the 64 bits of one slot, from the draw that two slots share: half slot % 2. */
 FN uint64_t draw_half(struct draw4 drawn, uint32_t slot) {
     return slot & 1 ? draw_pair(drawn, 1) : draw_pair(drawn, 0);
 }
 
-/* Returns the index of a NEGATIVE draw. Half slot % 2 of that draw is the slot's. */
+/* Returns the index of the NEGATIVE draw for a slot at an attempt. The slot takes half slot % 2 of that draw. */
 FN uint32_t draw_negative_index(uint32_t slot, uint32_t attempt) {
     return slot / 2 + (attempt << 20);
 }
 
-/* Returns a uniform number of 0..n-1 from 64 random bits (Lemire 2019 without the rejection: a bias below n / 2^64). */
+/* Returns a uniform number in 0..n-1 from 64 random bits (Lemire 2019 without the rejection: a bias below n / 2^64). */
 FN uint64_t draw_below(uint64_t bits, uint64_t n) {
     return portable_mul_high(bits, n);
 }
 
-/* Returns a uniform number of 1..window from 32 bits. */
+/* Returns a uniform number in 1..window from 32 random bits. */
 FN uint32_t draw_window(uint32_t bits, uint32_t window) {
     return 1 + (uint32_t)((uint64_t)bits * window >> 32);
 }
 
-/* A column of Vose's alias table: the row itself below the threshold, `other` from it on. */
+/* A column of Vose's alias table: a random coin up to `threshold` chooses the row with the column's number, a larger one
+ * `other`. */
 struct alias {
-    uint32_t threshold; /* of 2^32; for a full column 0xFFFFFFFF, with other the row itself */
+    uint32_t threshold; /* in units of 2^-32; 0xFFFFFFFF if the column has one row, which `other` then names too */
     uint32_t other;
 };
 
-/* Draws by unigram^power: the high part of bits x rows picks the column, the low part decides between its two rows. They are
- * mixed by a mask, since a processor cannot foresee the coin, and each wrong guess would cost more than the whole draw. */
+/* Draws a row by unigram^power: the high part of bits x rows chooses the column, the low part is the coin that chooses between
+ * its two rows. A mask chooses without a branch, since a mispredicted branch would cost more than the whole draw. */
 FN uint32_t draw_alias(uint64_t bits, const struct alias *table, uint64_t rows) {
     uint64_t column = portable_mul_high(bits, rows);
     uint32_t coin = (uint32_t)(bits * rows >> 32);
@@ -98,7 +100,7 @@ FN uint32_t draw_alias(uint64_t bits, const struct alias *table, uint64_t rows) 
     return ((uint32_t)column & own) | (at.other & ~own);
 }
 
-/* Computes 2^x for 0 <= x < 64 by fused multiply-adds alone, so that host and device give the same bits. */
+/* Returns 2^x for 0 <= x < 64, by fused multiply-adds alone, so that host and device compute the same bits. */
 FN double draw_exp2(double x) {
     /* The exponential series, by Horner: 1 / 20! .. 1 / 0! */
     const double factors[] = {
@@ -113,7 +115,7 @@ FN double draw_exp2(double x) {
     return sum * (double)((uint64_t)1 << whole);
 }
 
-/* Draws by P(k) = ln(1 + 1/k) / ln rows over 1..rows-1: the floor of rows^u, u uniform in [0, 1). */
+/* Draws k in 1..rows-1 with probability ln(1 + 1/k) / ln rows: k is the floor of rows^u, with u uniform in [0, 1). */
 FN uint32_t draw_log_uniform(uint64_t bits, uint64_t rows, double log2_rows) {
     double u = (double)(bits >> 11) * (1.0 / 9007199254740992.0);
     uint64_t k = (uint64_t)draw_exp2(portable_mul(u, log2_rows));
@@ -122,11 +124,11 @@ FN uint32_t draw_log_uniform(uint64_t bits, uint64_t rows, double log2_rows) {
 
 /* ---- permutations ---- */
 
-/* A pseudo-random permutation of 0..n-1 that needs no table: a Feistel network over the next power of four, walked until
- * it lands below n (Black and Rogaway, CT-RSA 2002). */
+/* A pseudo-random permutation of 0..n-1 that needs no table: a Feistel network over the next power of four, applied again until
+ * the result is below n (Black and Rogaway, CT-RSA 2002). */
 struct shuffle {
     uint64_t n;
-    uint32_t bits; /* bits of one half */
+    uint32_t bits; /* bits of one half of a number */
     uint32_t key[4];
 };
 
@@ -146,9 +148,9 @@ FN uint32_t shuffle_mix(uint32_t x, uint32_t key) {
     return x ^ x >> 16;
 }
 
-/* Returns the new place of item i of 0..n-1; any other i is returned unchanged, since the walk from it need never land
- * below n. There are eight rounds: with four, neighbours in a list of 16 came to lie at some distances 10% more often
- * than at others. */
+/* Returns the new place of item i. If i is not below n it is returned unchanged, since the network applied to it again and again
+ * might never give a number below n. There are eight rounds: with four, neighbours in a list of 16 ended up at some distances
+ * 10% more often than at others. */
 FN uint64_t shuffle_at(const struct shuffle *s, uint64_t i) {
     if (i >= s->n) return i;
     uint32_t mask = (uint32_t)(((uint64_t)1 << s->bits) - 1);

@@ -1,7 +1,6 @@
-/* examples: turns (epoch, example number) into a block of row ids. With draws.h this is the whole definition of a
- * batch. Both compilers take it, so that a batch has the same ids wherever it is made, and lock-free training has the
- * same blocks. A thread that goes word by word, a GPU's thread and a warp share the work in different ways; what they
- * find is defined here. */
+/* examples: turns (epoch, example number) into a block of row ids. With draws.h it defines a batch completely. Both compilers
+ * compile it, so a batch has the same ids on the CPU and on a GPU, and lock-free training trains the same blocks. Callers divide
+ * the work differently (a CPU thread, a GPU thread, a warp); which rows they find is defined here. */
 #ifndef SPTX_KERNELS_EXAMPLES_H
 #define SPTX_KERNELS_EXAMPLES_H
 
@@ -13,17 +12,18 @@
 enum example_mode { EXAMPLE_WINDOW, EXAMPLE_LIST, EXAMPLE_ADJACENCY, EXAMPLE_ITEM };
 enum noise_distribution { NOISE_UNIGRAM, NOISE_UNIFORM, NOISE_LOG_UNIFORM };
 
-/* Counts of what examples are made of. */
+/* Sizes of one example or of a batch. */
 struct example_sizes {
     uint64_t blocks, targets, contexts, terms; /* terms: the sum of T x C */
 };
 
-/* Pooled targets: the block's T target rows make one vector, their weighted sum, whose C scores are trained. */
+/* Pooled targets: the block's T target rows are summed, with weights, to one vector, and only its C scores are trained. */
 struct example_pool {
     int on;    /* 0: all T x C pairs are trained */
-    float own; /* weight of a block's first row, the others share the rest of 1; 0: each row weighs 1 / T */
-    int whole; /* 1: each row takes the vector's whole gradient, as in word2vec.c's CBOW; 0: its weight's part of it */
-    int sum;   /* 1: the vector is the rows' sum, of whose gradient each takes 1 / T, as gensim's cbow_mean=0; whole is 0 */
+    float own; /* weight of a block's first row; the other rows share the rest of 1. 0: each row weighs 1 / T */
+    int whole; /* 1: each row receives the vector's whole gradient, as in word2vec.c's CBOW; 0: its weight times the gradient */
+    int sum;   /* 1: the vector is the plain sum of the rows, and each row receives 1 / T of its gradient, as with gensim's
+                * cbow_mean=0; whole is 0 */
 };
 
 FN float example_pool_weight(const struct example_pool *pool, uint32_t targets, uint32_t i) {
@@ -32,18 +32,18 @@ FN float example_pool_weight(const struct example_pool *pool, uint32_t targets, 
     return i ? (1.0f - pool->own) / (float)(targets - 1) : pool->own;
 }
 
-/* Returns the part of its vector's gradient that row i takes. */
+/* Returns the factor of the vector's gradient that target row i receives. */
 FN float example_pool_share(const struct example_pool *pool, uint32_t targets, uint32_t i) {
     if (pool->sum) return 1.0f / (float)targets;
     return pool->whole ? 1.0f : example_pool_weight(pool, targets, i);
 }
 
-/* Returns the number of vectors that a block with this number of target rows trains with its contexts. */
+/* Returns how many vectors a block trains with its contexts: 1 if its targets are pooled, otherwise one for each target row. */
 FN uint32_t example_vectors(const struct example_pool *pool, uint32_t targets) {
     return pool->on && targets ? 1 : targets;
 }
 
-/* The target rows that make up each word, where words share the rows of their n-grams. A window's block is then pooled:
+/* The target rows of each word, if words share the rows of their n-grams. A window's block is then pooled:
  *
  *   by_window   targets                              positives
  *   0           all rows of the word at the          the kept words of its window
@@ -52,28 +52,29 @@ FN uint32_t example_vectors(const struct example_pool *pool, uint32_t targets) {
  *               its window
  */
 struct example_subwords {
-    const uint64_t *starts; /* [words + 1] where a word's rows begin; NULL: a word is one row, its own */
+    const uint64_t *starts; /* [words + 1] where a word's rows begin in `rows`; NULL: each word has only its own row */
     const uint32_t *rows;   /* [starts[words]] for each word its own row, then the rows of its n-grams */
-    uint64_t words, listed; /* listed: starts[words], rows of all words together */
-    uint64_t most;          /* rows of a word, at most */
+    uint64_t words, listed; /* listed: starts[words], the rows of all words together */
+    uint64_t most;          /* most rows of one word */
     int by_window;
 };
 
 /* Hierarchical softmax: words are leaves of a binary tree, and context rows are its inner nodes. A block's contexts are then the
  * nodes on the paths of the words that it predicts, and no negatives are drawn:
  *
- *   positives   nodes where such a path turns to code 0, word after word (word2vec.c's label 1)
- *   negatives   nodes where it turns to code 1, word after word
+ *   positives   nodes after which a path continues with code 0, word after word (word2vec.c's label 1)
+ *   negatives   nodes after which it continues with code 1, word after word
  */
 struct example_paths {
-    const uint64_t *starts; /* [2 x words + 1] word w: nodes of code 0 from starts[2 w] on, of code 1 from starts[2 w + 1] on; NULL: a
-                             * word is its own context */
+    const uint64_t *starts; /* [2 x words + 1] word w: nodes with code 0 begin at starts[2 w], with code 1 at starts[2 w + 1];
+                             * NULL: no tree, a word's own row is its context */
     const uint32_t *nodes;  /* [starts[2 x words]] */
-    uint64_t words, listed; /* listed: nodes of all paths together */
-    uint64_t most;          /* nodes of a path, at most */
+    uint64_t words, listed; /* listed: length of `nodes` */
+    uint64_t most;          /* nodes of the longest path */
 };
 
-/* Returns 1 where a row's bit is set in `bits`: 32 rows to a word, the first in the lowest bit; NULL: none is set. */
+/* Returns 1 if the row's bit is set in `bits`, which holds 32 rows in each uint32_t, the first in the lowest bit; 0 if `bits` is
+ * NULL. */
 FN int row_has_bit(const uint32_t *bits, uint32_t row) {
     return bits && (bits[row / 32] >> row % 32 & 1);
 }
@@ -86,53 +87,54 @@ FN int row_has_bit(const uint32_t *bits, uint32_t row) {
  *   LIST        a list; targets_all: a position          a drawn item;         from the list's other items
  *               of a list                                the item there
  *   ADJACENCY   a line, or a list that has a row         the line's first id   from the line's other ids
- *   ITEM        a position of such a line but the first  the line's first id   the id there
+ *   ITEM        a position in such a line, except its    the line's first id   the id there
+ *               first one
  *
- * With per_batch, examples have no negatives of their own: a batch has one block more, in front of all others, without a target and
- * without a positive, whose contexts are the negatives of every example. Examples then have one target and one positive each
- * (ITEM). A batch without examples has no such block: their rows would be stepped by nothing but what a rule remembers.
+ * With per_batch (ITEM only), an example has one target, one positive, and no negatives of its own. The batch begins with one block
+ * more, which has no target and no positive: its contexts are the negatives of every example. A batch without examples has no such
+ * block, since only the optimizer's state (momentum) would then move those rows.
  *
  * The functions below define windows, positives, pools, negatives, shuffling and what is held out, each beside its comment.
  */
 struct example_source {
-    const uint32_t *ids;    /* [tokens] rows of both tables, sentence after sentence; NULL where walks are not drawn yet */
+    const uint32_t *ids;    /* [tokens] row ids, valid in both tables, sentence after sentence; NULL if walks are not drawn yet */
     const uint64_t *starts; /* [sentences + 1] first token of each; starts[sentences] == tokens */
-    const float *weights;   /* [tokens] what an item weighs as a positive, before weight_scale multiplies it; NULL: all weigh 1 */
+    const float *weights;   /* [tokens] weight of each item as a positive, before weight_scale multiplies it; NULL: all weigh 1 */
     float weight_scale;     /* 1 / mean of the items' weights, so that the mean positive of an epoch weighs 1 */
     uint64_t tokens, sentences;
-    struct walks walks;             /* length above 0: the corpus is drawn, and its sentences are walks */
-    uint64_t first, first_sentence; /* tokens and sentences before these are not at hand: 0, but for walks */
-    uint64_t longest; /* tokens of the longest sentence; 0: not known */
+    struct walks walks;             /* length above 0: the sentences are walks over a graph */
+    uint64_t first, first_sentence; /* lowest token and sentence that ids and starts hold; 0 except for drawn walks */
+    uint64_t longest; /* tokens of the longest sentence; 0: unknown */
     uint64_t rows;        /* rows of both tables */
-    uint64_t target_only; /* number of last rows that are lists or n-grams: these are never contexts */
+    uint64_t target_only; /* how many of the last rows are lists or n-grams, which are never contexts */
     struct example_subwords subwords;
-    struct example_paths paths; /* of WINDOW alone */
+    struct example_paths paths; /* only with WINDOW */
     enum example_mode mode;
     uint32_t window;
     int shrink, shuffle_items, shuffle;
-    const uint32_t *keep; /* [rows] a word is kept where its draw <= keep[id]; NULL: all are kept */
+    const uint32_t *keep; /* [rows] a word is kept if its draw <= keep[id]; NULL: all are kept */
     uint32_t positives;
     int targets_all, replacement, short_repeat;
-    const uint32_t *known; /* LIST with targets_all: one bit a row; positions of these rows make no examples; NULL: all do */
+    const uint32_t *known; /* LIST with targets_all: one bit a row; a position makes no example if its row's bit is set; NULL:
+                            * all make one */
     struct example_pool pool;
-    uint32_t pooled; /* lists and lines: rows of a pool at most; 0: no bound */
+    uint32_t pooled; /* lists and lines: most rows of a pool; 0: no limit */
     uint32_t negatives;
-    int per_pair, per_batch, exclude, distinct; /* per_batch: of ITEM alone */
+    int per_pair, per_batch, exclude, distinct; /* per_batch: only with ITEM */
     enum noise_distribution noise;
-    const struct alias *alias; /* for NOISE_UNIGRAM: [rows], where the last `target_only` are unused */
-    double log2_rows;          /* for NOISE_LOG_UNIFORM: log2 of the number of rows that are drawn from */
+    const struct alias *alias; /* [rows] for NOISE_UNIGRAM; the last `target_only` are unused */
+    double log2_rows;          /* for NOISE_LOG_UNIFORM: log2 of how many rows can be drawn */
     uint32_t seed;
-    uint32_t held_out; /* threshold of 2^32; 0: no example is held out */
-    int stream_on_host; /* ids and starts stay in host memory even where a GPU would hold them */
-    uint64_t batch; /* examples of a batch; an epoch's last, shorter batch is made like the others; 0: not known */
-    /* For batches that are counted before they are filled: the sizes that a stage can hold from the start; zeros: not
-     * known. */
+    uint32_t held_out; /* an example is held out if its draw is below this, of 2^32; 0: no example is held out */
+    int stream_on_host; /* 1: ids and starts stay in host memory even if the backend has a GPU */
+    uint64_t batch; /* examples of a full batch, which decides how an epoch's shorter last batch is made, too; 0: unknown */
+    /* The sizes for which a stage has memory from the start, if its batches are counted before they are filled; zeros: unknown. */
     struct example_sizes capacity;
 };
 
 /* ---- examples of an epoch ---- */
 
-/* Returns 1 where examples are corpus positions; otherwise they are sentences, lists or lines. */
+/* Returns 1 if examples are corpus positions; 0 if they are sentences, lists or lines. */
 FN int example_is_position(const struct example_source *s) {
     return s->mode == EXAMPLE_WINDOW || s->mode == EXAMPLE_ITEM || (s->mode == EXAMPLE_LIST && s->targets_all);
 }
@@ -141,20 +143,19 @@ FN uint64_t example_count(const struct example_source *s) {
     return example_is_position(s) ? s->tokens : s->sentences;
 }
 
-/* Returns the order of an epoch's examples, where the source shuffles: place e of the epoch has example
- * shuffle_at(order, e). */
+/* Returns the shuffled order of an epoch: its place e has example shuffle_at(order, e). */
 FN struct shuffle example_order(const struct example_source *s, uint32_t epoch) {
     return shuffle_make(example_count(s), draw_at(s->seed, DRAW_SHUFFLE, 0, epoch, 0));
 }
 
-/* Returns 1 for a held-out example. `example` is its own number, not its place in the epoch. A batch has either only
- * held-out examples or none. */
+/* Returns 1 if the example is held out. `example` is its number, not its place in the epoch. A batch has either only held-out
+ * examples or none. */
 FN int example_held_out(const struct example_source *s, uint64_t example) {
     return s->held_out && draw_word(s->seed, DRAW_HELD_OUT, example, 0) < s->held_out;
 }
 
-/* Returns the bytes of the corpus that are on the host if stream_on_host is set: ids, starts of sentences, and weights; or a
- * graph's arcs. The starts of a node's arcs are read at every step of a walk, so they are always on the GPU. */
+/* Returns the bytes of the arrays that are on the host if stream_on_host is set: a corpus's ids, starts of sentences and
+ * weights, or a graph's arcs. Where a node's arcs begin is read at every step of a walk, so that array is always on the GPU. */
 FN uint64_t example_stream_bytes(const struct example_source *s) {
     const struct walks *w = &s->walks;
     if (w->length) return w->arcs * (sizeof *w->neighbours + (w->alias ? sizeof *w->alias : 0));
@@ -163,7 +164,8 @@ FN uint64_t example_stream_bytes(const struct example_source *s) {
 
 /* ---- words of shared rows ---- */
 
-/* Returns 1 where the word at a window's position is its target and the words around it are its positives. */
+/* Returns 1 if the word at a window's position is the target and the words around it are the positives (n-grams without
+ * by_window). */
 FN int example_predicts_window(const struct example_source *s) {
     return s->subwords.starts && !s->subwords.by_window;
 }
@@ -173,7 +175,7 @@ FN uint64_t example_rows_of(const struct example_source *s, uint32_t word) {
     return s->subwords.starts ? portable_load64_at(s->subwords.starts, word + 1) - portable_load64_at(s->subwords.starts, word) : 1;
 }
 
-/* Returns how many contexts of the block of a window of `around` words are positive, and how many slots of negatives it has. */
+/* Return how many positives, and how many slots for negatives, the block of a window with `around` kept words has. */
 FN uint32_t example_window_positives(const struct example_source *s, uint32_t around) {
     return s->subwords.by_window ? 1 : around;
 }
@@ -183,7 +185,7 @@ FN uint64_t example_window_negatives(const struct example_source *s, uint32_t ar
 
 /* ---- paths in a tree ---- */
 
-/* Nodes of a word's path, by code: nodes of code 0 begin at nodes[first[0]], nodes of code 1 at nodes[first[1]]. */
+/* Nodes of a word's path with code c (0 or 1): nodes[first[c]] .. nodes[first[c] + count[c] - 1]. */
 struct example_path {
     uint64_t first[2];
     uint32_t count[2];
@@ -199,7 +201,7 @@ FN struct example_path example_path(const struct example_source *s, uint32_t wor
     return path;
 }
 
-/* Returns how many contexts a word is predicted by: itself, or the nodes of its path. */
+/* Returns how many contexts predict a word: 1, its own row, or with a tree the nodes of its path. */
 FN uint32_t example_contexts_of(const struct example_source *s, uint32_t word) {
     struct example_path path;
     if (!s->paths.starts) return 1;
@@ -209,7 +211,7 @@ FN uint32_t example_contexts_of(const struct example_source *s, uint32_t word) {
 
 /* ---- sentences ---- */
 
-/* The sentence, list or line that holds a position. */
+/* Returns the number of the sentence, list or line that contains a position. */
 FN uint64_t example_sentence_of(const struct example_source *s, uint64_t position) {
     uint64_t low = s->first_sentence, high = s->sentences;
     while (high - low > 1) {
@@ -224,8 +226,8 @@ FN uint64_t example_sentence_of(const struct example_source *s, uint64_t positio
 
 /* ---- walks ---- */
 
-/* Returns a source whose sentences are walks that have been drawn. `ids` are theirs, [walks x length]; `starts` [walks + 1] has
- * each one's first position. Nothing before and behind them can be asked for. */
+/* Returns a source whose sentences are drawn walks. ids: [walks x length] their nodes; starts: [walks + 1] each walk's first
+ * position. Only the positions of these walks may be used. */
 FN struct example_source example_of_walks(const struct example_source *s, struct walk_range drawn, const uint32_t *ids,
                                           const uint64_t *starts) {
     struct example_source own = *s;
@@ -250,8 +252,8 @@ FN struct example_source example_of_walks(const struct example_source *s, struct
  *   P           yes           P draws, draw_below(.., m - 1); one may come twice
  *   P           no            P different ones: Floyd's sample (Bentley and Floyd 1987)
  *
- * With fewer than P others, the row makes no example, or with short_repeat is drawn with replacement; with none it makes no
- * example. Slot j draws half j % 2 of draw_at(seed, DRAW_POSITIVE, example, epoch, j / 2).
+ * If there are fewer than P others, the row makes no example; with short_repeat, positives are then drawn with replacement. A row
+ * without others never makes an example. Slot j draws half j % 2 of draw_at(seed, DRAW_POSITIVE, example, epoch, j / 2).
  *
  * Pools (pool.on) split the others into positives and rows of the pool, which are targets. A drawn order of the others
  * (example_split) says which are which:
@@ -260,20 +262,21 @@ FN struct example_source example_of_walks(const struct example_source *s, struct
  *                               P positives (positives == 0:     the pool: at most `pooled` rows    left out
  *                               half of the others, rounded up)  (0: all that follow)
  *
- *   targets                     own > 0: the row's own, then the pool
- *                               own = 0: the pool, or the row's own where the pool is empty
+ *   targets                     own > 0: the row's target, then the pool
+ *                               own = 0: the pool, or the row's target if the pool is empty
  *
- * Positives with replacement leave no pool.
+ * If positives are drawn with replacement, the pool is empty.
  *
- * A positive weighs weights[its place in the corpus] x weight_scale, in whichever list, and whatever its target is: the weights of
- * the target, of the other items and of a pool's rows change nothing. losses.h says what a weight multiplies.
+ * The weight of a positive is weights[its position in the corpus] x weight_scale. The weights of the target, of the other items and
+ * of a pool's rows have no effect. losses.h says what a weight multiplies.
  */
 
 struct example_row {
     uint64_t start, count, target; /* items[target] is the target, all other items are the others */
     uint64_t item;                 /* ITEM: the positive's place among the others */
-    uint64_t wanted, negatives;    /* positives, and slots of negatives; wanted 0: the row makes no example */
-    uint64_t targets, pooled;      /* number of target rows: the pool's rows, after the row's own if it has one */
+    uint64_t wanted, negatives;    /* number of positives and of slots for negatives; wanted 0: the row makes no example */
+    uint64_t targets, pooled;      /* number of target rows, of which the last `pooled` are the pool's; the row's target is
+                                    * before them, if it is one */
     int replacement, split;        /* split: 1: a drawn order of the others splits them into positives and pool */
 };
 
@@ -297,7 +300,7 @@ FN void example_row_sizes(const struct example_source *s, struct example_row *ro
     row->negatives = s->per_batch ? 0 : s->per_pair ? row->wanted * s->negatives : s->negatives;
 }
 
-/* Returns 1 where a block can hold the row: half the number of a slot has 20 bits of the counter. */
+/* Returns 1 if a block can hold the row's example. Negatives are bounded because a draw's index has 20 bits for slot / 2. */
 #define EXAMPLE_MOST_POSITIVES (UINT32_MAX / 2)
 #define EXAMPLE_MOST_NEGATIVES ((uint64_t)1 << 21)
 FN int example_row_fits(const struct example_row *row) {
@@ -305,7 +308,8 @@ FN int example_row_fits(const struct example_row *row) {
            row->negatives <= EXAMPLE_MOST_NEGATIVES;
 }
 
-/* Returns the example of list or line `number`; where examples are positions, that is the sentence of `example`. */
+/* Returns the example of list or line `number`. If examples are positions, `number` is the sentence that contains position
+ * `example`. */
 FN struct example_row example_row(const struct example_source *s, uint64_t number, uint64_t example, uint32_t epoch) {
     struct example_row row;
     row.start = portable_load64(s->starts + number);
@@ -321,7 +325,7 @@ FN struct example_row example_row(const struct example_source *s, uint64_t numbe
     return row;
 }
 
-/* Returns the position in the corpus of the item at place `place` among the row's others; and that item. */
+/* Return the corpus position, and the id, of the item at place `place` among the row's others. */
 FN uint64_t example_other_at(const struct example_row *row, uint64_t place) {
     return row->start + place + (place >= row->target);
 }
@@ -329,15 +333,15 @@ FN uint32_t example_other(const struct example_source *s, const struct example_r
     return portable_load32(s->ids + example_other_at(row, place));
 }
 
-/* Makes the item at place `place` among the row's others positive j. weights: NULL where the caller wants none. */
+/* Makes the item at place `place` among the row's others positive j. weights: weights[j] receives its weight; NULL: not wanted. */
 FN void example_put_positive(const struct example_source *s, const struct example_row *row, uint64_t place, uint64_t j,
                              uint32_t *contexts, float *weights) {
     contexts[j] = example_other(s, row, place);
     if (weights) weights[j] = portable_load_float(s->weights + example_other_at(row, place)) * s->weight_scale;
 }
 
-/* Floyd's sample: positive j draws among the first `last` + 1 others, and takes place `last` where an earlier one has
- * the drawn place already. With replacement it draws among all others. */
+/* Floyd's sample: positive j draws a place among the first `last` + 1 others; if an earlier positive has that place, it takes
+ * place `last` instead. With replacement it draws among all others. */
 FN uint64_t example_positive_last(const struct example_row *row, uint32_t j) {
     return row->count - 1 - row->wanted + j;
 }
@@ -345,7 +349,8 @@ FN uint64_t example_positive_place(const struct example_row *row, uint64_t bits,
     return draw_below(bits, row->replacement ? row->count - 1 : example_positive_last(row, j) + 1);
 }
 
-/* The drawn order of a split row's others, whose place j has positive j; and the rows at its places of targets. */
+/* The drawn order of a split row's others: the first places are positives, the places behind them the pool. The second function
+ * returns target row i. */
 FN struct shuffle example_split(const struct example_source *s, const struct example_row *row, uint64_t example,
                                 uint32_t epoch) {
     return shuffle_make(row->count - 1, draw_at(s->seed, DRAW_POSITIVE, example, epoch, 0));
@@ -363,8 +368,8 @@ FN int example_among(uint32_t id, const uint32_t *ids, uint64_t count) {
     return 0;
 }
 
-/* Draws all positives of a row that is not split, in one thread. `contexts` holds places until all are drawn; these fit into 32
- * bits if a row has fewer than 2^32 items. weights: gets the positives' weights; NULL if the caller wants none. */
+/* Draws all positives of a row that is not split, in one thread. `contexts` holds places until all are drawn, then ids; places
+ * fit into 32 bits if a row has fewer than 2^32 items. weights: receives the positives' weights; NULL: not wanted. */
 FN void example_positives(const struct example_source *s, const struct example_row *row, uint64_t example,
                           uint32_t epoch, uint32_t *contexts, float *weights) {
     uint32_t wanted = (uint32_t)row->wanted;
@@ -388,13 +393,12 @@ FN void example_positives(const struct example_source *s, const struct example_r
 
 /* ---- negatives ----
  *
- * Slot s at attempt a takes half s % 2 of the draw with index s / 2 + (a << 20). A draw that is excluded, or (distinct) that
- * an earlier slot of the block has taken, goes to the next attempt; after DRAW_ATTEMPTS the slot is left out. Excluded are, with
- * `exclude`, all targets and positives of the block; of a window its positives alone.
+ * Slot s at attempt a takes half s % 2 of the draw with index s / 2 + (a << 20). If the drawn row is excluded, or with `distinct`
+ * if an earlier slot of the block has it, the slot makes its next attempt; after DRAW_ATTEMPTS it is left out. `exclude` excludes
+ * all targets and positives of the block; in window mode only its positives.
  *
- * With per_batch the slots are those of the block in front, and in the place of the example stands the first place of the batch in
- * its epoch. They are no example's own: with `exclude`, a step leaves those that are an example's positive out of that example's
- * sum.
+ * With per_batch the slots belong to the batch's first block, and draws use the batch's first place in the epoch instead of an
+ * example's number. Negatives may then be an example's positive: with `exclude`, a step leaves them out of that example's sum.
  */
 
 /* Returns how many negatives the examples of a batch share. */
@@ -402,13 +406,13 @@ FN uint32_t example_batch_negatives(const struct example_source *s) {
     return s->per_batch ? s->negatives : 0;
 }
 
-/* Makes the draws of a slot and of its neighbour, at an attempt. */
+/* Returns the draw that a slot and its neighbour share, at an attempt. */
 FN struct draw4 example_negative_draws(const struct example_source *s, uint32_t epoch, uint64_t example, uint32_t slot,
                                        uint32_t attempt) {
     return draw_at(s->seed, DRAW_NEGATIVE, example, epoch, draw_negative_index(slot, attempt));
 }
 
-/* Returns the row that a slot takes from them. */
+/* Returns the negative that a slot takes from its draw. */
 FN uint32_t example_negative_of(const struct example_source *s, struct draw4 drawn, uint32_t slot) {
     uint64_t bits = draw_half(drawn, slot);
     uint64_t rows = s->rows - s->target_only;
@@ -422,7 +426,7 @@ FN uint32_t example_negative(const struct example_source *s, uint32_t epoch, uin
     return example_negative_of(s, example_negative_draws(s, epoch, example, slot, attempt), slot);
 }
 
-/* A block's own rows, which its negatives may not be. It is empty where the source does not exclude. */
+/* The rows that a block's negatives must not be: its own positives and targets. Empty if the source does not exclude. */
 struct example_own {
     const uint32_t *positives, *others; /* others: all targets but the first */
     uint32_t count, others_count;
@@ -447,9 +451,10 @@ FN int example_excludes(const struct example_own *own, uint32_t id) {
 
 /* ---- bounds ---- */
 
-#define EXAMPLE_MOST_PADDED ((uint64_t)1 << 19) /* terms of a batch of windows up to which padding pays: half of them are empty */
+#define EXAMPLE_MOST_PADDED ((uint64_t)1 << 19) /* most terms for which a batch of windows is padded, since half of the padded
+                                                 * terms are empty */
 
-/* Returns bounds for one example, without negatives that a batch shares. */
+/* Returns upper bounds for one example, without the negatives that a batch shares. */
 FN struct example_sizes example_most(const struct example_source *s) {
     struct example_sizes most;
     uint64_t negatives = s->negatives, predicted = s->paths.starts ? s->paths.most : 1, positives;
@@ -475,14 +480,14 @@ FN struct example_sizes example_most(const struct example_source *s) {
     return most;
 }
 
-/* Returns 1 where every block has one target. */
+/* Returns 1 if every block has one target. */
 FN int example_one_target(const struct example_source *s) {
     return s->mode == EXAMPLE_WINDOW ? s->per_pair && !s->pool.on : !s->pool.on && !s->per_batch;
 }
 
-/* Returns 1 with *most, bounds for `count` examples, where these are near to what a batch really makes: a stage on a
- * GPU is then sized by them, and nothing is counted. Returns 0 otherwise, and always for pools of lists, which are as long as
- * their lists, and for words of several rows. */
+/* Returns 1 and sets *most, upper bounds for `count` examples, if the bounds are close to what a batch really needs: a stage on
+ * a GPU then has that much memory, and its batches are not counted. Returns 0 otherwise, and always for pools of lists, which
+ * are as long as their lists, and for words of several rows. */
 FN int example_bound(const struct example_source *s, uint64_t count, struct example_sizes *most) {
     struct example_sizes one = example_most(s);
     int window = s->mode == EXAMPLE_WINDOW;
@@ -497,7 +502,7 @@ FN int example_bound(const struct example_source *s, uint64_t count, struct exam
     return 1;
 }
 
-/* Returns 0 where a row's example fits a block; -1 after fail(). */
+/* Returns 0 if a block can hold the row's example; -1 after fail(). */
 int example_check_row(const struct example_row *row);
 
 #endif

@@ -6,7 +6,7 @@
  *   T_0, T_1, .. X,  M M X / 2 - X,  then T_i = M M T_i-1 - 2 T_i-1 - T_i-2;   ten terms
  *   result       A (X - sum over i of (-1)^i c_i T_i),   c_0 = I_0(theta), c_i = 2 I_i(theta) (Bessel's);   theta = 0.5
  *
- * Columns know nothing of one another: a backend passes as many at once as lie well in its memory.
+ * Columns are independent: a backend computes as many at once as suit its memory.
  */
 #ifndef SPTX_KERNELS_FILTER_H
 #define SPTX_KERNELS_FILTER_H
@@ -15,21 +15,21 @@
 
 enum { FILTER_TERMS = 10 };
 
-/* A graph, and the rows that its arcs spread. The arrays are the caller's, on the host. */
+/* A graph, and the rows to spread over it. The arrays are the caller's, on the host. */
 struct filter_request {
     const uint64_t *starts;     /* [nodes + 1] node v has arcs starts[v] .. starts[v + 1] - 1 */
     const uint32_t *neighbours; /* [arcs] */
     const float *weights;       /* [arcs]; NULL: all are 1 */
-    float loop;                 /* weight of each node's arc to itself: 1, or the factor that the caller has scaled weights by */
+    float loop;                 /* weight of each node's arc to itself: 1, or the factor by which the caller scaled the weights */
     uint64_t nodes, arcs;
     float *x; /* [nodes x dim] replaced by the result */
     uint32_t dim;
 };
 
-/* Returns (-1)^i c_i for the term i. */
+/* Returns (-1)^i c_i for term i. */
 double filter_coefficient(int term);
 
-/* Returns a value of M X, from X's, A X's and the sum of A's row. */
+/* Returns one value of M X. x: of X; spread: of A X; all: the sum of the node's row of A. */
 FN float filter_product(float x, float spread, float all) {
     return 0.8f * x - spread / all;
 }

@@ -16,18 +16,18 @@
 
 #include <stdint.h>
 
-/* Distinct items of the lists of one call, at which it is full. A list that alone has more makes a call of its own. */
+/* Most distinct items in the lists of one call. A list that alone has more gets a call of its own. */
 enum { FOLD_ITEMS = 1 << 16 };
 
-/* The values that all lists share. The backend copies the arrays; rows have unit length if scores are cosines. */
+/* What all lists have in common. The backend copies the arrays; rows have unit length if scores are cosines. */
 struct fold_problem {
     const float *negatives; /* [count x dim] */
     const uint32_t *ids;    /* [count] the item of each negative, rising */
     uint32_t count, dim, steps;
     struct loss_options loss;
     int exclude;        /* 1: negatives that are items of the list are left out of its loss */
-    float per_negative; /* factor of the negatives' coefficients */
-    float length;       /* length that each list's row has in the end; directions have length 1 */
+    float per_negative; /* factor by which coefficients of negatives are multiplied */
+    float length;       /* length of each list's final row; directions have length 1 */
     float item_length;  /* usual length of items' rows */
 };
 
@@ -42,7 +42,7 @@ struct fold_lists {
     float *directions; /* out [count x dim]; zeros for a list without items, or of items whose rows add up to zeros */
 };
 
-/* Returns the first place in ids[count], which rise, whose id is `id` or larger; `count` if all are smaller. */
+/* Returns the first place in ids[count], which rise, whose id is not below `id`; `count` if all are below it. */
 FN uint32_t fold_first_place(const uint32_t *ids, uint32_t count, uint32_t id) {
     uint32_t low = 0, high = count;
     while (low < high) {

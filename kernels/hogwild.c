@@ -59,7 +59,7 @@ static int refuses_loss(const struct hogwild_asked *a, char *why) {
            1 / loss_inverse_temperature(&a->loss));
 }
 
-/* The keys that take the parts out of their files. */
+/* Writes to `keys` the settings that move these parts from their files to pinned memory. */
 static void add_places(unsigned in_file, char keys[128]) {
     static const char *const names[HOGWILD_PARTS] = {"target", "target_state", "context", "context_state"};
     size_t used = 0;
@@ -67,7 +67,7 @@ static void add_places(unsigned in_file, char keys[128]) {
         if (in_file >> part & 1) used = text_add(keys, 128, used, "%smemory.%s = pinned", used ? ", " : "", names[part]);
 }
 
-/* The GPU's kernels must reach every row at any time, wherever it lies. */
+/* The GPU's kernels must be able to read and write every row at any time, in whichever memory it is. */
 static int refuses_gpu(const struct hogwild_asked *a, char *why) {
     char keys[128];
     if (!a->gpu) return 0;

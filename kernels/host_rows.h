@@ -1,5 +1,5 @@
-/* host_rows: work that backends let the host's threads do: first touch of memory, rows to and from packed form, rows to
- * and from a mapped file. Plain C, read by C++ as well. */
+/* host_rows: work that backends give to threads of the host: first touch of memory, packing and unpacking rows, copying rows to
+ * and from a mapped file. Plain C; C++ includes it too. */
 #ifndef SPTX_HOST_ROWS_H
 #define SPTX_HOST_ROWS_H
 
@@ -9,14 +9,14 @@
 
 struct pool; /* src/base/pool.h */
 
-/* Writes zeros over `bytes` bytes, each thread over a part, so that every page is there. */
+/* Writes `bytes` zeros, each thread over its part, so that every page is allocated. */
 int host_zero(struct pool *pool, void *memory, uint64_t bytes);
 
-/* Returns -1 after fail() where the table does not have all of rows [first, first + count). */
+/* Returns 0 if the table has all rows [first, first + count); -1 after fail(). */
 int host_check_rows(const struct table_spec *spec, uint64_t first, uint64_t count);
 
-/* Converts between records in memory, with their padding (zeros, up to a layout's span), and packed ones. `state` is
- * the first slot of the first row. */
+/* Records in memory, padded with zeros to the layout's span. weights: first row; state: first slot of the first row; strides in
+ * bytes. host_pack() copies them to packed records, host_unpack() copies back. */
 struct host_records {
     char *weights, *state;
     uint64_t weights_stride, state_stride;
@@ -26,11 +26,12 @@ int host_pack(struct pool *pool, const struct record_layout *layout, const struc
 int host_unpack(struct pool *pool, const struct record_layout *layout, const struct host_records *records, uint64_t count,
                 const void *packed);
 
-/* Gathers rows[i] = home + ids[i] x stride for `count` rows of `stride` bytes; host_scatter() does the reverse. */
+/* host_gather() copies row ids[i] of `home` to place i of `rows`, for `count` rows of `stride` bytes; host_scatter() copies
+ * back. */
 int host_gather(struct pool *pool, char *rows, const char *home, const uint32_t *ids, uint64_t count, uint64_t stride);
 int host_scatter(struct pool *pool, char *home, const char *rows, const uint32_t *ids, uint64_t count, uint64_t stride);
 
-/* Opens a pool of `threads` (0: one a core), for files that cannot read src/base/pool.h. */
+/* Opens a pool of `threads` threads (0: one a core), for files that cannot include src/base/pool.h. */
 struct pool *host_pool_open(unsigned threads);
 void host_pool_close(struct pool *pool);
 unsigned host_pool_threads(const struct pool *pool);

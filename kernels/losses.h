@@ -1,6 +1,6 @@
 /* losses: the loss of a block's scores, and how the scores should change. sgns.h has word2vec's loss of one logit.
  *
- * A block sets its targets against P positive and N negative contexts. A target's scores s are dot products, or cosines; z is
+ * A block compares its targets with P positive and N negative contexts. A target's scores s are dot products, or cosines; z is
  * s / temperature. The loss is summed over the block's targets:
  *
  *   logistic      sum over positives of softplus(-z)  +  sum over negatives of softplus(z)             (word2vec's)
@@ -12,20 +12,20 @@
  * A positive may have a weight w (loss_options.weighted), which multiplies its part of the loss, the term of the sum over p:
  *
  *   logistic      sum over positives of w_p softplus(-z)  +  sum over negatives of softplus(z)
- *   the others    sum over positives p of  w_p x (what stands behind p above)
+ *   the others    sum over positives p of  w_p x (the term for p above)
  *
  * Each positive is compared with the negatives of its block and with no other positive. softmax is the logistic loss of how far
  * a positive is above its negatives: with L = log(W sum of e^z_n) it is softplus(L - z_p), which holds for any z. With a
- * negative_power no positive stands below the fraction: a positive is pulled alike however high it is, and the negatives are
- * pushed K times as strongly (Wu et al., "BSL: Understanding and Improving Softmax Loss for Recommendation", ICDE 2024). Such a
+ * negative_power the positive does not occur in the logarithm: its coefficient is the same however high it is, and the negatives
+ * are pushed K times as strongly (Wu et al., "BSL: Understanding and Improving Softmax Loss for Recommendation", ICDE 2024). Such a
  * loss may be below zero.
  *
  * A backend needs a score's coefficient c = d loss / d s. For a cosine s = u.v / (|u| |v|), the gradient of row u is
  *
  *   sum over v of  c / (|u| |v|) x v   -   (sum over v of c s) / |u|^2 x u
  *
- * and that of row v has u and v exchanged. It consists of the coefficient of a dot product, c / (|u| |v|), and a row's factor for
- * itself, which loss_own() computes.
+ * and that of row v has u and v exchanged. It needs the coefficient of a dot product, c / (|u| |v|), and the factor of u
+ * in its own gradient, which loss_own() computes.
  */
 #ifndef SPTX_LOSSES_H
 #define SPTX_LOSSES_H
@@ -36,51 +36,52 @@
 enum loss_kind { LOSS_LOGISTIC, LOSS_SOFTMAX, LOSS_BPR, LOSS_CONTRASTIVE };
 enum loss_score { SCORE_DOT, SCORE_COSINE };
 
-/* Zeros are word2vec's loss. */
+/* Options of a loss. If all are 0 it is word2vec's. */
 struct loss_options {
     enum loss_kind kind;
     enum loss_score score;
-    float temperature;     /* 0 stands for 1 */
-    float margin;          /* contrastive */
-    float negative_weight; /* softmax, contrastive */
-    float negative_power;  /* softmax: weight of the negatives' logarithm, without a positive in it; 0: the plain softmax */
-    int weighted;          /* 1: positives have the weights of their batch; 0: all weigh 1, whatever the batch has */
+    float temperature;     /* 0: the same as 1 */
+    float margin;          /* for contrastive */
+    float negative_weight; /* for softmax and contrastive */
+    float negative_power;  /* for softmax: factor K of the logarithm over negatives, in which the positive does not occur; 0: the
+                            * plain softmax */
+    int weighted;          /* 1: positives have the weights of their batch; 0: all weigh 1 */
 };
 
 FN float loss_inverse_temperature(const struct loss_options *o) {
     return o->temperature > 0 ? 1.0f / o->temperature : 1.0f;
 }
 
-/* Returns 1 for the logistic loss of plain dot products, which every backend has in a faster form. */
+/* Returns 1 for the logistic loss of dot products without temperature or weights, for which every backend has faster code. */
 FN int loss_is_plain(const struct loss_options *o) {
     return o->kind == LOSS_LOGISTIC && o->score == SCORE_DOT && loss_inverse_temperature(o) == 1.0f && !o->weighted;
 }
 
-/* Returns what positive i weighs; weights [positives]; NULL: 1 each. */
+/* Returns the weight of positive i. weights: [positives]; NULL: all weigh 1. */
 FN float loss_weight(const float *weights, uint32_t i) {
     return weights ? weights[i] : 1.0f;
 }
 
 /* ---- cosines ---- */
 
-/* Returns 1 / |row| from the sum of its squares; 0 for a row of zeros, which has no direction: its cosines are 0, and
- * it does not move. */
+/* Returns 1 / |row| from the sum of its squares. 0 for a row of zeros, which has no direction: its cosines are then 0, and its
+ * gradient too. */
 FN float loss_inverse_length(float squares) {
     return squares > 1e-24f ? 1.0f / sqrtf(squares) : 0.0f;
 }
 
-/* Returns a row's factor for itself, from the sum of coefficient x cosine over its pairs. */
+/* Returns the factor by which a row occurs in its own gradient, from the sum of coefficient x cosine over its pairs. */
 FN float loss_own(float coefficients_x_cosines, float inverse_length) {
     return -coefficients_x_cosines * inverse_length * inverse_length;
 }
 
 /* ---- scores ----
  *
- * `inverse` is 1 / temperature. Coefficients here are those of z; those of s are `inverse` times as large.
+ * `inverse` is 1 / temperature. Coefficients below are d loss / d z; d loss / d s is `inverse` times that.
  */
 
-/* Sums softplus(x) with one logarithm for many: each factor is at most 2, so the product of 512 stays far below the
- * largest double. */
+/* A running sum of softplus(x) that takes one logarithm for 512 terms: it multiplies their factors, each at most 2, so that the
+ * product stays far below the largest double. */
 struct loss_sum {
     double linear, product, logs;
     uint32_t factors;
@@ -101,15 +102,15 @@ FN double loss_of_sum(const struct loss_sum *sum) {
     return sum->linear + sum->logs + log(sum->product);
 }
 
-/* Returns `weight` times the sum, which then begins again. */
+/* Returns `weight` times the sum, and sets the sum to zero. */
 FN double loss_take_weighted(struct loss_sum *sum, float weight) {
     double loss = (double)weight * loss_of_sum(sum);
     *sum = loss_sum_of_none();
     return loss;
 }
 
-/* softmax: returns a negative's share before it is divided by the sum of all. `most` is the negatives' greatest
- * score. */
+/* softmax: returns a negative's exponential; divided by the sum over all negatives it is the negative's share. `most`: the
+ * greatest score of a negative. */
 FN float loss_power(float s, float most, float inverse) {
     return sgns_exp((s - most) * inverse);
 }
@@ -119,20 +120,21 @@ FN float loss_against(const struct loss_options *o, float powers, float most, fl
     float weight = o->negative_power > 0 ? 1.0f / (float)negatives : o->negative_weight;
     return logf(weight * powers) + most * inverse;
 }
-/* Returns the coefficient of a positive. `above`: its score z less the result of loss_against() for its negatives. */
+/* Returns the coefficient of a positive. `above`: its z less the result of loss_against(). */
 FN float loss_pulled(const struct loss_options *o, float above) {
     return o->negative_power > 0 ? -1.0f : sgns_coefficient(above, 1.0f);
 }
-/* Returns the weight of what the negatives take of the positives' coefficients, which they share out with the sign turned. */
+/* Returns the factor of the positives' summed coefficients that the negatives share among them, with the opposite sign. */
 FN float loss_push(const struct loss_options *o) {
     return o->negative_power > 0 ? o->negative_power : 1.0f;
 }
-/* Returns a positive's loss with a negative_power. */
+/* Returns a positive's loss if negative_power is above 0. */
 FN float loss_of_positive(const struct loss_options *o, float z, float against) {
     return o->negative_power * against - z;
 }
 
-/* contrastive: how far a negative is past the margin, and how much one past it weighs for positives of this sum of weights. */
+/* contrastive: the first returns how far a negative's score is above the margin; the second the weight of such a negative, if
+ * the positives' weights have the sum `positives`. */
 FN float loss_past(const struct loss_options *o, float s) {
     float past = s - o->margin;
     return past > 0 ? past : 0.0f;

@@ -1,6 +1,7 @@
-/* losses_block: the losses of losses.h over a target's scores, positives first. Included by kernels/cpu/rows.c alone, which is
- * compiled once for each instruction set. Each function replaces scores by `factor` x their coefficients (of z), and returns the
- * loss. weights: of the positives; NULL: 1 each, and the loss is then summed with fewer logarithms. Sums have LOSS_LANES partial sums, so that the compiler can use vector instructions of any width. */
+/* losses_block: the losses of losses.h over one target's scores, positives first. Only kernels/cpu/rows.c includes this file; it
+ * is compiled once for each instruction set. Each function replaces scores by `factor` x their coefficients (of z), and returns
+ * the loss. weights: [positives]; NULL: all weigh 1, and the loss needs fewer logarithms. Sums have LOSS_LANES partial sums, so
+ * that the compiler can use vector instructions of any width. */
 #ifndef SPTX_LOSSES_BLOCK_H
 #define SPTX_LOSSES_BLOCK_H
 
@@ -45,7 +46,8 @@ static inline double learn_logistic(float *score, uint32_t positives, uint32_t n
     return weighted + loss_of_sum(&loss);
 }
 
-/* Negatives that are left out of a sum: their score is below any, and their share is none. Returns how many there are. */
+/* Leave negatives with id `own` out of a sum: the first function sets their scores to -infinity and returns how many there are,
+ * the second sets their exponentials to 0. */
 static inline uint32_t leave_out(float *score, const uint32_t *ids, uint32_t count, uint32_t own) {
     uint32_t left = 0;
     for (uint32_t i = 0; i < count; i++) left += ids[i] == own;
@@ -56,8 +58,8 @@ static inline void clear_left_out(float *power, const uint32_t *ids, uint32_t co
     for (uint32_t i = 0; i < count; i++) power[i] = ids[i] == own ? 0 : power[i];
 }
 
-/* powers[slots]: the negatives' scores, of which those with the id `own` are left out; ids NULL: none is. Without negatives there
- * is nothing to compare a positive with. */
+/* powers: [slots] the negatives' scores; ids: [slots] a negative whose id is `own` is left out; NULL: all count. Without
+ * negatives, loss and coefficients are 0. */
 static inline double learn_softmax(const struct loss_options *o, float *score, uint32_t positives, const float *weights,
                                    float *powers, const uint32_t *ids, uint32_t slots, uint32_t own, float inverse, float factor) {
     struct loss_sum loss = loss_sum_of_none();
@@ -93,8 +95,8 @@ static inline double learn_shared(const struct loss_options *o, float *positive,
     return learn_softmax(o, positive, 1, weight, scores, ids, count, own, inverse, scale * inverse);
 }
 
-/* spare[2 x negatives]: negatives' coefficients summed over the positives, while their scores are still needed, and
- * then those for one positive. */
+/* spare: [2 x negatives] first half: the negatives' coefficients summed over the positives, since their scores are still needed;
+ * second half: their coefficients for one positive. */
 static inline double learn_bpr(float *score, uint32_t positives, uint32_t negatives, const float *weights, float inverse,
                                float factor, float *restrict spare) {
     struct loss_sum loss = loss_sum_of_none();

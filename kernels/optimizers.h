@@ -10,7 +10,7 @@
 
 #include "portable.h"
 
-/* name, enumerator; in the order of optimizer.rule in the configuration */
+/* name, enumerator; in the order of optimizer.rule's values */
 #define RULES(X)                                                                                                       \
     X(sgd, RULE_SGD)                                                                                                   \
     X(adagrad, RULE_ADAGRAD)                                                                                           \
@@ -27,16 +27,16 @@
 enum rule { RULES(RULE_ENUMERATOR) RULE_COUNT };
 #undef RULE_ENUMERATOR
 
-/* Bits of rules, for optimizers.def. */
+/* A set of rules as bits, for optimizers.def. */
 enum { RULES_ALL_ADAMS = 1 << RULE_ADAM | 1 << RULE_ADAMW | 1 << RULE_SPARSE_ADAM | 1 << RULE_ADAMAX };
 
-/* How a table keeps weights, or slots. A rule computes in float32 whatever it is. */
+/* The type in which a table stores weights, or slots. Rules always compute in float32. */
 enum precision { PRECISION_FLOAT32, PRECISION_BFLOAT16 };
 
 struct rule_options {
     int rule;
     int precision, state_precision; /* enum precision, of the weights and of all slots */
-    double lr;   /* the configured one: rprop's first step size */
+    double lr;   /* the configured rate; rprop's first step size */
     double clip; /* longest gradient of a row that occurs in a batch more than once; 0: no bound (rule_share) */
 #define NUMBER(name, fallback, lowest, highest, rules, help)  double name;
 #define BY_RULE(name, fallback, lowest, highest, rules, help) double name;
@@ -46,7 +46,7 @@ struct rule_options {
 #define BY_RULE(name, fallback, lowest, highest, rules, help)
 #define FLAG(name, rules, help) int name;
 #include "optimizers.def"
-    int count_rows; /* bias correction by a row's own updates: the record ends with their number */
+    int count_rows; /* 1: bias correction uses a row's own number of updates, which is stored at the end of the record */
 };
 
 /* ---- slots: the arrays of a row's state ---- */
@@ -55,10 +55,10 @@ enum { RULE_SLOTS = 3 };
 struct rule_slot {
     const char *name; /* PyTorch's name of the state */
     float initial;
-    int role; /* the slot argument of the rule's function that it is: 0..2 */
+    int role; /* which argument of the rule's function the slot is: 0..2 for s0..s2 */
 };
 
-/* Fills slots[] in their order in a record; returns how many there are (0..3). */
+/* Fills slots[] in the order in which a record stores them; returns how many there are (0..3). */
 FN int rule_slots(const struct rule_options *o, struct rule_slot slots[RULE_SLOTS]) {
     int n = 0;
 #define SLOT(text, value, which)                                                                                       \
@@ -105,8 +105,7 @@ FN int rule_slots(const struct rule_options *o, struct rule_slot slots[RULE_SLOT
  * macro, so that it is a constant at compile time; tests/unit/rows/test_rules.c checks that it agrees with rule_slots(). */
 #define RULE_MAY_HAVE_THIRD(rule) ((rule) == RULE_RMSPROP || (rule) == RULE_ADAM || (rule) == RULE_ADAMW)
 
-/* Returns 1 where the rule's constants depend on the number of updates before, so that a row's own count is worth
- * keeping. */
+/* Returns 1 if the rule's constants depend on the number of earlier updates, so that it is worth counting them for each row. */
 FN int rule_counts(const struct rule_options *o) {
     switch (o->rule) {
     case RULE_ADAM:
@@ -122,7 +121,7 @@ FN int rule_counts(const struct rule_options *o) {
 /* ---- one step's constants ---- */
 
 struct rule_step {
-    float lr;    /* the rate that multiplies the direction, with corrections where the rule allows */
+    float lr;    /* the rate that multiplies the direction; includes the bias correction if the rule allows it */
     float decay; /* weight decay (adamw: 1 - lr x decay) */
     float momentum, eps;
     float a, one_minus_a; /* beta1, rho, alpha */
@@ -133,20 +132,20 @@ struct rule_step {
     int nesterov, centered, amsgrad;
 };
 
-/* Returns the factor for a row's gradient that bounds its length by `clip`. The gradient is summed over the row's
- * places in the batch; `squares` is the sum of its columns' squares. All places see the same old row, so n of them make
- * a step n times as long in one direction, where one after the other they would have turned back. Past some n the step
- * overshoots, the next one more, and sgd diverges. */
+/* Returns the factor that bounds a row's gradient to the length `clip`. The gradient is summed over the row's `places` in the
+ * batch; `squares` is the sum of its columns' squares. The gradients of all n places are computed from the same old row, so
+ * together they make a step n times as long in one direction, where n steps one after the other would have turned back. From
+ * some n on the step overshoots, the next one overshoots more, and sgd diverges. */
 FN float rule_share(float clip, uint64_t places, float squares) {
     return clip > 0 && places > 1 && squares > clip * clip ? clip / sqrtf(squares) : 1.0f;
 }
 
-/* Returns adagrad's learning rate where lr_decay makes it fall with the updates before. */
+/* Returns adagrad's learning rate, which lr_decay lowers with the number of earlier updates. */
 FN double rule_decayed(double lr, double lr_decay, uint64_t updates) {
     return lr / (1 + (double)updates * lr_decay);
 }
 
-/* Returns the constants of an update after `updates` others, at the scheduled rate lr. */
+/* Returns the constants of an update at the scheduled rate lr; `updates`: the number of updates before it. */
 FN struct rule_step rule_prepare(const struct rule_options *o, double lr, uint64_t updates) {
     struct rule_step k;
     double t = (double)updates + 1;

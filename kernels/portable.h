@@ -1,7 +1,6 @@
-/* portable: what a header needs so that both the C compiler and nvcc take it. This is the one place with conditional
- * compilation for a device. FN marks a function for host and device. FN_RARE marks one that is called rarely: the host's compiler
- * does not inline it into the loops that call it. portable_philox() is the same counter-based function from Random123 on the host
- * and from cuRAND on the device. */
+/* portable: lets the C compiler and nvcc compile the same headers. All code that differs between host and device is here. FN
+ * marks a function for both. FN_RARE marks one that is called rarely: the host's compiler does not inline it into the loops that
+ * call it. portable_philox() is the same counter-based function, from Random123 on the host and from cuRAND on the device. */
 #ifndef SPTX_PORTABLE_H
 #define SPTX_PORTABLE_H
 
@@ -15,7 +14,7 @@ struct draw4 {
 #ifdef __CUDACC__
 #define FN static __host__ __device__ __forceinline__
 #define FN_RARE FN
-#define mulhilo32 curand_mulhilo32 /* both headers have a function of this name */
+#define mulhilo32 curand_mulhilo32 /* Random123 and cuRAND each have a function of this name */
 #include <curand_philox4x32_x.h>
 #undef mulhilo32
 #else
@@ -44,7 +43,7 @@ FN uint64_t portable_mul_high(uint64_t a, uint64_t b) {
     return (uint64_t)(((unsigned __int128)a * b) >> 64);
 #endif
 }
-/* Multiplies, and rounds before anything can be added, so that host and device go on from the same bits. */
+/* Returns a x b, rounded; no compiler fuses it with an addition, so that host and device get the same bits. */
 FN double portable_mul(double a, double b) {
 #ifdef __CUDA_ARCH__
     return __dmul_rn(a, b);
@@ -53,9 +52,9 @@ FN double portable_mul(double a, double b) {
     return product;
 #endif
 }
-/* A quotient and a root that the GPU may round by 2 ulp. Exact ones take it a dozen instructions each, and a call where
- * an operand is zero or next to it: 2,829,853 x 200 with Adamax took 1.42 ms in a step's first kernel with them, and
- * takes 1.15. */
+/* A quotient and a root that may be wrong by 2 ulp on a GPU. Exact ones cost a GPU a dozen instructions each, and a call if an
+ * operand is zero or nearly so: with Adamax (2,829,853 x 200) the first kernel of a step took 1.42 ms with exact ones and takes
+ * 1.15 ms. */
 FN float portable_divide(float a, float b) {
 #ifdef __CUDA_ARCH__
     return __fdividef(a, b);
@@ -72,7 +71,7 @@ FN float portable_sqrt(float x) {
     return sqrtf(x);
 #endif
 }
-/* Loads memory that no thread writes while it is read. */
+/* Load memory that no thread writes at the same time. */
 FN uint32_t portable_load32(const uint32_t *from) {
 #ifdef __CUDA_ARCH__
     return __ldg(from);
@@ -95,8 +94,8 @@ FN uint64_t portable_load64(const uint64_t *from) {
 #endif
 }
 
-/* Loads item `at` of an array of which only a part may be there, around that item: `base` is where item 0 would lie. C has no
- * pointer to that place, so it is reckoned with as a number. */
+/* Loads item `at` of an array of which only the items around it may be in memory. `base` is where item 0 would be; it is used as
+ * a number, since C has no pointer to a place outside an array. */
 FN uint32_t portable_load32_at(const uint32_t *base, uint64_t at) {
     return portable_load32((const uint32_t *)((uintptr_t)base + (uintptr_t)at * sizeof *base));
 }

@@ -14,7 +14,7 @@ static enum value_type type_of(int precision) {
     return precision == PRECISION_BFLOAT16 ? VALUE_BFLOAT16 : VALUE_FLOAT32;
 }
 
-/* Adds a field. Each begins where the field before it in its part ends. */
+/* Adds a field. It begins where the field before it ends, in the weights' or the state's part. */
 static void add(struct record_layout *layout, const char *name, enum value_type type, uint32_t columns, float initial) {
     struct record_field *field = &layout->field[layout->fields];
     *field = (struct record_field){.name = name,
@@ -47,7 +47,7 @@ const struct record_field *record_field(const struct record_layout *layout, cons
     return NULL;
 }
 
-/* Returns where a part's columns begin in the field of a whole record. */
+/* Returns where column `first` of a field begins in a packed record of all columns. */
 static uint64_t place_of(const struct record_field *field, uint32_t first) {
     return field->packed + (value_is_number(field->type) ? first * value_bytes(field->type) : 0);
 }

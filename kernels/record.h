@@ -1,11 +1,11 @@
 /* record: what a row is made of, as data. A record is a list of fields, each with a name, a type, its columns, and
- * where it lies in the two forms that a record has:
+ * its offset in the two forms of a record:
  *
- *   in memory   two parts: the weights, and the state (everything else). They are one store's or two (stores.h). Columns
- *               are filled up with zeros to whole groups, the grain that kernels read: of four, or of eight in all fields
- *               where one of them is bfloat16, so that a group takes 16 bytes or 32; only a field's offset and bytes say
+ *   in memory   two parts: the weights, and the state (everything else), in one store or in two (stores.h). Columns are
+ *               padded with zeros to whole groups, which kernels read at once: four columns, or eight in all fields if
+ *               one of them is bfloat16, so that a group takes 16 bytes or 32; only a field's offset and bytes say
  *               where it begins and how many bytes it takes
- *   packed      all fields end to end, nothing filled up: what read() and write() take, and a checkpoint holds
+ *   packed      all fields end to end, without padding: what read() and write() use, and a checkpoint holds
  *
  *   field    0        1 .. slots                              last, where rows keep a count
  *   name     weights  the rule's slots, by PyTorch's names    updates
@@ -19,7 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { COLUMNS_MOST = 4096 }; /* of a table */
+enum { COLUMNS_MOST = 4096 }; /* most columns of a table */
 
 enum value_type { VALUE_FLOAT32, VALUE_UINT32, VALUE_BFLOAT16 };
 
@@ -35,7 +35,7 @@ FN uint64_t value_bytes(enum value_type type) {
     return 0;
 }
 
-/* Returns 1 for a field with a value a column; 0 for the row's count. */
+/* Returns 1 if a field has one value a column; 0 if it is the row's count of updates. */
 FN int value_is_number(enum value_type type) {
     return type == VALUE_FLOAT32 || type == VALUE_BFLOAT16;
 }
@@ -43,10 +43,10 @@ FN int value_is_number(enum value_type type) {
 struct record_field {
     const char *name; /* a literal */
     enum value_type type;
-    uint32_t columns; /* columns without the filling */
+    uint32_t columns; /* without padding */
     float initial;    /* the first value of every column; weights are drawn instead */
-    uint64_t offset;  /* in memory: bytes from the beginning of its part; 0 for the weights */
-    uint64_t bytes;   /* in memory, with the filling */
+    uint64_t offset;  /* in memory: bytes from the beginning of the state; 0 for the weights */
+    uint64_t bytes;   /* in memory, with padding */
     uint64_t packed;  /* bytes from the beginning of a packed record */
 };
 
@@ -55,27 +55,27 @@ enum { RECORD_FIELDS = 1 + RULE_SLOTS + 1, RECORD_WEIGHTS = 0, RECORD_STATE = 1 
 struct record_layout {
     struct record_field field[RECORD_FIELDS];
     uint32_t fields;
-    uint32_t dim;     /* columns of the weights, and of every slot, without the filling */
-    uint32_t span;    /* columns with the filling, the same in all fields */
+    uint32_t dim;     /* columns of the weights, and of every slot, without padding */
+    uint32_t span;    /* columns with padding, the same in all fields */
     uint32_t slots;   /* 0..3 */
-    uint32_t counted; /* 1: the last field is `updates`, the row's own count of them */
+    uint32_t counted; /* 1: the last field is `updates`, the number of the row's updates */
     uint32_t halves;  /* 1: some field is bfloat16 */
     uint64_t packed;  /* bytes of a packed record */
 };
 
-/* Returns the columns of a group: columns that are read and written together, and that one rank has. */
+/* Returns how many columns a group has. A group is read and written at once, and belongs to one rank. */
 FN uint32_t record_grain(const struct record_layout *layout) {
     return layout->halves ? 8 : 4;
 }
 
 struct record_layout record_layout_make(const struct rule_options *rule, uint32_t dim);
 
-/* Returns the field, or NULL where the record has none of that name. */
+/* Returns the field, or NULL if the record has no field of that name. */
 const struct record_field *record_field(const struct record_layout *layout, const char *name);
 FN const struct record_field *record_slot(const struct record_layout *layout, uint32_t slot) {
     return &layout->field[RECORD_STATE + slot];
 }
-/* Returns the field of the row's own count of updates; only where layout->counted. */
+/* Returns the field that counts the row's updates; only if layout->counted. */
 FN const struct record_field *record_updates(const struct record_layout *layout) {
     return &layout->field[layout->fields - 1];
 }
@@ -85,12 +85,12 @@ FN int record_is_weights(const struct record_field *field) {
     return field->packed == 0;
 }
 
-/* Returns the groups of four columns of the weights, and of every slot: the grain that kernels read. */
+/* Returns how many groups of four columns the weights have, and every slot. */
 FN uint32_t record_quads(const struct record_layout *layout) {
     return layout->span / 4;
 }
 
-/* Bytes of the two parts in memory. */
+/* Return the bytes of the weights, and of the state, in memory. */
 FN uint64_t record_weights_bytes(const struct record_layout *layout) {
     return layout->field[RECORD_WEIGHTS].bytes;
 }
@@ -100,8 +100,8 @@ FN uint64_t record_state_bytes(const struct record_layout *layout) {
     return last->offset + last->bytes;
 }
 
-/* Moves packed records of columns [first, first + part->dim) into packed records of all columns; record_split() does
- * the reverse. A row's own count of updates is the same in every part. */
+/* Copies packed records of columns [first, first + part->dim) into packed records of all columns; record_split() copies back.
+ * Every part has the same count of updates. */
 void record_join(const struct record_layout *whole, const struct record_layout *part, uint32_t first, uint64_t count,
                  void *whole_records, const void *part_records);
 void record_split(const struct record_layout *whole, const struct record_layout *part, uint32_t first, uint64_t count,

@@ -1,18 +1,18 @@
 /* rounding: values of two bytes. A bfloat16 is the upper half of a float32: the same sign and exponent, and 7 bits of
  * fraction. All arithmetic is float32; a value becomes a bfloat16 only when it is written to a table.
  *
- * Rounding to nearest would lose every change below 1/512 of a value. So writing rounds stochastically: up or down with the
- * chances that make the mean right, by 16 random bits that are added below the bits that are kept. These bits are the same for the
- * same place, so that threads, depth, ranks, a kill and a resume change no byte.
+ * Rounding to nearest would lose every change below 1/512 of a value. So writing rounds stochastically, up or down with
+ * chances that make the mean right: 16 random bits are added below the bits that are kept. They depend only on the seed, the step
+ * and the value's position, so results are the same with any threads, depth or ranks, and after a kill and a resume.
  *
  *   key of a step   a mix of (seed, ROUND_* of draws.h, table, global step)
- *   key of a row    a mix of that and the row
- *   words           four of a mix of that and an index: column / 8 | slot << 16, where column is that of the whole row
+ *   key of a row    a mix of the step's key and the row
+ *   words           four, mixed from the row's key and an index: column / 8 | slot << 16; column is counted in the whole row
  *   columns          0        1        2        3        4        5        6        7     of a group of eight
  *   bits            [word 0 low, high | word 1 low, high | word 2 low, high | word 3 low, high]
  *
- * Philox (draws.h) would do as well. The mix obeys the same laws as far as they matter here (tests/unit/kernels/test_rounding.c)
- * with half of the instructions, and rounding is a third of what a step of bfloat16 rows makes a GPU do.
+ * Philox (draws.h) would do as well. The mix is as random as is needed here (tests/unit/kernels/test_rounding.c) with half of the
+ * instructions, and rounding is a third of a GPU's work in a step of bfloat16 rows.
  */
 #ifndef SPTX_ROUNDING_H
 #define SPTX_ROUNDING_H
@@ -21,13 +21,13 @@
 
 #include <string.h>
 
-enum { ROUND_GROUP = 8 }; /* columns whose bits are made together, and of 16 bytes */
+enum { ROUND_GROUP = 8 }; /* columns whose random bits are made together; in a table they are 16 bytes */
 
-/* The parts of a key that all rows of a table have in common. */
+/* The values from which the random bits of all rows of a table are made. */
 struct rounding {
     uint32_t seed;
     uint32_t table;  /* 0: targets, or a table by itself; 1: contexts */
-    uint32_t column; /* the column of the whole row that is this process's first one: a multiple of ROUND_GROUP */
+    uint32_t column; /* number, in the whole row, of this process's first column: a multiple of ROUND_GROUP */
 };
 
 /* ---- one value ---- */
@@ -47,12 +47,12 @@ FN float bfloat16_value(uint16_t kept) {
     return float_of_bits((uint32_t)kept << 16);
 }
 
-/* The largest finite bfloat16, as the upper half of these bits. Numbers from here on are cut, since there is no finite
- * value above it to round to; infinity stays what it is, and a NaN stays one by a bit that is set in its fraction. */
+/* Bits of a float32 whose upper half is the largest finite bfloat16. Numbers from here on are cut off, since no finite value
+ * above could be rounded to; infinity is kept, and a NaN stays a NaN because a bit of its fraction is set. */
 #define BFLOAT16_LARGEST 0x7F7F0000u
 #define BFLOAT16_NAN     0x00400000u
 
-/* Rounds by 16 random bits. A value that bfloat16 has is never changed. */
+/* Rounds stochastically by 16 random bits. A value that is already a bfloat16 never changes. */
 FN uint16_t bfloat16_round(float x, uint32_t random16) {
     uint32_t bits = bits_of_float(x), size = bits & 0x7FFFFFFFu;
     if (size < BFLOAT16_LARGEST) bits += random16;
@@ -60,8 +60,8 @@ FN uint16_t bfloat16_round(float x, uint32_t random16) {
     return (uint16_t)(bits >> 16);
 }
 
-/* Rounds to the nearest value, of two equally near ones to the even one: for values that are written once, as first values
- * and exports are. The largest finite numbers stay finite. */
+/* Rounds to the nearest value, or to the even one of two equally near: for values that are written once, such as first values
+ * and exports. The largest finite numbers stay finite. */
 FN uint16_t bfloat16_nearest(float x) {
     uint32_t bits = bits_of_float(x);
     return bfloat16_round(x, 0x7FFFu + (bits >> 16 & 1));
@@ -77,7 +77,7 @@ FN uint32_t round_mix(uint32_t x) {
     return x ^ x >> 16;
 }
 
-/* Makes a key of (seed, purpose, table, global step), and one of that and a row. */
+/* Return the key of a step, made of (seed, purpose, table, global step), and the key of a row in that step. */
 FN uint32_t round_step_key(const struct rounding *r, uint32_t purpose, uint64_t global_step) {
     uint32_t key = round_mix(r->seed ^ (purpose << 8 | r->table));
     return round_mix(round_mix(key + (uint32_t)global_step) + (uint32_t)(global_step >> 32));
@@ -86,23 +86,23 @@ FN uint32_t round_row_key(uint32_t step_key, uint32_t row) {
     return round_mix(step_key ^ row);
 }
 
-/* Returns a second word of random bits, made of a first one by less work; several by different odd factors. */
+/* Returns another random word made from `word`, with less work than round_mix(). Different odd factors give different words. */
 FN uint32_t round_more(uint32_t word, uint32_t factor) {
     word *= factor;
     return word ^ word >> 16;
 }
 
-#define ROUND_STEP   0x9E3779B9u /* between the mixes of neighbours */
+#define ROUND_STEP   0x9E3779B9u /* added for each index before mixing */
 #define ROUND_SECOND 0x85EBCA77u
 #define ROUND_THIRD  0xC2B2AE3Du
 #define ROUND_FOURTH 0x27D4EB2Fu
 
-/* Returns the index of the eight columns of which `column`, counted from this process's first one, is the first. */
+/* Returns the index of the group of eight columns that begins at `column`, counted from this process's first column. */
 FN uint32_t round_index(const struct rounding *r, uint32_t column, uint32_t slot) {
     return (r->column + column) / ROUND_GROUP | slot << 16;
 }
 
-/* Returns the words of eight columns of a row with that key. */
+/* Returns the random words for the group of eight columns with that index, in the row with that key. */
 FN struct draw4 round_words(uint32_t row_key, uint32_t index) {
     struct draw4 words;
     words.word[0] = round_mix(row_key + index * ROUND_STEP);
@@ -112,16 +112,16 @@ FN struct draw4 round_words(uint32_t row_key, uint32_t index) {
     return words;
 }
 
-/* Returns the 16 random bits of column `column` % 8 of these words. */
+/* Returns the 16 random bits of column `column` from the words of its group. */
 FN uint32_t round_bits(struct draw4 words, uint32_t column) {
     uint32_t pair = column % ROUND_GROUP / 2, low = pair & 1 ? words.word[1] : words.word[0],
              high = pair & 1 ? words.word[3] : words.word[2], word = pair & 2 ? high : low;
     return column & 1 ? word >> 16 : word & 0xFFFFu;
 }
 
-/* ---- bits for lock-free training, which has two or four columns at hand ---- */
+/* ---- bits for lock-free training, which rounds two or four columns at a time ---- */
 
-/* Returns the bits of columns 2 x pair (the lower half) and 2 x pair + 1 of a row with that key. */
+/* Returns the random bits of columns 2 x pair (the lower half) and 2 x pair + 1, in the row with that key. */
 FN uint32_t round_pair(uint32_t row_key, uint32_t pair) {
     uint32_t x = row_key + pair * ROUND_STEP;
     x ^= x >> 15;

@@ -1,8 +1,8 @@
 /* search: the score of a row, defined so that the exact nearest rows are the same, to the bit, on every machine.
  *
  * A matrix product adds up in an order that depends on its shape: on the threads that share a search, on slices, on how many
- * queries are asked at once. Products therefore only choose: a row whose product cannot reach the answers is passed over, and the
- * others are scored by search_score(), which has one order. The answers are as if every row were scored that way.
+ * queries are asked at once. Products therefore only preselect: a row is skipped if its product shows that it is no answer, and all
+ * other rows are scored by search_score(), which adds in one order. The answers are as if every row were scored that way.
  *
  *   |product - sum| <= search_margin(..)      of float32 products in any order
  */
@@ -13,8 +13,8 @@
 
 enum { SEARCH_LANES = 32 }; /* columns that are summed side by side: one a lane of a GPU's warp */
 
-/* Sums a[i] x b[i] in float64: the columns of each lane in order, then the lanes by halves. Products of float32 are
- * exact in float64, so fused or not is the same. */
+/* Returns the sum of a[i] x b[i] in float64: each lane adds its columns in order, then lanes are added by halves. A product of
+ * two float32 is exact in float64, so fused multiply-adds give the same sum. */
 FN double search_sum(const float *a, const float *b, uint32_t dim) {
     double sum[SEARCH_LANES] = {0};
     uint32_t i = 0;
@@ -30,9 +30,9 @@ FN float search_score(const float *query, const float *row, uint32_t dim) {
     return (float)search_sum(query, row, dim);
 }
 
-/* Returns how far a float32 product of a query with a row of at most this length may be from its score: one rounding a
- * column, twice over, and what vanishes below the smallest float32. `squares` are squared lengths; that of the rows may
- * itself be a float32 sum. Infinite where a product could overflow. */
+/* Returns the largest difference between a float32 product of a query with a row and that row's score: one rounding a column,
+ * twice over, and what is lost below the smallest float32. query_squares: the query's squared length; row_squares: at least the
+ * row's, and may be a float32 sum. Infinite if a product could overflow. */
 FN float search_margin(uint32_t dim, double query_squares, float row_squares) {
     double lengths = sqrt(query_squares) * sqrt((double)row_squares + 1e-30), columns = (double)dim + 8;
     if (!(lengths < 1e36)) return INFINITY;

@@ -9,8 +9,8 @@
 
 #include "portable.h"
 
-/* Computes e^x to 2 ulp for x in [-87, 88], clamped outside, without branches and calls, so that a plain loop over it
- * is vectorized. Cephes' expf: x = n ln 2 + r, a polynomial for e^r, n into the exponent bits. */
+/* Returns e^x to 2 ulp, with x clamped to [-87, 88]. It has no branches or calls, so that compilers vectorize a loop over it.
+ * Method of Cephes' expf: x = n ln 2 + r; a polynomial gives e^r, and n goes into the exponent bits. */
 FN float sgns_exp(float x) {
     const float round = 12582912.0f; /* 1.5 x 2^23: adding it leaves the nearest integer in the low bits */
     union {
@@ -30,7 +30,7 @@ FN float sgns_exp(float x) {
     p = p * r + 1.6666665459e-1f;
     p = p * r + 5.0000001201e-1f;
     p = p * r * r + r + 1.0f;
-    power.i = (uint32_t)((int32_t)n + 127) << 23; /* any value does for NaN, since p is NaN then */
+    power.i = (uint32_t)((int32_t)n + 127) << 23; /* any value will do if x is NaN: p is then NaN */
     return p * power.f;
 }
 
@@ -41,9 +41,8 @@ FN float sgns_coefficient(float s, float y) {
     return top / (1.0f + e) - y;
 }
 
-/* Returns softplus(s) - y s without its logarithm: the loss is linear + log(1 + tail). Callers multiply the (1 + tail)
- * of many pairs in a double and take one logarithm (each factor is at most 2, so 512 of them stay far below the largest
- * double). */
+/* These two give the loss softplus(s) - y s = linear + log(1 + tail). Callers multiply the factors (1 + tail) of many pairs in a
+ * double and take one logarithm: each factor is at most 2, so 512 of them cannot overflow. */
 FN float sgns_loss_linear(float s, float y) {
     return (s > 0 ? s : 0) - y * s;
 }

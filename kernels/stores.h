@@ -1,13 +1,12 @@
-/* stores: how a table's records lie in memory, one rule for the backends and for plans. Weights and state share a record
- * where they have the same place, otherwise they are two stores with the same row numbering (backend.h draws both).
- */
+/* stores: how a table's records are laid out in memory; backends and plans use the same rule. Weights and state share a record
+ * if they have the same place; otherwise they are two stores with the same row numbers (backend.h draws both). */
 #ifndef SPTX_STORES_H
 #define SPTX_STORES_H
 
 #include "backend.h"
 
-/* A record begins at a multiple of STORE_LINE bytes, which memory delivers at once. A record shorter than that begins at
- * a multiple of STORE_SHORT, since most of a line would be empty: 96 bytes stay 96. */
+/* Alignment of records, in bytes. Memory delivers a line of 128 bytes at once, so records begin on lines. Shorter records begin
+ * at multiples of 32, because most of a line would be empty: 96 bytes stay 96. */
 enum { STORE_LINE = 128, STORE_SHORT = 32 };
 
 FN uint64_t store_stride(uint64_t record) {
@@ -19,12 +18,12 @@ struct store_shape {
     enum place place;
     uint64_t stride;   /* bytes of a record, padded */
     uint64_t gpu_rows; /* rows first_row..gpu_rows-1 are on the GPU: all rows of the gpu place, the hot rows of the other places */
-    uint64_t on_gpu, on_host; /* how many rows lie there */
+    uint64_t on_gpu, on_host; /* number of rows on each */
 };
 
 struct table_shape {
-    unsigned stores;  /* 1, or 2: the second is the state's */
-    uint64_t weights; /* bytes of the weights: in a shared record the state begins there */
+    unsigned stores;  /* 1: weights and state share a record; 2: store[1] holds the state */
+    uint64_t weights; /* bytes of the weights; in a shared record the state begins behind them */
     uint64_t state;   /* bytes of the state; 0: records have no state */
     struct store_shape store[2];
 };
@@ -41,7 +40,7 @@ FN struct store_shape store_shape(const struct table_spec *spec, enum place plac
     return shape;
 }
 
-/* `gpu`: whether the backend has a GPU. Without one pinned and gpu are the same plain memory, and no row is hot. */
+/* `gpu`: 1 if the backend has a GPU. Without one, pinned and gpu are both plain host memory, and no row is hot. */
 FN struct table_shape table_shape(const struct table_spec *spec, int gpu) {
     struct table_shape shape;
     const struct record_layout *layout = &spec->layout;

@@ -1,6 +1,6 @@
 #include "walks.h"
 
-/* The threshold under which a draw of 32 bits falls with this chance. */
+/* Returns the threshold that a random 32-bit number does not exceed with this chance. */
 static uint32_t threshold(double chance) {
     double drawn = chance * 4294967296.0 - 1;
     return drawn >= 4294967295.0 ? UINT32_MAX : drawn <= 0 ? 0 : (uint32_t)drawn;

@@ -1,36 +1,36 @@
-/* walks: random walks over a graph, each a function of (seed, epoch, number): none is stored, and any one is drawn alone.
+/* walks: random walks over a graph, each a function of (seed, epoch, number). No walk is stored, and each can be drawn alone.
  *
  *   number   0 .. nodes - 1           nodes .. 2 nodes - 1        ..
  *   begins   at each node once,       once more,                          per_node times in all
  *            in a drawn order         in another order
  *
- * A walk of `length` nodes goes from a node to a neighbour, with a chance that follows the arc's weight. With biases (Grover and
- * Leskovec 2016, node2vec) the arc to x from `at`, to which the walk came from `before`, weighs so many times as much:
+ * A walk of `length` nodes goes from a node to a neighbour, with a chance proportional to the arc's weight. With biases (Grover
+ * and Leskovec 2016, node2vec), a walk that came from `before` to `at` multiplies the weight of the arc from `at` to x by
  *
  *   1 / p   x is `before`, the way back
  *   1       an arc leads from `before` to x
- *   1 / q   none does
+ *   1 / q   no arc leads from `before` to x
  *
- * A candidate is drawn by weight and taken with the chance bias / largest bias, or else the next one is tried: nothing is
- * precomputed for pairs of nodes. Where the way back weighs most of all, only the largest other bias bounds the candidates, and
- * what the way back has beyond it is laid aside and drawn first: otherwise nearly all candidates would be refused. The only arc
- * of a node is taken whatever its bias, since a leaf's way back could be refused a million times (p = 1000, q = 0.001).
+ * A candidate x is drawn by weight and accepted with the chance bias / largest bias; if it is refused, another is drawn. So nothing
+ * is precomputed for pairs of nodes. If the way back has the largest bias, nearly all candidates would be refused: candidates are
+ * then accepted by bias / largest other bias, and the part of the way back's bias above that is drawn first (`aside`). A node's
+ * only arc is accepted whatever its bias, since a leaf's way back could be refused a million times (p = 1000, q = 0.001).
  *
  * If walk_most_tries() candidates of one step have been refused, walk_draw_exactly() draws that step: it adds up the weights of all
  * the node's arcs, and has the same distribution. This does not happen in practice if the biases (1 / p, 1, 1 / q) differ by a
  * factor of at most 100: each candidate is then accepted with a chance of at least 1 in 100, whatever the weights, so that 4,096
  * refusals occur once in 10^17 steps.
  *
- * Where a node has no arcs the walk ends; its other places are DRAW_NONE, as if subsampling had dropped them.
+ * A walk ends at a node without arcs; its remaining places are DRAW_NONE, as if subsampling had dropped them.
  *
- * The draw that has four words is WALK at (number, epoch), by a running index:
+ * Draws are WALK at (number, epoch), with a running index; each has four words:
  *
  *   walks             index           words of a step
  *   first order       step / 4        one, which chooses the neighbour
- *   the same,         step / 2        two, for a column of the node's alias table
- *     by weights
- *   with biases       tries before    0 (by weights 1, too): the candidate; 2: whether it is taken; 3: whether the walk
- *                                     goes back without one. A step drawn exactly uses words 0 and 1 alone, as one number
+ *   first order,      step / 2        two, for a column of the node's alias table
+ *     weights
+ *   with biases       tries before    0 (with weights 0 and 1): the candidate; 2: whether it is accepted; 3: whether
+ *                                     the walk goes back without a candidate. An exactly drawn step uses 0 and 1 only
  */
 #ifndef SPTX_KERNELS_WALKS_H
 #define SPTX_KERNELS_WALKS_H
@@ -43,20 +43,23 @@ enum { WALK_TRIES = 4096 }; /* most refused candidates of a step, plus one more 
 struct walks {
     const uint64_t *starts;     /* [nodes + 1] node v has arcs starts[v] .. starts[v + 1] - 1 */
     const uint32_t *neighbours; /* [arcs] rising within a node */
-    const struct alias *alias;  /* [arcs] by weights: each node's table, whose `other` counts from its first arc; NULL: all alike */
+    const struct alias *alias;  /* [arcs] with weights: each node's alias table, in which `other` counts from the node's first
+                                 * arc; NULL: all arcs weigh the same */
     uint64_t nodes, arcs;
     uint32_t length;            /* nodes of a walk; 0: there is no graph, examples come from a corpus */
-    uint32_t per_node;          /* walks that begin at each node, an epoch */
-    int biased;                 /* 0: first order */
-    int mutual;                 /* 1: undirected, every arc has one back */
-    uint32_t back, near_, away; /* thresholds of 2^32 by which a candidate is taken: the way back, one beside `before`, any other */
-    float aside;                /* the weight of the way back beyond the largest other bias, in units of that bias */
+    uint32_t per_node;          /* walks that begin at each node in an epoch */
+    int biased;                 /* 1: the biases of node2vec; 0: first order */
+    int mutual;                 /* 1: undirected, so every arc has one in the other direction */
+    uint32_t back, near_, away; /* thresholds, of 2^32, for accepting a candidate: the way back; a neighbour of `before`; any
+                                 * other node */
+    float aside;                /* the part of the way back's bias above the largest other bias, in units of that bias */
 };
 
-/* Fills the biases. Only an undirected graph without weights has a way back at every step, and one that weighs as the others do. */
+/* Sets the biases. `aside` is used only for undirected graphs without weights: there every step has a way back, and its arc
+ * weighs as much as the others. */
 void walks_set_biases(struct walks *walks, double p, double q, int directed);
 
-/* A node and its arcs. */
+/* A node; its arcs are first .. first + degree - 1. */
 struct walk_node {
     uint32_t id, degree;
     uint64_t first;
@@ -77,7 +80,7 @@ FN uint32_t walk_start(const struct walks *w, uint32_t seed, uint64_t number, ui
     return (uint32_t)shuffle_at(&order, number - pass * w->nodes);
 }
 
-/* Returns a neighbour by weight. Where all arcs weigh the same the first word alone chooses. */
+/* Returns a random neighbour, by the arcs' weights. If all arcs weigh the same, the word `first` alone chooses. */
 FN uint32_t walk_neighbour(const struct walks *w, const struct walk_node *node, uint32_t first, uint32_t second) {
     uint64_t bits = (uint64_t)first << 32 | second;
     uint32_t place = w->alias ? draw_alias(bits, w->alias + node->first, node->degree)
@@ -85,7 +88,7 @@ FN uint32_t walk_neighbour(const struct walks *w, const struct walk_node *node, 
     return portable_load32(w->neighbours + node->first + place);
 }
 
-/* Returns 1 where an arc leads from a node to `to`. */
+/* Returns 1 if an arc leads from `from` to `to`. */
 FN int walk_has_arc(const struct walks *w, const struct walk_node *from, uint32_t to) {
     uint64_t low = from->first, end = low + from->degree, high = end;
     while (low < high) {
@@ -98,16 +101,16 @@ FN int walk_has_arc(const struct walks *w, const struct walk_node *from, uint32_
     return low < end && portable_load32(w->neighbours + low) == to;
 }
 
-/* Returns the next node of a walk of first order. `drawn` is kept between the steps that share it. */
+/* Returns the next node of a first-order walk. `drawn` must be kept between the steps that share a draw. */
 FN uint32_t walk_step(const struct walks *w, uint32_t seed, uint64_t number, uint32_t epoch, uint32_t step,
                       const struct walk_node *at, struct draw4 *drawn) {
-    uint32_t shared = w->alias ? 1 : 3; /* the other steps that share a draw */
+    uint32_t shared = w->alias ? 1 : 3; /* how many other steps share a draw */
     if (!(step & shared)) *drawn = draw_at(seed, DRAW_WALK, number, epoch, step / (shared + 1));
     if (!w->alias) return walk_neighbour(w, at, draw_word_of(*drawn, step), 0);
     return walk_neighbour(w, at, step & 1 ? drawn->word[2] : drawn->word[0], step & 1 ? drawn->word[3] : drawn->word[1]);
 }
 
-/* Returns 1 where an arc leads from a node to the node `to`. Where arcs are mutual the one with fewer of them is searched. */
+/* Returns 1 if an arc leads from `from` to `to`. If arcs are mutual, the node with fewer arcs is searched. */
 FN int walk_are_linked(const struct walks *w, const struct walk_node *from, uint32_t to) {
     struct walk_node other;
     if (!w->mutual) return walk_has_arc(w, from, to);
@@ -115,19 +118,19 @@ FN int walk_are_linked(const struct walks *w, const struct walk_node *from, uint
     return other.degree < from->degree ? walk_has_arc(w, &other, from->id) : walk_has_arc(w, from, to);
 }
 
-/* Returns the threshold of candidate `x`: it is accepted if a random 32-bit word is not above it. */
+/* Returns the threshold of candidate `x`: it is accepted if a random 32-bit number is at most that. */
 FN uint32_t walk_threshold(const struct walks *w, const struct walk_node *before, uint32_t x) {
     if (x == before->id) return w->back;
     return w->near_ != w->away && walk_are_linked(w, before, x) ? w->near_ : w->away;
 }
 
-/* Returns 1 if candidate `x` is accepted, given the random word `drawn`. Most words decide without looking for an arc. */
+/* Returns 1 if candidate `x` is accepted. `drawn`: random 32 bits; most values decide without a search for an arc. */
 FN int walk_takes(const struct walks *w, const struct walk_node *before, uint32_t x, uint32_t drawn) {
     uint32_t least = w->near_ < w->away ? w->near_ : w->away;
     return (x != before->id && drawn <= least) || drawn <= walk_threshold(w, before, x);
 }
 
-/* Returns the next node of a biased walk, or DRAW_NONE where the try failed. */
+/* Returns the next node of a biased walk, or DRAW_NONE if the candidate was refused. */
 FN uint32_t walk_try(const struct walks *w, uint32_t seed, uint64_t number, uint32_t epoch, uint32_t tries,
                      const struct walk_node *at, const struct walk_node *before) {
     struct draw4 drawn = draw_at(seed, DRAW_WALK, number, epoch, tries);
@@ -146,8 +149,9 @@ FN uint32_t walk_most_tries(const struct walk_node *at) {
     return at->degree < DRAW_NONE - WALK_TRIES ? WALK_TRIES + at->degree : DRAW_NONE;
 }
 
-/* Returns a number proportional to the chance that a candidate is `x` and is accepted; `share` is proportional to the chance that x
- * is drawn. The way back also gets w->aside, the part of its bias that walk_try() draws first; it is 0 if the graph has weights. */
+/* Returns a number proportional to the chance that a candidate is `x` and is accepted; `share` is proportional to the chance
+ * that x is drawn. For the way back it adds w->aside, the part of its bias that walk_try() draws first (0 if the graph has
+ * weights). */
 FN double walk_mass(const struct walks *w, const struct walk_node *before, uint32_t x, double share) {
     double taken = (double)walk_threshold(w, before, x) + 1;
     if (x == before->id) taken += portable_mul((double)w->aside, 4294967296.0);
@@ -155,7 +159,7 @@ FN double walk_mass(const struct walks *w, const struct walk_node *before, uint3
 }
 
 /* Adds up walk_mass() of the node's arcs in order, and returns the neighbour at which *sum exceeds `stop`, or else the last one.
- * With weights it goes over the columns of the node's alias table, each of which has two neighbours. */
+ * With weights it visits the columns of the node's alias table, each of which has two neighbours. */
 FN uint32_t walk_add_masses(const struct walks *w, const struct walk_node *at, const struct walk_node *before, double stop,
                             double *sum) {
     uint32_t x = DRAW_NONE;
@@ -183,7 +187,7 @@ FN_RARE uint32_t walk_draw_exactly(const struct walks *w, uint32_t seed, uint64_
 
 /* ---- a walk ---- */
 
-/* A walk that is being drawn: its node number `step` is `at`. */
+/* A walk that is being drawn: `at` is its node number `step`, counted from 0. */
 struct walk {
     uint64_t number;
     struct walk_node at, before; /* before.id: DRAW_NONE at the first step */
@@ -209,7 +213,7 @@ FN uint32_t walk_biased_step(const struct walks *w, uint32_t seed, uint32_t epoc
     return walk_try(w, seed, walk->number, epoch, walk->tries, &walk->at, &walk->before);
 }
 
-/* Tries to go a step on, which biases may refuse. Returns 0 where the walk has ended. */
+/* Tries one more step, whose candidate may be refused. Returns 0 if the walk has ended. */
 FN int walk_go(const struct walks *w, uint32_t seed, uint32_t epoch, struct walk *walk) {
     uint32_t next;
     if (walk->step + 1 >= w->length || !walk->at.degree) return 0;
@@ -225,12 +229,12 @@ FN int walk_go(const struct walks *w, uint32_t seed, uint32_t epoch, struct walk
     return 1;
 }
 
-/* Writes the empty places, [length], of a walk that ended at its node number `last`. */
+/* Writes DRAW_NONE to the places of ids [length] behind node number `last`, at which the walk ended. */
 FN void walk_end(const struct walks *w, uint32_t last, uint32_t *ids) {
     for (uint32_t step = last + 1; step < w->length; step++) ids[step] = DRAW_NONE;
 }
 
-/* Writes the nodes of a walk, [length]. */
+/* Writes the nodes of a walk to ids [length]. */
 FN void walk_draw(const struct walks *w, uint32_t seed, uint64_t number, uint32_t epoch, uint32_t *ids) {
     struct walk walk = walk_begin(w, seed, number, epoch);
     do ids[walk.step] = walk.at.id;
@@ -240,7 +244,7 @@ FN void walk_draw(const struct walks *w, uint32_t seed, uint64_t number, uint32_
 
 /* ---- as a corpus ----
  *
- * Walk `number` has positions number * length .. (number + 1) * length - 1, by which everything about its windows is drawn. */
+ * Walk `number` has positions number * length .. (number + 1) * length - 1; draws for its windows use them. */
 
 FN uint64_t walks_count(const struct walks *w) {
     return w->nodes * w->per_node;
@@ -259,7 +263,7 @@ FN struct walk_range walks_of(const struct walks *w, uint64_t from, uint64_t cou
     range.end = (from + count + w->length - 1) / w->length;
     return range;
 }
-/* Returns how many walks hold `count` positions at most, wherever these begin. */
+/* Returns the most walks that `count` consecutive positions can touch. */
 FN uint64_t walks_at_most(const struct walks *w, uint64_t count) {
     return count / w->length + 2;
 }

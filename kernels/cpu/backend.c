@@ -20,7 +20,7 @@
 
 /* ---- stores ---- */
 
-/* Maps zeros, in huge pages where the system has them, because a table's rows are used in no order. */
+/* Maps zeros, in huge pages if the system has them, because a table's rows are used in random order. */
 static int map_memory(struct cpu_store *store, const char *name) {
     void *base = mmap(NULL, store->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (base == MAP_FAILED)
@@ -31,7 +31,8 @@ static int map_memory(struct cpu_store *store, const char *name) {
     return 0;
 }
 
-/* Maps a file without a name beside `path`: no other file can be taken for it, and a kill leaves nothing. */
+/* Maps a file without a name in the directory of `path`: it cannot be confused with another file, and a kill leaves nothing
+ * behind. */
 static int map_file(struct cpu_store *store, const char *path) {
     int fd = file_open_unnamed(path);
     if (fd < 0) return -1;

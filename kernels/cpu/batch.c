@@ -1,4 +1,4 @@
-/* batch: makes a batch in its stage. Workers build chunks of CPU_GRAIN examples, which are then laid end to end, so
+/* batch: makes a batch in its stage. Workers build chunks of CPU_GRAIN examples, which are then copied one after the other, so
  * that the arrays are the same for any number of workers. */
 #include "cpu.h"
 
@@ -71,7 +71,7 @@ static int grow_blocks(struct cpu_stage *stage, uint64_t blocks, uint64_t target
                : 0;
 }
 
-/* Finds the block of each occurrence, and where each block's coefficients begin. */
+/* Writes which block each occurrence belongs to, and where each block's coefficients begin. */
 int cpu_index_batch(struct cpu_stage *stage) {
     struct cpu_blocks *b = &stage->all;
     if (mem_grow(&stage->logit_starts, &stage->logit_start_capacity, b->count, sizeof(uint64_t),

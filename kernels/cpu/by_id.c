@@ -1,8 +1,8 @@
 /* by_id: reads and changes rows of the tables by id, for other people's models.
  *
- * A fetch copies; workers share the ids. An update sorts: a row belongs to one worker (row mod workers), which sums the
- * gradients of its places in the order of the ids and applies the rule once, so the number of workers changes nothing.
- * A store also goes by row, so that of ids that repeat the last one stays.
+ * A fetch divides the ids among workers, which copy rows. In an update each row belongs to one worker (row mod workers), which
+ * sums the gradients of the row's places in the order of the ids and applies the rule once, so the result is the same with any
+ * number of workers. A store also divides rows: if an id repeats, its last values are kept.
  */
 #include "cpu.h"
 
@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-enum { FEW_VALUES = 1 << 14 }; /* values of a call that one worker does: waking the others would take longer */
+enum { FEW_VALUES = 1 << 14 }; /* calls with fewer values are done by one worker, since waking the others would take longer */
 
 struct by_id {
     struct backend *backend;
@@ -37,7 +37,7 @@ static int run(struct backend *backend, const struct rows_request *request, pool
 
 /* ---- fetch ---- */
 
-enum { AHEAD = 8 }; /* rows that are prefetched before they are copied, since each is a miss of the cache */
+enum { AHEAD = 8 }; /* how many rows ahead are prefetched, since each row is a cache miss */
 
 static int fetch_rows(void *context, unsigned worker) {
     const struct by_id *call = context;

@@ -1,5 +1,5 @@
-/* estimate: names every array that the backend keeps, once. The same lists say how much a run will take before anything
- * is allocated, allocate the arrays that large, count what they hold, and free them. */
+/* estimate: lists every array that the backend keeps, in one place. From these lists it computes how much memory a run will need
+ * before anything is allocated, allocates the arrays, counts their bytes, and frees them. */
 #include "cpu.h"
 
 #include "base/memory.h"
@@ -9,17 +9,17 @@
 #include <stdlib.h>
 
 enum {
-    ARRAYS = 13, /* of a list, at most */
-    /* How mem_grow() makes an array whose size is not known: with at least this number of items, and this multiple of the need. */
+    ARRAYS = 13, /* most arrays in a list */
+    /* How mem_grow() allocates an array of unknown size: at least this many items, and this multiple of the items needed. */
     GROWN_LEAST = 64,
     GROWN_TIMES = 2
 };
 
 struct array {
     void *block;    /* address of the pointer */
-    uint64_t *capacity; /* items that it holds */
+    uint64_t *capacity; /* items that the array has memory for */
     uint64_t size;  /* bytes of an item */
-    uint64_t need;  /* items that are enough; 0: not known */
+    uint64_t need;  /* items that are enough; 0: unknown */
 };
 struct list {
     struct array array[ARRAYS];
@@ -47,7 +47,8 @@ static struct list stage_arrays(struct cpu_stage *s, const struct cpu_sizes *siz
     put(&list, &s->logit_starts, &s->logit_start_capacity, sizeof *s->logit_starts, batch->blocks);
     put(&list, &s->target_block, &s->target_block_capacity, sizeof *s->target_block, batch->targets);
     put(&list, &s->context_block, &s->context_block_capacity, sizeof *s->context_block, batch->contexts);
-    put(&list, &s->target_starts, &s->view_capacity, sizeof *s->target_starts, 0); /* training looks at no batch */
+    put(&list, &s->target_starts, &s->view_capacity, sizeof *s->target_starts, 0); /* 0, since training never asks for
+                                                                                    * batch_view() */
     put(&list, &s->context_starts, &s->view_capacity, sizeof *s->context_starts, 0);
     put(&list, &s->positives, &s->view_capacity, sizeof *s->positives, 0);
     return list;
@@ -85,14 +86,14 @@ static struct list step_arrays(struct cpu_shared *s, const struct cpu_sizes *siz
     return list;
 }
 
-/* `learn`: 1 for exact steps of a loss other than word2vec's. */
+/* `learn`: 1 for exact steps with a loss other than word2vec's. */
 static struct list worker_arrays(struct cpu_scratch *s, const struct cpu_sizes *sizes, uint64_t span, int lock_free, int learn,
                                  int halves) {
     struct list list = {.count = 0};
     const struct example_sizes *each = &sizes->example;
-    uint64_t blocks = each->blocks ? each->blocks : 1; /* 0: there is no source yet */
+    uint64_t blocks = each->blocks ? each->blocks : 1; /* 0: no source is known yet */
     uint64_t t = each->targets / blocks, c = each->contexts / blocks, scores = each->terms / blocks; /* of one block */
-    uint64_t vectors = c ? scores / c : 0; /* a pool's targets are one vector */
+    uint64_t vectors = c ? scores / c : 0; /* 1 if targets are pooled */
     uint64_t examples = lock_free ? sizes->piece : 0;
     uint64_t built = lock_free ? sizes->piece : CPU_GRAIN, kept = sizes->window ? built + 2 * sizes->window : 0;
     uint64_t walks = sizes->walks.length ? walks_at_most(&sizes->walks, built) : 0;
@@ -218,7 +219,8 @@ static void add_table(const struct table_spec *spec, struct memory_bytes *to) {
         *(shape.store[i].place == PLACE_FILE ? &to->file : &to->host) += shape.store[i].on_host * shape.store[i].stride;
 }
 
-/* A batch's chunks. If examples differ in size the arrays grow as they fill, to at most twice their content. */
+/* Returns the bytes of a batch's chunks. If examples differ in size, arrays grow while they are filled, to at most twice their
+ * content. */
 static uint64_t chunk_bytes(const struct cpu_sizes *sizes) {
     struct cpu_chunk chunk = {.first_block = 0};
     struct list list = {.count = 0};

@@ -33,18 +33,18 @@ void cpu_piece_release(struct cpu_piece *p) {
     *p = (struct cpu_piece){0};
 }
 
-/* The arguments of one call of cpu_build(). */
+/* Arguments of one call of cpu_build(). */
 struct build {
     const struct example_source *source;
     struct cpu_piece *piece;
     struct cpu_blocks *blocks;
     uint32_t epoch;
     int held_out;
-    uint64_t before; /* an example's own number less its place in this build */
-    uint64_t count;  /* of examples */
+    uint64_t before; /* an example's number less its number in this build */
+    uint64_t count;  /* number of examples */
 };
 
-/* Opens a block of an example that may take up to t targets and c contexts. */
+/* Begins a block of an example; it may get up to t targets and c contexts. */
 static struct cpu_block *begin_block(const struct build *build, uint64_t example, uint64_t t, uint64_t c) {
     struct cpu_blocks *b = build->blocks;
     if (mem_grow(&b->block, &b->block_capacity, b->count + 1, sizeof *b->block, "a batch's examples") ||
@@ -60,7 +60,7 @@ static struct cpu_block *begin_block(const struct build *build, uint64_t example
 
 static void end_block(const struct build *build, struct cpu_block *block) {
     struct cpu_blocks *b = build->blocks;
-    INVARIANT(block->contexts == b->contexts && block->targets == b->targets); /* blocks follow each other without a gap */
+    INVARIANT(block->contexts == b->contexts && block->targets == b->targets); /* blocks have no gaps between them */
     if (build->source->mode != EXAMPLE_WINDOW) block->predicted = block->positives;
     b->targets += block->t;
     b->contexts += block->c;
@@ -70,11 +70,10 @@ static void end_block(const struct build *build, struct cpu_block *block) {
 
 /* ---- negatives ---- */
 
-enum { TOGETHER = 16 }; /* slots whose first draws are made at a time */
+enum { TOGETHER = 16 }; /* slots whose first draws are made together */
 
-/* Makes the first draws of slots [slot, slot + count), two of which share one. The column of the alias table that each
- * names is on its way meanwhile: it is seldom in a near cache, and one wait for all of them is shorter than one for
- * each. */
+/* Makes the first draws of slots [slot, slot + count); two slots share a draw. Meanwhile it prefetches the column of the alias
+ * table that each draw names: it is seldom in a near cache, and one wait for all columns is shorter than one for each. */
 static void draw_together(const struct build *build, uint64_t example, uint32_t slot, uint32_t count,
                           struct draw4 *drawn) {
     const struct example_source *s = build->source;
@@ -87,7 +86,7 @@ static void draw_together(const struct build *build, uint64_t example, uint32_t 
     }
 }
 
-/* Appends the negatives of slots [slot, slot + count) to the block's contexts, which so far are its positives. */
+/* Appends the negatives of slots [slot, slot + count) to the block's contexts, which so far are only positives. */
 static void add_negatives(const struct build *build, struct cpu_block *block, uint64_t example, uint32_t slot,
                           uint32_t count) {
     const struct example_source *s = build->source;
@@ -127,7 +126,7 @@ static void add_kept(struct cpu_piece *p, uint32_t id, uint64_t position) {
     p->at[p->count++] = position;
 }
 
-/* The kept words before the piece came from the last to the first. */
+/* Reverses the kept words before the piece, which were found from last to first. */
 static void turn_round(struct cpu_piece *p) {
     for (uint64_t i = 0; i < p->count / 2; i++) {
         uint64_t j = p->count - 1 - i, at = p->at[i];
@@ -137,8 +136,8 @@ static void turn_round(struct cpu_piece *p) {
     }
 }
 
-/* Fills the piece with the kept words at positions [first, end) of one strip, and up to `window` kept ones on each
- * side. */
+/* Fills the piece with the kept words at positions [first, end) of one strip, and up to `window` kept words on each side of
+ * them. */
 static int fill_piece(const struct build *build, const struct strip *strip, uint64_t first, uint64_t end) {
     const struct example_source *s = build->source;
     struct cpu_piece *p = build->piece;
@@ -162,7 +161,7 @@ static int fill_piece(const struct build *build, const struct strip *strip, uint
     return 0;
 }
 
-/* Appends the rows of a word to the block's targets. */
+/* Appends a word's rows to the block's targets. */
 static void add_rows(const struct build *build, struct cpu_block *block, uint32_t word) {
     const struct example_source *s = build->source;
     uint64_t count = example_rows_of(s, word);
@@ -173,7 +172,7 @@ static void add_rows(const struct build *build, struct cpu_block *block, uint32_
 
 /* ---- paths in a tree ---- */
 
-/* Returns the number of contexts that predict words [first, end) of the piece without word `but`. */
+/* Returns how many contexts predict words [first, end) of the piece, without word `but`. */
 static uint64_t contexts_of(const struct build *build, uint64_t first, uint64_t end, uint64_t but) {
     uint64_t contexts = 0;
     for (uint64_t i = first; i < end; i++)
@@ -181,7 +180,7 @@ static uint64_t contexts_of(const struct build *build, uint64_t first, uint64_t 
     return contexts;
 }
 
-/* Appends the nodes of one code on a word's path to the block's contexts. */
+/* Appends to the block's contexts the nodes of a word's path that have this code. */
 static void add_nodes(const struct build *build, struct cpu_block *block, uint32_t word, int code) {
     const struct example_source *s = build->source;
     const struct example_path path = example_path(s, word);
@@ -191,7 +190,7 @@ static void add_nodes(const struct build *build, struct cpu_block *block, uint32
     block->c += path.count[code];
 }
 
-/* Appends the contexts that predict words [first, end) of the piece without word `but`: the words themselves, which are positives, or
+/* Appends the contexts that predict words [first, end) of the piece, without word `but`: the words themselves, as positives, or
  * the nodes of their paths. */
 static void add_predicted(const struct build *build, struct cpu_block *block, uint64_t first, uint64_t end, uint64_t but) {
     const uint32_t *id = build->piece->id;
@@ -209,7 +208,7 @@ static void add_predicted(const struct build *build, struct cpu_block *block, ui
 
 /* ---- blocks of windows ---- */
 
-/* The block of a window [first, end) around `middle`, whose words have several rows each. */
+/* Appends the block of a window [first, end) around word `middle`, if words have several rows each. */
 static int add_pooled_window(const struct build *build, uint64_t middle, uint64_t first, uint64_t end) {
     const struct example_source *s = build->source;
     const struct cpu_piece *p = build->piece;
@@ -229,7 +228,7 @@ static int add_pooled_window(const struct build *build, uint64_t middle, uint64_
     return 0;
 }
 
-/* The blocks of the kept word `middle` of the piece. */
+/* Appends the blocks of the window around the piece's kept word `middle`. */
 static int add_window(const struct build *build, uint64_t middle, uint32_t width) {
     const struct example_source *s = build->source;
     const struct cpu_piece *p = build->piece;
@@ -252,7 +251,7 @@ static int add_window(const struct build *build, uint64_t middle, uint32_t width
     return 0;
 }
 
-/* Builds windows at positions [first, end), which are in one sentence. */
+/* Appends the blocks of the windows at positions [first, end), which are in one sentence. */
 static int add_windows(const struct build *build, uint64_t number, uint64_t first, uint64_t end) {
     const struct example_source *s = build->source;
     const struct cpu_piece *p = build->piece;
@@ -326,7 +325,7 @@ static int build_in_order(const struct build *build, uint64_t first, uint64_t co
     return 0;
 }
 
-/* The walks that hold these positions are drawn, and examples are made of them as of any sentences. */
+/* Draws the walks that contain these positions, and makes examples of them as of any sentences. */
 static int build_of_walks(struct build *build, uint64_t first, uint64_t count) {
     const struct example_source *s = build->source;
     const struct walks *w = &s->walks;

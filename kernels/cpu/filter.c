@@ -1,6 +1,5 @@
-/* filter: spreads rows over a graph (kernels/filter.h), sixteen columns at a time, so that a row of theirs is one cache
- * line. Memory is 256 bytes a node beside the rows. Threads change no bit.
- */
+/* filter: spreads rows over a graph (kernels/filter.h), sixteen columns at a time, because sixteen floats are one cache line. It
+ * needs 256 bytes a node besides the rows. The result is the same with any number of threads. */
 #include "cpu.h"
 
 #include "base/interrupt.h"
@@ -11,19 +10,19 @@
 #include <string.h>
 
 enum {
-    COLUMNS = 16,    /* of one pass */
-    GRAIN = 1 << 10, /* nodes that a worker takes at once */
-    AHEAD = 16       /* arcs between the one that is added and the one whose row is fetched */
+    COLUMNS = 16,    /* columns computed at a time */
+    GRAIN = 1 << 10, /* nodes that a worker takes at a time */
+    AHEAD = 16       /* how many arcs ahead rows are prefetched */
 };
 
 typedef float lanes[COLUMNS];
 
 struct filter {
     const struct filter_request *graph;
-    uint32_t first, columns;           /* the columns that pass now */
+    uint32_t first, columns;           /* the columns that are computed now */
     lanes *older, *newer, *half, *sum; /* [nodes] T_i-2 and T_i-1; M T_i-1; the sum of the series */
     int term;
-    double factor; /* of the term: (-1)^i c_i */
+    double factor; /* of the current term: (-1)^i c_i */
     void (*work)(struct filter *f, uint64_t node);
     _Atomic uint64_t next; /* the first node that no worker has taken yet */
 };
@@ -32,8 +31,8 @@ static float weight_of(const struct filter *f, uint64_t arc) {
     return f->graph->weights ? f->graph->weights[arc] : 1;
 }
 
-/* Computes a node's row of A times `in`. Returns the sum of A's row. The rows of neighbours are anywhere in memory, so rows of
- * the arcs to come, also of the next nodes, are prefetched. */
+/* Computes a node's row of A times `in`, and returns the sum of A's row. Rows of neighbours are at random addresses, so the rows
+ * of coming arcs are prefetched, those of the next nodes too. */
 static float gather(const struct filter *f, const lanes *in, uint64_t node, lanes out) {
     const struct filter_request *graph = f->graph;
     float all = graph->loop;
@@ -53,7 +52,7 @@ static void multiply(const struct filter *f, const lanes *in, uint64_t node, lan
     for (int i = 0; i < COLUMNS; i++) out[i] = filter_product(in[node][i], out[i], all);
 }
 
-/* Returns the place in a row of the columns that pass. */
+/* Returns the address of the current columns in a node's row. */
 static float *row_of(const struct filter *f, uint64_t node) {
     return f->graph->x + node * f->graph->dim + f->first;
 }
@@ -80,7 +79,7 @@ static void halve_next(struct filter *f, uint64_t node) {
     multiply(f, f->newer, node, f->half[node]);
 }
 
-/* The next term takes the place of the one before the last. */
+/* Computes the next term of a node; it overwrites the term before the last. */
 static void find_next(struct filter *f, uint64_t node) {
     lanes twice;
     multiply(f, f->half, node, twice);

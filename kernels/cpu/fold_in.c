@@ -1,5 +1,5 @@
-/* fold_in: kernels/fold_in.h on the processor. A worker solves a block of lists at a time, so that one read of a negative's row
- * serves all of them. Scores and gradients are products of matrices, for which the negatives are kept in two orders of panels:
+/* fold_in: the CPU's part of kernels/fold_in.h. A worker solves a block of lists together, so that it reads a negative's row once
+ * for all of them. Scores and gradients are products of matrices, for which the negatives are kept in two orders of panels:
  *
  *   by_row      [padded / CPU_PANEL][dim x CPU_PANEL]       scores: panels of CPU_PANEL negatives
  *   by_column   [columns / CPU_PANEL][padded x CPU_PANEL]   gradients: panels of CPU_PANEL columns
@@ -15,12 +15,12 @@
 
 enum {
     BLOCK_LISTS = 16,
-    CHUNK = 256 /* negatives of a gradient's product; their part of a panel is 32 KiB and fits into a first-level cache */
+    CHUNK = 256 /* negatives of one product for gradients; their part of a panel, 32 KiB, fits into a first-level cache */
 };
 
 struct backend_fold {
     struct backend *backend;
-    struct fold_problem problem; /* its arrays are not read after opening, but for ids */
+    struct fold_problem problem; /* only `ids` of its arrays is read after opening */
     uint32_t *ids;
     uint32_t padded, columns; /* number of negatives, number of columns, each rounded up to whole panels */
     float *by_row, *by_column;
@@ -71,7 +71,7 @@ void cpu_fold_close(struct backend_fold *fold) {
 
 /* ---- a block of lists ---- */
 
-/* A worker's arrays for the lists that it solves at a time. */
+/* A worker's arrays for the lists that it solves together. */
 struct block {
     const struct backend_fold *fold;
     const struct fold_lists *lists;
@@ -82,8 +82,8 @@ struct block {
     uint8_t *excluded;    /* [BLOCK_LISTS x padded] 1 if this negative is left out for this list */
     float *directions;    /* [BLOCK_LISTS x columns] */
     float *gains;         /* [BLOCK_LISTS x columns] each list's gradient: sum of coefficient x item's row */
-    float *line, *spare;  /* [positives + negatives] of one list: scores, then coefficients; scratch of twice that size */
-    const float **items;  /* [positives] rows of one list's items */
+    float *line, *spare;  /* one list's [positives + negatives]: scores, then coefficients; and scratch of twice that size */
+    const float **items;  /* [positives] pointers to the rows of one list's items */
     uint64_t line_capacity, spare_capacity, items_capacity;
 };
 
@@ -92,7 +92,7 @@ static uint32_t positives_of(const struct block *b, uint32_t list) {
     return (uint32_t)(start[1] - start[0]);
 }
 
-/* Makes b->items the rows of a list's items. */
+/* Sets b->items to the rows of a list's items. */
 static void point_at_items(struct block *b, uint32_t list) {
     const uint32_t *places = b->lists->places + b->lists->starts[b->first + list];
     for (uint32_t i = 0; i < positives_of(b, list); i++) b->items[i] = b->lists->items + (uint64_t)places[i] * b->fold->problem.dim;
@@ -167,7 +167,7 @@ static void gain_from_negatives(struct block *b) {
         }
 }
 
-/* Replaces a list's scores of the negatives by their coefficients, and sets its gradient to the part of the positives. Returns the
+/* Replaces a list's scores of the negatives by coefficients, and sets its gradient to the part that positives cause. Returns the
  * sum of the absolute values of all coefficients. */
 static float coefficients(struct block *b, uint32_t list) {
     const struct fold_problem *p = &b->fold->problem;
@@ -223,7 +223,7 @@ static int solve_block(struct block *b) {
 struct solving {
     const struct backend_fold *fold;
     const struct fold_lists *lists;
-    uint64_t grain; /* lists of a block */
+    uint64_t grain; /* lists in a block */
     _Atomic uint64_t taken;
 };
 
@@ -263,7 +263,8 @@ static int solve_some(void *context, unsigned worker) {
 
 int cpu_fold_solve(struct backend_fold *fold, const struct fold_lists *lists) {
     struct solving solving = {.fold = fold, .lists = lists};
-    uint64_t each = lists->count / pool_threads(fold->backend->pool) + 1; /* smaller blocks for few lists: each thread gets some */
+    uint64_t each = lists->count / pool_threads(fold->backend->pool) + 1; /* with few lists, blocks are smaller, so that each
+                                                                           * thread gets some */
     solving.grain = each < BLOCK_LISTS ? each : BLOCK_LISTS;
     return lists->count ? pool_run(fold->backend->pool, solve_some, &solving) : 0;
 }

@@ -1,29 +1,29 @@
-/* frozen: leaves out of a batch what cannot change a row, where rows of a table are frozen (table_spec).
+/* frozen: leaves out of a batch what cannot change a row, if rows of a table are frozen (table_spec).
  *
  * A pair of a frozen target with a frozen context changes nothing. In a block
  *
- *   targets that change   contexts that change   the part that stays
+ *   targets that change   contexts that change   the part that is kept
  *   none                  none                   nothing
  *   none                  some                   all its targets x the contexts that change
  *   some                  none                   the targets that change x all its contexts
  *   some                  some                   all of it
  *
- * Every row that changes keeps all its places and all its pairs, in their order, so its bytes are those of the whole batch. Where
- * a run grows by a tenth of its words this leaves about a fifth of the pairs. The loss is that of the pairs that stay.
- * Losses that compare a pair with others of its block, and pooled targets, need whole blocks: only the first line is theirs.
- * Negatives that all examples share are one product with all targets: of such a batch nothing is left out.
+ * Every row that changes keeps all its places and pairs, in order, so its bytes are the same as after the whole batch. If a tenth
+ * of a run's words is new, about a fifth of the pairs is kept. The loss is that of the kept pairs.
+ * Losses that compare a pair with others of its block, and pooled targets, need whole blocks: only the first line applies to them.
+ * Shared negatives are one product with all targets, so nothing is left out of such a batch.
  */
 #include "cpu.h"
 
-/* Counts the rows that change. */
+/* Returns how many of these rows can change. */
 static uint32_t count_changing(const struct table_spec *spec, const uint32_t *ids, uint32_t count) {
     uint32_t changing = 0;
     for (uint32_t i = 0; i < count; i++) changing += !table_is_frozen(spec, ids[i]);
     return changing;
 }
 
-/* Moves ids to the front of the array: all ids, or with `changing` only ids of rows that change. Returns how many were moved.
- * weights: of ids[0] and the following ones, which move with the ids to weights_to; NULL: ids have no weights. */
+/* Copies ids to `to`: all, or with `changing` only ids of rows that can change. Returns how many were copied. weights: [count]
+ * those of the ids, copied along to weights_to; NULL: ids have no weights. */
 static uint32_t move_ids(const struct table_spec *spec, uint32_t *to, const uint32_t *ids, uint32_t count, int changing,
                          float *weights_to, const float *weights) {
     uint32_t moved = 0;
@@ -35,7 +35,7 @@ static uint32_t move_ids(const struct table_spec *spec, uint32_t *to, const uint
     return moved;
 }
 
-/* Appends the part of a block that stays, behind the parts of the blocks before it. */
+/* Appends the part of a block that is kept, behind the kept parts of earlier blocks. */
 static void leave_out(struct cpu_blocks *left, struct cpu_block block, const struct step_request *request, int by_pairs,
                       int weighted) {
     const struct table_spec *target = &request->target->spec, *context = &request->context->spec;
@@ -46,7 +46,7 @@ static void leave_out(struct cpu_blocks *left, struct cpu_block block, const str
     if (!t && !c) return;
     if (some_contexts) {
         uint32_t changing = count_changing(context, contexts, block.positives);
-        block.predicted -= block.positives - changing; /* of nodes of a tree all change, or none does */
+        block.predicted -= block.positives - changing; /* either all nodes of a tree can change, or none */
         block.positives = changing;
     }
     block.t = move_ids(target, left->target + left->targets, targets, block.t, some_targets, NULL, NULL);
@@ -65,6 +65,6 @@ int cpu_leave_out_frozen(struct cpu_stage *stage, const struct step_request *req
     cpu_blocks_clear(&stage->all);
     for (uint64_t i = 0; i < blocks; i++) leave_out(&stage->all, stage->all.block[i], request, by_pairs, stage->weighted);
     if (cpu_index_batch(stage)) return -1;
-    stage->result.examples = examples; /* a mean is over all examples of the batch */
+    stage->result.examples = examples; /* a mean divides by all examples of the batch */
     return 0;
 }

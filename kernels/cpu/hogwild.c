@@ -1,11 +1,11 @@
 /* hogwild: lock-free training, as kernels/hogwild.h defines it. Workers take stretches of examples and change rows as
- * they go. Two workers that meet on a row may lose one of the two small changes, so runs differ in their last digits.
+ * they go. If two workers change a row at once, one of the changes may be lost, so runs differ in their last digits.
  *
- * Dot products and coefficients of a block are computed first, then each of its rows moves. The rows of a few blocks
+ * Dot products and coefficients of a block are computed first, then each of its rows is updated. The rows of a few blocks
  * ahead are prefetched: the tables are larger than the caches, and a negative's row is nearly always a miss.
  *
- * Rows of bfloat16 are copied to floats first. Their gains are summed up beside the copies, and then each row is read
- * again, gets its gain, is rounded and stored in one pass: as with float32, only a race with another worker can lose a
+ * Rows of bfloat16 are copied to floats first. Their changes are summed in other memory; then each row is read
+ * again, changed, rounded and stored in one pass: as with float32, only a race with another worker can lose a
  * change.
  */
 #include "cpu.h"
@@ -19,40 +19,40 @@
 
 enum {
     STRETCH = 4096,      /* examples that a worker takes at a time */
-    AHEAD = 3,           /* blocks ahead whose rows are prefetched: */
-    AHEAD_TARGETS = 3,   /* prefetched targets of a block, if it has no more than this; the targets of a window are still in the
-                          * cache from the word before */
-    AHEAD_CONTEXTS = 64, /* and so many contexts of each */
-    BAND = 64,           /* targets of a wide or pooled block that are moved at a time */
+    AHEAD = 3,           /* how many blocks ahead rows are prefetched */
+    AHEAD_TARGETS = 3,   /* targets that are prefetched of a block, if it has no more; a window's targets are still in the cache
+                          * from the word before */
+    AHEAD_CONTEXTS = 64, /* contexts that are prefetched of each block, at most */
+    BAND = 64,           /* targets of a wide or pooled block that are updated together */
 };
 
 struct hogwild {
     struct backend *backend;
     const struct hogwild_request *request;
-    uint32_t dim;     /* columns of what dot products and sums go over: of copies (cpu_rows.widen_apart) with their zeros */
-    uint32_t columns; /* of a bfloat16 row with its filling */
+    uint32_t dim;     /* columns over which dot products and sums run; for bfloat16 those of copies (cpu_rows.widen_apart), with
+                       * their zeros */
+    uint32_t columns; /* columns of a bfloat16 row, with padding */
     uint64_t span;
     int halves; /* 1: the tables' weights are bfloat16 */
-    int linear; /* 1: rows move by the coefficients at once, and none of them is frozen */
+    int linear; /* 1: the rule is linear (hogwild_is_linear) and no row is frozen */
     float lr_first, slope;
     uint32_t loss_mask;
     _Atomic uint64_t taken;
 };
 
-/* A worker's blocks of one piece. */
+/* Examples that a worker builds and trains together. */
 struct piece {
     const struct cpu_blocks *blocks;
-    uint64_t first; /* the place of the first example in the request */
+    uint64_t first; /* number of the first example in the request */
     struct cpu_scratch *scratch;
-    struct cpu_memo memo; /* for one learning rate */
+    struct cpu_memo memo; /* valid for one learning rate */
     float rate;
 };
 
-/* A block's rows. Where the tables are of bfloat16 these are copies, and the gains of all of them lie behind the
- * copies. */
+/* Pointers to a block's rows. For bfloat16 tables they point to copies, and the gradients of all rows are behind the copies. */
 struct rows {
     float **targets, **contexts;
-    float *gain; /* [T x span] of the targets, then [C x span] of the contexts; NULL: floats are changed in place */
+    float *gain; /* [T x span] gradients of targets, then [C x span] of contexts; NULL: float32 rows are changed in place */
 };
 
 /* ---- one block ---- */
@@ -84,7 +84,7 @@ static int grow_scratch(struct cpu_scratch *scratch, const struct cpu_block *blo
                : 0;
 }
 
-/* Moves a block of few contexts: coefficients for all pairs, then all rows in one pass. */
+/* Updates the rows of a block with few contexts: coefficients of all pairs first, then all rows in one pass. */
 static void move_narrow(const struct hogwild *run, const struct cpu_block *block, float **targets, float **contexts,
                         float *logits, float lr) {
     const struct cpu_rows *rows = run->backend->rows;
@@ -92,7 +92,8 @@ static void move_narrow(const struct hogwild *run, const struct cpu_block *block
     rows->update((const float *const *)targets, targets, block->t, contexts, block->c, run->dim, logits);
 }
 
-/* Moves a block of many contexts: eight at a time against the old targets, whose moves are summed up beside them. */
+/* Updates the rows of a block with many contexts: eight contexts at a time with the old targets, whose changes are summed in
+ * other memory. */
 static void move_wide(const struct hogwild *run, struct cpu_scratch *scratch, const struct cpu_block *block,
                       float **targets, float **contexts, float *logits, float lr) {
     const struct cpu_rows *rows = run->backend->rows;
@@ -115,8 +116,7 @@ static void move_wide(const struct hogwild *run, struct cpu_scratch *scratch, co
 
 /* ---- rows of bfloat16 ---- */
 
-/* Sums up what the rows of a block gain from one another: eight contexts and BAND vectors at a time, all as they were.
- */
+/* Sums the changes of a block's rows, all computed from the old rows: eight contexts and BAND vectors at a time. */
 static void gain_all(const struct hogwild *run, const struct cpu_block *block, const float *const *vectors,
                      uint32_t count, const struct rows *of, float *vector_gain, const float *factors) {
     const float *const *contexts = (const float *const *)of->contexts;
@@ -135,7 +135,7 @@ static void gain_all(const struct hogwild *run, const struct cpu_block *block, c
     }
 }
 
-/* Adds a row's gain to it, rounded. */
+/* Adds a change to a row of the table, with rounding. */
 static void add_gain(const struct hogwild *run, const struct backend_table *table, uint32_t row, const float *gain,
                      uint32_t key) {
     run->backend->rows->add_apart(cpu_weights(table, row), gain, run->columns, round_row_key(key, row));
@@ -153,7 +153,7 @@ static void move_halves(const struct hogwild *run, const struct piece *piece, co
     const struct cpu_blocks *blocks = piece->blocks;
     uint64_t global_step = request->global_step + piece->first + block->example;
     run->backend->rows->coefficients(logits, block->t, block->c, block->positives, -lr);
-    if (!block->c) return; /* nothing moves, and nothing would say what targets gain */
+    if (!block->c) return; /* nothing changes, and gradients of targets would stay unset */
     gain_all(run, block, (const float *const *)of->targets, block->t, of, of->gain, logits);
     add_gains(run, request->context, blocks->context + block->contexts, block->c, of->gain + block->t * run->span,
               global_step);
@@ -164,7 +164,7 @@ static int is_frozen(const struct backend_table *table, const uint32_t *ids, uin
     return table_is_frozen(&table->spec, ids[at]);
 }
 
-/* Moves a block by any rule: all gradients of targets first, then each context by its rule, then each target. */
+/* Updates the rows of a block by any rule: gradients of all targets first, then each context's update, then each target's. */
 static void move_by_rule(const struct hogwild *run, struct piece *piece, const struct cpu_block *block, float **targets,
                          float **contexts, float *logits, float lr) {
     const struct cpu_rows *rows = run->backend->rows;
@@ -193,7 +193,7 @@ static void move_by_rule(const struct hogwild *run, struct piece *piece, const s
                        scratch->gradient + t * run->span, scratch->unused_slot, &piece->memo);
 }
 
-/* The memory of a pooled block: its vector, the vector's gradient or move, and one row more. */
+/* Memory for a pooled block: its vector, the vector's gradient or change, and one more row. */
 struct pooled {
     float *vector, *gradient, *row;
 };
@@ -205,7 +205,7 @@ static struct pooled pool_targets(const struct hogwild *run, struct cpu_scratch 
     const float *const *of = (const float *const *)targets;
     const float first = example_pool_weight(pool, count, 0), others = example_pool_weight(pool, count, 1);
     struct pooled p = {scratch->gradient, scratch->gradient + run->span, scratch->gradient + 2 * run->span};
-    uint32_t apart = pool->own > 0; /* rows with a weight of their own; the others weigh the same and are summed in one pass */
+    uint32_t apart = pool->own > 0; /* 1: the first row has a weight of its own; rows of equal weight are summed in one pass */
     memset(scratch->gradient, 0, 2 * run->span * sizeof(float));
     if (apart) rows->combine(p.vector, &first, 0, of, 1, run->dim);
     rows->combine(p.vector, &others, 0, of + apart, count - apart, run->dim);
@@ -230,7 +230,7 @@ static void move_pooled(const struct hogwild *run, const struct cpu_block *block
     }
 }
 
-/* The gain of a row is its part of the vector's move. */
+/* Updates a pooled block of bfloat16 rows: each row's change is its share of the vector's change. */
 static void move_pooled_halves(const struct hogwild *run, const struct piece *piece, const struct cpu_block *block,
                                const struct pooled *pooled, const struct rows *of, float *logits, float lr) {
     const struct hogwild_request *request = run->request;
@@ -276,7 +276,7 @@ static void move_pooled_by_rule(const struct hogwild *run, struct piece *piece, 
     }
 }
 
-/* Adds to the counts, and to the loss where the example is one of the sample. */
+/* Adds a block to the counts, and to the loss if its example is sampled. */
 static void count_block(const struct hogwild *run, const struct piece *piece, const struct cpu_block *block, uint32_t vectors,
                         const float *logits) {
     struct hogwild_result *part = &piece->scratch->part;
@@ -289,7 +289,7 @@ static void count_block(const struct hogwild *run, const struct piece *piece, co
     part->sampled_terms += (uint64_t)vectors * block->c;
 }
 
-/* Lists a block's rows as they lie in the tables. */
+/* Lists pointers to a block's rows in the tables. */
 static struct rows list_rows(const struct hogwild *run, struct cpu_scratch *scratch, const struct cpu_blocks *blocks,
                              const struct cpu_block *block) {
     void **rows = scratch->rows;
@@ -300,8 +300,7 @@ static struct rows list_rows(const struct hogwild *run, struct cpu_scratch *scra
     return (struct rows){(float **)rows, (float **)rows + block->t, NULL};
 }
 
-/* Copies rows of bfloat16 to floats, and lists the copies instead. A rule takes columns in their order; sums alone do not ask
- * for it. */
+/* Copies bfloat16 rows to floats, and lists the copies instead. Rules need columns in their order; sums do not. */
 static int copy_rows(const struct hogwild *run, struct cpu_scratch *scratch, const struct cpu_block *block, struct rows *of) {
     const struct cpu_rows *rows = run->backend->rows;
     uint64_t places = (uint64_t)block->t + block->c;

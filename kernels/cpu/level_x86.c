@@ -1,4 +1,4 @@
-/* level_x86: chooses the compilation of rows.c that an x86-64 processor runs. */
+/* level_x86: chooses the version of rows.c that this x86-64 processor can run fastest. */
 #include "rows.h"
 
 extern const struct cpu_rows cpu_rows_base, cpu_rows_v3, cpu_rows_v4;

@@ -1,5 +1,5 @@
-/* rows: see rows.h. The Makefile compiles this file once a level: CPU_LEVEL names the table that it defines, and the
- * flags say which instructions may be used. Vectors are the compiler's own (CPU_LANES floats), so that one source
+/* rows: see rows.h. The Makefile compiles this file once for each processor level: CPU_LEVEL names the table of functions, and
+ * compiler flags allow the level's instructions. Vectors are the compiler's vector types (CPU_LANES floats), so one source
  * serves all levels. */
 #include "rows.h"
 
@@ -8,7 +8,7 @@
 #define LANES CPU_LANES
 typedef float vec __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
 typedef float vec4
-    __attribute__((vector_size(16), aligned(4), may_alias)); /* for the columns that no whole vector takes */
+    __attribute__((vector_size(16), aligned(4), may_alias)); /* for the last columns, which do not fill a vector */
 
 #define INLINE static inline __attribute__((always_inline))
 #define TILE   3 /* TILE x TILE sums and two rows fit 16 registers */
@@ -21,7 +21,7 @@ INLINE void store(float *p, vec v) {
     *(vec *)p = v;
 }
 
-/* Returns the sum of all lanes of `v` and of `more`: the upper half is added to the lower one until one lane is left. */
+/* Returns the sum of all lanes of `v` and of `more`, adding the upper half to the lower half until one lane is left. */
 INLINE float sum_lanes(vec v, vec4 more) {
     union {
         vec all;
@@ -79,8 +79,8 @@ static void dots(const float *const *t, uint32_t nt, const float *const *c, uint
     if (nt - i == 1) dots_band(t + i, 1, c, nc, dim, out + i * stride, stride);
 }
 
-/* PRODUCTS queries at a time: their sums, VECTORS of them to a panel for each, are enough to hide an addition's
- * latency, and with a column of each query and a vector of the panel they fill the registers. */
+/* Number of queries computed together. Each has VECTORS sums a panel: enough independent sums to hide the latency of an
+ * addition, and with one column of each query and one vector of the panel they just fill the registers. */
 enum { VECTORS = CPU_PANEL / LANES, PRODUCTS = LANES == 16 ? 8 : LANES == 8 ? 3 : 1 };
 
 INLINE void products_tile(const float *const *q, const int nq, const float *panel, uint32_t dim, float *out, uint64_t stride,
@@ -125,7 +125,8 @@ static void coefficients(float *logits, uint32_t t_count, uint32_t c_count, uint
     for (uint64_t i = 0; i < n; i++) logits[i] = sgns_coefficient(logits[i], 0.0f) * scale;
     for (uint32_t t = 0; t < t_count; t++)
         for (uint32_t c = 0; c < positives; c++) {
-            /* sigmoid(s) - 1 by subtraction: the digits that float32 loses are below the digits of the sum that it is added to. */
+            /* sigmoid(s) - 1 by subtraction: the digits that float32 loses are too small to matter in the sum that it is added
+             * to */
             logits[(uint64_t)t * c_count + c] -= scale;
         }
 }

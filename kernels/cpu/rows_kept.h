@@ -1,14 +1,12 @@
-/* rows_kept: fields of bfloat16 (kernels/rounding.h). It is a part of rows.c, which is compiled once a level, and the
- * only place of the CPU backend that knows how such a field is read and written. Loops are plain C, for the compiler to
- * make vectors of; bits lie in memory in the order of their columns, on processors that store the lower byte
- * first.
- */
+/* rows_kept: bfloat16 fields (kernels/rounding.h). Part of rows.c, which is compiled once for each level; the only code of the
+ * CPU backend that knows how such a field is stored. Loops are plain C, which the compiler vectorizes. Random bits are stored in
+ * the order of their columns; this needs a processor that stores the lower byte first. */
 #ifndef SPTX_CPU_ROWS_KEPT_H
 #define SPTX_CPU_ROWS_KEPT_H
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the lower half of a word is the first column's");
 
-enum { DRAWN = 16, DRAWN_COLUMNS = DRAWN * ROUND_GROUP }; /* groups of columns whose bits are made at once */
+enum { DRAWN = 16, DRAWN_COLUMNS = DRAWN * ROUND_GROUP }; /* groups of columns whose random bits are made together */
 
 static void widen(const uint16_t *restrict kept, uint32_t columns, float *restrict out) {
     for (uint32_t j = 0; j < columns; j++) out[j] = bfloat16_value(kept[j]);
@@ -16,7 +14,7 @@ static void widen(const uint16_t *restrict kept, uint32_t columns, float *restri
 
 /* ---- bits ---- */
 
-/* round_words() of DRAWN indices from `index` on. The loop must not be unrolled before the compiler looks for vectors in it. */
+/* Computes round_words() for DRAWN indices from `index` on. The loop must not be unrolled before the compiler vectorizes it. */
 INLINE void words_from(uint32_t row_key, uint32_t index, uint32_t *restrict words) {
     _Pragma("GCC unroll 1") for (uint32_t i = 0; i < DRAWN; i++) {
         struct draw4 own = round_words(row_key, index + i);
@@ -30,7 +28,7 @@ typedef uint32_t vec_bits __attribute__((vector_size(4 * LANES)));
 typedef int32_t vec_signed __attribute__((vector_size(4 * LANES)));
 typedef uint16_t vec_kept __attribute__((vector_size(2 * LANES), aligned(2), may_alias));
 
-/* bfloat16_round() of a vector. */
+/* Does bfloat16_round() for a vector. */
 INLINE void round_vector(uint16_t *kept, vec values, const uint16_t *random) {
     vec_bits bits = (vec_bits)values;
     vec_signed size = (vec_signed)(bits & 0x7FFFFFFFu);
@@ -39,7 +37,7 @@ INLINE void round_vector(uint16_t *kept, vec values, const uint16_t *random) {
     *(vec_kept *)kept = __builtin_convertvector(bits >> 16, vec_kept);
 }
 
-/* The bits of a tile of columns, as words and as columns. */
+/* Random bits for a tile of columns, seen as 32-bit words or as 16 bits a column. */
 union tile_bits {
     uint32_t word[DRAWN_COLUMNS / 2];
     uint16_t column[DRAWN_COLUMNS];
@@ -58,10 +56,11 @@ static void write_kept(uint16_t *kept, const float *values, uint32_t columns, co
 
 /* ---- lock-free ---- */
 
-enum { PAIRS = LANES, PAIRED = 2 * LANES }; /* pairs and columns that are read, or rounded and stored, at once */
+enum { PAIRS = LANES, PAIRED = 2 * LANES }; /* pairs, and columns, that are read or rounded together */
 typedef uint32_t vec_pairs __attribute__((vector_size(4 * LANES), aligned(2), may_alias));
 
-/* Reads PAIRED columns: the even ones, then the odd ones. A pair is a word, so nothing has to change its lane. */
+/* Reads PAIRED columns, as one vector of even and one of odd columns. A pair of columns is one 32-bit lane, so nothing moves
+ * between lanes. */
 INLINE void read_pairs(const uint16_t *kept, vec_bits *even, vec_bits *odd) {
     vec_bits pairs = *(const vec_pairs *)kept;
     *even = pairs << 16;
@@ -83,7 +82,7 @@ INLINE int any_lane(vec_signed lanes) {
     return some != 0;
 }
 
-/* Adds the random bits, without a look at each lane where no number is near the end of the numbers: there are hardly any. */
+/* Adds the random bits. If no value is near the largest bfloat16, which is nearly always so, it skips the checks of each lane. */
 INLINE void round_pairs(vec_bits *even, vec_bits *odd, vec_bits random) {
     vec_bits low = random & 0xFFFFu, high = random >> 16;
     vec_signed one = (vec_signed)(*even & 0x7FFFFFFFu), other = (vec_signed)(*odd & 0x7FFFFFFFu);
@@ -95,7 +94,7 @@ INLINE void round_pairs(vec_bits *even, vec_bits *odd, vec_bits random) {
     *even += low, *odd += high;
 }
 
-/* round_pair() of pairs from `first` on. */
+/* Computes round_pair() for pairs from `first` on. */
 INLINE vec_bits draw_pairs(uint32_t row_key, uint32_t first) {
     vec_bits x;
 #pragma GCC unroll 16
@@ -127,7 +126,7 @@ INLINE void add_some(uint16_t *kept, const float *gain, uint32_t row_key, uint32
     }
 }
 
-/* The last columns of a row may be fewer than CPU_APART: they go by way of a copy with zeros behind them. */
+/* The last columns may be fewer than CPU_APART; they are first copied to an array padded with zeros. */
 static void widen_apart(const uint16_t *kept, uint32_t columns, float *out) {
     uint16_t last[CPU_APART] = {0};
     uint32_t j = 0;

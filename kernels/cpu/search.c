@@ -1,6 +1,6 @@
-/* search: exact top-k by matrix products over slices of the base rows. A slice's products fit the cache, and nearly all of them
- * are rejected by one comparison with the worst score that a query still keeps. The others are computed again with a fixed order
- * of summation (kernels/search.h), so that a query's answer depends neither on the number of threads nor on the other queries. */
+/* search: exact top-k by matrix products over slices of the base rows. A slice's products fit the cache, and one comparison with
+ * the worst score that a query still keeps rejects nearly all of them. The other rows are scored again with a fixed order of
+ * summation (kernels/search.h), so that a query's answer depends neither on the number of threads nor on other queries. */
 #include "search.h"
 
 #include "base/memory.h"
@@ -14,9 +14,9 @@
 enum {
     SLICE_ROWS = 1024,    /* base rows of one product */
     CHUNK_QUERIES = 256,  /* queries of one product: 1 MiB of them */
-    KEPT_BYTES = 8 << 20, /* bytes of candidates that a worker keeps at most, where a chunk has more than one query */
-    SCAN = 32,            /* products compared at once */
-    FEW_QUERIES = 4       /* for fewer queries it does not pay to bring rows into panels */
+    KEPT_BYTES = 8 << 20, /* most bytes of candidates that a worker keeps, if a chunk has more than one query */
+    SCAN = 32,            /* products that are compared together */
+    FEW_QUERIES = 4       /* with fewer queries, copying rows into panels is not worth it */
 };
 
 struct candidate {
@@ -27,23 +27,23 @@ struct candidate {
 struct search_job {
     const struct topk_request *request;
     const struct cpu_rows *rows;
-    uint64_t k;                /* the request's k, or the number of base rows where that is smaller */
-    uint64_t chunk, chunks;    /* queries of a unit, and how many chunks there are */
-    uint64_t parts;            /* parts of the base rows */
-    struct candidate *partial; /* [query_rows x parts x k] best first, where parts > 1 */
+    uint64_t k;                /* the request's k, or the number of base rows if that is smaller */
+    uint64_t chunk, chunks;    /* queries in a chunk, and the number of chunks */
+    uint64_t parts;            /* number of parts into which the base rows are divided */
+    struct candidate *partial; /* [query_rows x parts x k] each part's candidates, best first; only if parts > 1 */
     uint64_t *partial_counts;  /* [query_rows x parts] */
     _Atomic uint64_t next;
 };
 
-/* The k best answers to a query so far, as a heap with the worst of them first. */
+/* A query's k best answers so far, as a heap with the worst answer on top. */
 struct kept {
     struct candidate *heap; /* [k] */
     uint64_t count;
-    float worst;    /* a new score must be above it; -infinity while there is space */
+    float worst;    /* score that a new answer must exceed; -infinity while there is space */
     double squares; /* the square of the query's length */
 };
 
-/* Returns 1 where a is a worse answer than b: a lower score, or the same score with a higher id. */
+/* Returns 1 if a is a worse answer than b: a lower score, or the same score and a higher id. */
 static int worse(struct candidate a, struct candidate b) {
     return a.score < b.score || (a.score == b.score && a.id > b.id);
 }
@@ -74,7 +74,7 @@ static void keep(struct kept *kept, uint64_t k, float score, uint32_t id) {
 
 /* ---- a slice ---- */
 
-/* Consecutive base rows, of which one product is made. */
+/* Consecutive base rows that one product multiplies. */
 struct slice {
     const float *rows; /* [count x dim] */
     uint64_t first, count;
@@ -93,16 +93,16 @@ static struct slice open_slice(const struct search_job *job, uint64_t first, uin
     return slice;
 }
 
-/* The arrays in which a worker multiplies. */
+/* A worker's arrays for products. */
 struct desk {
     float *products;                     /* [chunk x SLICE_ROWS] */
     float *panel;                        /* [dim x CPU_PANEL] */
-    const float *queries[CHUNK_QUERIES]; /* those of the unit */
+    const float *queries[CHUNK_QUERIES]; /* the chunk's queries */
     const float *slice_rows[SLICE_ROWS];
 };
 
-/* Copies rows side by side, and adds rows of zeros if there are fewer. It copies a few columns of every row at a time, so that
- * the written part stays in the cache. */
+/* Copies rows into a panel, and pads it with rows of zeros. It copies a few columns of every row at a time, so that the written
+ * part stays in the cache. */
 static void fill_panel(float *panel, const float *rows, uint64_t count, uint32_t dim) {
     enum { PIECE = 8 };
     for (uint32_t first = 0; first < dim; first += PIECE) {
@@ -120,7 +120,7 @@ static void multiply_few(const struct search_job *job, struct desk *desk, uint64
                     SLICE_ROWS);
 }
 
-/* Multiplies the unit's queries with a slice's rows. */
+/* Multiplies a chunk's queries with a slice's rows. */
 static void multiply(const struct search_job *job, struct desk *desk, uint64_t queries, const struct slice *slice) {
     uint32_t dim = job->request->dim;
     if (queries < FEW_QUERIES) {
@@ -148,8 +148,8 @@ static int is_banned(const struct topk_request *r, uint64_t query, uint32_t id) 
     return 0;
 }
 
-/* Ids rise within a part, so a score equal to the worst one kept has the higher id and loses: only a higher score comes
- * in. */
+/* Scores a row and keeps it if it is good enough. Ids rise within a part, so of two equal scores the kept one has the lower id:
+ * only a higher score is accepted. */
 static void score_row(const struct search_job *job, const struct slice *slice, uint64_t query, uint64_t row,
                       struct kept *kept) {
     const struct topk_request *r = job->request;
@@ -159,7 +159,7 @@ static void score_row(const struct search_job *job, const struct slice *slice, u
     if (score > kept->worst) keep(kept, job->k, score, id);
 }
 
-/* Scores the rows of a slice that their products do not rule out. NaN rules nothing out. */
+/* Scores those rows of a slice that their products do not rule out. A product of NaN does not rule a row out. */
 static void scan(const struct search_job *job, const struct slice *slice, uint64_t query, const float *products,
                  struct kept *kept) {
     float margin = search_margin(job->request->dim, kept->squares, slice->squares);
@@ -193,7 +193,7 @@ static void write_answer(const struct topk_request *request, uint64_t query, con
     }
 }
 
-/* Brings the kept candidates of one query of a unit to where they are wanted. */
+/* Writes the candidates kept for one query of a chunk: to the answer, or to `partial` if the base rows have several parts. */
 static void hand_over(struct search_job *job, struct kept *kept, uint64_t query, uint64_t part) {
     qsort(kept->heap, kept->count, sizeof *kept->heap, best_first);
     if (job->parts == 1) {
@@ -243,7 +243,7 @@ static int search_work(void *context, unsigned worker) {
     return result;
 }
 
-/* Merges the parts' answers to each query. Only where there are fewer queries than threads. */
+/* Merges the parts' answers to each query; only if there are fewer queries than threads. */
 static int merge_parts(struct search_job *job) {
     uint64_t capacity = job->parts * job->k;
     struct candidate *all = mem_alloc(capacity, sizeof *all, "the best rows of a search");
@@ -262,7 +262,7 @@ static int merge_parts(struct search_job *job) {
     return 0;
 }
 
-/* Divides the work: chunks of queries so that every thread gets one, and parts of the base where there are fewer
+/* Divides the work into chunks of queries, so that every thread gets one, and into parts of the base rows if there are fewer
  * queries than threads. */
 static void divide(struct search_job *job, unsigned workers) {
     const struct topk_request *r = job->request;

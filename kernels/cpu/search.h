@@ -5,8 +5,8 @@
 #include "base/pool.h"
 #include "kernels/backend.h"
 
-/* See struct topk_request. Where fewer than k rows may be found, the answer is filled up with DRAW_NONE at -infinity; a
- * score of NaN is never found. */
+/* Answers a topk_request. If a query may find fewer than k rows, the answer is padded with DRAW_NONE at -infinity. A row whose
+ * score is NaN is never found. */
 int cpu_topk(struct pool *pool, const struct topk_request *request);
 
 #endif

@@ -5,12 +5,12 @@
  *   2  by context    coefficients x old targets, summed over the row's occurrences in batch order; rule, in place
  *   3  by target     the occurrences' gradients summed in batch order; rule, in place
  *
- * Where ranks share out the columns, a rank has a part of each logit: 1 then takes two passes over the blocks, and between them
- * all logits are summed over the ranks. The norm that clip asks for in 2 and 3, of rows that come more than once in the batch, is
- * summed over the ranks, too: a first pass over the rows computes their squares, the second one updates.
+ * If ranks share the columns, each rank computes a part of each logit: 1 then makes two passes over the blocks, and between them
+ * all logits are summed over the ranks. With clip, 2 and 3 need the norms of rows that occur more than once in the batch: a first
+ * pass over the rows computes their squares, which are summed over the ranks, and a second pass updates.
  *
  * Targets keep their old values until 2 is done, contexts until 1 is. A row belongs to one worker (row mod workers), which sorts
- * that row's occurrences; sums have one order, so the number of workers changes nothing.
+ * that row's occurrences; sums have one order, so results are the same with any number of workers.
  */
 #include "step.h"
 
@@ -21,7 +21,7 @@
 
 /* ---- 2 and 3: by row ---- */
 
-/* Vectors with a factor each that are added to a row's gradient, in their order. Many are added in one call. */
+/* Vectors that are added to a row's gradient in order, each with a factor; up to TERMS of them in one call. */
 enum { TERMS = 64 };
 struct terms {
     const void *vector[TERMS];
@@ -50,7 +50,7 @@ static void add_context_occurrence(struct step *step, struct cpu_scratch *scratc
     }
 }
 
-/* Adds the part of the gradient that lies along the row itself, where scores are cosines. */
+/* With cosines, adds to a row's gradient the row itself times its factor. */
 static void add_own(struct step *step, const struct cpu_named_row *row, float *gradient) {
     const struct backend_table *table = step->request->context;
     const float *own = cpu_context_lengths(step);
@@ -70,7 +70,7 @@ static const float *context_gradient(struct step *step, const struct cpu_named_r
     return scratch->gradient;
 }
 
-/* Sums the gradients of a row's occurrences in the batch; an array holds the numbers of the occurrences. */
+/* Returns the sum of the gradients of a row's occurrences in the batch. `gradients`: [occurrences x span]. */
 static const float *sum_gradients(const struct step *step, const float *gradients, const struct cpu_named_row *row,
                                   struct cpu_scratch *scratch) {
     if (row->places == 1) return gradients + (uint32_t)row->key[0] * step->span;
@@ -112,8 +112,8 @@ static int update_rows(void *context, unsigned worker) {
     return 0;
 }
 
-/* Computes the squares of this rank's columns at each row's first place, and sets -1 at its other places and at rows that do not
- * change. */
+/* Writes the squared norm of each row's gradient, over this rank's columns, to the row's first place; -1 to its other places,
+ * and to rows that do not change. */
 static int square_rows(void *context, unsigned worker) {
     struct step *step = context;
     struct cpu_scratch *scratch = &step->backend->scratch[worker];
@@ -128,8 +128,8 @@ static int square_rows(void *context, unsigned worker) {
     return 0;
 }
 
-/* Sums the squares over all ranks. Every rank sends the same rows, whatever its number of threads; places without a row are not
- * sent. */
+/* Sums the squares over all ranks. Places with -1 are not sent, so every rank sends the same rows, whatever its number of
+ * threads. */
 static int sum_squares(struct step *step) {
     struct cpu_shared *shared = &step->backend->shared;
     uint64_t places = step->side->places, sent = 0, back = 0;
@@ -153,7 +153,7 @@ static int pass_rows(struct step *step, const struct side *side) {
 
 /* ---- the whole ---- */
 
-/* Grows the arrays where this batch is larger than was foreseen, or nothing was foreseen. */
+/* Grows the arrays if this batch is larger than expected, or nothing was expected. */
 static int grow_arrays(const struct step *step) {
     struct cpu_shared *s = &step->backend->shared;
     const struct cpu_blocks *all = &step->stage->all;
@@ -180,7 +180,7 @@ static int grow_arrays(const struct step *step) {
                : 0;
 }
 
-/* Makes space for pointers to the targets of any block: a worker may not have gone over any block. */
+/* Makes space for pointers to the targets of any block, since a worker may not have seen the largest block yet. */
 static int grow_pointers(const struct step *step) {
     const struct cpu_blocks *all = &step->stage->all;
     uint32_t most = 0;

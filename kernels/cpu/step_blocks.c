@@ -1,8 +1,8 @@
-/* step_blocks: the first pass of an exact step. A block's scores come from old rows; from them its loss, its
+/* step_blocks: the first pass of an exact step. From the old rows it computes a block's scores, and from these its loss, its
  * coefficients, and the gradient of each of its target rows.
  *
- * Cosines are dot products over lengths, so ranks sum parts of squares as they sum parts of dot products.
- * Coefficients of cosines become those of dot products, and a factor of each row for itself (losses.h).
+ * Cosines are dot products divided by lengths, so ranks sum partial squares as they sum partial dot products. Coefficients of
+ * cosines are converted to those of dot products, and to a factor of each row in its own gradient (losses.h).
  */
 #include "step.h"
 
@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-/* A block's rows, as pointers in a worker's memory, and how many scores they make. */
+/* Pointers to a block's vectors and context rows, in a worker's scratch; `vectors`: how many vectors. */
 struct block_rows {
     const float **vector, **context;
     uint32_t vectors;
@@ -67,7 +67,7 @@ static void invert(float *squares, uint32_t count) {
     for (uint32_t i = 0; i < count; i++) squares[i] = loss_inverse_length(squares[i]);
 }
 
-/* Replaces the rows' 1 / length by their factors for themselves, from coefficient x cosine of a block's pairs. */
+/* Replaces 1 / length of a block's rows by the factor of each row in its own gradient, from coefficient x cosine of the pairs. */
 static void make_own(const float *products, float *t_lengths, uint32_t t_count, float *c_lengths, uint32_t c_count) {
     for (uint32_t t = 0; t < t_count; t++) {
         float sum = 0;
@@ -81,8 +81,7 @@ static void make_own(const float *products, float *t_lengths, uint32_t t_count, 
     }
 }
 
-/* Computes loss and coefficients from dot products and squares. `work` first holds the block's cosines, then their
- * products with the coefficients. */
+/* Computes loss and coefficients from dot products and squares. `work` holds the block's cosines, later cosine x coefficient. */
 static double learn_cosines(struct step *step, const struct cpu_block *block, uint32_t vectors, float *scores, float *work) {
     const struct cpu_rows *rows = step->backend->rows;
     float *t_lengths = cpu_target_lengths(step) + block->targets, *c_lengths = cpu_context_lengths(step) + block->contexts;
@@ -100,7 +99,7 @@ static double learn_cosines(struct step *step, const struct cpu_block *block, ui
     return loss;
 }
 
-/* Turns whole scores into coefficients of dot products. */
+/* Replaces a block's scores, summed over ranks, by coefficients of dot products. */
 static int learn_scores(struct step *step, uint64_t number, const struct block_rows *of_block, struct cpu_scratch *scratch) {
     const struct cpu_rows *rows = step->backend->rows;
     const struct cpu_block *block = &step->stage->all.block[number];
@@ -134,7 +133,7 @@ static void vector_gradient(const struct step *step, uint64_t number, const stru
         rows->combine(gradient, cpu_target_lengths(step) + block->targets + vector, 1, of_block->vector + vector, 1, step->dim);
 }
 
-/* Divides the pooled vector's gradient, which is at its block's first target, among the rows that the vector was made of. */
+/* Distributes the pooled vector's gradient, which is at its block's first target, to the block's target rows. */
 static void share_gradient(const struct step *step, const struct cpu_block *block, float *gradient) {
     const struct example_pool *pool = &step->stage->pool;
     for (uint32_t t = block->t; t-- > 0 && !pool->whole;) {
@@ -157,7 +156,7 @@ static void target_gradients(const struct step *step, uint64_t number, const str
 
 /* ---- the pass ---- */
 
-/* Computes the dot products, or loss and gradients, or both for each block while its rows are in the cache. */
+/* Computes for each block the dot products, or loss and gradients, or both while its rows are in the cache. */
 static int work_blocks(struct step *step, unsigned worker, int dot, int learn) {
     struct cpu_scratch *scratch = &step->backend->scratch[worker];
     struct block_rows rows;

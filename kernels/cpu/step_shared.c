@@ -1,16 +1,16 @@
 /* step_shared: the first pass of an exact step whose examples share their negatives (backend.h: shared_negatives), as products of
- * matrices. B examples of one target and one positive each stand against K negatives:
+ * matrices. B examples, each with one target and one positive, are compared with K negatives:
  *
- *   U [B x dim], V [K x dim]    targets and negatives as they stood before the step; of length 1 where scores are cosines
- *   1  Z = U V^T                scores; from each row of Z its example's loss, and C [B x K], their coefficients, in Z's place
- *   2  C V                      what the negatives add to the gradient of each target
+ *   U [B x dim], V [K x dim]    targets and negatives as they were before the step; of length 1 if scores are cosines
+ *   1  Z = U V^T                scores; each row of Z gives its example's loss and coefficients, C [B x K], which replace Z
+ *   2  C V                      what negatives add to each target's gradient
  *   3  C^T U                    the gradient of each negative
  *
- * The positive's own score is a dot product of its pair. Gradients then go through the division by the length: with g the
- * gradient of a unit row r / |r| = u, that of r is (g - (g.u) u) / |r|. A negative is one more place of its context row.
+ * A positive's score is the dot product of its pair. Cosines also need the gradient of the division by a row's length: if g is the
+ * gradient of the unit row u = r / |r|, that of r is (g - (g.u) u) / |r|. A negative is one more place of its context row.
  *
- * Tiles are cut by place alone, and each sum runs over columns, negatives or examples in their order, so the number of workers
- * changes nothing.
+ * Tiles are cut by place alone, and each sum runs over columns, negatives or examples in their order, so results are
+ * the same with any number of workers.
  */
 #include "step.h"
 
@@ -20,8 +20,8 @@
 #include <string.h>
 
 enum {
-    TILE = 64,  /* examples whose scores a worker has at once: 2 MB of them with 8,192 negatives */
-    DEPTH = 256 /* summands of a product whose panel of 32 KB stays in the nearest cache */
+    TILE = 64,  /* examples whose scores a worker computes together: 2 MB of scores with 8,192 negatives */
+    DEPTH = 256 /* terms of a product at a time, so that a panel, 32 KB, stays in the nearest cache */
 };
 
 /* ---- the arrays ---- */
@@ -30,16 +30,17 @@ static uint64_t whole_panels(uint64_t rows) {
     return (rows + CPU_PANEL - 1) / CPU_PANEL * CPU_PANEL;
 }
 
-/* The arrays of one batch. A panel has CPU_PANEL floats side by side, one for each step of a product's sum. */
+/* The arrays of one batch. A panel stores CPU_PANEL floats side by side, for each term of a product's sum. */
 struct product {
     struct step *step;
-    uint64_t examples, negatives, width; /* width: columns, filled up to whole panels with zeros, as negatives are in `stride` */
+    uint64_t examples, negatives, width; /* width: columns, padded with zeros to whole panels; `stride`: negatives, padded in the
+                                          * same way */
     uint64_t stride;
     float *scores;           /* [examples x stride] Z, then C */
     float *target;           /* [examples x width] U */
-    float *target_columns;   /* [width / CPU_PANEL][examples x CPU_PANEL] its columns in panels */
-    float *negative_rows;    /* [stride / CPU_PANEL][dim x CPU_PANEL] V's rows in panels */
-    float *negative_columns; /* [width / CPU_PANEL][stride x CPU_PANEL] its columns in panels */
+    float *target_columns;   /* [width / CPU_PANEL][examples x CPU_PANEL] the columns of U, in panels */
+    float *negative_rows;    /* [stride / CPU_PANEL][dim x CPU_PANEL] the rows of V, in panels */
+    float *negative_columns; /* [width / CPU_PANEL][stride x CPU_PANEL] the columns of V, in panels */
     float *target_inverse, *negative_inverse; /* [examples], [negatives] 1 / length; 1 for dot products */
     float *target_gradient, *context_gradient;
     const uint32_t *target_ids, *context_ids;
@@ -79,7 +80,7 @@ static int grow(struct product *p, int loss_only) {
     return 0;
 }
 
-/* Copies a row into column panels of this number of rows each. */
+/* Copies a row into column panels of `rows` rows each, as row `at`. */
 static void put_columns(const struct product *p, const float *row, float *panels, uint64_t rows, uint64_t at) {
     for (uint64_t column = 0; column < p->width; column += CPU_PANEL)
         memcpy(panels + (column * rows + at * CPU_PANEL), row + column, CPU_PANEL * sizeof(float));
@@ -87,7 +88,7 @@ static void put_columns(const struct product *p, const float *row, float *panels
 
 /* ---- rows ---- */
 
-/* Reads a row into unit[width], of length 1 where scores are cosines. Returns 1 / length, or 1. */
+/* Reads a row into unit[width], scaled to length 1 if scores are cosines. Returns 1 / length, or 1 for dot products. */
 static float read_unit(const struct product *p, const struct backend_table *table, uint32_t id, float *unit) {
     const struct step *step = p->step;
     const struct cpu_rows *rows = step->backend->rows;
@@ -111,7 +112,7 @@ static void read_targets(const struct product *p, uint64_t first, uint64_t end) 
     }
 }
 
-/* The negatives of a panel of rows. Behind the last there are rows of zeros. */
+/* Reads the negatives of one panel of rows; rows of zeros follow the last negative. */
 static void read_negatives(const struct product *p, uint64_t panel, float *unit) {
     float *rows = p->negative_rows + panel * CPU_PANEL * p->step->dim;
     for (uint64_t r = 0, at = panel * CPU_PANEL; r < CPU_PANEL; r++, at++) {
@@ -136,7 +137,7 @@ static int read_rows(void *context, unsigned worker) {
 
 /* ---- products ---- */
 
-/* out[rows x width] = factors [rows of `count` floats] x the rows of which these are the columns' panels. */
+/* out[rows x width] = factors [rows x count] x a matrix of `count` rows, whose columns are in panels. */
 static void multiply(const struct product *p, const float *const *factors, uint32_t rows, const float *columns, uint64_t count,
                      uint64_t panel_rows, uint64_t first, float *out) {
     for (uint64_t column = 0; column < p->width; column += CPU_PANEL)
@@ -144,7 +145,7 @@ static void multiply(const struct product *p, const float *const *factors, uint3
                                          out + column, p->width, first > 0);
 }
 
-/* gradient[span] = (g - (g.unit) unit) x inverse, or g for dot products. */
+/* Sets gradient[span] to (g - (g.unit) unit) x inverse for cosines, or to g for dot products. */
 static void through_length(const struct product *p, const float *g, const float *unit, float inverse, float *gradient) {
     const struct step *step = p->step;
     float along = 0;
@@ -155,7 +156,7 @@ static void through_length(const struct product *p, const float *g, const float 
 
 /* ---- 1 and 2: by example ---- */
 
-/* Multiplies a tile's targets with all negatives. */
+/* Multiplies the targets of a tile of examples with all negatives. */
 static void score_tile(const struct product *p, uint64_t first, uint64_t count) {
     const float *target[TILE];
     for (uint64_t i = 0; i < count; i++) target[i] = p->target + (first + i) * p->width;
@@ -164,7 +165,7 @@ static void score_tile(const struct product *p, uint64_t first, uint64_t count) 
                                          p->scores + first * p->stride + at, p->stride, 0);
 }
 
-/* Writes the part of the gradients of a tile's targets that the negatives cause: gains[count x width]. */
+/* Writes to gains[count x width] what the negatives contribute to the gradients of a tile's targets. */
 static void gain_of_tile(const struct product *p, uint64_t first, uint64_t count, float *gains) {
     const float *factors[TILE];
     for (uint64_t k = 0; k < p->negatives; k += DEPTH) {
@@ -175,10 +176,10 @@ static void gain_of_tile(const struct product *p, uint64_t first, uint64_t count
 }
 
 struct positive {
-    float inverse, score, coefficient; /* inverse: 1 / length of its row, or 1 */
+    float inverse, score, coefficient; /* inverse: 1 / length of the positive's row; 1 for dot products */
 };
 
-/* Turns an example's scores into coefficients. unit[width] gets the row of its positive. */
+/* Replaces an example's scores by coefficients. unit[width] receives the row of its positive. */
 static struct positive learn_example(const struct product *p, uint64_t i, float *unit) {
     const struct step *step = p->step;
     const struct cpu_rows *rows = step->backend->rows;
@@ -194,7 +195,7 @@ static struct positive learn_example(const struct product *p, uint64_t i, float 
     return positive;
 }
 
-/* Adds the positive's part to the target's gradient, and writes that of the positive. */
+/* Adds the positive's contribution to the target's gradient, and writes the positive's gradient. */
 static void gain_positive(const struct product *p, uint64_t i, const struct positive *positive, const float *unit, float *gain) {
     const struct step *step = p->step;
     const float *target = p->target + i * p->width;
@@ -232,7 +233,7 @@ static int work_tiles(void *context, unsigned worker) {
 
 /* ---- 3: by negative ---- */
 
-/* Brings a panel's columns of C into rows: turned[CPU_PANEL x DEPTH], of examples [first, first + count). */
+/* Transposes a panel's columns of C: turned[CPU_PANEL x DEPTH], for examples [first, first + count). */
 static void turn(const struct product *p, uint64_t panel, uint64_t first, uint64_t count, float *turned) {
     const float *from = p->scores + first * p->stride + panel * CPU_PANEL;
     for (uint64_t i = 0; i < count; i++, from += p->stride)

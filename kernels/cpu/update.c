@@ -1,15 +1,14 @@
-/* update: the parts of every exact update of rows: a worker's row set, the sum of a row's gradients and its bound, and
- * the rule on the row's record. */
+/* update: used by every exact update of rows: a worker's row set, a row's summed and bounded gradient, and the rule on a record. */
 #include "cpu.h"
 
 #include "base/memory.h"
 
 #include <string.h>
 
-/* A field of a row while a rule changes it: in place, or as floats where it is bfloat16. */
+/* A field of a row while a rule changes it: in place, or as floats if it is bfloat16. */
 struct open_field {
     float *values;
-    uint16_t *kept; /* NULL: in place */
+    uint16_t *kept; /* the bfloat16 field; NULL: changed in place */
 };
 
 static struct open_field open_field(const struct cpu_rows *rows, const struct record_layout *layout, uint32_t field, void *at,
@@ -68,10 +67,10 @@ int cpu_grow_keys(struct cpu_shared *shared, uint64_t ids) {
                : 0;
 }
 
-/* Sorts by row with a stable radix sort. Workers' parts of the shared arrays lie one behind the other. */
+/* Sorts by row, with a stable radix sort. Each worker uses its part of the shared arrays, one behind the other. */
 struct cpu_row_set cpu_row_set(const struct cpu_shared *shared, const uint32_t *ids, uint64_t count, unsigned worker,
                                unsigned workers, uint64_t rows) {
-    uint64_t n = 0, before = 0; /* n: places of this worker; before: those of the workers before it */
+    uint64_t n = 0, before = 0; /* n: places of this worker; before: places of the workers before it */
     for (uint64_t i = 0; i < count; i++) {
         unsigned owner = ids[i] % workers;
         n += owner == worker;

@@ -1,11 +1,11 @@
-/* walks: draws walks, several at once, since each of their steps waits for memory that no cache has. */
+/* walks: draws several walks together, since each of their steps waits for memory that is in no cache. */
 #include "cpu.h"
 
 #include "base/memory.h"
 #include "base/report.h"
 
 enum {
-    SIDE_BY_SIDE = 16, /* walks of which a worker draws a step each in turn */
+    SIDE_BY_SIDE = 16, /* walks that a worker draws together, one step of each in turn */
     WALKS_AT_ONCE = 256
 };
 
@@ -44,7 +44,7 @@ struct drawing {
     struct backend *backend;
     uint32_t epoch;
     uint64_t first, count;
-    uint32_t *ids; /* [count x length]; NULL: nobody wants them */
+    uint32_t *ids; /* [count x length]; NULL: the walks are not wanted */
     _Atomic uint64_t taken;
 };
 

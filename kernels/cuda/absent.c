@@ -1,5 +1,5 @@
-/* absent: the CUDA backend of a build that found no nvcc. It makes plans, and answers everything else with what to
- * install. */
+/* absent: the CUDA backend of a program that was built without nvcc. It computes plans; every other call fails with a sentence
+ * that says what to install. */
 #include "arrays.h"
 
 #include "base/pci.h"

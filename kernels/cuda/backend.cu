@@ -1,5 +1,5 @@
-/* backend: opens and closes the backend of one NVIDIA GPU, and tells what GPUs there are. ops.c has the table of its functions,
- * and cuda.cuh says how its parts work together. */
+/* backend: opens and closes the backend of one NVIDIA GPU, and describes the machine's GPUs. ops.c has the table of functions;
+ * cuda.cuh says how the files work together. */
 #include "blas.cuh"
 #include "ranks_exchange.cuh"
 
@@ -16,13 +16,13 @@ extern "C" {
 
 /* ---- what there is ---- */
 
-enum { LEAST_CAPABILITY = 75 }; /* of a card, times ten: what older_cards.cuh can do without */
+enum { LEAST_CAPABILITY = 75 }; /* lowest compute capability times ten for which older_cards.cuh has substitutes */
 
-/* Asked for by name alone, to see whether the program holds kernels for a card. */
+/* Never launched: its attributes show whether the program contains kernels for a card. */
 static __global__ void no_work(void) {
 }
 
-/* Returns 1 where the program was compiled for the current card. */
+/* Returns 1 if the program was compiled for the current card. */
 static int has_kernels(void) {
     struct cudaFuncAttributes attributes;
     int found = cudaFuncGetAttributes(&attributes, no_work) == cudaSuccess;
@@ -37,8 +37,8 @@ static int say_no_kernels(const struct cudaDeviceProp *card, char *why, size_t c
                     card->name, card->major, card->minor);
 }
 
-/* Returns 1 where one of the cards is not too old; otherwise `why` speaks of the first. Nothing is opened on any card: every
- * process that looks, and every rank, would take memory of the first one. */
+/* Returns 1 if at least one card is new enough; otherwise 0, and `why` names the first card. It opens no card, since every
+ * process and every rank that does so takes memory of the first card. */
 static int find_card(int count, char *why, size_t capacity) {
     int major = 0, minor = 0;
     struct cudaDeviceProp card;
@@ -78,7 +78,7 @@ static void read_of_device(const char *bus, const char *name, char *out, size_t 
     read_line(path, out, capacity);
 }
 
-/* Returns the slot as the system describes it ("PCIe 5.0 x16"), or "". */
+/* Returns the GPU's PCIe connection as text ("PCIe 5.0 x16"), or "". */
 static void describe_link(int device, char *out, size_t capacity) {
     static const struct {
         const char *speed, *name;
@@ -119,7 +119,7 @@ int cuda_devices(struct backend_info *info, int capacity) {
     CK(cudaGetDevice(&before));
     for (int i = 0; i < count && i < capacity; i++) {
         CK(cudaSetDevice(i));
-        int managed = cuda_manages_rows(i); /* memory that the driver needs for it counts as used */
+        int managed = cuda_manages_rows(i); /* first, so that memory the driver needs for this counts as used */
         if (describe(i, &info[i])) return -1;
         info[i].managed = managed;
     }
@@ -129,7 +129,8 @@ int cuda_devices(struct backend_info *info, int capacity) {
 
 /* ---- opening ---- */
 
-/* Ranks of one machine take its GPUs in turn, from device.index on; where there are more ranks than GPUs, some share one. */
+/* Assigns the machine's GPUs to its ranks in turn, beginning with device.index; if there are more ranks than GPUs, some ranks
+ * share one. */
 static void share_out_gpus(struct backend *b, const struct backend_options *options, unsigned count) {
     const struct ranks *ranks = options->ranks;
     unsigned place = ranks ? ranks->place : 0, local = ranks ? ranks->local : 1;
@@ -153,7 +154,7 @@ static int open_device(struct backend *b, const struct backend_options *options)
         say_no_kernels(&properties, why, sizeof why);
         return fail("%s, or device.backend = cpu", why);
     }
-    b->manages_rows = cuda_manages_rows(b->device); /* memory that the driver needs for it counts as used */
+    b->manages_rows = cuda_manages_rows(b->device); /* first, so that memory the driver needs for this counts as used */
     CK(cudaMemGetInfo(&available, &total));
     snprintf(b->name, sizeof b->name, "%.*s", (int)sizeof b->name - 1, properties.name);
     b->processors = properties.multiProcessorCount;
@@ -163,7 +164,8 @@ static int open_device(struct backend *b, const struct backend_options *options)
     return 0;
 }
 
-/* Batches are prepared, and their rows moved, while a step runs. Work that a step waits for runs `first`. */
+/* Batches are made, and their rows copied, while a step runs. `first`: 1 for streams whose work a step waits for, which get
+ * priority. */
 static int open_stream(cudaStream_t *stream, int first) {
     int least = 0, greatest = 0;
     CK(cudaDeviceGetStreamPriorityRange(&least, &greatest));
@@ -186,7 +188,7 @@ static void drop_scratch(struct backend *b, struct scratch *s) {
     for (struct sorting &sorting : s->sorting) cuda_drop_sorting(b, &sorting);
 }
 
-/* Nothing is being made. */
+/* To be called only while no batch is being made. */
 int cuda_use_builders(struct backend *b, const struct example_source *source) {
     b->builders_in_use = batch_builders(source, b->depth);
     for (unsigned i = 0; i < b->builders_in_use; i++)
@@ -199,7 +201,7 @@ static int open_streams(struct backend *b) {
     if (open_stream(&b->in, 1) || open_stream(&b->out, 1) || open_stream(&b->compute, 0)) return -1;
     cudaEvent_t *events[] = {&b->sized, &b->last_forward};
     for (cudaEvent_t *event : events) CK(cudaEventCreateWithFlags(event, cudaEventDisableTiming));
-    if (cuda_use_builders(b, &b->source.view)) return -1; /* there is no source yet */
+    if (cuda_use_builders(b, &b->source.view)) return -1; /* for now, since there is no source yet */
     return buffer_take(b, (void **)&b->counted, sizeof *b->counted);
 }
 
@@ -255,7 +257,7 @@ void cuda_close(struct backend *b) {
                                   &b->shared_rows, &b->shared_scores, &b->shared_lengths};
     cudaStream_t streams[] = {b->in, b->compute, b->out};
     cudaEvent_t events[] = {b->sized, b->last_forward};
-    cudaSetDevice(b->device); /* the thread may be another one than that which opened the backend */
+    cudaSetDevice(b->device); /* another thread may have opened the backend */
     cudaDeviceSynchronize();
     cuda_hogwild_close(b);
     cuda_topk_close(b);

@@ -1,10 +1,10 @@
-/* batch: builds a batch where it is used: its examples (batch_examples.cu), then both sides sorted by row (batch_index.cu).
+/* batch: makes a batch on the GPU: its examples (batch_examples.cu), then both sides sorted by row (batch_index.cu).
  *
- * Where the host knows bounds for the sizes, it enqueues everything for the bounds and waits for nothing. Otherwise it waits until the sizes are counted, and enqueues what follows for the
- * capacity that all batches have. Capacity that a batch does not fill holds DRAW_NONE.
+ * If the host knows upper bounds for the sizes, it enqueues everything for the bounds and waits for nothing. Otherwise it waits
+ * until the sizes are counted, and enqueues the rest for the capacity that all batches share. Unused capacity holds DRAW_NONE.
  *
- * The second such batch of a stage is captured as a graph. From then on making a batch, or what
- * follows counting, is one launch: a small step takes less time than the host needs to launch its kernels one by one.
+ * When a stage makes a second batch of the same bounds, the kernels are captured as a graph. From then on making a batch, or the
+ * part after counting, is one launch: a small step takes less time than the host needs to launch its kernels one by one.
  */
 #include "cuda.cuh"
 
@@ -45,7 +45,7 @@ static int reserve(struct backend *b, struct stage *stage, const struct batch_si
     return grow_stage(b, stage, capacity) || cuda_index_reserve(b, stage->builder, capacity, rows) ? -1 : 0;
 }
 
-/* Writes the request. The stage is free, so nothing reads the request of its last batch any more. */
+/* Writes the request. The stage is free, so nothing reads its last batch's request any more. */
 static void write_request(struct backend *b, struct stage *stage, const struct batch_request *request) {
     struct example_request *to = stage->request_host;
     to->source = b->source.view;
@@ -58,7 +58,7 @@ static void write_request(struct backend *b, struct stage *stage, const struct b
     if (to->source.shuffle) to->order = example_order(&to->source, request->epoch);
 }
 
-/* Enqueues making a batch. `counted`: its sizes have been counted and waited for. */
+/* Enqueues making a batch. `counted`: 1: its sizes are counted and known to the host. */
 static int enqueue_making(struct stage *stage, int counted) {
     if (!counted && cuda_examples_count(stage, 1)) return -1;
     return cuda_examples_fill(stage) || cuda_index_sides(stage, stage->request_host->source.rows) ? -1 : 0;
@@ -93,11 +93,11 @@ static int capture_making(struct stage *stage, const struct graph_key *key, int 
     return 0;
 }
 
-/* Makes a batch of stage->sizes, which all batches of a count have, as long as no array moves. */
+/* Makes a batch of stage->sizes, with a captured graph if there is one for these sizes. */
 static int make_alike(struct backend *b, struct stage *stage, int counted) {
     struct making *making = &stage->making[stage->copy];
     struct graph_key key = key_of(b, stage), last = making->last;
-    making->last = key; /* an epoch's last batch has another count, and must not replace the graph */
+    making->last = key; /* an epoch's last batch has another size, and must not replace the graph */
     if (!is_captured(b, stage)) {
         if (!same_key(&key, &last)) return enqueue_making(stage, counted);
         if (capture_making(stage, &key, counted)) return -1;
@@ -115,12 +115,12 @@ static int reserve_alike(struct backend *b, struct stage *stage, const struct ba
                : 0;
 }
 
-/* Makes a batch for the bounds that the host knows, and waits for nothing. */
+/* Makes a batch whose bounds the host knows, without waiting. */
 static int make_bounded(struct backend *b, struct stage *stage, struct batch_sizes most) {
     return reserve_alike(b, stage, &most) || make_alike(b, stage, 0) ? -1 : 0;
 }
 
-/* Returns a capacity a little above the batch that did not fit; an eighth above the first batch. */
+/* Returns a capacity that fits `count`, with a margin: an eighth for the first batch, then a thirty-second. */
 static uint32_t capacity_for(uint32_t capacity, uint32_t count) {
     if (count <= capacity) return capacity;
     return count < UINT32_MAX / 4 ? count + count / (capacity ? 32 : 8) + 1 : count;
@@ -131,20 +131,20 @@ static int fits(const struct batch_sizes *sizes, const struct batch_sizes *capac
            sizes->contexts <= capacity->contexts && sizes->terms <= capacity->terms;
 }
 
-/* Widens the capacity of all stages, so that the parts for which they take turns fit each of them. */
+/* Grows the capacity of all stages, so that each of them can use the builders' scratch in turn. */
 static void widen_capacity(struct backend *b, const struct batch_sizes *sizes) {
     if (fits(sizes, &b->capacity)) return;
     b->capacity = {capacity_for(b->capacity.blocks, sizes->blocks), capacity_for(b->capacity.targets, sizes->targets),
                    capacity_for(b->capacity.contexts, sizes->contexts), capacity_for(b->capacity.terms, sizes->terms)};
-    b->layout++; /* captured graphs were for the old capacity */
+    b->layout++; /* captured graphs have the old capacity */
 }
 
 static int count_batch(struct backend *b, struct stage *stage, int padded, struct batch_sizes *sizes) {
     return cuda_examples_count(stage, padded) || cuda_examples_counted(b, stage, sizes) ? -1 : 0;
 }
 
-/* Makes a batch that must be counted: enqueues it for the capacity of all batches, as if that were its bound. The first
- * batches, and one that the capacity is too small for, are enqueued for their own sizes. */
+/* Makes a batch that must be counted. It enqueues the work for the capacity of all batches. The first batches, and one that does
+ * not fit the capacity, are enqueued for their own sizes. */
 static int make_counted(struct backend *b, struct stage *stage) {
     struct batch_sizes sizes;
     int padded = b->capacity.blocks > 0;
@@ -162,8 +162,8 @@ static int make_counted(struct backend *b, struct stage *stage) {
     return reserve(b, stage, &b->capacity, stage->request_host->source.rows) || enqueue_making(stage, 1) ? -1 : 0;
 }
 
-/* Makes a batch of held-out examples. There are few of these batches, in all sizes, so each is enqueued for its own
- * size; where examples have a bound, capacity is not larger. */
+/* Makes a batch of held-out examples. Such batches are few and differ in size, so each is enqueued for its own size; if examples
+ * have bounds, arrays are not made larger than these. */
 static int make_held_out(struct backend *b, struct stage *stage) {
     const struct example_request *request = stage->request_host;
     struct example_sizes most;
@@ -186,13 +186,14 @@ static int make_nothing(struct backend *b, struct stage *stage) {
     return grow_stage(b, stage, &stage->capacity);
 }
 
-/* Sets the pool. stage->one_target is set before. */
+/* Sets the pool. stage->one_target must be set before. */
 static void use_pool(struct stage *stage, const struct example_pool *pool) {
     stage->pool = *pool;
     stage->one_vector = stage->one_target || pool->on;
 }
 
-/* Holds a batch against the 31 bits that number its target rows; scores, of which there are more otherwise, are counted. */
+/* Checks that 31 bits can number the batch's target rows. Otherwise scores, of which there are more, are checked when they are
+ * counted. */
 static int check_count(const struct example_source *s, uint64_t count) {
     const uint64_t most = ((uint64_t)1 << 31) - 1;
     if (count > most)
@@ -224,7 +225,7 @@ int cuda_make_batch(struct backend *b, unsigned number, const struct batch_reque
 
 /* ---- set and view ---- */
 
-/* Packs a batch's arrays into 32 bits, with the blocks of occurrences and the places of terms. */
+/* Packs a batch's arrays into 32-bit values, with the block of each occurrence and the place of each block's terms. */
 static int pack_view(const struct batch_view *view, struct batch_counts *counts, uint32_t **packed, struct stage *stage) {
     uint64_t blocks = view->blocks, targets = view->target_starts[blocks], contexts = view->context_starts[blocks];
     uint32_t *starts[3], *target_block, *context_block;
@@ -245,7 +246,7 @@ static int pack_view(const struct batch_view *view, struct batch_counts *counts,
         for (uint64_t j = 0; j < t; j++) target_block[view->target_starts[i] + j] = (uint32_t)i;
         for (uint64_t j = 0; j < c; j++) context_block[view->context_starts[i] + j] = (uint32_t)i;
         uint64_t vectors = example_vectors(&view->pool, (uint32_t)t);
-        terms += view->pool.on ? c : t * c; /* one score a context, so that both have the same number */
+        terms += view->pool.on ? c : t * c; /* with a pool one score for each context */
         if (view->pool.on && !t) counts->empty_terms += c;
         counts->pairs += vectors * view->positives[i];
         if (t != 1) stage->one_target = 0;
@@ -322,8 +323,7 @@ static int download(const struct stage *stage, void *to, const struct gpu_array 
     return 0;
 }
 
-/* The host's copy of a batch's arrays, which the stage owns. starts: [2 x (blocks + 1)] the GPU's, for targets and
- * contexts. */
+/* Host copies of a batch's arrays, owned by the stage. starts: [2 x (blocks + 1)] as on the GPU, of targets and of contexts. */
 struct view_arrays {
     uint64_t *target_starts, *context_starts;
     uint32_t *positives, *target_ids, *context_ids, *starts;
@@ -364,7 +364,7 @@ static int download_view(const struct stage *stage, const struct batch_counts *c
     return 0;
 }
 
-/* Converts starts to 64 bits, and removes left-out slots from the contexts and from the arrays beside them. */
+/* Converts starts to 64 bits, and removes slots that were left out from the contexts and from the arrays parallel to them. */
 static void close_gaps(const struct view_arrays *a, uint64_t blocks, int weighted) {
     const uint32_t *context_starts = a->starts + blocks + 1;
     uint64_t kept = 0;

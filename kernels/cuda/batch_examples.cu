@@ -1,16 +1,16 @@
-/* batch_examples: a batch's blocks made where they are used, identical id by id to the CPU's: kernels/examples.h says what is
- * drawn, here is how many threads draw it at once.
+/* batch_examples: makes a batch's blocks on the GPU, with exactly the CPU's ids: kernels/examples.h defines what is drawn, this
+ * file divides the work among threads.
  *
- *   take       the request from the host; counts begin at zero
- *   words      of windows, a position a thread: whether it is kept, and its sentence
- *   count      an example a thread: how many blocks, targets, contexts, terms it makes; summed, the totals into counts
- *   fill       an example a thread: its blocks, targets and positives, at the places that the sums give
- *   worded     the same of windows whose words share rows
- *   split      a warp a block: of lists that are split into positives and a pool, both
- *   negatives  some lanes a block, or (distinct) a thread block: each slot's first allowed draw; of shared ones a lane a pair of
- *              slots
+ *   take       copies the request from the host, and zeroes the counts
+ *   words      for windows, a position a thread: whether it is kept, and its sentence
+ *   count      an example a thread: how many blocks, targets, contexts and terms it has; then sums, whose totals go to counts
+ *   fill       an example a thread: writes its blocks, targets and positives, at the places that the sums give
+ *   worded     the work of fill, for windows whose words share rows
+ *   split      a warp a block: targets and positives of lists that are split into positives and a pool
+ *   negatives  some lanes a block, or (distinct) a thread block: each slot's first allowed draw; for shared negatives a lane
+ *              a pair of slots
  *
- * Slots left out after DRAW_ATTEMPTS stay as DRAW_NONE. What a batch is made of is read from memory (struct
+ * Slots left out after DRAW_ATTEMPTS stay as DRAW_NONE. The kernels read the request from memory (struct
  * example_request), so that a captured graph of these kernels makes any batch of its shape.
  */
 #include "warp.cuh"
@@ -23,8 +23,8 @@
 enum {
     THREAD_BITS = 8,
     THREADS = 1 << THREAD_BITS,
-    NEGATIVE_LANE_BITS = 3,     /* eight threads draw a block's negatives at most, where blocks are many */
-    NEGATIVE_THREADS = 1 << 16, /* that draw a batch's, where it has as many pairs of slots */
+    NEGATIVE_LANE_BITS = 3,     /* at most 2^3 threads draw a block's negatives, if there are many blocks */
+    NEGATIVE_THREADS = 1 << 16, /* threads that draw a batch's negatives, if it has as many pairs of slots */
     PADDED_A_THREAD = 8,
     DISTINCT_THREADS = 128,
     DISTINCT_SLOTS = 512
@@ -41,7 +41,7 @@ struct need_sum {
     }
 };
 
-/* The arrays that filling writes. */
+/* The arrays that the fill kernels write. */
 struct built {
     uint32_t *target_starts, *context_starts, *term_starts, *positives, *block_slot;
     uint64_t *block_example;
@@ -52,13 +52,12 @@ struct built {
 
 /* ---- kept words ----
  *
- * A word has as many neighbours as windows are wide, each of which asks whether it is kept and where its sentence ends. Where
- * positions come in their order, each is looked up once, by its own thread, and windows walk along what it found: the batch's
- * positions and some on both sides. What lies further away is looked up when it is met, and so is all where positions are
- * shuffled.
+ * A word is in the windows of many neighbours, each of which needs to know whether it is kept and where its sentence ends. If
+ * positions are in order, each position of the batch, and some on both sides, is looked up once, by one thread, and windows read
+ * the results. Positions further away are looked up when they are needed, and if positions are shuffled, all are.
  */
 
-/* The words of positions first .. first + count - 1. */
+/* The looked-up words at positions first .. first + count - 1. */
 struct found_words {
     const struct kept_word *word;
     uint64_t first, count;
@@ -84,8 +83,8 @@ static __global__ void look_up_words(const struct example_request *request, stru
     if (i < words.count) to[i] = {strip_word(&b.source, &strip, position, b.epoch, &draws), (uint32_t)number};
 }
 
-/* The values with which a position looks up its neighbours by itself. Its address is taken, so it is in memory; values that a
- * walk reads at each step are in registers instead. */
+/* What a thread needs to look up neighbours itself. Its address is taken, so it is in memory; values that a walk reads at each
+ * step are kept elsewhere, in registers. */
 struct looked_up {
     int begun;
     struct strip strip;
@@ -93,8 +92,8 @@ struct looked_up {
     struct strip_draws draws;
 };
 
-/* Continues the walk and returns the id of the next kept word, DRAW_NONE if none follows. `position` is in the strip; a walk
- * that does not move (by 0) returns the word there. */
+/* Continues the walk and returns the id of the next kept word, or DRAW_NONE if there is none. `position` is in the strip; a walk
+ * with by = 0 returns the word at its position. */
 static __device__ __noinline__ uint32_t look_up(const struct example_request *request, struct looked_up *own, uint64_t position) {
     const struct example_source &s = request->source;
     if (!own->begun) {
@@ -106,12 +105,12 @@ static __device__ __noinline__ uint32_t look_up(const struct example_request *re
     return strip_next(&s, &own->strip, &own->walk, request->epoch, &own->draws);
 }
 
-/* A word in the middle of a window, and the words that were found on both sides of it. */
+/* The word in the middle of a window, and the looked-up words on both sides of it. */
 struct middle {
     const struct example_request *request;
     struct looked_up *own;
     uint64_t position;
-    const struct kept_word *here; /* NULL: no words were found, nor its own */
+    const struct kept_word *here; /* NULL: no words were looked up */
     uint32_t sentence, before, behind;
 
     __device__ middle(const struct example_request *request, const struct kept_word *words, uint64_t position,
@@ -130,7 +129,7 @@ struct middle {
         own->walk = {position, 0};
         return look_up(request, own, position);
     }
-    /* Calls take(id, n) for the n-th kept word going from here (not counted) by `by`, up to `width` of them. */
+    /* Calls take(id, n) for each kept word n = 0, 1 .. in direction `by` from the middle, up to `width` words. */
     template <class Take> __device__ __forceinline__ uint32_t walk(int by, uint32_t width, Take take) const {
         uint32_t count = 0, step = 1, found = by < 0 ? before : behind;
         for (const struct kept_word *at = here; step <= found && count < width; step++) {
@@ -147,14 +146,14 @@ struct middle {
     }
 };
 
-/* Lists the kept words on both sides of the middle, in order; returns how many there are. */
+/* Lists the kept words on both sides of the middle, in order; returns their number. */
 static __device__ __forceinline__ uint32_t list_around(const struct middle &middle, uint32_t width, uint32_t *ids) {
     uint32_t left = middle.kept(-1, width);
     middle.walk(-1, left, [=](uint32_t id, uint32_t n) { ids[left - 1 - n] = id; });
     return left + middle.walk(1, width, [=](uint32_t id, uint32_t n) { ids[left + n] = id; });
 }
 
-/* Returns how many rows the kept words on one side of the middle have. */
+/* Returns how many target rows the kept words on one side of the middle have. */
 static __device__ uint32_t rows_beside(const struct example_source &s, const struct middle &middle, int by, uint32_t width) {
     uint32_t rows = 0;
     middle.walk(by, width, [&](uint32_t id, uint32_t) { rows += (uint32_t)example_rows_of(&s, id); });
@@ -184,7 +183,7 @@ static __device__ struct example_row row_at(const struct example_source &s, uint
 
 /* ---- count ---- */
 
-/* The block of a window of `around` words, whose rows are shared. */
+/* Returns the sizes of the block of a window with `around` words, if words share rows. */
 static __device__ struct need count_shared(const struct example_source &s, const struct middle &middle, uint32_t own,
                                            uint32_t width, uint32_t around) {
     struct need need = {0, 0, 0, 0};
@@ -232,13 +231,13 @@ static __device__ struct need count_row(const struct example_request &b, uint64_
     return need;
 }
 
-/* Ids of both sides that are to be DRAW_NONE until an example fills them. */
+/* Arrays of ids, of both sides, to be set to DRAW_NONE before examples fill them. */
 struct padding {
     uint32_t *ids[2];
     uint64_t count[2];
 };
 
-/* One launch instead of a copy and a memset: small batches wait for each. */
+/* Copies the request and sets the counts to zero, in one launch instead of a copy and a memset: small batches wait for each. */
 static __global__ void take_request(const struct example_request *from, struct example_request *to,
                                     struct batch_counts *counts) {
     static_assert(sizeof *from % 4 == 0 && sizeof *counts % 4 == 0, "they are copied by words");
@@ -247,7 +246,7 @@ static __global__ void take_request(const struct example_request *from, struct e
     for (uint32_t i = threadIdx.x; i < sizeof *counts / 4; i += blockDim.x) ((uint32_t *)counts)[i] = 0;
 }
 
-/* words: of windows, as look_up_words() found them. */
+/* words: only for windows: the result of look_up_words(). */
 static __global__ void count_examples(const struct example_request *request, const struct kept_word *words, struct need *needs,
                                       struct batch_counts *counts, struct padding padding) {
     const struct example_request b = *request;
@@ -255,7 +254,7 @@ static __global__ void count_examples(const struct example_request *request, con
     for (int side = 0; side < 2; side++)
         for (uint64_t at = i; at < padding.count[side]; at += threads) padding.ids[side][at] = DRAW_NONE;
     if (i > b.count) return;
-    struct need need = {0, 0, 0, 0}; /* also behind the last example, where the sums end */
+    struct need need = {0, 0, 0, 0}; /* also for the entry behind the last example, which gets the totals */
     if (i < b.count) {
         uint64_t example = example_at(b, i);
         if (is_wanted(b, example))
@@ -265,8 +264,8 @@ static __global__ void count_examples(const struct example_request *request, con
     needs[i] = need;
 }
 
-/* The number of targets, or pooled vectors, with one positive each, summed over the blocks. fill_worded() counts blocks whose
- * positives are on several paths. */
+/* Returns the number of pairs of a target (or pooled vector) with one positive. Blocks whose positives are on several paths are
+ * counted by fill_worded() instead. */
 static __device__ uint64_t pairs_of(const struct example_source &s, const struct need &n) {
     if (s.paths.starts && example_predicts_window(&s)) return 0;
     if (s.mode == EXAMPLE_WINDOW && !example_predicts_window(&s)) return s.pool.on ? n.blocks : n.targets;
@@ -275,13 +274,13 @@ static __device__ uint64_t pairs_of(const struct example_source &s, const struct
     return n.contexts - (uint64_t)s.negatives * n.blocks;
 }
 
-/* Returns the sizes of a batch whose sums end so. One without an example has no shared negatives, whose room they count. */
+/* Returns the sizes of a batch from its sums. A batch without examples has no shared negatives, which the sums include. */
 static __device__ struct need sizes_of_batch(const struct example_source &s, const struct need &end) {
     struct need nothing = {0, 0, 0, 0};
     return s.per_batch && !end.targets ? nothing : end;
 }
 
-/* Tells the host the sizes, where it waits for them. */
+/* Sends the sizes to the host, if it waits for them. */
 static __global__ void tell_sizes(const struct example_request *request, const struct need *end,
                                   const struct batch_counts *counts, struct counted_sizes *host) {
     host->total = sizes_of_batch(request->source, *end);
@@ -291,7 +290,7 @@ static __global__ void tell_sizes(const struct example_request *request, const s
 
 /* ---- fill ---- */
 
-/* Writes the nodes of one code on a word's path as contexts from place `at` on. Returns how many there are. */
+/* Writes the nodes of a word's path with this code as contexts, from place `at` on. Returns their number. */
 static __device__ uint32_t fill_nodes_of(const struct example_source &s, uint32_t *contexts, uint32_t word, uint32_t at, int code) {
     const struct example_path path = example_path(&s, word);
     for (uint32_t i = 0; i < path.count[code]; i++)
@@ -299,7 +298,7 @@ static __device__ uint32_t fill_nodes_of(const struct example_source &s, uint32_
     return path.count[code];
 }
 
-/* Writes the one word that a block predicts, or the nodes of its path. Returns how many of its contexts are positive. */
+/* Writes the contexts for the one word that a block predicts: itself, or the nodes of its path. Returns how many are positive. */
 static __device__ uint32_t fill_word(const struct example_source &s, uint32_t *contexts, uint32_t word) {
     uint32_t positives = 1;
     if (!s.paths.starts) {
@@ -332,7 +331,7 @@ static __device__ void fill_window(const struct example_request *request, const 
     }
 }
 
-/* Writes the rows of a word as targets from place `at` on. Returns how many there are. */
+/* Writes a word's rows as targets, from place `at` on. Returns their number. */
 static __device__ uint32_t fill_rows_of(const struct example_source &s, const struct built &to, uint32_t word, uint32_t at,
                                         uint32_t block) {
     uint64_t first = portable_load64_at(s.subwords.starts, word);
@@ -344,7 +343,7 @@ static __device__ uint32_t fill_rows_of(const struct example_source &s, const st
     return count;
 }
 
-/* The block of the negatives that all other blocks share. Their ids are drawn like the ids of any block. */
+/* Writes the block of shared negatives. Their ids are drawn like those of any block. */
 static __device__ void fill_shared_block(const struct example_request &b, const struct built &to) {
     to.target_starts[0] = to.context_starts[0] = to.term_starts[0] = 0;
     to.positives[0] = to.block_slot[0] = 0;
@@ -361,7 +360,7 @@ static __device__ void fill_row(const struct example_request &b, const struct bu
     to.positives[at.blocks] = (uint32_t)row.wanted;
     to.block_example[at.blocks] = example;
     to.block_slot[at.blocks] = 0;
-    if (row.split) return; /* fill_split */
+    if (row.split) return; /* fill_split() writes this row */
     to.target_ids[at.targets] = s.ids[row.start + row.target];
     to.target_block[at.targets] = at.blocks;
     if (s.per_batch) to.context_block[at.contexts] = at.blocks;
@@ -396,7 +395,7 @@ static __global__ void fill(const struct example_request *request, const struct 
         fill_window(request, words, to, example, at, targets);
 }
 
-/* Writes the nodes of the paths of a window's words: of each code, word after word as the window has them. Returns how many are
+/* Writes the path nodes of a window's words: for each code, word after word in the window's order. Returns how many are
  * positive. */
 static __device__ uint32_t fill_paths_beside(const struct example_source &s, const struct middle &middle, uint32_t width,
                                              uint32_t *contexts) {
@@ -415,8 +414,8 @@ static __device__ uint32_t fill_paths_beside(const struct example_source &s, con
     return positives;
 }
 
-/* The blocks of windows whose words share rows, an example a thread. A kernel of its own, so that other windows keep their
- * registers. */
+/* Writes the blocks of windows whose words share rows, one example a thread. A separate kernel, so that the kernel for other
+ * windows needs fewer registers. */
 static __global__ void fill_worded(const struct example_request *request, const struct kept_word *words, struct built to,
                                    const struct need *starts) {
     const struct example_source &s = request->source;
@@ -453,7 +452,8 @@ static __global__ void fill_worded(const struct example_request *request, const 
     to.block_slot[block] = 0;
 }
 
-/* Lists are long, and any place of a drawn order is found by itself: a warp a block. */
+/* Writes a list that is split into positives and pool, one block a warp: lists are long, and any place of a drawn order can be
+ * computed alone. */
 static __global__ void fill_split(const struct example_request *request, struct built to) {
     const struct example_request b = *request;
     const struct example_source &s = b.source;
@@ -475,7 +475,7 @@ static __global__ void fill_split(const struct example_request *request, struct 
 
 /* ---- negatives ---- */
 
-/* The draws of a slot and its neighbour at an attempt; and a slot's row of them. */
+/* Return the draw that a slot shares with its neighbour, at an attempt; and the slot's row from that draw. */
 static __device__ __forceinline__ struct draw4 draws_at(const struct example_request &b, uint64_t example,
                                                         uint32_t slot, uint32_t attempt) {
     return example_negative_draws(&b.source, b.epoch, example, slot, attempt);
@@ -491,13 +491,14 @@ static __device__ struct example_own own_rows_of(const struct example_request &b
     return example_own(&b.source, to.context_ids + to.context_starts[block], to.positives[block], to.target_ids + first, targets);
 }
 
-/* A slot that is left out is scored against none of its block's targets, a shared one against none of the batch's. */
+/* Counts the scores that a left-out slot lacks: with each target of its block, or for a shared slot with each target of the
+ * batch. */
 static __device__ __forceinline__ void note_empty(const struct example_request &b, const struct built &to, uint32_t block) {
     uint32_t targets = b.source.per_batch ? to.counts->targets : to.target_starts[block + 1] - to.target_starts[block];
     atomicAdd(&to.counts->empty_terms, (unsigned long long)example_vectors(&b.source.pool, targets));
 }
 
-/* 2^lane_bits threads a block, each a pair of slots at a time. */
+/* Draws negatives with 2^lane_bits threads a block, each for one pair of slots at a time. */
 static __global__ void fill_negatives(const struct example_request *request, struct built to, uint32_t lane_bits) {
     const struct example_request b = *request;
     uint64_t thread = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x, number = thread >> lane_bits;
@@ -505,12 +506,12 @@ static __global__ void fill_negatives(const struct example_request *request, str
     if (number >= to.counts->blocks) return;
     uint32_t block = (uint32_t)number, start = to.context_starts[block], end = to.context_starts[block + 1];
     uint32_t positives = to.positives[block], first = to.block_slot[block];
-    uint32_t count = b.source.paths.starts ? 0 : end - start - positives; /* paths are listed already */
+    uint32_t count = b.source.paths.starts ? 0 : end - start - positives; /* contexts of paths are complete already */
     uint64_t example = to.block_example[block];
     struct example_own own = own_rows_of(b, to, block);
     for (uint32_t i = start + lane; i < end; i += lanes) to.context_block[i] = block;
     for (uint32_t pair = first / 2 + lane; count && pair <= (first + count - 1) / 2; pair += lanes) {
-        struct draw4 first_draws = draws_at(b, example, 2 * pair, 0); /* which most slots end with */
+        struct draw4 first_draws = draws_at(b, example, 2 * pair, 0); /* most slots need no further attempt */
         for (uint32_t half = 0; half < 2; half++) {
             uint32_t slot = 2 * pair + half, id = DRAW_NONE;
             if (slot < first || slot >= first + count) continue;
@@ -528,16 +529,16 @@ static __global__ void fill_negatives(const struct example_request *request, str
 
 /* ---- distinct negatives ----
  *
- * Drawn slot after slot, each slot takes its first draw that no slot before it has. The same comes out when all slots
- * draw at once and every row goes to the lowest slot that has drawn it, the one that loses it drawing on: a row that
- * some earlier slot has is never free again for a later one (Gale and Shapley 1962, where all rows rank the slots
- * alike). */
+ * By definition slots draw one after the other, and each takes its first draw that no earlier slot has. The result is the
+ * same if all slots draw at once, each row is given to the lowest slot that has drawn it, and a slot that loses its row draws
+ * again: a row that an earlier slot has never becomes free for a later one (Gale and Shapley 1962, where all rows rank the
+ * slots in the same order). */
 
-/* Slots that are settled at once, and which of them holds a row; a row's place is found by open addressing. */
+/* The slots that draw at once, and a hash table (open addressing) that says which of them has a row. */
 struct claims {
-    uint32_t row[2 * DISTINCT_SLOTS], holder[2 * DISTINCT_SLOTS]; /* DRAW_NONE: a free place */
+    uint32_t row[2 * DISTINCT_SLOTS], holder[2 * DISTINCT_SLOTS]; /* DRAW_NONE: this entry is free */
     uint32_t chosen[DISTINCT_SLOTS];
-    volatile uint32_t attempts[DISTINCT_SLOTS]; /* that a holder has made */
+    volatile uint32_t attempts[DISTINCT_SLOTS]; /* attempts that each slot has made */
 };
 
 static __device__ uint32_t place_of(struct claims &c, uint32_t row, uint32_t mask) {
@@ -547,8 +548,8 @@ static __device__ uint32_t place_of(struct claims &c, uint32_t row, uint32_t mas
     }
 }
 
-/* Slots before `base` are settled, and their ids are in `out`. Draws for `slot`, which is not settled, and then for the slot
- * that loses its row to it, and so on. */
+/* Draws for `slot` until it has a row, then for the slot that lost this row to it, and so on. Slots before `base` are final;
+ * their ids are in `out`. */
 static __device__ void claim(struct claims &c, const struct example_request &b, const struct example_own &own,
                              uint64_t example, uint32_t first, const uint32_t *out, uint32_t base, uint32_t slot,
                              uint32_t mask) {
@@ -569,7 +570,7 @@ static __device__ void claim(struct claims &c, const struct example_request &b, 
     }
 }
 
-/* A thread block a block. */
+/* Draws distinct negatives, one block a thread block. */
 static __global__ void __launch_bounds__(DISTINCT_THREADS)
     fill_distinct_negatives(const struct example_request *request, struct built to) {
     __shared__ struct claims c;
@@ -603,7 +604,7 @@ static __global__ void __launch_bounds__(DISTINCT_THREADS)
 
 /* ---- the host's side ---- */
 
-/* Leaves room for the block of shared negatives in front of the first example. */
+/* Sums the needs of all examples before each; with shared negatives, behind their block. */
 static cudaError_t scan(const struct example_source *s, struct batch_builder *builder, void *temporary, size_t *bytes,
                         uint64_t count) {
     struct need front = {s->per_batch ? 1u : 0u, 0, example_batch_negatives(s), 0};
@@ -694,8 +695,8 @@ static struct built built_of(struct stage *stage) {
     return to;
 }
 
-/* Bits of the number of threads that draw a block's negatives: no more than a block's pairs of slots, about, but more than a few
- * where blocks are few, since each may have a thousand negatives, and each of those be looked for among as many positives. */
+/* Returns log2 of the number of threads that draw a block's negatives: about one for each pair of slots, but few. With few
+ * blocks the limit is higher, since each may have a thousand negatives, each to be compared with as many positives. */
 static uint32_t negative_lane_bits(const struct batch_sizes *sizes) {
     uint32_t bits = 0, most = NEGATIVE_LANE_BITS, pairs = sizes->contexts / sizes->blocks / 2 + 1;
     while (most < THREAD_BITS && ((uint64_t)sizes->blocks << most) < NEGATIVE_THREADS) most++;
@@ -703,7 +704,8 @@ static uint32_t negative_lane_bits(const struct batch_sizes *sizes) {
     return bits;
 }
 
-/* Enqueues the drawing of negatives for the first `blocks`, with 2^bits threads each unless they are to be distinct. */
+/* Enqueues drawing negatives for the first `blocks` blocks, with 2^bits threads a block; for distinct ones, with a thread block
+ * each. */
 static int fill_slots(struct stage *stage, const struct built &to, uint32_t blocks, uint32_t bits) {
     cudaStream_t stream = stage->builder->stream;
     if (stage->request_host->source.distinct && !stage->request_host->source.paths.starts) {
@@ -716,7 +718,7 @@ static int fill_slots(struct stage *stage, const struct built &to, uint32_t bloc
     return 0;
 }
 
-/* Bits of the number of threads that draw shared negatives: one for each pair of slots. */
+/* Returns log2 of the number of threads that draw shared negatives: one for each pair of slots. */
 static uint32_t shared_lane_bits(uint32_t negatives) {
     uint32_t bits = THREAD_BITS;
     while ((uint64_t)2 << bits < negatives) bits++;

@@ -1,6 +1,5 @@
-/* batch_index: sorts the ids of a row set, which gives its distinct rows, the places of each row, rows that come once, and
- * pieces of work. DRAW_NONE (a slot left out, an id that is no row, capacity that a batch did not fill) sorts last and
- * counts for nothing. */
+/* batch_index: sorts the ids of a row set, and derives its distinct rows, the places of each row, the rows that occur once, and
+ * pieces of work. DRAW_NONE (a slot left out, an id that is no row, unused capacity) sorts last and is ignored. */
 #include "cuda.cuh"
 
 #include <algorithm>
@@ -16,7 +15,7 @@ static __global__ void count_up(uint32_t *to, uint64_t count) {
     if (i < count) to[i] = (uint32_t)i;
 }
 
-/* 1 for a sorted row that begins a run, otherwise 0. The prefix sum of these values gives each run its number, from 1. */
+/* 1 for a sorted id that begins a run of equal ids, otherwise 0. The prefix sum of these values numbers the runs, from 1. */
 struct is_head {
     const uint32_t *keys;
     __host__ __device__ uint32_t operator()(uint32_t i) const {
@@ -53,8 +52,8 @@ static __global__ void place_runs(const uint32_t *keys, const uint32_t *order, c
     to.distinct[order[i]] = row | (head && tail ? SINGLE_BIT : 0);
 }
 
-/* Gives each thread that wants one a place in a list. A thread block asks the counter once for all its threads, since many warps
- * would wait for the counter one after the other. */
+/* Returns a place in a list to each thread that wants one. A thread block adds to the counter once for all its threads, since
+ * many warps would wait for the counter one after the other. */
 static __device__ uint32_t take_place(uint32_t *counter, bool wants) {
     __shared__ uint32_t first, taken;
     uint32_t lane = threadIdx.x & 31, wanting = __ballot_sync(0xFFFFFFFFu, wants), of_warp = 0;
@@ -67,7 +66,7 @@ static __device__ uint32_t take_place(uint32_t *counter, bool wants) {
     return first + __shfl_sync(0xFFFFFFFFu, of_warp, 0) + __popc(wanting & ((1u << lane) - 1));
 }
 
-/* Cuts a row into several pieces. */
+/* Divides a row's work into several pieces. */
 static __device__ void cut_row(const struct indexed &to, uint32_t row, uint32_t start, uint32_t n) {
     struct batch_counts *counts = to.counts;
     uint32_t pieces = (n + UPDATE_PIECE - 1) / UPDATE_PIECE, partial = atomicAdd(&counts->partials[to.side], pieces);
@@ -79,8 +78,8 @@ static __device__ void cut_row(const struct indexed &to, uint32_t row, uint32_t 
     }
 }
 
-/* Makes the pieces of work, for rows with at least `least` occurrences. Their order in the list decides only where
- * partial sums lie, so counters may hand out the places. */
+/* Makes the pieces of work for rows with at least `least` occurrences. Their order in the list only decides where partial sums
+ * are stored, so it need not be the same each time. */
 static __global__ void cut_pieces(struct indexed to, uint32_t least) {
     uint32_t row = blockIdx.x * blockDim.x + threadIdx.x, rows = to.counts->distinct[to.side];
     bool real = row < rows;
@@ -95,8 +94,7 @@ static __global__ void cut_pieces(struct indexed to, uint32_t least) {
 
 /* ---- the host's side ---- */
 
-/* Returns the bits of an id that sorting must look at. DRAW_NONE, which is all ones in them, must come behind the last
- * row. */
+/* Returns how many bits of an id must be sorted by. DRAW_NONE, whose bits are all ones, must sort behind the last row. */
 static int key_bits(uint64_t rows) {
     int bits = 1;
     while (bits < 32 && ((uint64_t)1 << bits) - 1 < rows) bits++;
@@ -218,13 +216,13 @@ static int index_side(struct stage *stage, int side, uint32_t count, uint64_t ro
     by.places = (const uint32_t *)stage->builder->scratch.iota.numbers.data;
     by.count = count;
     by.rows = rows;
-    /* contexts of blocks with one vector that come once are updated where the block's gradient is summed */
+    /* contexts that occur once, in blocks with one vector, are updated together with the block's gradient */
     by.least = side == SIDE_CONTEXT && stage->one_vector ? 2 : 1;
     by.stream = stream;
     return cuda_index(&stage->side[side], &by);
 }
 
-/* Indexes the targets on a stream of their own, beside the builder's stream, until the two are joined. */
+/* Indexes the targets on another stream, in parallel to the builder's stream, until the two are joined. */
 static int fork_targets(struct stage *stage, uint64_t rows) {
     struct batch_builder *builder = stage->builder;
     CK(cudaEventRecord(builder->forked, builder->stream));

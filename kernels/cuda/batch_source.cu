@@ -1,12 +1,13 @@
-/* batch_source: puts what examples are made of where the GPU finds it: the id stream and its sentences, or a graph's arcs, in the
- * GPU's own memory or, where they would take too much of it, in the host's (the weights of pairs likewise); subsampling, the
- * negatives' table, known rows and a graph's nodes always in its own, and so the rows that words share and the paths in a tree. */
+/* batch_source: copies what examples are made of to where the GPU can read it. The id stream with its sentences and weights, or
+ * a graph's arcs, are in the GPU's memory or, if they would need too much of it, in host memory. Everything else is always in
+ * the GPU's memory: subsampling, the table for negatives, known rows, a graph's nodes, the rows that words share, and paths in a
+ * tree. */
 #include "cuda.cuh"
 
 #include <string.h>
 #include <unistd.h>
 
-/* Copies a caller's array to the GPU; *seen becomes the copy, or NULL if the array is NULL. */
+/* Copies a caller's array to the GPU. Sets *seen to the copy, or to NULL if the array is NULL. */
 static int copy_to_gpu(struct backend *b, enum source_array which, const void *from, uint64_t bytes, const char *what,
                        const void **seen) {
     struct cuda_source *source = &b->source;
@@ -18,8 +19,7 @@ static int copy_to_gpu(struct backend *b, enum source_array which, const void *f
     return gpu_fill(source->owned[which], from, bytes);
 }
 
-/* Makes an array that the GPU reads over the link: the caller's memory where the driver takes it, a pinned copy
- * otherwise. */
+/* Lets the GPU read an array over the link: registers the caller's memory, or makes a pinned copy if the driver refuses. */
 static int share_with_gpu(struct backend *b, enum source_array which, const void *from, uint64_t bytes, const char *what,
                           const void **seen) {
     struct cuda_source *source = &b->source;
@@ -46,7 +46,7 @@ static int share_with_gpu(struct backend *b, enum source_array which, const void
     return 0;
 }
 
-/* Places a part of the stream; over the link where the caller wants it on the host. */
+/* Copies an array of the stream to the GPU, or shares it over the link if stream_on_host is set. */
 static int place_stream(struct backend *b, enum source_array which, const void *from, uint64_t bytes, const char *what,
                         const void **seen) {
     if (!b->source.host.stream_on_host) return copy_to_gpu(b, which, from, bytes, what, seen);
@@ -119,7 +119,7 @@ int cuda_source_set(struct backend *b, const struct example_source *from) {
     CK(cudaSetDevice(b->device));
     if (cuda_drain(b)) return -1;
     cuda_source_drop(b);
-    b->layout++; /* captured graphs refer to arrays that are gone */
+    b->layout++; /* captured graphs contain addresses of freed arrays */
     b->capacity = cuda_sizes(&from->capacity);
     if (cuda_use_builders(b, from)) return -1;
     source->host = source->view = *from;

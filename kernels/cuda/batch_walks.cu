@@ -7,12 +7,11 @@ namespace {
 
 enum { THREADS = 128 };
 
-/* The newest eight places of a walk, held back until all can be written at once: 32 bytes, the least that memory
- * writes. Written one by one, each for itself would leave the cache before the next came, since every step of every
- * walk reads from anywhere. */
+/* The newest nodes of a walk, up to eight, which are written together: 32 bytes are the least that memory writes. If each was
+ * written alone, its line would have left the cache before the next one, since every step of every walk reads random addresses. */
 struct held_places {
     enum { MOST = 8 };
-    uint32_t *ids; /* the walk's places */
+    uint32_t *ids; /* where the walk's nodes are written */
     uint32_t held[MOST] = {};
 
     __device__ explicit held_places(uint32_t *places) : ids(places) {
@@ -32,7 +31,7 @@ struct held_places {
 #pragma unroll
         for (int i = 0; i < MOST; i++) to[i] = held[i];
     }
-    /* Writes the places that do not make eight. */
+    /* Writes the last nodes, fewer than eight. */
     __device__ void end(uint32_t length) const {
 #pragma unroll
         for (uint32_t i = 1; i < MOST; i++)
@@ -50,7 +49,7 @@ __device__ void draw_walk(const struct walks &w, uint32_t seed, uint64_t number,
     places.end(w.length);
 }
 
-/* Draws the walks that a source has at hand, where its ids and starts are. */
+/* Draws the walks of a source of cuda_walks_source(), into its ids and starts. */
 __device__ void draw_walks(const struct example_source &s, uint32_t epoch) {
     uint64_t number = s.first_sentence + (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
     uint32_t *ids = (uint32_t *)(uintptr_t)s.ids;
@@ -60,19 +59,19 @@ __device__ void draw_walks(const struct example_source &s, uint32_t epoch) {
     if (number < s.sentences) draw_walk(s.walks, s.seed, number, epoch, ids + number * s.walks.length);
 }
 
-/* A batch's source is read from memory, as a captured graph needs it, and once: what walks write might otherwise be it.
- */
+/* Draws a batch's walks. The source is read from memory, as a captured graph needs it, and is copied first, since the compiler
+ * must assume that writing walks could change it. */
 __global__ void __launch_bounds__(THREADS) draw_for_batch(const struct example_request *request) {
     const struct example_source source = request->source;
     draw_walks(source, request->epoch);
 }
-/* Limits registers, so that nine blocks fit on a multiprocessor. The code of exact steps, which are rare, would leave eight. */
+/* Draws walks for a part of lock-free training. Registers are limited so that nine blocks fit on a multiprocessor; the code for
+ * exact steps, which are rare, would leave eight. */
 __global__ void __launch_bounds__(THREADS, 9) draw_for_part(const struct example_source source, uint32_t epoch) {
     draw_walks(source, epoch);
 }
 
-/* Returns the number of thread blocks for the walks of this number of positions, wherever these begin, and for the end of the
- * last walk. */
+/* Returns how many thread blocks draw the walks that this number of positions can touch, and write the end of the last walk. */
 unsigned blocks_of(const struct example_source *s, uint64_t positions) {
     return blocks_for(walks_at_most(&s->walks, positions) + 1, THREADS);
 }
@@ -122,7 +121,7 @@ int cuda_draw_walks(struct backend *b, uint32_t epoch, uint64_t first, uint64_t 
         if (!ids) continue;
         CK(cudaMemcpyAsync(ids + at * length, drawn->ids.data, walks * length * sizeof *ids, cudaMemcpyDeviceToHost,
                            b->compute));
-        CK(cudaStreamSynchronize(b->compute)); /* the next walks are drawn in the same place */
+        CK(cudaStreamSynchronize(b->compute)); /* the next walks are drawn into the same memory */
     }
     CK(cudaStreamSynchronize(b->compute));
     return 0;

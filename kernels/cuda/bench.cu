@@ -1,5 +1,5 @@
-/* bench: times rows that move between a table and a dense variable; see bench.h. The kernel does only the reads and writes of a
- * gather or scatter: a warp moves ROWS_AT_ONCE rows, a lane 16 bytes of each at a time. */
+/* bench: measures copying rows between a table and a dense variable; see bench.h. The kernel only reads and writes, as a gather
+ * or scatter does: a warp copies ROWS_AT_ONCE rows, each lane 16 bytes of a row at a time. */
 #include <algorithm>
 #include <chrono>
 #include <cub/device/device_radix_sort.cuh>
@@ -15,7 +15,7 @@ namespace {
 
 enum { THREADS = 256, ROWS_AT_ONCE = 4, FILE_CHUNK = 4096 };
 
-/* One direction of a transfer, with its ids, its variable and its stream. */
+/* One direction of a transfer: its ids, its variable and its stream. */
 struct way {
     uint32_t *host_ids; /* pinned [rows] */
     gpu_array ids, places, sorted_ids, sorted_places, sort, dense;
@@ -126,8 +126,8 @@ int swap_file(transfer *t, bool to) {
 
 enum what { TO, FROM, BOTH };
 
-/* Thread blocks of each direction when both go over the link at once. Writes over it hold up the reads' requests, so
- * they get fewer. */
+/* Thread blocks of each direction when both use the link at once. Writes over the link delay the requests of reads, so they get
+ * fewer. */
 enum { BOTH_IN = 32, BOTH_OUT = 8 };
 
 int run_once(transfer *t, what which) {
@@ -167,7 +167,7 @@ int time_it(transfer *t, what which, double *seconds) {
 
 /* ---- memory ---- */
 
-/* Draws ids; the two directions take different rows where the table has enough. */
+/* Draws ids; the two directions use different rows if the table has enough. */
 void draw_ids(transfer *t, int which) {
     uint64_t total = t->table->view.rows, offset = which && 2 * t->rows <= total ? t->rows : 0;
     struct shuffle order = shuffle_make(total, draw_at(1, DRAW_SHUFFLE, 0, 0, 0));
@@ -223,7 +223,7 @@ struct copies {
     uint64_t bytes;
 };
 
-/* Copies once: 0 to the GPU, 1 from it, 2 both at once, 3 inside it. */
+/* Copies once: which = 0 to the GPU, 1 from it, 2 both at once, 3 inside it. */
 int copy_once(backend *b, const copies *c, int which) {
     if (which == 0 || which == 2) CK(cudaMemcpyAsync(c->gpu[0], c->host[0], c->bytes, cudaMemcpyHostToDevice, b->in));
     if (which == 1 || which == 2) CK(cudaMemcpyAsync(c->host[1], c->gpu[1], c->bytes, cudaMemcpyDeviceToHost, b->out));

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The calls are the same in cuBLAS 11 to 13: where the Toolkit that compiled this file is not, another's may be, or the
- * one that PyTorch has loaded into this process. */
+/* The functions are the same in cuBLAS 11 to 13. If the version of the Toolkit that compiled this file is not installed, another
+ * one will do, or the one that PyTorch has loaded into this process. */
 static void *open_library(void) {
     static const int versions[] = {CUBLAS_VER_MAJOR, 11, 12, 13};
     static const char *const forms[] = {"libcublas.so.%d", "/usr/local/cuda/lib64/libcublas.so.%d"};
@@ -21,7 +21,7 @@ static void *open_library(void) {
     return NULL;
 }
 
-/* Returns the calls, which are loaded once for the process; NULL after fail(). */
+/* Returns cuBLAS's functions, which are loaded once for the process; NULL after fail(). */
 static const struct cuda_blas *load(void) {
     static struct cuda_blas blas;
     if (blas.library) return &blas;
@@ -45,7 +45,7 @@ static const struct cuda_blas *load(void) {
     return &blas;
 }
 
-/* The backend's own. */
+/* cuBLAS as one backend uses it. */
 struct blas {
     const struct cuda_blas *calls;
     cublasHandle_t handle;

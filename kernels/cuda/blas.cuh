@@ -1,7 +1,6 @@
-/* blas: cuBLAS, loaded when the first search on the GPU, or the first step with shared negatives, asks for it. The library maps
- * half a gigabyte and costs 150 MB of resident memory at start-up; nothing else needs it, and a machine without it can still run
- * the program. Since one stream alone takes the products, they are the same on each call.
- */
+/* blas: cuBLAS. It is loaded by the first search on the GPU or the first step with shared negatives, because the library maps
+ * half a gigabyte and needs 150 MB of resident memory; so a machine without it can run everything else. All products run on one
+ * stream, so the same product gives the same bits on each call. */
 #ifndef SPTX_CUDA_BLAS_CUH
 #define SPTX_CUDA_BLAS_CUH
 
@@ -24,8 +23,8 @@ struct cuda_blas {
 #undef CUDA_BLAS_POINTER
 };
 
-/* Enqueues a product on the compute stream: to [rows x columns] = a b, where a is [rows x depth] and b [depth x columns].
- * Matrices are stored by columns, as cublasSgemm() expects, and a flag tells if the transposed matrix is stored. */
+/* Enqueues a product on the compute stream: to [rows x columns] = a b, with a [rows x depth] and b [depth x columns]. Matrices
+ * are stored by columns, as cublasSgemm() expects; a flag says if the stored matrix is the transposed one. */
 struct blas_matrix {
     const float *data;
     int stride;
@@ -35,10 +34,10 @@ struct blas_product {
     struct blas_matrix a, b;
     float *to;
     int stride, rows, columns, depth;
-    enum matmul_type type; /* TF32: the factors are rounded to 11 bits, and their products summed in float32 */
+    enum matmul_type type; /* TF32: factors are rounded to 11 bits, and products are summed in float32 */
 };
 int cuda_multiply(struct backend *backend, const struct blas_product *product);
-/* Loads the library, so that no product has to. */
+/* Loads the library, so that no later product has to. */
 int cuda_blas_open(struct backend *backend);
 void cuda_blas_close(struct backend *backend);
 

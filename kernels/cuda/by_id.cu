@@ -1,21 +1,21 @@
 /* by_id: rows by id for other people's models: fetch, update and store in the order of the caller's stream. This file
- * tells the life of a call; the files named at the right do its parts.
+ * carries out a call from beginning to end; the files at the right do its parts.
  *
- *   ids       taken as 32-bit numbers and checked; those that are no rows are left out and noted        by_id_list.cu
+ *   ids       copied as 32-bit numbers and checked; ids that are no rows are left out and recorded      by_id_list.cu
  *   index     sorted; each distinct row with its places in the list                                     batch_index.cu
  *   fetch     rows in place -> out; each row of a long list crosses the link once                       by_id_rows.cu
  *   update    sums of gradients, rule, in place                                                         by_id_update.cu
- *   store     values -> rows; of a row that is named twice, the last values                             by_id_rows.cu
- *   claims    a list whose rows need no order: which place moves each of them                           by_id_claims.cu
+ *   store     values -> rows; if a row is named twice, its last values                             by_id_rows.cu
+ *   claims    a list whose rows need no order: which place copies each row                           by_id_claims.cu
  *   prefetch  an announced list: indexed, and its rows' weights fetched into slots                      by_id_announced.cu
  *
- * An update needs the index, since it sums in the order of the ids. A fetch and a store take the fewest kernels that do
- * (list_way below), since most of the time they take beside the rows is that between one kernel and the next. All ways have the
- * same result.
+ * An update needs the index, since it sums in the order of the ids. A fetch and a store use as few kernels as
+ * possible (list_way below), since besides copying rows most of their time passes between two kernels. All ways have the same
+ * result.
  *
- * The list of a call is a row set (rows_set.cuh). None of its rows waits in a slot: changed rows are in their places when the
- * stream goes on, so calls need no order of their own. Rows of a file, which the GPU does not reach, go through staging, which
- * the host's threads fill and empty.
+ * The list of a call is a row set (rows_set.cuh). Its rows are not kept in slots: changed rows are in the table when the
+ * stream continues, so calls need no order among themselves. Rows of a file, which the GPU cannot access, are copied through
+ * staging, which the host's threads fill and empty.
  */
 #include "by_id.cuh"
 
@@ -34,7 +34,7 @@ static int open_by_id(struct backend *b, struct by_id *own) {
     return by_id_open_set(b, &own->set) || gpu_grow(b, &own->match, sizeof(uint32_t), "a list of ids") ? -1 : 0;
 }
 
-/* Waits for batches in flight, whose rows may not be home yet. */
+/* Waits for batches in flight, whose rows may not be copied back yet. */
 static int wait_for_batches(struct backend *b) {
     for (unsigned i = 0; i < b->depth; i++)
         if (cuda_in_flight(&b->stages[i])) return cuda_drain(b);
@@ -65,7 +65,7 @@ static int begin(struct backend *b, const struct rows_request *r, struct by_id *
     if (find_by_id(b, own) || wait_for_batches(b)) return -1;
     (*own)->set.table = r->table;
     (*own)->step = r->global_step;
-    CK(cudaStreamWaitEvent(*stream, (*own)->set.ticket, 0)); /* scratch is one; calls may come on several streams */
+    CK(cudaStreamWaitEvent(*stream, (*own)->set.ticket, 0)); /* there is one scratch memory, and calls may use several streams */
     return 0;
 }
 
@@ -74,7 +74,7 @@ static int end(struct by_id *own, cudaStream_t stream) {
     return 0;
 }
 
-/* Makes the caller's values readable for the GPU, or takes memory for a copy. */
+/* Makes the caller's values accessible to the GPU, or allocates memory for a copy. */
 static int reach_values(struct backend *b, struct by_id *own, const struct rows_request *r, int filled,
                         cudaStream_t stream, struct value_view *values) {
     uint32_t dim = r->table->spec.layout.dim;
@@ -90,15 +90,15 @@ static int reach_values(struct backend *b, struct by_id *own, const struct rows_
 /* ---- the ways of a fetch and a store ---- */
 
 enum list_way {
-    AS_GIVEN, /* one kernel, two where a long list comes from the host: rows on the GPU, or few */
-    CLAIMED,  /* each row moves once, in any order */
-    SORTED,   /* and in the order of the table */
-    INDEXED   /* and its distinct rows are known: the host's threads move them, or an announced list may share them */
+    AS_GIVEN, /* one kernel, or two for a long list from the host: if rows are on the GPU, or few */
+    CLAIMED,  /* each row is copied once, in any order */
+    SORTED,   /* each row is copied once, in the order of the table */
+    INDEXED   /* sorted, and the distinct rows are known: for files, or if an announced list may share rows */
 };
 
-/* Returns 1 where the link is faster for rows in the order of the table. 512-byte rows of 16 GiB come at 50 GB/s in any
- * order, and go home at 46 unsorted, 51 sorted, with the time of sorting. Pinned ones move at 15 unsorted; sorted,
- * 8,192 of them at 20, 262,144 at 26, 1,048,576 at 52. Rows of 1 GiB all come to 50. */
+/* Returns 1 if the link is faster with rows in the order of the table. 512-byte rows of 16 GiB are fetched at 50 GB/s in any
+ * order, and stored at 46 unsorted and 51 sorted, including sorting. Pinned rows reach 15 unsorted; sorted, 20 with 8,192 rows,
+ * 26 with 262,144, 52 with 1,048,576. Rows of 1 GiB always reach 50. */
 static int order_helps(const struct store *store, uint64_t count) {
     return cuda_is_cold(store) && store->bytes > NEAR_BYTES && count >= store->bytes / DENSE_BYTES;
 }
@@ -125,7 +125,7 @@ static int take_sorted(struct backend *b, struct by_id *own, const struct rows_r
                : 0;
 }
 
-/* Copies rows of the first `parts` stores that are in a file into staging. */
+/* Indexes the list, and copies rows of the first `parts` stores that are in a file into staging. */
 static int take_indexed(struct backend *b, struct by_id *own, const struct rows_request *r, int parts,
                         cudaStream_t stream) {
     return by_id_take(b, own, &own->set, r, stream) ||
@@ -142,7 +142,7 @@ static int fetch_taken(struct backend *b, struct by_id *own, const struct rows_r
     if (by_id_take(b, own, &own->set, r, stream)) return -1;
     struct id_view ids = by_id_taken(&own->set);
     if (!announced) return by_id_fetch_plain(b, own, &ids, NULL, NULL, out, stream);
-    /* The two kernels find out on the GPU which of them has nothing to do. */
+    /* The GPU decides which of these two kernels has something to do. */
     return by_id_fetch_announced(b, own, announced, out, stream) ||
                    by_id_fetch_plain(b, own, &ids, NULL, (const uint32_t *)own->match.data, out, stream)
                ? -1
@@ -153,7 +153,7 @@ static int fetch_as_given(struct backend *b, struct by_id *own, const struct row
                           cudaStream_t stream) {
     struct id_view ids = by_id_given(own, r);
     if (r->count > FEW && !r->ids_on_gpu)
-        return fetch_taken(b, own, r, NULL, out, stream); /* ids cross the link dense */
+        return fetch_taken(b, own, r, NULL, out, stream); /* ids cross the link in large requests */
     return by_id_fetch_plain(b, own, &ids, NULL, NULL, out, stream) ||
                    by_id_have_read(own, r, stream)
                ? -1
@@ -185,7 +185,7 @@ int cuda_by_id_fetch(struct backend *b, const struct rows_request *r) {
     return end(own, stream);
 }
 
-/* Announces a list. A file's rows need the host, which would have to wait: they come when they are fetched. */
+/* Announces a list. Rows of a file are not prefetched, since this call would have to wait for the host's threads. */
 int cuda_by_id_prefetch(struct backend *b, const struct rows_request *r) {
     struct by_id *own;
     cudaStream_t stream;
@@ -196,7 +196,7 @@ int cuda_by_id_prefetch(struct backend *b, const struct rows_request *r) {
 
 /* ---- store and update ---- */
 
-/* Ends a call that changes rows: the host's memory has been copied, and may be used again. */
+/* Ends a call that changes rows: when it returns, the caller's host memory may be used again. */
 static int end_change(struct backend *b, struct by_id *own, const struct rows_request *r, cudaStream_t stream) {
     int lands = own->set.lands[0] || own->set.lands[1];
     if (lands) CK(cudaStreamSynchronize(stream));

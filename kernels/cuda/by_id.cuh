@@ -1,4 +1,4 @@
-/* by_id: shared by the files of rows by id. by_id.cu tells a call in order. */
+/* by_id: shared by the by_id_*.cu files. by_id.cu explains a call from beginning to end. */
 #ifndef SPTX_CUDA_BY_ID_CUH
 #define SPTX_CUDA_BY_ID_CUH
 
@@ -8,30 +8,29 @@
 enum {
     THREADS = 256,
     WARPS = THREADS / 32,
-    LINK_BLOCKS = 64, /* enough requests for the link; more only take the GPU from others */
+    LINK_BLOCKS = 64, /* thread blocks that keep the link busy; more would only slow other kernels */
     ANNOUNCED = 2,
-    GIVEN = 8,              /* the host's lists that may be on their way at once: calls of some training steps */
-    FEW = 2048,             /* ids of a call that a single kernel serves: another launch would take longer than the rows */
-    CLAIMED_MOST = 1 << 24, /* ids of a call that claim their rows; for more the claims would take 24 bytes an id */
-    NEAR_BYTES = 1 << 30,   /* bytes of a table's host memory below which rows move in any order as fast as in the table's; */
-    DENSE_BYTES = 256 << 10 /* bytes of a larger table for each id: where ids are farther apart, no order helps */
+    GIVEN = 8,              /* most lists of the host whose ids are being sent at the same time: the calls of some training steps */
+    FEW = 2048,             /* most ids of a call that a single kernel serves: a second launch would take longer than the rows */
+    CLAIMED_MOST = 1 << 24, /* most ids of a call that claims its rows; with more, claims would need 24 bytes an id */
+    NEAR_BYTES = 1 << 30,   /* bytes of a table's host memory below which the order of rows does not matter for speed */
+    DENSE_BYTES = 256 << 10 /* bytes of a larger table for each id above which ids are so far apart that no order helps */
 };
 
-/* The ids of a call from the host, in pinned memory: the GPU reads them over the link. */
+/* One call's ids from the host, in pinned memory that the GPU reads over the link. */
 struct given {
     uint32_t *ids;
     uint64_t bytes;
-    cudaEvent_t sent; /* recorded when they have been read */
+    cudaEvent_t sent; /* recorded when the GPU has read the ids */
 };
 
-/* The arrays with which lists of this number of ids are claimed; by_id_claims.cu explains claims. */
+/* Arrays for claiming the rows of a list; by_id_claims.cu explains claims. */
 struct claims {
     struct gpu_array ids, owners; /* uint32 [count] */
-    struct gpu_array slots;       /* uint64 [a power of two of them] */
+    struct gpu_array slots;       /* uint64 [a power of two] */
 };
 
-/* An announced list. set.table is NULL where none is announced here; set.slots[0] has [distinct rows x span]
- * weights. */
+/* An announced list. set.slots[0]: [distinct rows x span] weights; set.table is NULL if no list is announced here. */
 struct announced {
     struct row_set set;
     uint64_t sequence;
@@ -43,24 +42,24 @@ struct bad_ids { /* in host memory that the GPU writes */
 };
 
 struct by_id {
-    struct row_set set; /* of the call that runs; its ticket is recorded when the last call, of any kind, is done */
+    struct row_set set; /* of the current call; its ticket is recorded when the last call, of any kind, is done */
     struct announced announced[ANNOUNCED];
     uint64_t sequence;
     struct iota iota;
-    struct sorting sorting, ahead_sorting; /* for calls; for announced lists, on `ahead` */
+    struct sorting sorting, ahead_sorting; /* sorting: for calls; ahead_sorting: for announced lists, on stream `ahead` */
     struct claims claims;
     struct gpu_array values, padded, partials, match;
-    struct given given[GIVEN]; /* used in turn, so that the host does not wait for the call it has just made */
-    unsigned turn;             /* the one in use */
-    uint64_t step;             /* of the call that runs: by which its rounding is drawn */
+    struct given given[GIVEN]; /* used in turn, so that the host need not wait for the call before */
+    unsigned turn;             /* index of the one in use */
+    uint64_t step;             /* number of the current call, from which its rounding is drawn */
     struct bad_ids *bad;
     cudaStream_t ahead;
 };
 
 /* ---- lists of ids in kernels ---- */
 
-/* Ids as a kernel reads them: either the caller's own on the GPU, and the kernel notes ids that are not rows in `bad`; or 32-bit
- * numbers that the host or a kernel has made, with DRAW_NONE for ids that are not rows. */
+/* Ids as a kernel reads them. Either the caller's own on the GPU: the kernel then records ids that are not rows in `bad`. Or
+ * 32-bit numbers written by the host or a kernel, with DRAW_NONE for ids that are not rows. */
 struct id_view {
     const void *ids;
     struct bad_ids *bad;
@@ -89,12 +88,12 @@ static inline struct list_view list_view(const struct row_set *set) {
     return {row_set_view(set), set->counts, (uint32_t)set->count};
 }
 
-/* One part of a table's records: hot rows, and the others by their number or, where a file's are in staging, by their
- * place among the distinct rows. */
+/* Where kernels find one part (weights or state) of a table's records. Row `id` of the hot rows is in `hot`. Others are in
+ * `rest`, by id, or, if `rest` is staging for a file, by their place among the distinct rows. */
 struct row_part {
     char *hot, *rest;
     uint64_t hot_rows, stride;
-    uint32_t staged; /* 1: `rest` is staging, whose first row is the first cold distinct one */
+    uint32_t staged; /* 1: `rest` is staging; its first row is the first cold distinct one */
 };
 
 static __device__ __forceinline__ char *row_at(const struct row_part &part, uint32_t id, uint32_t distinct,
@@ -105,7 +104,7 @@ static __device__ __forceinline__ char *row_at(const struct row_part &part, uint
 
 /* ---- values ---- */
 
-/* The caller's [count x dim] floats. `whole`: 1 where each row is whole 16 bytes, at a multiple of 16. */
+/* The caller's [count x dim] floats. `whole`: 1 if each row is aligned to 16 bytes and a multiple of 16 bytes long. */
 struct value_view {
     float *data;
     uint32_t dim;
@@ -132,7 +131,7 @@ static __device__ __forceinline__ float4 take_quad(const struct value_view &from
     return value;
 }
 
-/* Gives a chunk of a row's weights, as it was read, to the caller. F is the form of the table's rows (values.cuh), here and in all
+/* Writes a chunk of a row's weights, as stored, to the caller's values. F: the form of the table's rows (values.cuh), in all
  * kernels of rows by id. */
 template <class F>
 static __device__ __forceinline__ void give_chunk(const struct value_view &to, uint32_t row, uint32_t chunk, float4 stored) {
@@ -142,7 +141,7 @@ static __device__ __forceinline__ void give_chunk(const struct value_view &to, u
     for (int k = 0; k < F::QUADS; k++)
         if (4 * (chunk * F::QUADS + k) < to.dim) give_quad(to, row, chunk * F::QUADS + k, x[k]);
 }
-/* Takes the columns of a chunk from the caller's values. */
+/* Reads the columns of a chunk from the caller's values. */
 template <class F>
 static __device__ __forceinline__ void take_chunk_of(const struct value_view &from, uint32_t row, uint32_t chunk,
                                                      float4 (&x)[F::QUADS]) {
@@ -153,8 +152,8 @@ static __device__ __forceinline__ void take_chunk_of(const struct value_view &fr
     }
 }
 
-/* The rows of two neighbours in a list, which a warp moves at once, each in two parts, so that the link always has
- * requests waiting. NULL: that row does not move. */
+/* Two rows that are next to each other in a list, which a warp moves together, each in two parts, so that the link always has
+ * requests waiting. NULL: that row is not moved. */
 struct row_pair {
     char *row[2];
     uint32_t id[2];
@@ -192,7 +191,7 @@ static __device__ __forceinline__ void store_pair(const struct row_pair &pair, u
 
 /* ---- launching ---- */
 
-/* Returns the thread blocks of a kernel that moves `count` rows, two a warp. */
+/* Returns how many thread blocks move `count` rows, two rows a warp. */
 static inline unsigned row_blocks(const struct backend *b, const struct backend_table *table, uint64_t count) {
     unsigned most = cuda_is_cold(&table->stores[0]) ? LINK_BLOCKS : 8 * (unsigned)b->processors;
     unsigned wanted = blocks_for(count, 2 * WARPS);
@@ -209,55 +208,57 @@ static inline struct rounding_keys rounding_of_store(const struct by_id *own) {
     return keys_of_step(&own->set.table->spec.rounding, DRAW_ROUND_STORE, own->step);
 }
 
-/* ---- by_id_list.cu: all of it is enqueued, on `stream` where that is an argument ---- */
+/* ---- by_id_list.cu: all of these enqueue their work, on `stream` if there is such an argument ---- */
 
 int by_id_open_set(struct backend *backend, struct row_set *set);
 void by_id_close_set(struct backend *backend, struct row_set *set);
-/* Returns the place where the host's ids are to be written, as rows_ids() does. The kernels then read a request's ids from
- * there, or from the caller's array on the GPU; call by_id_have_read() once the kernel that reads them is enqueued. */
+/* by_id_room() returns where the host's ids are to be written, as rows_ids() does. by_id_given() returns how kernels read a
+ * request's ids: from there, or from the caller's array on the GPU. Call by_id_have_read() once the kernel that reads them is
+ * enqueued. */
 int by_id_room(struct backend *backend, struct by_id *own, uint64_t count, uint32_t **ids);
 struct id_view by_id_given(const struct by_id *own, const struct rows_request *request);
 int by_id_have_read(struct by_id *own, const struct rows_request *request, cudaStream_t stream);
-/* Fills set->ids, from which by_id_taken() then reads. */
+/* Copies a request's ids to set->ids, which by_id_taken() then reads. */
 int by_id_take(struct backend *backend, struct by_id *own, struct row_set *set, const struct rows_request *request,
                cudaStream_t stream);
 struct id_view by_id_taken(const struct row_set *set);
-/* Sorts a list that was taken in the order of the table: only its keys and its order, or all that an index has. */
+/* by_id_sort() sorts a copied list in the table's order: only its keys and its order. by_id_index() computes a complete index. */
 int by_id_sort(struct backend *backend, struct by_id *own, struct row_set *set, struct sorting *sorting, uint64_t rows,
                cudaStream_t stream);
 int by_id_index(struct backend *backend, struct by_id *own, struct row_set *set, struct sorting *sorting, uint64_t rows,
                 cudaStream_t stream);
-/* These say where weights and state lie, once by_id_stage_file() has been called for the set. */
+/* Return where weights and state are, once by_id_stage_file() has been called for the set. */
 struct row_part by_id_weights(const struct row_set *set);
 struct row_part by_id_state(const struct row_set *set);
-/* Brings a file's rows of the first `parts` stores into staging. The host's threads move them, so the host waits for
- * the GPU. */
+/* Reads rows of the first `parts` stores from their files into staging. The host's threads do this, so the host waits for the
+ * GPU. */
 int by_id_stage_file(struct backend *backend, struct row_set *set, int parts, cudaStream_t stream);
 
 /* ---- by_id_announced.cu ---- */
 
-/* Begins to fetch the rows of the request's list, behind everything that was asked before. */
+/* Begins to fetch the rows of the request's list, after everything that was requested before. */
 int by_id_announce(struct backend *backend, struct by_id *own, const struct rows_request *request, cudaStream_t stream);
-/* Returns the list that this fetch may be asking for, or NULL. */
+/* Returns the announced list that this fetch may be for, or NULL. */
 struct announced *by_id_find_announced(struct by_id *own, const struct rows_request *request);
-/* Returns true where a list of the table is announced: a call that changes rows must know its distinct ones. */
+/* Returns 1 if a list of the table is announced: a call that changes rows then needs its distinct rows. */
 int by_id_is_announced(const struct by_id *own, const struct backend_table *table);
-/* Fetches from that list's slots where it is that list. *match on the GPU says so: 1 where nothing is left to do. */
+/* Fetches from the announced list's slots, if the fetch has the same ids: *match, on the GPU, is then set to 1, and nothing else
+ * is left to do. */
 int by_id_fetch_announced(struct backend *backend, struct by_id *own, struct announced *announced,
                           struct value_view out, cudaStream_t stream);
-/* Copies rows that the call has changed into the slots of announced lists. */
+/* Copies the rows that this call has changed into the slots of announced lists. */
 int by_id_renew_announced(struct by_id *own, cudaStream_t stream);
 
 /* ---- by_id_rows.cu: moves own->set between the table and the caller's values ---- */
 
-/* Fetches in the order in which the ids come. `owners`: on the GPU; the place that fetches each row, NULL: every place its own.
- * `skip`: on the GPU; nothing is to be done where it is 1. NULL: all is. */
+/* Fetches in the order of the ids. owners: on the GPU; for each place, the place that fetches its row; NULL: every place fetches
+ * its own. skip: on the GPU; if it is 1, nothing is fetched; NULL: everything is. */
 int by_id_fetch_plain(struct backend *backend, struct by_id *own, const struct id_view *ids, const uint32_t *owners,
                       const uint32_t *skip, struct value_view out, cudaStream_t stream);
-/* Fetches at most FEW rows. */
+/* Stores at most FEW rows. */
 int by_id_store_few(struct backend *backend, struct by_id *own, const struct id_view *ids, struct value_view from,
                     cudaStream_t stream);
-/* Fetches in the order of the table; the set is sorted or indexed, a file's rows are in staging. */
+/* Fetches in the order of the table. The set must be sorted or indexed, and a file's rows must be in staging. */
 int by_id_fetch_sorted(struct by_id *own, struct value_view out, cudaStream_t stream);
 int by_id_store_sorted(struct backend *backend, struct by_id *own, struct value_view from, cudaStream_t stream);
 
@@ -270,7 +271,7 @@ int by_id_store_claimed(struct backend *backend, struct by_id *own, const struct
 
 /* ---- by_id_update.cu ---- */
 
-/* Sums the gradients by row, and applies the rule in place. */
+/* Sums the gradients of each row, and applies the rule in place. */
 int by_id_update_rows(struct backend *backend, struct by_id *own, const struct rows_request *request,
                       struct value_view gradients, cudaStream_t stream);
 

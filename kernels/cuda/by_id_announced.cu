@@ -1,8 +1,8 @@
-/* by_id_announced: announced lists of ids. Their rows' weights are fetched into slots on a stream of their own, while
- * the caller does other work.
+/* by_id_announced: announced lists of ids. Their rows' weights are fetched into slots on a separate stream, while the
+ * caller does other work.
  *
- * Rows that an update or a store changes before the fetch are copied into the slots that share them. The GPU finds out
- * if a fetch asks for that list, by comparing ids, so the host waits for nothing: one of two kernels finds that it has
+ * If an update or a store changes rows before the fetch, it also copies them into the slots. The GPU compares ids to find out
+ * whether a fetch is for the announced list, so the host waits for nothing: two kernels are launched, and one of them has
  * nothing to do.
  */
 #include "by_id.cuh"
@@ -58,13 +58,12 @@ int by_id_announce(struct backend *b, struct by_id *own, const struct rows_reque
         if (!other.set.table || (a->set.table && other.sequence < a->sequence)) a = &other;
     if (gpu_grow(b, &a->set.slots[0], r->count * bytes, "announced rows")) return -1;
     a->set.table = NULL;
-    /* The caller's ids are read in the order of the caller's stream, when the list announced here before is done
-     * with. */
+    /* The caller's ids are read in the order of the caller's stream, after the list announced here before is finished. */
     CK(cudaStreamWaitEvent(stream, a->set.ticket, 0));
     if (by_id_take(b, own, &a->set, r, stream)) return -1;
     CK(cudaEventRecord(own->set.ticket, stream));
-    /* This runs behind everything that was asked before: rows that it changes are home by then, and the slots are no
-     * longer read. */
+    /* The rest waits for everything that was requested before: rows changed by it are then in the table, and nothing reads the
+     * slots any more. */
     CK(cudaStreamWaitEvent(own->ahead, own->set.ticket, 0));
     if (by_id_index(b, own, &a->set, &own->ahead_sorting, r->table->spec.rows, own->ahead)) return -1;
     fetch_slots<<<LINK_BLOCKS, THREADS, 0, own->ahead>>>(list_view(&a->set), by_id_weights(&own->set),
@@ -76,7 +75,7 @@ int by_id_announce(struct backend *b, struct by_id *own, const struct rows_reque
     return 0;
 }
 
-/* Finds the oldest list of as many ids. */
+/* Returns the oldest announced list with the same number of ids, or NULL. */
 struct announced *by_id_find_announced(struct by_id *own, const struct rows_request *r) {
     struct announced *found = NULL;
     for (struct announced &a : own->announced)

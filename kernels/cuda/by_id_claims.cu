@@ -1,8 +1,8 @@
-/* by_id_claims: lists whose rows need no order, but of which each row must move only once. Where the link reaches rows as fast in
- * any order, hashing the ids takes one kernel, and sorting them some ten.
+/* by_id_claims: for lists whose rows need no order, but must be copied only once each. If the link is equally fast in any order,
+ * hashing the ids needs one kernel, while sorting them needs about ten.
  *
  *   slots   [a power of two, twice the ids at least] row << 32 | place in the list; or EMPTY
- *   owners  [count] for a fetch: the place that fetches the row, which is the first that came to its slot
+ *   owners  [count] for a fetch: the place that fetches the row, which is the first that claimed its slot
  *                   for a store: the row's slot, which holds the last of its places
  *
  * A fetch is three kernels: claim, fetch (by_id_rows.cu), and a copy on the GPU from each row's owner to its other places. A store
@@ -24,13 +24,14 @@ struct claim_view {
 
 /* ---- kernels ---- */
 
-/* The entry of `owners` for a place that asks for row `id`. */
+/* Returns the entry of `owners` for a place that names row `id`. */
 template <bool LAST> static __device__ uint32_t claim_row(const struct claim_view &to, uint32_t id, uint32_t place) {
     const volatile unsigned long long *slots = to.slots;
     unsigned long long mine = (unsigned long long)id << 32 | place;
     uint32_t mask = (1u << to.bits) - 1, slot = id * 2654435769u >> (32 - to.bits);
     for (;;) {
-        unsigned long long found = slots[slot]; /* read without an atomic: another place of the row may have been here */
+        unsigned long long found = slots[slot]; /* read without an atomic first, since another place of the row may have claimed
+                                                 * it */
         if (found == EMPTY) found = atomicCAS(&to.slots[slot], EMPTY, mine);
         if (found == EMPTY) return LAST ? slot : place;
         if ((uint32_t)(found >> 32) == id) {
@@ -41,7 +42,8 @@ template <bool LAST> static __device__ uint32_t claim_row(const struct claim_vie
     }
 }
 
-/* The last of a row's places within a warp claims it for all: a list of one row alone would wait for its slot. */
+/* Within a warp the last of a row's places claims it for all of them; otherwise a list that repeats one row would wait for its
+ * slot. */
 template <bool LAST>
 static __global__ void __launch_bounds__(THREADS) claim_rows(struct id_view from, struct claim_view to) {
     uint32_t i = blockIdx.x * THREADS + threadIdx.x, lane = threadIdx.x & 31;
@@ -54,7 +56,7 @@ static __global__ void __launch_bounds__(THREADS) claim_rows(struct id_view from
     to.owners[i] = owner;
 }
 
-/* Copies to places that have fetched nothing from their row's owner. */
+/* Copies rows from their owners to the places that have fetched nothing. */
 static __global__ void __launch_bounds__(THREADS)
     copy_claimed(struct claim_view v, uint32_t quads, struct value_view out) {
     uint32_t lane = threadIdx.x & 31, warps = gridDim.x * WARPS;

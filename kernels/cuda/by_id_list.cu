@@ -1,5 +1,5 @@
-/* by_id_list: turns a list of ids into a row set: takes it as 32-bit numbers and checks these, sorts it, and finds
- * where its rows can be reached. A file's rows, which the GPU does not reach, are brought into staging. */
+/* by_id_list: turns a list of ids into a row set: copies the ids as 32-bit numbers, checks and sorts them, and finds where
+ * kernels can access the rows. Rows of a file are read into staging, since the GPU cannot read files. */
 #include "by_id.cuh"
 
 #define LIST "a list of ids" /* GPU memory for it, as gpu_take() has it */
@@ -21,8 +21,7 @@ static __global__ void take_ids(struct id_view from, uint32_t *to) {
     if (i < from.count) to[i] = read_id(from, i);
 }
 
-/* Returns a power of two, so that a list a little longer than those before needs no new memory, which would stop the
- * GPU. */
+/* Returns a power of two, so that a list a little longer than earlier ones needs no new memory: allocating would stop the GPU. */
 static uint64_t given_bytes(uint64_t count) {
     uint64_t bytes = 4096;
     while (bytes < count * sizeof(uint32_t)) bytes *= 2;
@@ -73,7 +72,7 @@ static int prepare_sorting(struct backend *b, struct by_id *own, const struct ro
     if (cuda_grow_iota(b, &own->iota, set->count, LIST, stream) ||
         cuda_grow_sorting(b, sorting, (uint32_t)set->count, rows, LIST))
         return -1;
-    if (own->iota.count != before) CK(cudaStreamSynchronize(stream)); /* other streams read it without waiting */
+    if (own->iota.count != before) CK(cudaStreamSynchronize(stream)); /* other streams read it without waiting for `stream` */
     by->sorting = sorting;
     by->ids = (const uint32_t *)set->ids.data;
     by->places = (const uint32_t *)own->iota.numbers.data;
@@ -98,7 +97,7 @@ int by_id_index(struct backend *b, struct by_id *own, struct row_set *set, struc
     return cuda_index(set, &by);
 }
 
-/* ---- where rows lie ---- */
+/* ---- where rows are stored ---- */
 
 static struct row_part part_of(const struct row_set *set, int part, uint64_t offset) {
     const struct store *store = &set->table->stores[part];

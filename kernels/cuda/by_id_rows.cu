@@ -1,22 +1,22 @@
-/* by_id_rows: moves rows of a list from the table to the caller's values and back: in the order of the ids, or in that
- * of the table, where each row crosses the link once. */
+/* by_id_rows: copies rows of a list between the table and the caller's values: in the order of the ids, or in the order of the
+ * table, where each row crosses the link once. */
 #include "by_id.cuh"
 #include "warp.cuh"
 
-enum { RUN = 64 /* places of a row that one warp fills */ };
+enum { RUN = 64 /* places of a row that one warp writes */ };
 
 /* A sorted list. */
 struct sorted_view {
     struct list_view list;
-    const uint32_t *keys, *ranks; /* [count] ids in order; 1 + the place of each in distinct_ids, where it is indexed */
+    const uint32_t *keys, *ranks; /* [count] sorted ids; 1 + the place of each in distinct_ids, if the list is indexed */
 };
 
 static struct sorted_view sorted_view(const struct by_id *own) {
     return {list_view(&own->set), (const uint32_t *)own->sorting.keys.data, (const uint32_t *)own->sorting.ranks.data};
 }
 
-/* Returns a row of the sorted list. Rows in staging are found by their place among the distinct ones, for which the
- * list has been indexed. */
+/* Returns the address of row number `at` of the sorted list. Rows in staging are found by their place among the distinct rows,
+ * so the list must then be indexed. */
 static __device__ __forceinline__ char *sorted_row(const struct sorted_view &v, const struct row_part &part,
                                                    uint32_t at) {
     return row_at(part, v.keys[at], part.staged ? v.ranks[at] - 1 : 0, part.staged ? v.list.counts->cold_first[0] : 0);
@@ -41,8 +41,7 @@ static __global__ void __launch_bounds__(THREADS)
     }
 }
 
-/* Each thread block has the whole list in shared memory, in which every place looks for a later place of the same
- * row. */
+/* Each thread block has the whole list in shared memory; every place checks whether a later place has the same row. */
 template <class F>
 static __global__ void __launch_bounds__(THREADS)
     store_few(struct id_view ids, struct row_part part, uint32_t chunks, struct value_view from, struct rounding_keys rounding) {
@@ -67,9 +66,8 @@ static __global__ void __launch_bounds__(THREADS)
 
 /* ---- in the order of the table ---- */
 
-/* A warp reads the rows of two neighbours in the sorted list, so that the link always has requests waiting, and writes
- * each to all its places. A row that comes often is read again every RUN places, so that the work is spread over
- * warps. */
+/* A warp reads two neighbouring rows of the sorted list at a time, so that the link always has requests waiting, and writes each
+ * row to all its places. A frequent row is read again after every RUN places, so that the work is divided among warps. */
 template <class F>
 static __global__ void __launch_bounds__(THREADS)
     fetch_sorted(struct sorted_view v, struct row_part part, uint32_t chunks, struct value_view out) {
@@ -109,7 +107,7 @@ static __global__ void __launch_bounds__(THREADS)
     for (uint32_t at = blockIdx.x * WARPS + threadIdx.x / 32; at < v.list.count; at += warps) {
         uint32_t key = v.keys[at];
         if (key == DRAW_NONE || (at + 1 < v.list.count && v.keys[at + 1] == key))
-            continue; /* the last of a row's places */
+            continue; /* this was the last of the row's places */
         char *row = sorted_row(v, part, at);
         for (uint32_t c = lane; c < chunks; c += 32) {
             float4 value[F::QUADS];

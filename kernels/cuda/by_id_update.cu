@@ -1,6 +1,5 @@
-/* by_id_update: gradients by id summed by row, and the rule on each row: a warp a row, so that records cross the link both ways at
- * once.
- */
+/* by_id_update: sums gradients by row and applies the rule to each row. A warp works on a row, so that records cross the link in
+ * both directions at once. */
 #include "by_id.cuh"
 #include "step_rule.cuh"
 
@@ -16,23 +15,25 @@ static __global__ void pad_values(struct value_view from, uint32_t quads, uint64
     }
 }
 
-enum { VISITS_SPAN = 512 }; /* columns of rows that may come to shared memory */
+enum { VISITS_SPAN = 512 }; /* most columns of rows whose records are copied to shared memory */
 
 struct update {
     struct list_view ids;
     struct row_part weights, state;
     const struct item *items;
     const uint32_t *item_count;
-    const float *summands;  /* gradients in the order of the ids, or partial sums: rows of span floats */
-    const uint32_t *places; /* OF_PLACES: gradients are read in the order of the list; partial sums in their own order */
+    const float *summands;  /* rows of span floats: gradients in the order of the ids, or partial sums */
+    const uint32_t *places; /* OF_PLACES: the row set's order, by which gradients are read; partial sums are read in their own
+                             * order */
     float *partials;
-    uint32_t chunks[2];  /* of a record's parts: weights, with their state where that lies beside them, and state */
+    uint32_t chunks[2];  /* chunks of a record's weights (and of the state, if it follows them), and of a separate state */
     uint64_t state_here; /* bytes from a record's beginning in shared memory */
 };
 
-/* A record of a table in host memory comes to shared memory while it is worked on. Its parts move whole, 512 bytes at a time
- * from where they begin, which is the beginning of a line: read by the threads that have its columns they cross the link in more
- * pieces, whose headers take its room. Copies past registers (copy_quad) come in smaller ones still: half as fast. */
+/* Copies one part of a record from host memory to shared memory, where it is worked on. It is copied whole, in requests of 512
+ * bytes from the beginning of a line. If the threads read the columns that they work on, requests would be smaller, and their
+ * headers would take part of the link's rate. Copies that bypass registers (copy_quad) make still smaller requests: half as
+ * fast. */
 static __device__ __forceinline__ void bring_part(char *here, const char *home, uint32_t chunks) {
     constexpr uint32_t U = 8;
     for (uint32_t first = threadIdx.x & 31; first < chunks; first += 32 * U) {
@@ -50,10 +51,10 @@ static __device__ __forceinline__ void send_part(const char *here, char *home, u
     for (uint32_t i = threadIdx.x & 31; i < chunks; i += 32) copy_chunk(home, here, i);
 }
 
-/* An update's pieces are places of a row's gradients, in the order of the ids, or the partial sums of a row of several pieces. */
+/* The summands of a piece: a row's gradients, in the order of the ids; or the partial sums of a row of several pieces. */
 enum update_of { OF_PLACES, OF_PARTIALS };
 
-/* Adds B quads of a piece for a thread, in the order in which a step adds them (step_sums.cuh). */
+/* Adds B quads of a piece's summands for a thread, in the same order as a step (step_sums.cuh). */
 template <class F, int B, enum update_of OF>
 static __device__ __forceinline__ void sum_of_piece(float4 (&sum)[B], const struct step_view &v, const struct update &u,
                                                     const struct item &item, uint32_t chunk) {
@@ -69,13 +70,13 @@ static __device__ __forceinline__ void sum_of_piece(float4 (&sum)[B], const stru
     }
 }
 
-/* A warp a piece: its gradients summed; the rule, where the piece is all of its row. VISITS: the record comes to shared memory for
- * it. */
+/* A warp works on a piece: it sums the gradients and, if the piece is its row's only one, applies the rule. VISITS: the record
+ * is copied to shared memory for this. */
 template <class F, bool VISITS, enum update_of OF>
 static __global__ void __launch_bounds__(CTA)
     update_rows(const __grid_constant__ struct step_view v, const __grid_constant__ struct update u) {
     constexpr uint32_t WARPS_HERE = CTA / 32;
-    constexpr int B = VISITS ? F::QUADS : 4; /* what lies in shared memory is near */
+    constexpr int B = VISITS ? F::QUADS : 4; /* shared memory has a low latency */
     extern __shared__ uint4 visited[];
     uint32_t count = *u.item_count, cold_first = u.ids.counts->cold_first[0];
     char *here = (char *)(visited + threadIdx.x / 32 * (u.chunks[0] + u.chunks[1]));
@@ -86,7 +87,7 @@ static __global__ void __launch_bounds__(CTA)
         char *weights = VISITS ? here : home[0], *state = VISITS ? here + u.state_here : home[1];
         bool visits = VISITS && item.partial == DRAW_NONE;
         if (visits) {
-            __syncwarp(); /* the record before has gone home */
+            __syncwarp(); /* the record before has been copied back */
             bring_part(here, home[0], u.chunks[0]);
             bring_part(here + u.chunks[0] * CHUNK_BYTES, home[1], u.chunks[1]);
             __syncwarp();
@@ -106,19 +107,20 @@ typedef void update_kernel(const struct step_view, const struct update);
 template <class F, bool VISITS>
 static update_kernel *const updates[] = {update_rows<F, VISITS, OF_PLACES>, update_rows<F, VISITS, OF_PARTIALS>};
 
-/* How the kernels of an update are launched. */
+/* Kernels of an update, with the sizes for launching them. */
 struct launch {
     update_kernel *const *kernels; /* by update_of */
-    uint32_t most, bytes;          /* thread blocks at most; shared memory of each */
+    uint32_t most, bytes;          /* most thread blocks; bytes of shared memory of each */
     cudaStream_t stream;
 };
 
-/* Returns 1 where host memory has half of the table's records or more. */
+/* Returns 1 if at least half of the table's records are in host memory. */
 static bool is_mostly_cold(const struct backend_table *table) {
     return cuda_hot_rows(table) <= table->spec.rows / 2;
 }
 
-/* Over the link a few rows a multiprocessor carry as much as it can. Records of wider rows would not fit in shared memory. */
+/* Over the link a few rows on each multiprocessor reach the full rate. Records of rows wider than VISITS_SPAN would not fit into
+ * shared memory. */
 static struct launch launch_of(const struct backend *b, const struct backend_table *table, const struct update *u,
                                cudaStream_t stream) {
     uint32_t processors = (uint32_t)b->processors, bytes = CTA / 32 * (u->chunks[0] + u->chunks[1]) * CHUNK_BYTES;
@@ -135,7 +137,7 @@ static int launch_pieces(const struct launch *l, enum update_of of, uint64_t pie
     return 0;
 }
 
-/* Sets where the parts of a record lie beside each other while it is worked on. */
+/* Computes where a record's parts are stored in shared memory. */
 static void set_parts(const struct backend_table *table, struct update *u) {
     uint64_t weights = record_weights_bytes(&table->spec.layout), state = record_state_bytes(&table->spec.layout);
     uint64_t first = table->shared ? table->state_offset + state : weights, second = table->shared ? 0 : state;

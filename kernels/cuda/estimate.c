@@ -1,10 +1,10 @@
-/* estimate: adds up what the CUDA backend will hold, from the sizes in arrays.h by which its files allocate. It is plain C
+/* estimate: adds up the memory that the CUDA backend will hold, from the sizes in arrays.h that its files allocate. It is plain C
  * without a CUDA header, and always compiled, so that a plan can be made for a GPU that is not here.
  *
  *   tables   stores (rows_memory.cu)
  *   source   the id stream and what draws need (batch_source.cu)
  *   work     batches in flight, and what makes and steps them (batch_*, rows_move.cu, step.cu, step_learn.cu); the transfer buffer
- *            (rows_memory.cu); scratch of lock-free training (hogwild.cu); words of other ranks (ranks_exchange.cu)
+ *            (rows_memory.cu); scratch of lock-free training (hogwild.cu); values from other ranks (ranks_exchange.cu)
  */
 #include "arrays.h"
 
@@ -13,19 +13,20 @@
 #include "kernels/ranks.h"
 #include "kernels/stores.h"
 
-/* Host memory that the driver and its libraries take: not pinned by us, and no call tells it before. Measured on H200 hosts. */
+/* Host memory that the driver and its libraries use. We do not allocate it, and no call returns its size in advance: measured on
+ * H200 hosts. */
 #define RUNTIME_BYTES ((uint64_t)298 << 20)
-/* Host memory that cuBLAS takes when it is loaded (blas.cuh). */
+/* Host memory that cuBLAS needs once it is loaded (blas.cuh). */
 #define BLAS_BYTES ((uint64_t)150 << 20)
-/* One byte of the host stands beside so many of a table's managed memory: the processor's pages of 4 KiB, of 8 bytes each, and what
- * the driver keeps of it. A table of 16 GiB took 87 MiB. */
+/* For each this many bytes of a table's managed memory, the host needs one byte more: page table entries (8 bytes for 4 KiB) and
+ * the driver's bookkeeping. A table of 16 GiB took 87 MiB. */
 #define MANAGED_BESIDE 188
-/* Registering the caller's memory takes whole pages at both ends. */
+/* Bytes that registering the caller's memory may add: it is extended to whole pages at both ends. */
 #define REGISTER_SPARE ((uint64_t)8 << 10)
 
 enum { SIDE_TARGET, SIDE_CONTEXT, SIDES };
 
-/* The run, as the sums below need it. */
+/* A run, with the values that the functions below need. */
 struct run {
     const struct estimate_request *request;
     const struct example_source *source;
@@ -34,7 +35,7 @@ struct run {
     struct example_sizes sizes; /* of the largest batch */
     uint64_t stages, builders;
     int one_vector;             /* as in struct stage */
-    int learned;                /* 1: steps take the passes of step_learn.cuh */
+    int learned;                /* 1: steps make the passes of step_learn.cuh */
 };
 
 /* ---- the run ---- */
@@ -43,9 +44,8 @@ static uint64_t smaller(uint64_t a, uint64_t b) {
     return a < b ? a : b;
 }
 
-/* Returns the sizes of the largest batch: the bound for its examples where there is one, otherwise the sizes that the
- * caller found. Held-out batches of lock-free training get as much as the caller says, but never more than the
- * bound. */
+/* Returns the sizes of the largest batch: the bound for its examples if there is one, otherwise the sizes that the caller found.
+ * Held-out batches of lock-free training have the sizes that the caller gives, but at most the bound. */
 static struct example_sizes largest_batch(const struct example_source *s, int hogwild) {
     struct example_sizes sizes = s->capacity, bound;
     if (!example_bound(s, s->batch, &bound)) return sizes;
@@ -95,7 +95,8 @@ static void add_tables(const struct run *run, struct estimate *e) {
     e->tables.gpu += (uint64_t)(!!run->request->frozen_targets + !!run->request->frozen_contexts) * known_bytes(run->rows);
 }
 
-/* Arrays that are read over the link are the caller's, registered, or a pinned copy where the driver refuses that. */
+/* Arrays that the GPU reads over the link are counted in either case: as registered memory of the caller or, if the driver
+ * refuses that, as a pinned copy. */
 static void add_source(const struct run *run, struct estimate *e) {
     const struct example_source *s = run->source;
     uint64_t stream = example_stream_bytes(s);
@@ -116,7 +117,7 @@ static void add_source(const struct run *run, struct estimate *e) {
 
 /* ---- batches ---- */
 
-/* Returns the bytes of an array that grows. */
+/* Returns the bytes that a growing array really takes. */
 static uint64_t array(uint64_t bytes) {
     return round_up(bytes, GPU_ARRAY_ALIGN);
 }
@@ -153,7 +154,8 @@ static uint64_t builder_arrays(const struct example_source *s, const struct exam
     return bytes;
 }
 
-/* Returns what other ranks make necessary: their words, and the sums of rows whose squares are on their way. */
+/* Returns the bytes needed only with several ranks: the mailbox for exchanged values and, if squares are summed over ranks, the
+ * rows' gradients until their squares arrive. 0 for one rank. */
 static uint64_t exchange_arrays(const struct run *run) {
     const struct example_sizes *n = &run->sizes;
     const struct estimate_request *request = run->request;
@@ -184,7 +186,7 @@ static uint64_t learn_arrays(const struct run *run) {
 
 /* ---- rows that are not on the GPU ---- */
 
-/* Adds to one stage: slots for the cold rows that a batch may name, and the memory with which the host's threads move them. */
+/* Adds to one stage: slots for the cold rows that a batch may name, and the memory from which the host's threads copy them. */
 static void add_cold(const struct run *run, int side, uint64_t named, struct memory_bytes *stage) {
     const struct table_shape *shape = &run->shape[side];
     uint64_t most = 0;
@@ -227,7 +229,7 @@ static void add_hogwild(const struct run *run, struct estimate *e) {
 
 /* ---- all ---- */
 
-/* Adds a buffer for each store, through which the GPU's rows pass on their way to and from the host. */
+/* Adds a buffer for each store, through which rows on the GPU are copied to and from the host. */
 static void add_transfer(const struct run *run, struct estimate *e) {
     for (unsigned i = 0; i < 2; i++) {
         int used = 0;

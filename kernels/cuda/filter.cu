@@ -1,10 +1,9 @@
-/* filter: spreads rows over a graph on the GPU (kernels/filter.h), as the processor does it in kernels/cpu/filter.c:
- * the graph, the rows and four arrays of 32 columns lie in the GPU's memory. A warp has a node, and each lane one
- * column of its neighbours' rows, which are 128 bytes then, wherever they lie. A node with very many arcs is shared out
- * among the warps of a thread block.
+/* filter: spreads rows over a graph on the GPU (kernels/filter.h), as kernels/cpu/filter.c does on the CPU: the graph, the rows
+ * and four arrays of 32 columns are in the GPU's memory. A warp works on a node, each lane on one column, so that a neighbour's
+ * row is one read of 128 bytes. The arcs of a node with very many arcs are divided among the warps of a thread block.
  *
- * A library for sparse matrices (cuSPARSE) takes 64-bit numbers of nodes where there are more than 2^31 arcs, twice the
- * memory of the graph as it is.
+ * A library for sparse matrices (cuSPARSE) needs 64-bit numbers of nodes if there are more than 2^31 arcs, which doubles the
+ * memory for the graph.
  */
 #include "cuda.cuh"
 
@@ -15,32 +14,32 @@
 namespace {
 
 enum {
-    COLUMNS = 32,  /* of one pass: a lane a column */
-    THREADS = 256, /* of a block whose warps have a node each */
+    COLUMNS = 32,  /* columns computed at a time, one a lane */
+    THREADS = 256, /* threads of a block in which each warp has a node */
     HUB_THREADS = 1024,
-    HUB_ARCS = 1 << 13 /* arcs from which on a node has a thread block */
+    HUB_ARCS = 1 << 13 /* nodes with at least this number of arcs (hubs) get a thread block each */
 };
 
-/* A step of the filter: computes a node's new row from the row's product with the arcs. */
+/* The steps of the filter. Each computes a node's new row from its row of A times the input. */
 enum step { HALVE_FIRST, FIND_FIRST, HALVE_NEXT, FIND_NEXT, GIVE };
 
 struct filter {
     const uint64_t *starts;
     const uint32_t *neighbours;
     const float *weights; /* NULL: all are 1 */
-    float loop;           /* the weight of each node's arc to itself */
+    float loop;           /* weight of each node's arc to itself */
     uint64_t nodes;
     float *x;                          /* [nodes x dim] */
     uint32_t dim, first;               /* first: the column of lane 0 */
     float *older, *newer, *half, *sum; /* [nodes x COLUMNS] T_i-2 and T_i-1; M T_i-1; the sum of the series */
-    float factor;                      /* of the term */
+    float factor;                      /* of the current term */
 };
 
 struct spread_row {
-    float sum, all; /* of the lane's column; of the arcs' weights */
+    float sum, all; /* sum: of this lane's column; all: of the arcs' weights */
 };
 
-/* Adds the rows of arcs [at, end) in their order. */
+/* Adds the rows of the neighbours of arcs [at, end), in order. */
 __device__ void add_arcs(const filter &f, const float *in, uint64_t at, uint64_t end, spread_row *row) {
     for (; at < end; at += 32) {
         uint32_t count = (uint32_t)min(end - at, (uint64_t)32), neighbour = 0;
@@ -98,7 +97,7 @@ __global__ void __launch_bounds__(THREADS) spread(const filter f, step what) {
     finish(f, what, node, row);
 }
 
-/* The warps take equal shares of a hub's arcs. */
+/* Computes hubs, a thread block each: its warps take equal shares of the hub's arcs. */
 __global__ void __launch_bounds__(HUB_THREADS) spread_hubs(const filter f, step what, const uint32_t *hubs) {
     __shared__ spread_row part[HUB_THREADS / 32][COLUMNS];
     const float *in = input_of(f, what);
@@ -114,7 +113,7 @@ __global__ void __launch_bounds__(HUB_THREADS) spread_hubs(const filter f, step 
     finish(f, what, node, row);
 }
 
-/* The first term is the rows themselves; columns behind the last are zeros. */
+/* Copies the current columns as the first term of the series; columns past the last are zeros. */
 __global__ void __launch_bounds__(THREADS) take_columns(const filter f) {
     uint64_t i = (uint64_t)blockIdx.x * THREADS + threadIdx.x;
     if (i >= f.nodes * COLUMNS) return;
@@ -159,11 +158,11 @@ int pass_columns(filter f, const hub_list &hubs) {
     return each_node(f, hubs, GIVE, 0);
 }
 
-/* An array that the GPU has while a call lasts. */
+/* An array on the GPU that exists only during one call. */
 struct lent_array {
     void *data;
     uint64_t bytes;
-    const void *from; /* what fills it; NULL: nothing does */
+    const void *from; /* the caller's data to copy into it; NULL: it is not filled */
 };
 
 enum { X, STARTS, NEIGHBOURS, WEIGHTS, HUBS, WORK, ARRAYS };

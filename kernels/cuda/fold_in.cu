@@ -2,12 +2,12 @@
  *
  *   begin      directions of the lists: sums of their items' rows
  *   a step     scores of the negatives      directions x negatives, by cuBLAS
- *              learn                        scores become coefficients; the positives' part of the gradients
- *              the negatives' part          coefficients x negatives, by cuBLAS
+ *              learn                        coefficients from scores; what positives add to the gradients
+ *              what negatives add           coefficients x negatives, by cuBLAS
  *              move                         the new directions
  *
- * Kernels give a thread block to each list. Products have the shape of a whole chunk however few lists there are, so that cuBLAS adds
- * up in one order: a list's direction is the same whatever other lists are solved with it.
+ * Kernels give a thread block to each list. Products always have the shape of a whole chunk, however few lists there are, so that
+ * cuBLAS always adds in the same order: a list's direction does not depend on the other lists of the call.
  */
 #include "cuda.cuh"
 
@@ -18,17 +18,17 @@ namespace {
 
 enum {
     CHUNK = 1024,
-    THREADS = 256 /* of a list */
+    THREADS = 256 /* threads that work on a list */
 };
 
-/* A chunk as kernels get it. Arrays of lists begin with the chunk's first list. */
+/* A chunk of lists as kernels receive it. Arrays of lists begin with the chunk's first list. */
 struct chunk {
     const float *items;
     const uint32_t *item_ids, *places, *ids;
     const uint64_t *starts;
-    float *directions, *gains, *products; /* [CHUNK x dim] gains: the positives' part of gradients; products: the negatives' */
+    float *directions, *gains, *products; /* [CHUNK x dim] gains: what positives add to gradients; products: what negatives add */
     float *scores, *coefficients;         /* [CHUNK x count] of the negatives */
-    float *positive_scores, *positive_coefficients; /* by the place of the item in `places` */
+    float *positive_scores, *positive_coefficients; /* indexed as `places` */
     float *wholes; /* [CHUNK] sums of the absolute values of a list's coefficients */
     struct loss_options loss;
     uint32_t count, dim;
@@ -39,7 +39,7 @@ struct chunk {
 /* One list, as step_learn_line.cuh reads it. */
 struct list_line {
     float *positive_score, *positive_coefficient, *score, *coefficient;
-    const uint32_t *excluded; /* a bit a negative: 1 if it is left out */
+    const uint32_t *excluded; /* one bit a negative: 1: it is left out */
     uint32_t count, positives, negatives, tid;
     float scale, inverse;
 
@@ -64,7 +64,7 @@ __device__ const float *item_row(const chunk &c, uint64_t at) {
     return c.items + (uint64_t)c.places[at] * c.dim;
 }
 
-/* Scales a direction to unit length; zeros stay zeros. `squares` is the thread's part of their sum. */
+/* Scales a direction to unit length; zeros stay zeros. squares: this thread's part of the squared length. */
 __device__ void make_unit(float *direction, uint32_t dim, double squares) {
     float inverse = loss_inverse_length((float)across<THREADS>(squares, plus()));
     for (uint32_t i = threadIdx.x; i < dim; i += THREADS) direction[i] *= inverse;
@@ -83,7 +83,7 @@ __global__ void __launch_bounds__(THREADS) begin_kernel(const __grid_constant__ 
     make_unit(direction, c.dim, squares);
 }
 
-/* Sets the bits of the negatives that are items of the list. Returns how many negatives are left. */
+/* Sets the bits of negatives that are items of the list. Returns how many negatives remain. */
 __device__ uint32_t exclude_items(const chunk &c, uint64_t start, uint64_t end, uint32_t *excluded) {
     uint32_t words = (c.count + 31) / 32, left_out = 0;
     for (uint32_t i = threadIdx.x; i < words; i += THREADS) excluded[i] = 0;
@@ -98,7 +98,7 @@ __device__ uint32_t exclude_items(const chunk &c, uint64_t start, uint64_t end, 
     return c.count - across<THREADS>(left_out, plus());
 }
 
-/* Computes the scores of the positives, a warp each, and scales the scores of the negatives. */
+/* Computes the scores of positives, one a warp, and scales the scores of negatives. */
 __device__ void find_scores(const chunk &c, const list_line &s, uint64_t start, const float *direction) {
     for (uint32_t i = threadIdx.x / 32; i < s.positives; i += THREADS / 32) {
         const float *row = item_row(c, start + i);
@@ -111,7 +111,7 @@ __device__ void find_scores(const chunk &c, const list_line &s, uint64_t start, 
     __syncthreads();
 }
 
-/* Weighs the negatives' coefficients. Returns the sum of the absolute values of all coefficients. */
+/* Multiplies the negatives' coefficients by their factor. Returns the sum of the absolute values of all coefficients. */
 __device__ float weigh(const chunk &c, const list_line &s) {
     float sum = 0;
     for (uint32_t i = threadIdx.x; i < s.positives; i += THREADS) sum += fabsf(s.positive_coefficient[i]);
@@ -141,7 +141,7 @@ __global__ void __launch_bounds__(THREADS) learn_kernel(const __grid_constant__ 
     }
 }
 
-/* Moves a direction, unless it is zero or its list has no coefficients. */
+/* Makes a step from a direction, unless it is zero or all of its list's coefficients are 0. */
 __global__ void __launch_bounds__(THREADS) move_kernel(const __grid_constant__ chunk c) {
     uint64_t first = (uint64_t)blockIdx.x * c.dim;
     float *direction = c.directions + first, whole = c.wholes[blockIdx.x] * c.item_length;
@@ -224,7 +224,7 @@ chunk chunk_from(const backend_fold *fold, uint64_t first) {
     return c;
 }
 
-/* Takes a step of a chunk's lists. In cuBLAS's order by columns a matrix of rows is its transposed one. */
+/* Makes one step for a chunk's lists. cuBLAS stores matrices by columns, so it sees a matrix of rows as transposed. */
 int take_step(const backend_fold *fold, const chunk &c, unsigned lists) {
     cudaStream_t stream = fold->backend->compute;
     const float *negatives = floats(fold, NEGATIVES);
@@ -254,7 +254,7 @@ int solve_chunk(const backend_fold *fold, const fold_lists *lists, uint64_t firs
     return 0;
 }
 
-/* Takes the memory that does not depend on lists, all zeros, and fills it with the negatives. */
+/* Allocates the memory that does not depend on lists, zeroes it, and copies the negatives into it. */
 int fill(backend_fold *fold, const fold_problem *p, const uint64_t bytes[FIXED]) {
     for (int i = 0; i < FIXED; i++)
         if (gpu_grow(fold->backend, &fold->arrays[i], bytes[i], what) || gpu_fill(fold->arrays[i].data, NULL, bytes[i])) return -1;

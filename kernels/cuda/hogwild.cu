@@ -1,8 +1,8 @@
 /* hogwild: the call for lock-free training on the GPU. It chooses one of four kernels for a request, and collects the result.
  *
  *   hogwild_windows.cu   windows of a text with sgd, in registers
- *   hogwild_pooled.cu    such windows, where a window's words make one vector
- *   hogwild_subwords.cu  such windows, where words share the rows of their n-grams
+ *   hogwild_pooled.cu    windows of a text with sgd, whose words are pooled to one vector (CBOW)
+ *   hogwild_subwords.cu  windows of a text with sgd, whose words share the rows of their n-grams
  *   hogwild_rows.cu      everything else
  */
 #include "hogwild_words.cuh"
@@ -13,10 +13,11 @@ struct hogwild_memory {
     hogwild_totals *totals; /* pinned, mapped: the host reads it after the kernel */
     hogwild_totals *device_totals;
     gpu_array scratch;
-    drawn_walks walks; /* of the part at hand, where the corpus is a graph */
+    drawn_walks walks; /* for the current part of a request, if the corpus is a graph */
 };
 
-/* Returns the parts of a table with rows in its file, as bits from that of its weights on. */
+/* Returns a bit mask of hogwild_part: which of a table's weights and state have rows in a file. `weights`: the bit's number for
+ * this table's weights; state is the next. */
 unsigned parts_in_file(const backend_table *t, unsigned weights) {
     const part_view *parts[2] = {&t->view.weights, &t->view.state};
     unsigned bits = 0;
@@ -48,7 +49,7 @@ int open_memory(backend *backend, hogwild_memory **out) {
     return 0;
 }
 
-/* Sizes the scratch of the general kernel, and how many of `warps` it allows. */
+/* Computes the size of the general kernel's scratch, and reduces *warps to what it allows. */
 int size_scratch(backend *backend, hogwild_memory *m, hogwild_job *job, uint64_t *warps) {
     const example_source &s = backend->source.host;
     struct hogwild_scratch scratch = hogwild_scratch(&s);
@@ -68,12 +69,12 @@ int size_scratch(backend *backend, hogwild_memory *m, hogwild_job *job, uint64_t
     return 0;
 }
 
-/* Returns 1 where rows of a table lie in host memory. */
+/* Returns 1 if rows of a table are in host memory. */
 bool is_partly_on_host(const table_view &t, int with_state) {
     return t.weights.hot_rows < t.rows || (with_state && t.state.hot_rows < t.rows);
 }
 
-/* Makes what the bits that round are mixed from, anew for each part of a request. */
+/* Computes the keys for rounding; different for each part of a request. */
 void make_keys(const hogwild_request *r, hogwild_job *job) {
     job->target_key = round_step_key(&r->target->spec.rounding, DRAW_ROUND_WEIGHTS, job->global_step);
     job->context_key = round_step_key(&r->context->spec.rounding, DRAW_ROUND_WEIGHTS, job->global_step);
@@ -116,7 +117,7 @@ int launch(backend *backend, hogwild_memory *m, const hogwild_request *r, hogwil
     return hogwild_rows_launch(job, warps, backend->compute);
 }
 
-/* Trains the request in parts, each after its walks have been drawn. */
+/* Trains the request in parts. The walks of each part are drawn just before it. */
 int launch_walks(backend *backend, hogwild_memory *m, const hogwild_request *r, const hogwild_job *whole) {
     if (cuda_walks_grow(backend, &m->walks, r->count < WALKED_AT_ONCE ? r->count : WALKED_AT_ONCE)) return -1;
     for (uint64_t done = 0; done < r->count; done += WALKED_AT_ONCE) {

@@ -1,4 +1,4 @@
-/* hogwild_pieces: what the kernels of windows share: the kept words around a piece of the corpus, rows in registers, draws.
+/* hogwild_pieces: shared by the kernels of windows: the kept words in and around a piece of the corpus, rows in registers, draws.
  *
  *   piece of GRAIN corpus positions -> kept words in shared memory (by ballot) -> a warp trains them in their order
  */
@@ -8,28 +8,30 @@
 #include "hogwild_words.cuh"
 
 enum {
-    WARPS = 4,  /* of a block */
-    GRAIN = 64,     /* positions of a piece, */
-    LAST_GRAIN = 8, /* and of the last ones of a request, so that no warp has much left when others find no more */
+    WARPS = 4,  /* warps of a thread block */
+    GRAIN = 64,     /* positions of a piece */
+    LAST_GRAIN = 8, /* positions of the last pieces of a request, so that no warp has much left to do when the others find no
+                     * more */
     WIDEST = HOGWILD_WIDEST,
     ROOM = GRAIN + 2 * (WIDEST + 31)
 };
 
-/* Kept words around one piece, in order. */
+/* The kept words in and around one piece, in order. */
 struct piece {
     uint32_t id[ROOM];
-    uint32_t sentence[ROOM]; /* low bits: equal for neighbours of one sentence */
-    uint32_t own[GRAIN];     /* kept words of the piece: offset << 8 | window; window 0: no example */
+    uint32_t sentence[ROOM]; /* lower 32 bits of the sentence's number: equal for words of the same sentence */
+    uint32_t own[GRAIN];     /* kept words at the piece's positions: offset << 8 | window; window 0: no example */
 };
 
 /* ---- pieces ---- */
 
-/* Examples [number, number + size) of the request, which begin at position `first`. */
+/* Examples [number, number + size) of the request, which begin at corpus position `first`. */
 struct stretch {
     uint64_t number, size, first;
 };
 
-/* The next piece of a request; 0 where there is none left. An example alone where the order of examples is shuffled. */
+/* Takes the next piece of a request. Returns false if there is none left. If the order of examples is shuffled, a piece is one
+ * example. */
 static __device__ bool take_stretch(const hogwild_job &job, stretch &s) {
     uint64_t piece = take_piece(job.totals), large = job.large_pieces, end = large * GRAIN;
     bool shuffled = job.source.shuffle, last = piece >= large;
@@ -43,7 +45,7 @@ static __device__ bool take_stretch(const hogwild_job &job, stretch &s) {
 
 /* ---- kept words ---- */
 
-/* Appends the kept ones of positions [at, at + 32) below `end`; `sentence` is each lane's own. */
+/* Appends the kept words at positions [at, at + 32) that are below `end`; each lane has its own `sentence`. */
 static __device__ uint32_t append_kept(const hogwild_job &job, piece &p, uint32_t count, uint64_t at, uint64_t end,
                                        uint64_t sentence, uint64_t own_first, uint32_t *own) {
     const kept_words kept = words_at<1>(job.source, sentence, job.epoch, at, end);
@@ -61,8 +63,9 @@ static __device__ uint32_t append_kept(const hogwild_job &job, piece &p, uint32_
     return count + __popc(kept.lanes);
 }
 
-/* The kept words of positions [first, end) and at least `window` kept ones each side of them, within their sentences.
- * Returns the index of the first own one, and from bit 16 on how many entries there are; *own: how many are own. */
+/* Finds the kept words at positions [first, end), and at least `window` kept words on each side, within their sentences. Returns
+ * the index of the first kept word at these positions, plus the number of all entries << 16; *own: the number of kept words at
+ * these positions. */
 static __device__ uint32_t fill_piece(const hogwild_job &job, piece &p, uint64_t first, uint64_t end, uint32_t *own) {
     const example_source &s = job.source;
     uint64_t sentence = sentence_of(s, first), start = __ldg(s.starts + sentence), back = first;
@@ -108,8 +111,8 @@ __device__ __forceinline__ void read_row(row<VEC> &r, const table_view &rows, ui
     }
 }
 
-/* Adds to a row; old: the row as it was read. key: the table's and the current position's key, which seeds the rounding of
- * bfloat16. */
+/* Adds r to a row of the table. old: the row as it was read. key: mixed from the table's key and the position; seeds the
+ * rounding of bfloat16. */
 template <class F, int VEC, bool ON_HOST>
 __device__ __forceinline__ void add_to_row(const row<VEC> &r, const row<VEC> &old, const table_view &rows, uint32_t id,
                                            uint32_t quads, uint32_t key, hogwild_sums &sums) {
@@ -148,7 +151,8 @@ template <int VEC> __device__ __forceinline__ row<VEC> scale_row(float k, const 
 
 /* ---- negatives ---- */
 
-/* This lane's negative of slot `slot` of a position, by its number in the corpus and its word, or DRAW_NONE. */
+/* Returns the negative that this lane draws for slot `slot` of a position, or DRAW_NONE. number: the position in the corpus;
+ * middle: its word. */
 static __device__ __forceinline__ uint32_t draw_slot(const hogwild_job &job, uint64_t number, uint32_t middle,
                                                      uint32_t slot, bool on) {
     if (!on) return DRAW_NONE;
@@ -167,7 +171,7 @@ static inline int launch_windows(window_function *kernel, hogwild_job *job, uint
     int resident;
     CK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, WARPS * 32, 0));
     uint64_t most = (uint64_t)processors * (unsigned)resident, blocks = warps / WARPS < most ? warps / WARPS : most;
-    uint64_t at_once = (blocks ? blocks * WARPS : warps) * GRAIN; /* these are left for small pieces */
+    uint64_t at_once = (blocks ? blocks * WARPS : warps) * GRAIN; /* positions left for small pieces */
     job->node_limit = (float)HOGWILD_NODE_AT_ONCE / (float)(blocks ? blocks * WARPS : warps);
     job->large_pieces = job->count > at_once ? (job->count - at_once) / GRAIN : 0;
     kernel<<<blocks ? (unsigned)blocks : 1, 32 * (unsigned)(blocks ? WARPS : warps), 0, stream>>>(*job);

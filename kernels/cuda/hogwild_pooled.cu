@@ -1,42 +1,42 @@
-/* hogwild_pooled: lock-free training of windows whose words make one vector (CBOW) with sgd, in registers.
+/* hogwild_pooled: lock-free training of windows whose words are pooled to one vector (CBOW), with sgd, in registers.
  *
- *   piece -> its first negatives, drawn together -> groups of kept words beside each other -> of each group:
- *     the words of its windows are read once, and added to the vector of every window that has them
- *     contexts of all its windows: dot products, coefficients, moves
- *     each word gains once what its windows give it
+ *   piece -> its first negatives, drawn together -> groups of neighbouring kept words -> for each group:
+ *     read the words of its windows once, and add each to the vectors of the windows that contain it
+ *     contexts of all its windows: dot products, coefficients, updates
+ *     update each word once, by the sum of its windows' gradients
  *
- * What decides is traffic inside L2, as with shared negatives (hogwild_windows.cu): a window alone reads 6 words and 6
- * contexts and adds to them, 12 KB at 128 columns. Two neighbours have most of their words in common, together 9 instead of
- * 12, which is an eighth less traffic. Longer groups would save more, but a word's row is old by a whole group's time when
- * it moves, and rows that many positions touch at once overshoot.
+ * Traffic inside L2 limits the speed, as with shared negatives (hogwild_windows.cu): a single window reads 6 words and 6
+ * contexts and adds to them, 12 KB at 128 columns. Two neighbouring windows have 9 words together instead of 12, which is an
+ * eighth less traffic. Longer groups would save more, but a word would be updated a whole group's time after it was read, and
+ * rows that many positions change at once overshoot.
  */
 #include "hogwild_pieces.cuh"
 
 namespace {
 
-/* Sizes by the width of a row, so that they fit a thread's registers. group: windows; words: read at a time. */
+/* Sizes that fit a thread's registers, by the width of a row. group: windows trained together; words: rows read at a time. */
 template <int VEC> struct tile {
     static constexpr int group = VEC <= 2 ? 2 : 1, words = VEC == 1 ? 8 : VEC == 2 ? 4 : 2, negatives = VEC <= 2 ? 5 : 3;
 };
 
 enum { MOST_WORDS = 2 * WIDEST + tile<1>::group };
 
-/* Words of a group's windows, in order. */
+/* The words of a group's windows, in order. */
 struct words {
     uint32_t id[MOST_WORDS];
-    uint32_t in[MOST_WORDS]; /* bit g: window g has it; bit 16 + g: as its first word */
+    uint32_t in[MOST_WORDS]; /* bit g: window g contains it; bit 16 + g: it is that window's first word */
 };
 
-/* A group of windows; all lanes have the same one. */
+/* A group of windows; every lane holds the same values. */
 template <int GROUP> struct group {
-    uint32_t words;          /* words of all its windows together */
-    uint32_t targets[GROUP]; /* of each window */
+    uint32_t words;          /* number of words of all its windows together */
+    uint32_t targets[GROUP]; /* number of words of each window */
 };
 
 /* ---- draws ---- */
 
-/* Draws the first NT negatives of each position of a piece, a slot a lane, into `drawn`: otherwise a group would wait
- * for them, with most lanes idle. */
+/* Draws the first NT negatives of each position of a piece into `drawn`, one slot a lane. If each group drew its own, it would
+ * wait for them with most lanes idle. */
 template <int NT>
 __device__ __forceinline__ void draw_ahead(const hogwild_job &job, const piece &p, uint64_t first, uint32_t entry,
                                            uint32_t own, uint32_t *drawn) {
@@ -49,20 +49,20 @@ __device__ __forceinline__ void draw_ahead(const hogwild_job &job, const piece &
 
 /* ---- words ---- */
 
-/* Returns true where the window around entry `middle` has entry `at`, which is one of the piece's. */
+/* Returns true if the window around entry `middle` contains entry `at`. */
 __device__ __forceinline__ bool has_word(const piece &p, uint32_t middle, uint32_t window, uint32_t at) {
     uint32_t apart = at < middle ? middle - at : at - middle;
     return apart != 0 && apart <= window && p.sentence[at] == p.sentence[middle];
 }
 
-/* Lists the words of the windows of the own words [i, i + GROUP) of the piece, whose entries begin at `entry`. */
+/* Lists the words of the windows around the piece's kept words [i, i + GROUP), whose entries begin at `entry`. */
 template <int GROUP>
 __device__ __forceinline__ group<GROUP> list_words(const piece &p, words &w, uint32_t i, uint32_t own, uint32_t entry,
                                                    uint32_t entries, uint32_t widest) {
     group<GROUP> found = {};
     uint32_t first = entry > widest ? entry - widest : 0, stop = entry + GROUP + widest;
     if (stop > entries) stop = entries;
-    __syncwarp(); /* until all lanes have read the words before */
+    __syncwarp(); /* all lanes have read the words before */
     for (uint32_t base = first; base < stop; base += 32) {
         uint32_t at = base + lane_number(), in = 0;
 #pragma unroll
@@ -104,7 +104,7 @@ __device__ __forceinline__ void pool_words(const hogwild_job &job, const group<G
     }
 }
 
-/* Gives each word what its windows' vectors gained. */
+/* Adds to each word the gradients of the vectors of its windows. */
 template <class F, int VEC, int GROUP, bool ON_HOST>
 __device__ __forceinline__ void move_words(const hogwild_job &job, const group<GROUP> &of, const words &w,
                                            const row<VEC> (&moved)[GROUP], uint32_t key, hogwild_sums &sums) {
@@ -117,28 +117,27 @@ __device__ __forceinline__ void move_words(const hogwild_job &job, const group<G
             if (in >> g & 1)
                 fma_row(gained, example_pool_share(&pool, of.targets[g], in >> (16 + g) & 1 ? 0 : 1), moved[g]);
         row<VEC> old = zero_row<VEC>();
-        if (F::QUADS > 1) read_row<F, VEC, ON_HOST>(old, job.target, w.id[j], job.quads, true, sums); /* again: none is kept */
+        if (F::QUADS > 1) read_row<F, VEC, ON_HOST>(old, job.target, w.id[j], job.quads, true, sums); /* again, none was kept */
         add_to_row<F, VEC, ON_HOST>(gained, old, job.target, w.id[j], job.quads, key, sums);
     }
 }
 
 /* ---- training ---- */
 
-/* A lane's part of the windows: logit `lane` of GROUP x (1 + NT), a window's middle word first. */
+/* The logit that a lane works on: number `lane` of GROUP x (1 + NT); for each window its middle word, then its negatives. */
 struct own_logit {
-    uint64_t number; /* of its window's position, by which draws are counted */
+    uint64_t number; /* corpus position of its window, from which draws are made */
     uint32_t middle, slot;
     float rate;
     bool on, sampled; /* on: there is such a window, and it has words */
 };
 
-/* The keys of the bits that round the bfloat16 rows which a group moves. */
+/* Keys of the random bits for rounding the bfloat16 rows that a group changes. */
 struct group_keys {
     uint32_t target, context;
 };
 
-/* Returns this lane's coefficient, as rate x (y - sigmoid). any: 1 where a window of the group is sampled for the
- * loss. */
+/* Returns this lane's rate x (y - sigmoid). any: true if some window of the group is sampled for the loss. */
 __device__ __forceinline__ float coefficient(const own_logit &own, bool any, hogwild_sums &sums, float logit, bool alive,
                                              bool positive) {
     float y = positive ? 1.0f : 0.0f;
@@ -150,8 +149,8 @@ __device__ __forceinline__ float coefficient(const own_logit &own, bool any, hog
     return alive ? own.rate * gain_of(logit, y) : 0.0f;
 }
 
-/* Trains a group of windows. The contexts' rows are asked for first, so that they come together with the words'. drawn:
- * what draw_ahead() has drawn for the first window. */
+/* Trains a group of windows. Rows of contexts are requested first, so that they arrive together with those of words.
+ * drawn_ahead: the negatives that draw_ahead() has drawn for the first window. */
 template <class F, int VEC, bool ON_HOST>
 __device__ __forceinline__ void train_group(const hogwild_job &job, const group<tile<VEC>::group> &of, const words &w,
                                             const own_logit &own, bool any, const uint32_t *drawn_ahead,
@@ -190,8 +189,8 @@ __device__ __forceinline__ void train_group(const hogwild_job &job, const group<
     move_words<F, VEC, GROUP, ON_HOST>(job, of, w, moved, keys.target, sums);
 }
 
-/* Trains the group of own words [i, i + GROUP) of a piece that begins at position `number` of the request, `first` of
- * the corpus. */
+/* Trains the group of kept words [i, i + GROUP) of a piece. The piece begins at position `number` of the request, which is
+ * corpus position `first`. */
 template <class F, int VEC, bool ON_HOST>
 __device__ __forceinline__ void train_windows(const hogwild_job &job, const piece &p, words &w, uint64_t number,
                                               uint64_t first, uint32_t i, uint32_t own, uint32_t entry, uint32_t entries,
@@ -248,7 +247,7 @@ template <class F, int VEC, bool ON_HOST> __global__ void __launch_bounds__(WARP
 }
 
 template <class F, int VEC> window_function *kernel_of(bool on_host) {
-    constexpr bool FEW = F::QUADS > 1; /* fewer kernels: those for rows on the host do the others' work, too */
+    constexpr bool FEW = F::QUADS > 1; /* compiles fewer kernels: the one for rows on the host serves both */
     return FEW || on_host ? pooled_kernel<F, VEC, true> : pooled_kernel<F, VEC, FEW>;
 }
 template <class F> window_function *kernel_for(uint32_t quads, bool on_host) {

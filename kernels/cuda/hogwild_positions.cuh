@@ -1,5 +1,4 @@
-/* hogwild_positions: what the kernels share that train one position after the other: the words around it, its rate and its keys.
- */
+/* hogwild_positions: for kernels that train one position after the other: the words around it, its learning rate and its keys. */
 #ifndef SPTX_CUDA_HOGWILD_POSITIONS_CUH
 #define SPTX_CUDA_HOGWILD_POSITIONS_CUH
 
@@ -10,15 +9,15 @@ struct windows : piece {
 };
 
 struct position {
-    uint64_t number; /* its number in the corpus, by which draws are counted */
-    uint32_t middle; /* its id */
+    uint64_t number; /* its position in the corpus, from which draws are made */
+    uint32_t middle; /* the id of its word */
     uint32_t targets;
     float rate;
-    uint32_t target_key, context_key; /* of bfloat16 rows */
+    uint32_t target_key, context_key; /* seed the rounding of bfloat16 rows */
     bool sampled;
 };
 
-/* Lists the words of the window around entry `at` of the piece; returns how many there are. */
+/* Lists the words of the window around entry `at` of the piece in p.targets; returns how many there are. */
 static __device__ uint32_t list_targets(windows &p, uint32_t at, uint32_t count, uint32_t window) {
     uint32_t found = 0, sentence = p.sentence[at];
     __syncwarp();
@@ -34,7 +33,7 @@ static __device__ uint32_t list_targets(windows &p, uint32_t at, uint32_t count,
     return found;
 }
 
-/* Turns this lane's logit into rate x (y - sigmoid). */
+/* Returns rate x (y - sigmoid(logit)) for this lane's logit. */
 static __device__ __forceinline__ float coefficient(const position &at, hogwild_sums &sums, float logit, bool alive,
                                                     bool positive) {
     float y = positive ? 1.0f : 0.0f;
@@ -45,7 +44,7 @@ static __device__ __forceinline__ float coefficient(const position &at, hogwild_
     return alive ? at.rate * gain_of(logit, y) : 0.0f;
 }
 
-/* Calls train() for each position of the request that this warp takes, if it has words around it: they lie in p.targets. */
+/* Calls train() for each position of the request that this warp takes, if its window has words; they are in p.targets. */
 template <class F, class Train>
 __device__ __forceinline__ void each_position(const hogwild_job &job, windows &p, Train train) {
     stretch s;

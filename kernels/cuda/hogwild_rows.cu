@@ -1,16 +1,16 @@
-/* hogwild_rows: lock-free training of everything that the kernel of hogwild_windows.cu leaves out: lists and adjacency,
+/* hogwild_rows: lock-free training of everything that the other kernels cannot do: lists and adjacency,
  * adagrad, weight decay, distinct negatives, wide windows, rows of more than 512 columns.
  *
  *   a warp takes an example -> its rows' ids into scratch -> its blocks, one after the other:
- *     dot products    of every target with every context, CONTEXTS at a time, into coefficients in scratch
- *     column by column, four a lane: gradients of the targets, from contexts as they were; gradients of the contexts,
- * and their updates; updates of the targets
+ *     dot products    of every target with every context, CONTEXTS at a time; their coefficients are stored in scratch
+ *     column by column, four a lane: the targets' gradients, from old contexts; then the contexts' gradients
+ *                     and updates; then updates of the targets
  *
- * Pooled targets are added up anew wherever their vector is needed, column by column: their rows are read once for each
- * CONTEXTS contexts and once to be moved.
+ * The vector of pooled targets is computed again wherever it is needed, column by column: the targets' rows are read once for
+ * each CONTEXTS contexts, and once to be updated.
  *
- * A lane has the same columns of all rows, so that what it reads of them needs no waiting for the others. Rows are read
- * where they are needed, twice a block. The order of draws and what is left out are those of the CPU's.
+ * A lane works on the same columns of all rows, so that it need not wait for other lanes. Rows are read where they are needed,
+ * twice a block. Draws have the same order as on the CPU, and the same ones are left out.
  */
 #include "hogwild_words.cuh"
 
@@ -19,22 +19,24 @@ namespace {
 enum {
     WARPS = 4,
     CONTEXTS = HOGWILD_CONTEXTS,
-    TARGETS = 4 /* at a time; one where a block has one target */
+    TARGETS = 4 /* targets worked on at a time; one if a block has one target */
 };
 
 /* A block in scratch. */
 struct block {
-    float4 *gradients;                   /* [(t + CONTEXTS) x 32] of the columns at hand, no pools; a lane reads what it wrote */
-    float *factors;                      /* [t x c] coefficients, of a pool [c] */
-    float *rates;                        /* [c + t] of the places, contexts first, where rows count their updates */
-    uint32_t *targets, *contexts;        /* ids; targets[] has those of all blocks of a window */
-    uint32_t t, positives, c, negatives; /* negatives: slots to be drawn */
-    uint32_t listed;                     /* contexts that are there before negatives are drawn: positives, or all nodes of paths */
-    uint32_t predicted;                  /* words, or items: positives, but for paths */
-    uint64_t example;                    /* its own number: what draws are counted by */
-    uint32_t slot;                       /* of its first negative */
+    float4 *gradients;                   /* [(t + CONTEXTS) x 32] gradients of the current columns, not for pools; a lane reads
+                                          * only what it wrote */
+    float *factors;                      /* coefficients: [t x c]; of a pool [c] */
+    float *rates;                        /* [c + t] learning rates of the places, contexts first; only if rows count their
+                                          * updates */
+    uint32_t *targets, *contexts;        /* ids; targets[] contains those of all blocks of a window */
+    uint32_t t, positives, c, negatives; /* negatives: number of slots to draw */
+    uint32_t listed;                     /* number of contexts before negatives are drawn: positives, or all nodes of paths */
+    uint32_t predicted;                  /* number of words or items predicted: the positives, except with paths */
+    uint64_t example;                    /* number of the example, from which draws are made */
+    uint32_t slot;                       /* slot of its first negative */
     float rate;
-    uint32_t target_key, context_key; /* of bfloat16 rows */
+    uint32_t target_key, context_key; /* seed the rounding of bfloat16 rows */
     bool sampled;
 };
 
@@ -44,7 +46,7 @@ __device__ struct example_own own_of(const hogwild_job &job, const block &b) {
     return example_own(&job.source, b.contexts, b.positives, b.targets, b.t);
 }
 
-/* A slot a lane; those that stay empty are left out. */
+/* Draws a block's negatives, one slot a lane; slots that stay empty are left out. */
 __device__ void add_negatives(const hogwild_job &job, block &b) {
     const struct example_own own = own_of(job, b);
     for (uint32_t base = 0; base < b.negatives; base += 32) {
@@ -61,7 +63,7 @@ __device__ void add_negatives(const hogwild_job &job, block &b) {
     }
 }
 
-/* An attempt a lane, slot after slot: each must differ from the ones before it. */
+/* Draws distinct negatives, one attempt a lane, slot after slot: each must differ from all before it. */
 __device__ void add_distinct_negatives(const hogwild_job &job, block &b) {
     const struct example_own own = own_of(job, b);
     for (uint32_t i = 0; i < b.negatives; i++) {
@@ -96,7 +98,7 @@ __device__ float4 move_quad_of(const hogwild_job &job, char *state, uint32_t qua
     return move;
 }
 
-/* Does the same where adagrad's sums are bfloat16, which grow in whole steps. */
+/* Does the work of move_quad_of() for bfloat16 sums of adagrad, which change in whole steps. */
 __device__ float4 move_quad_of_halves(const hogwild_job &job, char *state, uint32_t quad, float rate, float4 gradient, bool on_host,
                                       uint32_t key) {
     float4 sum = read_quad_past_cache<bfloat16_rows>(state, quad, true);
@@ -108,7 +110,8 @@ __device__ float4 move_quad_of_halves(const hogwild_job &job, char *state, uint3
                        -rule_adagrad_move(rate, job.eps, gradient.w, sum.w + square.w));
 }
 
-/* One update of a quad of a row; adagrad's sums take part in the same exchange. key: of the place, by which bfloat16 is rounded. */
+/* Updates a quad of a row once; adagrad's sums are read and added to in the same operation. key: of the place; seeds the
+ * rounding of bfloat16. */
 template <class F>
 __device__ void move_quad(const hogwild_job &job, const table_view &rows, uint32_t id, uint32_t quad, float rate, float4 gradient,
                           uint32_t key) {
@@ -124,12 +127,12 @@ __device__ void move_quad(const hogwild_job &job, const table_view &rows, uint32
     gain_quad<F, true>(weights, quad, old, move, is_on_host(rows, id), key);
 }
 
-/* The learning rate of place i: contexts first, then targets. */
+/* Returns the learning rate of place i; contexts are before targets. */
 __device__ float rate_of(const hogwild_job &job, const block &b, uint32_t i) {
     return job.counted ? b.rates[i] : b.rate;
 }
 
-/* The learning rate of a context: of a tree's node by sgd, a share of it. */
+/* Returns the learning rate of a context; for a tree's node with sgd, a share of it (hogwild_node_share). */
 __device__ float context_rate(const hogwild_job &job, const block &b, uint32_t k) {
     bool share = job.source.paths.starts && !job.adagrad;
     return rate_of(job, b, k) * (share ? hogwild_node_share(job.node_limit, b.contexts[k]) : 1.0f);
@@ -139,14 +142,13 @@ __device__ uint32_t parts_of(uint32_t count, uint32_t size) {
     return (count + size - 1) / size;
 }
 
-/* How often a row crosses the link at a place: read for so many parts of the block, and moved; adagrad's sum there and
- * back. */
+/* Returns how often a row crosses the link for one place: `reads` reads, and one write; adagrad's sum crosses there and back. */
 __device__ uint32_t crossings(const hogwild_job &job, const table_view &rows, uint32_t id, uint32_t reads) {
     uint32_t state = job.adagrad && id >= rows.state.hot_rows ? 2 : 0;
     return state + (is_on_host(rows, id) ? reads + 1 + (job.decay != 0) : 0);
 }
 
-/* The updates of this lane's row before its place; lanes with the same row count in their order. */
+/* Counts an update of this lane's row, and returns how many there were before it; lanes with the same row count in lane order. */
 __device__ uint32_t count_update(const table_view &rows, uint32_t id, bool is_target, bool on) {
     unsigned long long row = on ? (unsigned long long)is_target << 32 | id : ~0ull;
     unsigned same = __match_any_sync(ALL_LANES, row);
@@ -156,7 +158,7 @@ __device__ uint32_t count_update(const table_view &rows, uint32_t id, bool is_ta
     return __shfl_sync(ALL_LANES, updates, leader) + lanes_below(same);
 }
 
-/* Counts every place as an update of its row, and what crosses the link. */
+/* Counts every place as an update of its row, and counts the rows that cross the link. */
 template <bool POOLED> __device__ void count_places(const hogwild_job &job, const block &b, hogwild_sums &sums) {
     uint32_t crossed = 0, parts = parts_of(b.c, CONTEXTS);
     uint32_t of_context = POOLED ? 2 : b.t + parts_of(b.t, b.t == 1 ? 1 : TARGETS), of_target = POOLED ? parts + 1 : 2 * parts;
@@ -177,7 +179,7 @@ template <bool POOLED> __device__ void count_places(const hogwild_job &job, cons
 
 /* ---- training ---- */
 
-/* A quad of the vector that pooled targets make. */
+/* Returns a quad of the vector of pooled targets. */
 template <class F> __device__ float4 pool_quad(const hogwild_job &job, const block &b, uint32_t quad) {
     float4 sum = make_float4(0, 0, 0, 0);
     for (uint32_t i = 0; i < b.t; i++) {
@@ -187,7 +189,7 @@ template <class F> __device__ float4 pool_quad(const hogwild_job &job, const blo
     return sum;
 }
 
-/* Dot products of one target, or of the vector of pooled ones, with all contexts of the block, into its row of
+/* Computes the dot products of one target, or of the pooled vector, with all contexts of the block, and from them its row of
  * coefficients. */
 template <class F, bool POOLED>
 __device__ void make_factors(const hogwild_job &job, const block &b, uint32_t target, hogwild_sums &sums) {
@@ -217,7 +219,7 @@ __device__ void make_factors(const hogwild_job &job, const block &b, uint32_t ta
     }
 }
 
-/* Gradients of the targets in a quad, N targets at a time. */
+/* Computes one quad of the targets' gradients, N targets at a time. */
 template <class F, int N> __device__ void sum_targets(const hogwild_job &job, const block &b, uint32_t quad) {
     for (uint32_t first = 0; first < b.t; first += N) {
         float4 gradient[N];
@@ -235,7 +237,7 @@ template <class F, int N> __device__ void sum_targets(const hogwild_job &job, co
     }
 }
 
-/* Gradients of the contexts in a quad, and their updates. */
+/* Computes one quad of the contexts' gradients, and updates it. */
 template <class F> __device__ void move_contexts(const hogwild_job &job, const block &b, uint32_t quad) {
     for (uint32_t first = 0; first < b.c; first += CONTEXTS) {
         float4 gradient[CONTEXTS];
@@ -256,7 +258,7 @@ template <class F> __device__ void move_contexts(const hogwild_job &job, const b
     }
 }
 
-/* A quad of all rows, where each target is one. */
+/* Trains one quad of all rows, if targets are not pooled. */
 template <class F> __device__ void move_targets(const hogwild_job &job, const block &b, uint32_t quad) {
     if (b.t == 1)
         sum_targets<F, 1>(job, b, quad);
@@ -269,7 +271,7 @@ template <class F> __device__ void move_targets(const hogwild_job &job, const bl
                      b.gradients[i * 32 + lane_number()], b.target_key + i);
 }
 
-/* Does the same where all are one vector. */
+/* Trains one quad of all rows, if targets are pooled. */
 template <class F> __device__ void move_pooled(const hogwild_job &job, const block &b, uint32_t quad) {
     float4 vector = pool_quad<F>(job, b, quad), gradient = make_float4(0, 0, 0, 0);
     for (uint32_t k = 0; k < b.c; k++)
@@ -292,7 +294,7 @@ template <class F, bool POOLED> __device__ void move_rows(const hogwild_job &job
     __syncwarp();
 }
 
-/* The block whose targets and positives are listed: its negatives, then all its pairs. */
+/* Trains a block whose targets and positives are listed: draws its negatives, then trains all pairs. */
 template <class F, bool POOLED> __device__ void train_block(const hogwild_job &job, block &b, hogwild_sums &sums) {
     b.c = b.listed;
     if (job.source.distinct)
@@ -316,8 +318,8 @@ template <class F, bool POOLED> __device__ void train_block(const hogwild_job &j
 
 /* ---- windows ---- */
 
-/* Lists up to `wanted` kept words of one side of a window in order, from `at` to `stop`; BY = -1: the nearest at
- * targets[wanted - 1]. Returns how many there are. */
+/* Lists up to `wanted` kept words on one side of a window in order, from `at` to `stop`; with BY = -1 the nearest one is written
+ * to targets[wanted - 1]. Returns how many there are. */
 template <int BY>
 __device__ uint32_t list_side(const hogwild_job &job, uint32_t *targets, uint64_t sentence, uint64_t at, uint64_t stop,
                               uint32_t wanted) {
@@ -333,8 +335,8 @@ __device__ uint32_t list_side(const hogwild_job &job, uint32_t *targets, uint64_
     return found < wanted ? found : wanted;
 }
 
-/* Lists the kept words of a window in order, on both sides of place `wanted`; returns how many there are, *first the place of the
- * first. */
+/* Lists the kept words of a window in order, on both sides of words[window]; returns their number. *first: index of the first
+ * word. */
 __device__ uint32_t list_words(const hogwild_job &job, const block &b, const struct strip &strip, uint64_t sentence,
                                uint32_t *words, uint32_t *first) {
     uint32_t window = strip_window(&job.source, b.example, job.epoch);
@@ -345,7 +347,7 @@ __device__ uint32_t list_words(const hogwild_job &job, const block &b, const str
     return before + after;
 }
 
-/* Lists the rows of a word as targets from place `at` on; returns how many there are. */
+/* Lists the rows of a word as targets from index `at` on; returns their number. */
 __device__ uint32_t list_rows_of(const hogwild_job &job, const block &b, uint32_t word, uint32_t at) {
     const struct example_subwords &subwords = job.source.subwords;
     uint64_t from = portable_load64_at(subwords.starts, word);
@@ -355,7 +357,7 @@ __device__ uint32_t list_rows_of(const hogwild_job &job, const block &b, uint32_
     return count;
 }
 
-/* Fills the block's contexts with the contexts that predict words[count]: these words, or the nodes of their paths. */
+/* Sets the block's contexts to those that predict words[count]: these words, or the nodes of their paths. */
 __device__ void list_predicted(const hogwild_job &job, block &b, const uint32_t *words, uint32_t count) {
     const example_source &s = job.source;
     b.predicted = b.positives = b.listed = count;
@@ -377,7 +379,7 @@ __device__ void list_predicted(const hogwild_job &job, block &b, const uint32_t 
     __syncwarp();
 }
 
-/* Lists the words of a window and its first context, as blocks of b.t targets; returns how many targets there are. */
+/* Lists the words of a window, and the block's first context, for blocks of b.t targets; returns the number of targets. */
 __device__ uint32_t list_plain(const hogwild_job &job, block &b, const struct strip &strip, uint64_t sentence, uint32_t middle) {
     const example_source &s = job.source;
     uint32_t first, count = list_words(job, b, strip, sentence, b.targets, &first);
@@ -388,8 +390,9 @@ __device__ uint32_t list_plain(const hogwild_job &job, block &b, const struct st
     return count;
 }
 
-/* Does the same where words share rows. A window's words wait at the end of the targets' space: rows of the words before one never
- * reach it, since the space would hold as many rows of each as any has. Or they wait behind the contexts (hogwild_scratch). */
+/* Does the work of list_plain() if words share rows. A window's words are first written to the end of the targets' space: rows
+ * of earlier words never overwrite them, because the space is large enough for the most rows of each word. Or they are written
+ * behind the contexts (hogwild_scratch). */
 __device__ uint32_t list_shared(const hogwild_job &job, block &b, const struct strip &strip, uint64_t sentence, uint32_t middle) {
     const example_source &s = job.source;
     int by_window = s.subwords.by_window;
@@ -416,7 +419,7 @@ __device__ uint32_t list_window(const hogwild_job &job, block &b) {
 
 /* ---- lists and adjacency ---- */
 
-/* Drawn one after the other; whether a place is taken is looked for by all lanes. */
+/* Draws positives one after the other; all lanes search for a place that is drawn already. */
 __device__ void add_positives(const hogwild_job &job, block &b, const struct example_row &row) {
     const example_source &s = job.source;
     for (uint32_t j = 0; j < b.positives; j++) {
@@ -431,7 +434,7 @@ __device__ void add_positives(const hogwild_job &job, block &b, const struct exa
     for (uint32_t j = lane_number(); j < b.positives; j += 32) b.contexts[j] = example_other(&s, &row, b.contexts[j]);
 }
 
-/* Targets and positives of a row that is split. */
+/* Lists targets and positives of a row that is split. */
 __device__ void add_split(const hogwild_job &job, block &b, const struct example_row &row) {
     const struct shuffle order = example_split(&job.source, &row, b.example, job.epoch);
     for (uint32_t i = lane_number(); i < b.t; i += 32) b.targets[i] = example_split_target(&job.source, &row, &order, i);
@@ -439,7 +442,7 @@ __device__ void add_split(const hogwild_job &job, block &b, const struct example
         example_put_positive(&job.source, &row, shuffle_at(&order, j), j, b.contexts, NULL);
 }
 
-/* Lists the targets and the positives of a list or an adjacency line; returns how many targets there are, or 0. */
+/* Lists targets and positives of a list or an adjacency line. Returns the number of targets; 0: no example. */
 __device__ uint32_t list_row(const hogwild_job &job, block &b) {
     const example_source &s = job.source;
     uint64_t number = example_is_position(&s) ? sentence_of(s, b.example) : b.example;

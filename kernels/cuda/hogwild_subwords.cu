@@ -1,23 +1,23 @@
-/* hogwild_subwords: lock-free training of windows whose words share the rows of their n-grams, with sgd, in registers; and of windows
- * whose words make one vector (CBOW), where that predicts the nodes of a path in a tree.
+/* hogwild_subwords: lock-free training of windows whose words share the rows of their n-grams, with sgd, in registers; and of
+ * windows whose words are pooled to one vector (CBOW) that predicts the nodes of a path in a tree.
  *
- *   position -> the rows of its word (or of the words around it) are read once and make one vector
- *            -> contexts, a few at a time: dot products with the vector, coefficients, moves; the vector's own move is summed up
- *            -> each of the rows gains it
+ *   position -> reads the rows of its word (or of the words around it) once, and pools them to one vector
+ *            -> contexts, a few at a time: dot products with the vector, coefficients, updates; sums the vector's gradient
+ *            -> adds the gradient to each of the rows
  *
  * A word of 18 rows with 6 words around it and 5 negatives reads 30 rows and adds to 30: 30 KB at 128 columns, where a window of
- * words takes 12. That traffic inside L2 decides, not instructions; a multiprocessor needs few warps to keep it going.
+ * words needs 12 KB. This traffic inside L2 limits the speed, not instructions; a few warps a multiprocessor keep it busy.
  */
 #include "hogwild_positions.cuh"
 
 namespace {
 
-/* Rows and contexts that are read at a time, by the width of a row, so that they fit a thread's registers. */
+/* Rows and contexts read at a time, so that they fit a thread's registers, by the width of a row. */
 template <int VEC> struct tile {
     static constexpr int rows = 8 / VEC, contexts = 8 / VEC;
 };
 
-/* Words, and how many rows they have together. */
+/* Some words; `rows`: how many rows they have in all. */
 struct word_list {
     const uint32_t *id;
     uint32_t count, rows;
@@ -30,8 +30,8 @@ __device__ __forceinline__ word_list list_of(const hogwild_job &job, const uint3
     return {id, count, add_over_warp(rows)};
 }
 
-/* Calls take(id, at) for the rows of all words in their order, N at a time: row at + n of them all is id[n], or DRAW_NONE behind a
- * word's last. Words that share no rows are one list of rows, their own. */
+/* Calls take(id, at) for the rows of all words in order, N at a time: id[n] is row number at + n of all rows, or DRAW_NONE past
+ * a word's last row. If words do not share rows, each has one row. */
 template <int N, bool PATHS, class Take>
 __device__ __forceinline__ void each_rows(const hogwild_job &job, const word_list &words, Take take) {
     const example_subwords &subwords = job.source.subwords;
@@ -61,7 +61,7 @@ __device__ __forceinline__ void read_rows(row<VEC> (&rows)[N], const hogwild_job
     for (int n = 0; n < N; n++) read_row<F, VEC, ON_HOST>(rows[n], table, id[n], job.quads, id[n] != DRAW_NONE, sums);
 }
 
-/* Returns the vector that the words' rows make. */
+/* Returns the pooled vector of the words' rows. */
 template <class F, int VEC, bool PATHS, bool ON_HOST>
 __device__ __forceinline__ row<VEC> pool_rows(const hogwild_job &job, const word_list &words, hogwild_sums &sums) {
     constexpr int N = tile<VEC>::rows;
@@ -76,7 +76,7 @@ __device__ __forceinline__ row<VEC> pool_rows(const hogwild_job &job, const word
     return vector;
 }
 
-/* Gives each row its share of what the vector has gained. */
+/* Adds to each row its share of the vector's gradient. */
 template <class F, int VEC, bool PATHS, bool ON_HOST>
 __device__ __forceinline__ void move_rows(const hogwild_job &job, const word_list &words, const row<VEC> &moved, uint32_t key,
                                           hogwild_sums &sums) {
@@ -84,7 +84,7 @@ __device__ __forceinline__ void move_rows(const hogwild_job &job, const word_lis
     const example_pool &pool = job.source.pool;
     each_rows<N, PATHS>(job, words, [&](const uint32_t (&id)[N], uint32_t at) {
         row<VEC> old[N];
-        if (F::QUADS > 1) read_rows<F, VEC, N, ON_HOST>(old, job, job.target, id, sums); /* again: none is kept */
+        if (F::QUADS > 1) read_rows<F, VEC, N, ON_HOST>(old, job, job.target, id, sums); /* again, since no row was kept */
 #pragma unroll
         for (int n = 0; n < N; n++) {
             if (id[n] == DRAW_NONE) continue;
@@ -94,14 +94,15 @@ __device__ __forceinline__ void move_rows(const hogwild_job &job, const word_lis
     });
 }
 
-/* Contexts that train_run() sets against a vector: all contexts of a block, or (PATHS) the nodes on the path of one of its words. */
+/* Contexts that train_run() trains with a vector: all contexts of a block, or (PATHS) the nodes on the path of one predicted
+ * word. */
 struct context_run {
     uint32_t count, positives;
-    const uint32_t *words; /* the words that are predicted, where these are the positives */
+    const uint32_t *words; /* without PATHS: the predicted words, which are the positives */
     struct example_path path;
 };
 
-/* This lane's context of a block: its number `slot` among the positives and, behind these, the negatives; or DRAW_NONE. */
+/* Returns this lane's context of a block: number `slot` of the positives and then the negatives; or DRAW_NONE. */
 __device__ __forceinline__ uint32_t context_of(const hogwild_job &job, const position &at, const uint32_t *positives,
                                                uint32_t positive_count, uint32_t count, uint32_t slot) {
     if (slot < positive_count) return positives[slot];
@@ -113,14 +114,14 @@ __device__ __forceinline__ uint32_t context_of(const hogwild_job &job, const pos
     return DRAW_NONE;
 }
 
-/* Does the same in a run. */
+/* Returns this lane's context of a run, by context_of() or, with PATHS, from the path. */
 template <bool PATHS>
 __device__ __forceinline__ uint32_t context_in(const hogwild_job &job, const position &at, const context_run &run, uint32_t slot) {
     if constexpr (!PATHS) return context_of(job, at, run.words, run.positives, run.count, slot);
     return slot < run.count ? node_of(job.source, run.path, slot) : DRAW_NONE;
 }
 
-/* Returns run `i` of a block that predicts `count` words. */
+/* Returns run number `i` of a block that predicts `count` words. */
 template <bool PATHS>
 __device__ __forceinline__ context_run run_of(const hogwild_job &job, const position &at, const uint32_t *predicted, uint32_t count,
                                               uint32_t i) {
@@ -136,7 +137,7 @@ __device__ __forceinline__ context_run run_of(const hogwild_job &job, const posi
     return run;
 }
 
-/* Trains a run: moves its contexts, and adds the vector's gain to `moved`. */
+/* Trains a run: updates its contexts, and adds the vector's gradient to `moved`. */
 template <class F, int VEC, bool PATHS, bool ON_HOST>
 __device__ __forceinline__ void train_run(const hogwild_job &job, const position &at, const context_run &run, const row<VEC> &vector,
                                           row<VEC> &moved, hogwild_sums &sums) {
@@ -168,7 +169,7 @@ __device__ __forceinline__ void train_run(const hogwild_job &job, const position
     }
 }
 
-/* Trains one position, whose words predict `count` others. */
+/* Trains one position, whose words predict `count` words. */
 template <class F, int VEC, bool PATHS, bool ON_HOST>
 __device__ __forceinline__ void train_shared(const hogwild_job &job, const position &at, const word_list &words,
                                              const uint32_t *predicted, uint32_t count, hogwild_sums &sums) {
@@ -202,7 +203,7 @@ __global__ void __launch_bounds__(WARPS * 32) subwords_kernel(const hogwild_job 
 }
 
 template <class F, int VEC> window_function *kernel_of(bool paths, bool on_host) {
-    constexpr bool FEW = F::QUADS > 1 && VEC > 1; /* fewer kernels: those for rows on the host do the others' work, too */
+    constexpr bool FEW = F::QUADS > 1 && VEC > 1; /* compiles fewer kernels: the one for rows on the host serves both */
     if (paths) return subwords_kernel<F, VEC, true, true>;
     return FEW || on_host ? subwords_kernel<F, VEC, false, true> : subwords_kernel<F, VEC, false, FEW>;
 }

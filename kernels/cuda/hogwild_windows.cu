@@ -1,21 +1,21 @@
 /* hogwild_windows: lock-free training of windows of a text with sgd, as fast as the rows can be fetched.
  *
- * A position's rows live in registers: the T words of its window, the word in the middle and the negatives are read
- * once, all dot products are taken, and what each row gains is added to the table in one vector reduction a lane.
+ * A position's rows are held in registers: the T words of its window, the word in the middle and the negatives are read
+ * once, all dot products are computed, and each row's gradient is added to the table by one vector reduction a lane.
  *
  * The budget of one kept position at 128 columns, window 5 with shrink (6 words on average), 5 negatives, in
  * instructions of a warp: 36 dot products x 4 and their sums over the lanes by transposition (31 shuffles for 32 sums
  * instead of 160) 125 x 1.6 tiles, coefficients 30, gradients 36 x 8, draws 150 a tile, addresses, reads and adds 5 a
  * row: about 1,100. An H200 issues 924 G a second, so instructions allow some 500 M kept positions a second at 60% of
- * that, and wiki16 at 1e-4 keeps 45% of its words. What decides is traffic inside L2: with shared negatives 12 rows are
+ * that, and wiki16 at 1e-4 keeps 45% of its words. Traffic inside L2 is the limit: with shared negatives 12 rows are
  * read and added to, 12 KB a position; with negatives of each pair 37 rows and 38 KB. L2 reads some 5 TB/s and adds
  * perhaps 2.
  *
- * Keeping the window's words in a ring across positions (FULL-W2V) would save 5 of 12 rows, but holds hot words back
- * from the others for eleven positions; with rows read and added at once a difference is old by one position's time,
+ * Keeping the window's words in a ring across positions (FULL-W2V) would save 5 of 12 rows, but other warps would not see
+ * changes of hot words for eleven positions. If rows are added to at once, a gradient is only one position's time old,
  * and a multiprocessor needs no more than a dozen positions in flight to be busy (a position takes 4,000 cycles, a
- * multiprocessor of 132 must end one every 900 for 250 M a second). Few in flight is what keeps the quality: rows that
- * many positions touch at once move by differences of the same old row, and overshoot.
+ * multiprocessor of 132 must end one every 900 for 250 M a second). Few positions in flight keep the quality: if many
+ * positions change a row at once, each by a gradient of the same old row, they overshoot.
  */
 #include "hogwild_positions.cuh"
 
@@ -23,8 +23,7 @@ namespace {
 
 /* ---- training ---- */
 
-/* Trains one position whose pairs have negatives of their own, as in word2vec: TT targets, with NT negatives of each,
- * at a time. */
+/* Trains one position if each pair has its own negatives, as in word2vec.c: TT targets, with NT negatives of each, at a time. */
 template <class F, int VEC, int TT, int NT, bool ON_HOST>
 __device__ __forceinline__ void train_pairs(const hogwild_job &job, const position &at, const uint32_t *targets,
                                             hogwild_sums &sums) {
@@ -44,7 +43,7 @@ __device__ __forceinline__ void train_pairs(const hogwild_job &job, const positi
         }
         row<VEC> gain = zero_row<VEC>();
         uint32_t n0 = 0;
-        do { /* once even where there are no negatives at all */
+        do { /* once even if there are no negatives */
             uint32_t mine = lane / NT, which = n0 + lane % NT;
             uint32_t drawn = draw_slot(job, at.number, at.middle, (j0 + mine) * negatives + which,
                                        lane < TT * NT && j0 + mine < at.targets && which < negatives);
@@ -96,8 +95,8 @@ __device__ __forceinline__ void train_pairs(const hogwild_job &job, const positi
     add_to_row<F, VEC, ON_HOST>(gained, middle_read, job.context, at.middle, quads, at.context_key, sums);
 }
 
-/* The contexts that all words of a window are set against: the word in the middle and the negatives, or (PATHS) the nodes on its
- * path in a tree. */
+/* The contexts that are trained with all words of a window: the word in the middle and the negatives, or (PATHS) the nodes of
+ * its path in a tree. */
 template <bool PATHS> struct window_contexts {
     const hogwild_job &job;
     const position &at;
@@ -105,14 +104,14 @@ template <bool PATHS> struct window_contexts {
 
     __device__ __forceinline__ window_contexts(const hogwild_job &job, const position &at)
         : job(job), at(at), negatives(job.source.negatives) {}
-    /* Returns a lane's context of the WIDTH contexts that a loop with `done` before it takes, or DRAW_NONE. */
+    /* Returns a lane's context in a round of WIDTH contexts, after `done` earlier ones; or DRAW_NONE. */
     template <int WIDTH> __device__ __forceinline__ uint32_t take(uint32_t done, unsigned lane) const {
         uint32_t slot = done + lane - 1;
         uint32_t drawn = draw_slot(job, at.number, at.middle, slot, lane > 0 && lane < WIDTH && slot < negatives);
         return lane == 0 && done == 0 ? at.middle : drawn;
     }
     template <int WIDTH> __device__ __forceinline__ bool next(uint32_t &done) const {
-        done += WIDTH - 1; /* lane 0 has none but the first time */
+        done += WIDTH - 1; /* lane 0 has a context only in the first round */
         return done < negatives;
     }
     __device__ __forceinline__ bool is_positive(uint32_t done, unsigned slot) const {
@@ -139,7 +138,7 @@ template <> struct window_contexts<true> {
     }
 };
 
-/* Trains one position whose pairs share their contexts, WIDTH of them and TT targets at a time. */
+/* Trains one position if all pairs share their contexts: WIDTH contexts and TT targets at a time. */
 template <class F, int VEC, int TT, int WIDTH, bool PATHS, bool ON_HOST>
 __device__ __forceinline__ void train_shared(const hogwild_job &job, const position &at, const uint32_t *targets,
                                              hogwild_sums &sums) {
@@ -197,10 +196,10 @@ __device__ __forceinline__ void train_shared(const hogwild_job &job, const posit
     } while (contexts.template next<WIDTH>(done));
 }
 
-/* Tiles by the width of a row, so that they fit a thread's registers. */
+/* Tile sizes that fit a thread's registers, by the width of a row. */
 template <int VEC> struct tile {
     static constexpr int targets = VEC == 1 ? 5 : VEC == 2 ? 2 : 1, negatives = VEC <= 2 ? 5 : 3;
-    /* Targets and nodes of a path at a time. More nodes: the window's words are read and moved fewer times. */
+    /* Targets, and nodes of a path, at a time. With more nodes the window's words are read and changed fewer times. */
     static constexpr int path_targets = VEC == 1 ? 3 : VEC == 2 ? 2 : 1, nodes = VEC == 1 ? 8 : VEC == 2 ? 6 : 4;
 };
 
@@ -229,10 +228,10 @@ __global__ void __launch_bounds__(WARPS * 32) window_kernel(const hogwild_job jo
 
 /* ---- the launch ---- */
 
-/* Returns the kernel for a row width, for the kind of contexts (words and negatives, or nodes of a tree), and for rows on the
- * host or not. */
+/* Returns the kernel for a row width, for a kind of contexts (words and negatives, or nodes of a tree), and for rows that are
+ * partly on the host or all on the GPU. */
 template <class F, int VEC> window_function *kernel_of(enum contexts contexts, bool on_host) {
-    constexpr bool FEW = F::QUADS > 1; /* fewer kernels: those for rows on the host do the others' work, too */
+    constexpr bool FEW = F::QUADS > 1; /* compiles fewer kernels: the one for rows on the host serves both */
     if (contexts == OF_PATHS) return FEW || on_host ? window_kernel<F, VEC, OF_PATHS, true> : window_kernel<F, VEC, OF_PATHS, FEW>;
     if (contexts == OF_PAIRS) return FEW || on_host ? window_kernel<F, VEC, OF_PAIRS, true> : window_kernel<F, VEC, OF_PAIRS, FEW>;
     return on_host ? window_kernel<F, VEC, OF_WINDOWS, true> : window_kernel<F, VEC, OF_WINDOWS, false>;

@@ -1,12 +1,12 @@
 /* hogwild_words: shared by the lock-free kernels: reading and moving rows, kept words, draws, a warp's sums.
  *
  * A row is spread over a warp: lane l holds quad l (columns 4 l to 4 l + 3) and, for wider rows, every 32nd quad after
- * it. Rows are read past the first cache, since another warp may just have moved them, and moved by adding differences,
- * four columns an instruction, so that no update is lost however many warps meet on a row.
+ * it. Rows are read past the first cache, since another warp may just have changed them, and changed by atomic
+ * additions, four columns an instruction, so that no update is lost however many warps change a row at once.
  *
- * A row of bfloat16 (F, values.cuh) moves in whole steps: what was read and what it gains are rounded together to a value that
- * bfloat16 has, and the difference is added. The bits that round are a cheap mix (kernels/rounding.h), since no other run has to
- * have the same ones.
+ * A row of bfloat16 (F, values.cuh) is changed in whole steps: the value that was read plus its gain is rounded to bfloat16,
+ * and the difference is added. The random bits for rounding are a cheap mix (kernels/rounding.h), since no other run has to use
+ * the same bits.
  */
 #ifndef SPTX_CUDA_HOGWILD_WORDS_CUH
 #define SPTX_CUDA_HOGWILD_WORDS_CUH
@@ -21,29 +21,30 @@ extern "C" {
 
 struct hogwild_job {
     struct table_view target, context;
-    struct example_source source; /* its pointers are the device's */
-    struct shuffle order;         /* the order of examples, where the source shuffles */
+    struct example_source source; /* its pointers are valid on the GPU */
+    struct shuffle order;         /* the order of examples, if the source shuffles */
     uint32_t quads, epoch;
     uint64_t first, count;
-    uint64_t large_pieces; /* for windows: the pieces before the last, small ones */
+    uint64_t large_pieces; /* only for windows: number of large pieces; small ones follow */
     float lr_first, lr_slope; /* for hogwild_rate() */
     float decay, eps;
-    int linear, adagrad, counted; /* linear: the result of hogwild_is_linear(); counted: rows count their own updates */
-    int on_host;                  /* 1: some rows lie in host memory */
+    int linear, adagrad, counted; /* linear: the result of hogwild_is_linear(); counted: 1: each row counts its updates */
+    int on_host;                  /* 1: some rows are in host memory */
     double lr_decay;
     uint64_t global_step;
-    uint32_t target_key, context_key; /* of bfloat16 rows: the value from which their rounding bits are mixed */
-    int halves, state_halves;         /* weights are bfloat16; adagrad's sums are */
+    uint32_t target_key, context_key; /* seed the random bits for rounding bfloat16 rows */
+    int halves, state_halves;         /* 1: weights are bfloat16; adagrad's sums are bfloat16 */
     uint32_t loss_mask; /* made by hogwild_loss_mask() */
     float node_limit;   /* for hogwild_node_share() */
     uint32_t *scratch;  /* [warps x scratch_words], for the general kernel */
     uint64_t scratch_words;
     uint32_t most_contexts, most_targets, most_vectors; /* of one block */
-    uint32_t most_words;                                /* bound for the targets of all blocks of a window */
+    uint32_t most_words;                                /* upper bound for the targets of all blocks of a window */
     struct hogwild_totals *totals;
 };
 
-/* The counts of what one warp has done; loss is each lane's own share. host_rows: crossings of the link, one way. */
+/* Counts of the work of one warp; `loss` differs by lane, and is summed over lanes. host_rows: rows that crossed the link, each
+ * way. */
 struct hogwild_sums {
     unsigned long long examples, pairs, sampled_examples, sampled_pairs, sampled_terms, host_rows;
     double loss;
@@ -67,19 +68,20 @@ template <bool ON_HOST> __device__ __forceinline__ char *weights_of(const struct
     return base + (uint64_t)id * (uint32_t)rows.weights.stride;
 }
 
-/* ---- what rows gain ---- */
+/* ---- changes of rows ---- */
 
-/* The key of a position, or an example, for a table's rows. */
+/* Returns the key of a position, or an example, for the rows of one table. */
 __device__ __forceinline__ uint32_t place_key(uint32_t table_key, uint64_t number) {
     return round_mix(table_key + (uint32_t)number * 0x9E3779B9u);
 }
 
-/* The key of a row that a place changes. No mix is needed here: the place's key is mixed already, and the sum is mixed again. */
+/* Returns the key for changing a row at a position. It needs no mixing: the position's key is mixed already, and round_pair()
+ * mixes the sum again. */
 __device__ __forceinline__ uint32_t row_key(uint32_t place, uint32_t id) {
     return place + id * 0xC2B2AE3Du;
 }
 
-/* Adds to a quad of a row. old: the quad as it was read, which is what bfloat16 is rounded from. */
+/* Adds a gain to a quad of a row. old: the quad as it was read; bfloat16 rounds old + gain. */
 template <class F, bool ON_HOST>
 __device__ __forceinline__ void gain_quad(char *weights, uint32_t quad, float4 old, float4 gain, bool on_host, uint32_t key) {
     if constexpr (F::QUADS == 1) {
@@ -119,7 +121,8 @@ __device__ __forceinline__ void give_sums(struct hogwild_totals *totals, struct 
 
 /* ---- the loss of one logit ---- */
 
-/* Returns how much of the other row a row gains for each unit of the rate: minus the coefficient of sgns.h. */
+/* Returns the factor, for a learning rate of 1, by which one row of a pair is added to the other: minus the coefficient of
+ * sgns.h. */
 __device__ __forceinline__ float gain_of(float s, float y) { /* y - sigmoid(s) */
     return y - __fdividef(1.0f, 1.0f + __expf(-s));
 }
@@ -129,15 +132,15 @@ __device__ __forceinline__ float logit_loss(float s, float y) {
 
 /* ---- kept words of a strip, by a warp ---- */
 
-/* A lane's position among the next 32 of a strip, its id there or DRAW_NONE, and which lanes have a kept word. */
+/* 32 positions of a strip, one a lane: this lane's position, its id or DRAW_NONE, and a mask of the lanes with a kept word. */
 struct kept_words {
     uint64_t position;
     uint32_t id;
     unsigned lanes;
 };
 
-/* Looks at 32 positions this side of `stop`: BY = 1: from `at` on; BY = -1: below it, the nearest in the first lane. Each lane may
- * have a sentence of its own. */
+/* Reads 32 positions before `stop`. BY = 1: from `at` on; BY = -1: backwards from the one below `at`. Each lane may have another
+ * sentence. */
 template <int BY>
 __device__ __forceinline__ kept_words words_at(const struct example_source &s, uint64_t sentence, uint32_t epoch, uint64_t at,
                                                uint64_t stop) {
@@ -151,15 +154,16 @@ __device__ __forceinline__ kept_words words_at(const struct example_source &s, u
 
 /* ---- the kernels: they launch at most `warps` warps and return 0, or -1 after fail() ---- */
 
-/* hogwild_windows.cu: windows of a text with sgd. Returns 1 where it can do the job; launches it. */
+/* hogwild_windows.cu: windows of a text, with sgd. The first function returns 1 if it can do the job; the second launches it. */
 int hogwild_windows_can(const struct hogwild_job *job);
 int hogwild_windows_launch(struct hogwild_job *job, uint64_t warps, int processors, cudaStream_t stream);
 
-/* hogwild_pooled.cu: such windows whose words make one vector. */
+/* hogwild_pooled.cu: windows with sgd whose target words are pooled. */
 int hogwild_pooled_can(const struct hogwild_job *job);
 int hogwild_pooled_launch(struct hogwild_job *job, uint64_t warps, int processors, cudaStream_t stream);
 
-/* hogwild_subwords.cu: such windows whose words share rows. It is asked first: the others take a word for one row. */
+/* hogwild_subwords.cu: windows with sgd whose words share rows (n-grams). It must be asked first, since the others assume one
+ * row a word. */
 int hogwild_subwords_can(const struct hogwild_job *job);
 int hogwild_subwords_launch(struct hogwild_job *job, uint64_t warps, int processors, cudaStream_t stream);
 

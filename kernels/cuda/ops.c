@@ -1,4 +1,4 @@
-/* ops: the table of the CUDA backend. It is C, whose initializers have names; its functions are in .cu files. */
+/* ops: the table of the CUDA backend. It is C, because C has initializers with names; its functions are in .cu files. */
 #include "ops.h"
 
 #include "arrays.h"

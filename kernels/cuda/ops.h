@@ -1,13 +1,12 @@
-/* ops: the functions behind backend_cuda, by the file that has them, with C's linkage: ops.c is C and fills the table by names.
- * backend.h says what each of them does.
- */
+/* ops: the functions behind backend_cuda, grouped by file, with C linkage, since ops.c, which lists them in a table, is C.
+ * backend.h says what each one does. */
 #ifndef SPTX_CUDA_OPS_H
 #define SPTX_CUDA_OPS_H
 
 #include "kernels/backend.h"
 #include "kernels/bench.h"
 
-/* estimate.c: in arrays.h, since it is there without nvcc too */
+/* estimate.c's function is declared in arrays.h, since it exists without nvcc too */
 
 /* backend.cu */
 int cuda_present(char *why, size_t capacity);
@@ -30,7 +29,7 @@ int cuda_make_batch(struct backend *backend, unsigned stage, const struct batch_
 int cuda_set_batch(struct backend *backend, unsigned stage, const struct batch_view *view);
 int cuda_batch_view(struct backend *backend, unsigned stage, struct batch_view *view);
 
-/* stage.cu: the calls that move a batch on */
+/* stage.cu */
 int cuda_step(struct backend *backend, unsigned stage, const struct step_request *request);
 int cuda_result(struct backend *backend, unsigned stage, struct step_result *result);
 int cuda_drain(struct backend *backend);

@@ -1,17 +1,17 @@
-/* ranks_exchange: parts of sums that ranks hand to one another; each is a float with a slot of its own in the step.
+/* ranks_exchange: partial sums that ranks send each other; each is a float with a number in the step, its slot.
  *
- * A rank owns some of the columns, so it has a part of each dot product (and of each row's squares, where gradients are
- * shortened). exchange_post() gives a part away; exchange_collect() returns the sum over all ranks, in rank order on each of them:
- * the same bits. How parts travel is decided when the backend opens:
+ * A rank has some of the columns, so it computes a part of each dot product (and of each row's squares, if gradients are
+ * bounded). exchange_post() sends a part; exchange_collect() returns the sum over all ranks, in rank order on each of them:
+ * the same bits. How parts are sent is decided when the backend opens:
  *
- *   near   all ranks are on this machine, and their GPUs reach each other's memory. Every GPU has a mailbox:
+ *   near   all ranks are on this machine, and their GPUs can address each other's memory. Every GPU has a mailbox:
  *
- *              box[parity of the sequence][rank it comes from][slot] = {value, sequence}, one word of 8 bytes
+ *              box[parity of the sequence][rank it comes from][slot] = {value, sequence}, 8 bytes
  *
- *          A post stores a word into every peer's box; a collect reads its own box until the word has this step's sequence.
- *          Neither a fence nor a flag is needed, since value and number come together. Two boxes that take turns are enough:
- *          a rank that has finished a step has received a word of it from every other rank, which had then finished the step
- *          before. Hence every step must post at least one word.
+ *          A post writes these 8 bytes to every other rank's box; a collect reads its own box until the slot has this step's
+ *          sequence. Neither a fence nor a flag is needed, since value and sequence arrive together. Two boxes, used in turn,
+ *          are enough: a rank that has finished a step has received a value of it from every other rank, which had then
+ *          finished the step before. Hence every step must post at least one value.
  *   far    all other ranks. Parts are posted into an array, which exchange_sum() sums between two kernels: by NCCL, or by the
  *          host's threads and MPI.
  */
@@ -20,17 +20,17 @@
 
 #include "warp.cuh"
 
-enum { NEAR_RANKS = 16 }; /* ranks that share a machine's mailboxes, at most */
+enum { NEAR_RANKS = 16 }; /* most ranks of one machine that exchange by mailboxes */
 
 struct exchange_view {
-    uint64_t *box;                /* near: the own mailbox for this step's parity; NULL: far */
-    uint64_t *peers[NEAR_RANKS];  /* near: where rank r receives this rank's words; NULL: this rank, or none */
+    uint64_t *box;                /* near: this rank's mailbox for this step's parity; NULL: far */
+    uint64_t *peers[NEAR_RANKS];  /* near: where rank r receives this rank's values; NULL: r is this rank, or there is no rank r */
     float *parts;                 /* far: [slots] */
     uint64_t capacity;            /* slots */
-    const unsigned *beats;        /* pinned, mapped: the clock of this process (ranks_heartbeat.cu) */
-    uint32_t patience;            /* beats that a collect waits */
-    unsigned *missing;            /* pinned, mapped: 1 + the rank that did not come, or 0 */
-    unsigned *gave_up;            /* the same number on the GPU; not 0: no rank waits any more */
+    const unsigned *beats;        /* pinned, mapped: a clock that stops while this process is stopped (ranks_heartbeat.cu) */
+    uint32_t patience;            /* how long a collect waits, in beats */
+    unsigned *missing;            /* pinned, mapped: 1 + the rank that sent nothing in time; 0: none is missing */
+    unsigned *gave_up;            /* a copy of *missing on the GPU; if it is not 0, no rank waits any more */
     uint32_t ranks, number, sequence;
 };
 
@@ -44,7 +44,7 @@ static __device__ __forceinline__ void exchange_post(const struct exchange_view 
         if (r != x.number) asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(x.peers[r] + slot), "l"(word) : "memory");
 }
 
-/* Keeps the own part for a later kernel, which collects and does not have the part any more. */
+/* Stores this rank's part for a later kernel, which collects and no longer has it. */
 static __device__ __forceinline__ void exchange_keep(const struct exchange_view &x, uint64_t slot, float part) {
     if (x.box) x.box[x.number * x.capacity + slot] = __float_as_uint(part);
 }
@@ -63,12 +63,12 @@ static __device__ __forceinline__ bool exchange_has_come(const struct exchange_v
 }
 
 enum {
-    EXCHANGE_AGAIN = 4096, /* looks at a word before exchange_wait() */
-    EXCHANGE_LOOKS = 1024  /* looks at a word between two looks at the host's memory */
+    EXCHANGE_AGAIN = 4096, /* times that a slot is read before exchange_wait() is called */
+    EXCHANGE_LOOKS = 1024  /* times that a slot is read between two reads of host memory */
 };
 
-/* Waits for a word that has not come. After `patience` it names the rank that the word was to come from, and takes
- * whatever is there. Time is the heartbeat's: where all processes are stopped, none of them waits. */
+/* Waits for a value that has not arrived. After `patience` it records the rank that should have sent it, and returns whatever is
+ * there. Time is counted in heartbeats, which stop if all processes are stopped. */
 static __device__ __noinline__ uint64_t exchange_wait(const struct exchange_view &x, const uint64_t *at, uint32_t rank) {
     uint32_t began = 0;
     uint64_t word;
@@ -106,12 +106,12 @@ static __device__ __forceinline__ float exchange_collect(const struct exchange_v
 
 /* ---- by all lanes of a warp ----
  *
- * A lane has N slots, of which those marked `real` count. Lanes that each waited for their own words would leave the loop one by
- * one, and run the code behind it one after the other: 2.5 times the instructions where it was measured. Where a lane has one slot
- * and little code follows, exchange_collect() is faster.
+ * A lane has N slots, of which only those marked `real` are used. If each lane waited for its own values, lanes would leave the
+ * loop at different times and run the code after it one after the other: 2.5 times the instructions in a measurement. If a lane has
+ * one slot and little code follows, exchange_collect() is faster.
  */
 
-/* Reads a rank's words. Before the call they are zeros. */
+/* Reads one rank's values. word[] must be zeros before the call. */
 template <int N>
 static __device__ __forceinline__ void exchange_words(const struct exchange_view &x, uint32_t rank, const uint64_t (&slot)[N],
                                                       const bool (&real)[N], uint64_t (&word)[N]) {
@@ -131,7 +131,7 @@ static __device__ __forceinline__ void exchange_words(const struct exchange_view
     __syncwarp();
 }
 
-/* Sums over all ranks. value: first the parts that this rank has posted, then the sums. */
+/* Replaces value[], the parts that this rank has posted, by their sums over all ranks. */
 template <int N>
 static __device__ __forceinline__ void exchange_collect_all(const struct exchange_view &x, const uint64_t (&slot)[N],
                                                             const bool (&real)[N], float (&value)[N]) {
@@ -157,36 +157,37 @@ static __device__ __forceinline__ void exchange_collect_all(const struct exchang
 
 /* ---- the host's side (ranks_exchange.cu) ---- */
 
-/* Joins this backend to the other ranks' backends; all of them call it. backend->exchange stays NULL for a single rank. */
+/* Connects this backend to those of the other ranks; all ranks must call it. backend->exchange stays NULL for a single rank. */
 int exchange_open(struct backend *backend, const struct backend_options *options);
 void exchange_close(struct backend *backend);
 int exchange_is_near(const struct exchange *exchange);
-/* Begins a step of this number of slots, the same number on every rank. The next kernels of the compute stream may use the view. */
+/* Begins a step with this number of slots, which must be the same on every rank. Kernels that are enqueued next on the compute
+ * stream may use the view. */
 int exchange_begin(struct backend *backend, uint64_t slots, struct exchange_view *view);
-/* Ranks of several machines: turns partial sums [first, first + count) of the step into sums, after the work that the compute
- * stream has so far. */
+/* Only for `far` ranks: replaces partial sums [first, first + count) of the step by their sums over ranks, after the work that
+ * is on the compute stream so far. */
 int exchange_sum(struct backend *backend, uint64_t first, uint64_t count);
-/* Waits for an event behind a step. Returns -1 after fail() where another rank did not bring its part. */
+/* Waits for an event after a step. Returns -1 after fail() if another rank did not send its parts. */
 int exchange_await(const struct backend *backend, cudaEvent_t event);
 
-/* ranks_heartbeat.cu: a number that grows by HEARTBEATS a second while this process is not stopped. */
+/* ranks_heartbeat.cu: a counter that grows by HEARTBEATS a second, except while this process is stopped. */
 enum { HEARTBEATS = 20 };
 struct heartbeat;
-/* Begins it on a thread of its own. Even after -1, with fail(), heartbeat_end() must be called. */
+/* Starts the counter on its own thread. heartbeat_end() must be called even if this returns -1 after fail(). */
 int heartbeat_begin(struct heartbeat **heartbeat);
 const unsigned *heartbeat_beats(const struct heartbeat *heartbeat); /* the address for kernels; NULL: the GPU cannot reach it */
 void heartbeat_end(struct heartbeat *heartbeat);
 
-/* ranks_nccl.cu: sums over ranks by NCCL's library, where this machine has it. Parts are added in rank order. */
+/* ranks_nccl.cu: sums over ranks by NCCL, if this machine has the library. Parts are added in rank order. */
 struct nccl;
-/* Opens NCCL; all ranks call it. Where it cannot be used, *nccl stays NULL and the reason is in `why`. */
+/* Opens NCCL; all ranks must call it. If it cannot be used, *nccl stays NULL and `why` has the reason. */
 void nccl_open(struct nccl **nccl, struct ranks *ranks, char *why, size_t capacity);
 void nccl_close(struct nccl *nccl);
-/* Returns the floats that arrays of `count` parts must have. All ranks' shares have one size; together they reach past
- * the sums, which may end anywhere in them. */
+/* Returns the length that arrays for `count` floats must have: the ranks' shares have equal sizes, so together they may be
+ * longer than `count`. */
 uint64_t nccl_padded(uint64_t count, unsigned ranks);
-/* Enqueues that parts[count] become sums, as does what follows them up to whole shares. work: an array of the same
- * size. */
+/* Enqueues the replacement of parts[count], and of the padding behind them, by sums over ranks. work: an array of the same
+ * length. */
 int nccl_sum(struct nccl *nccl, float *parts, float *work, uint64_t count, cudaStream_t stream);
 
 #endif

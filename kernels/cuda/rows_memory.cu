@@ -1,6 +1,5 @@
-/* rows_memory: where rows live. GPU memory under a budget, host memory that the GPU can address, working files, and the
- * tables made of them. What lies where is decided here and stays so: nothing migrates, managed memory neither.
- */
+/* rows_memory: where rows are stored: GPU memory within a budget, host memory that the GPU can address, working files; and the
+ * tables made of them. The place of each row is decided here and never changes; not even managed memory migrates. */
 #include "cuda.cuh"
 
 extern "C" {
@@ -16,13 +15,13 @@ extern "C" {
 #include <unistd.h>
 
 #define GIB              1073741824.0
-#define PIN_PIECE        ((uint64_t)64 << 30) /* bytes given to the driver at once */
+#define PIN_PIECE        ((uint64_t)64 << 30) /* bytes that are pinned in one call */
 #define TOUCH_PIECE      ((uint64_t)1 << 30)
-#define TOUCH_SPARE      ((uint64_t)256 << 20) /* left free */
-#define TOUCH_TRIES      20                    /* tenths of a second that more memory is waited for */
+#define TOUCH_SPARE      ((uint64_t)256 << 20) /* bytes that must stay free */
+#define TOUCH_TRIES      20                    /* tenths of a second to wait for more free memory */
 
 int cuda_failed(cudaError_t error, const char *call) {
-    cudaGetLastError(); /* an error that is not sticky is told once */
+    cudaGetLastError(); /* clears an error that is not sticky, so that it is not reported again */
     return fail("CUDA: %s: %s", call, cudaGetErrorString(error));
 }
 
@@ -57,7 +56,7 @@ void gpu_give(struct backend *b, void *data, uint64_t bytes) {
 int gpu_grow(struct backend *b, struct gpu_array *array, uint64_t bytes, const char *what) {
     if (bytes <= array->bytes) return 0;
     uint64_t capacity =
-        round_up(bytes, GPU_ARRAY_ALIGN); /* what leaves room for later batches is the size that is asked for */
+        round_up(bytes, GPU_ARRAY_ALIGN); /* callers that want a reserve for later batches ask for more bytes */
     gpu_drop(b, array);
     if (gpu_take(b, &array->data, capacity, what)) return -1;
     array->bytes = capacity;
@@ -66,7 +65,7 @@ int gpu_grow(struct backend *b, struct gpu_array *array, uint64_t bytes, const c
 }
 
 void gpu_drop(struct backend *b, struct gpu_array *array) {
-    gpu_give(b, array->data, array->bytes); /* cudaFree waits for what still uses it */
+    gpu_give(b, array->data, array->bytes); /* cudaFree waits for work that still uses the array */
     array->data = NULL;
     array->bytes = 0;
 }
@@ -79,8 +78,8 @@ int gpu_has_room(const struct backend *b, uint64_t bytes, int *fits) {
     return 0;
 }
 
-/* A copy from memory that is not pinned, and zeros, are still on their way when their calls return, and the streams here wait
- * for nothing of the default one. */
+/* cudaMemcpy from memory that is not pinned, and cudaMemset, may return before they are done, and the streams here do not wait
+ * for the default stream. */
 int gpu_fill(void *to, const void *from, uint64_t bytes) {
     if (!bytes) return 0;
     CK(from ? cudaMemcpy(to, from, bytes, cudaMemcpyHostToDevice) : cudaMemset(to, 0, bytes));
@@ -90,7 +89,7 @@ int gpu_fill(void *to, const void *from, uint64_t bytes) {
 
 /* ---- host memory that the GPU reads ---- */
 
-/* The node of host memory that is near the GPU. */
+/* Returns the NUMA node of host memory that is nearest to the GPU. */
 static int near_node(int device) {
     char address[32];
     if (cudaDeviceGetPCIBusId(address, sizeof address, device) == cudaSuccess) return numa_near("/sys", address);
@@ -102,7 +101,7 @@ static void unpin(char *host, uint64_t registered) {
     for (uint64_t at = 0; at < registered; at += PIN_PIECE) cudaHostUnregister(host + at);
 }
 
-/* Makes `bytes` at `host` known to the driver. *registered says how far it came. */
+/* Registers `bytes` at `host` with the driver. *registered: how many bytes have been registered, even after an error. */
 static int pin(char *host, uint64_t bytes, const char *what, uint64_t *registered) {
     for (uint64_t at = 0; at < bytes; at += PIN_PIECE) {
         uint64_t piece = bytes - at < PIN_PIECE ? bytes - at : PIN_PIECE;
@@ -125,8 +124,8 @@ static int pin(char *host, uint64_t bytes, const char *what, uint64_t *registere
     return 0;
 }
 
-/* Whole huge pages: a mapping that is longer by one, so that it can be aligned, and whose ends are given back. NULL where the
- * system refuses. */
+/* Maps whole huge pages: a mapping longer by one page, so that it can be aligned; what is left over at its ends is unmapped.
+ * NULL if the system refuses. */
 static char *map_huge(uint64_t bytes) {
     void *got = mmap(NULL, bytes + PINNED_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (got == MAP_FAILED) return NULL;
@@ -137,7 +136,8 @@ static char *map_huge(uint64_t bytes) {
     return start;
 }
 
-/* Touches every page, piece by piece: memory that a virtual machine is given as it uses it counts as free only then. */
+/* Touches every page, one piece after the other: a virtual machine may be given memory only as it uses it, and free memory grows
+ * only then. */
 static int touch(struct backend *b, char *start, uint64_t bytes, const char *what) {
     for (uint64_t at = 0; at < bytes; at += TOUCH_PIECE) {
         uint64_t piece = bytes - at < TOUCH_PIECE ? bytes - at : TOUCH_PIECE;
@@ -180,11 +180,10 @@ void pinned_give(struct backend *b, char *host, uint64_t bytes) {
     b->host_used -= capacity;
 }
 
-/* The kinds of place that cudaMemAdvise() takes, by CUDA's numbers. Toolkits before 12.2 have no names for places on the host. */
+/* The kinds of location for cudaMemAdvise(), by CUDA's numbers. Toolkits before 12.2 have no names for locations on the host. */
 enum { PLACE_DEVICE = 1, PLACE_HOST = 2, PLACE_HOST_NODE = 3 };
 
-/* A place as cudaMemAdvise() takes it: a number of a device before CUDA 13. `node`, or NUMA_NONE, is of the host's
- * memory. */
+/* Returns a location for cudaMemAdvise(); before CUDA 13 that is a device number. node: of host memory, or NUMA_NONE. */
 template <class Place> static Place place_of(int device, int node) {
     if constexpr (std::is_integral_v<Place>) {
         return device;
@@ -203,16 +202,16 @@ static cudaError_t advise(cudaError_t (*call)(const void *, size_t, enum cudaMem
     return call(memory, bytes, advice, place_of<Place>(device, node));
 }
 
-/* Its pages stay on the host, near the GPU where that can be had. */
+/* Advises the driver to keep these pages on the host, on the node near the GPU if possible. */
 static cudaError_t keep_on_host(void *memory, uint64_t bytes, int device) {
     const enum cudaMemoryAdvise stay = cudaMemAdviseSetPreferredLocation;
     int node = near_node(device);
     if (node >= 0 && advise(cudaMemAdvise, memory, bytes, stay, cudaCpuDeviceId, node) == cudaSuccess) return cudaSuccess;
-    cudaGetLastError(); /* a wish that was not granted */
+    cudaGetLastError(); /* clears the error of advice that was refused */
     return advise(cudaMemAdvise, memory, bytes, stay, cudaCpuDeviceId, NUMA_NONE);
 }
 
-/* Managed memory that stays on the host, mapped into the GPU; NULL where the driver refuses it: *error says why. */
+/* Returns managed memory that stays on the host, mapped into the GPU. NULL if the driver refuses; *error says why. */
 static char *manage(int device, uint64_t bytes, cudaError_t *error) {
     char *got = NULL;
     *error = cudaMallocManaged((void **)&got, bytes);
@@ -224,7 +223,7 @@ static char *manage(int device, uint64_t bytes, cudaError_t *error) {
     return NULL;
 }
 
-/* A system call says whether the host reaches this memory, where a touch would end the program. */
+/* Returns 1 if the host can access this memory. It asks by a system call, since a direct access could crash the program. */
 static int host_reaches(char *memory) {
     int fd = open("/dev/zero", O_RDONLY | O_CLOEXEC);
     ssize_t came = fd < 0 ? -1 : read(fd, memory, 1);
@@ -300,7 +299,8 @@ int buffer_grow(struct backend *b, void **host, uint64_t *have, uint64_t bytes) 
 
 /* ---- working files ---- */
 
-/* A file without a name beside `path`: no file that is there can be taken for it, and a kill leaves nothing. */
+/* Maps a file without a name in the directory of `path`: it cannot be confused with another file, and a kill leaves nothing
+ * behind. */
 static int map_file(struct store *store, const char *path, uint64_t bytes) {
     store->fd = file_open_unnamed(path);
     if (store->fd < 0) return -1;
@@ -326,7 +326,7 @@ static void store_close(struct backend *b, struct store *store) {
     store->fd = -1;
 }
 
-/* Rows below gpu_rows on the GPU, the others in the store's place on the host. */
+/* Opens a store: rows below gpu_rows on the GPU, the others in the store's place on the host. */
 static int store_open(struct backend *b, struct store *store, const struct table_spec *spec, const struct store_shape *shape,
                       const char *suffix) {
     char what[128];
@@ -348,7 +348,7 @@ static int store_open(struct backend *b, struct store *store, const struct table
     return rows_take(b, &store->host, &store->host_device, store->bytes, what);
 }
 
-/* The view that kernels have of a part that begins `offset` bytes into the store's records. */
+/* Returns the kernels' view of a part that begins `offset` bytes into the store's records. */
 static struct part_view part_of(const struct store *store, uint64_t rows, uint64_t offset) {
     struct part_view view;
     view.hot = store->gpu + offset;
@@ -360,7 +360,7 @@ static struct part_view part_of(const struct store *store, uint64_t rows, uint64
     return view;
 }
 
-/* Copies to the GPU which rows are frozen. */
+/* Copies the table's bit map of frozen rows to the GPU. */
 static int copy_frozen(struct backend *b, struct backend_table *table) {
     uint64_t bytes = known_bytes(table->spec.rows);
     if (!table->spec.frozen) return 0;
@@ -415,7 +415,7 @@ int cuda_table_open(struct backend *b, const struct table_spec *spec, struct bac
 
 void cuda_table_close(struct backend *b, struct backend_table *table) {
     if (!table) return;
-    cudaSetDevice(b->device); /* the thread may be another one than that which opened the backend */
+    cudaSetDevice(b->device); /* another thread may have opened the backend */
     cudaDeviceSynchronize();
     for (int i = 0; i < 2; i++) store_close(b, &table->stores[i]);
     gpu_give(b, table->frozen, known_bytes(table->spec.rows));
@@ -429,8 +429,8 @@ void cuda_table_close(struct backend *b, struct backend_table *table) {
 
 /* ---- whole rows to and from the host ---- */
 
-/* A few rows of a store as host memory: the store's own memory, or a copy in `transfer` if the rows are on the GPU. No row is
- * below the table's first row: host_check_rows() has refused such rows. */
+/* Sets *at to host memory with a few rows of a store: the store's own memory, or a copy in `transfer` if the rows are on the
+ * GPU. No row is below the table's first row: host_check_rows() has refused such rows. */
 static int rows_on_host(const struct store *store, uint64_t first, uint64_t count, char *transfer, int read, char **at) {
     if (first >= store->gpu_rows) {
         *at = store->host + (first - store->gpu_rows) * store->stride;
@@ -446,7 +446,7 @@ static int rows_from_host(const struct store *store, uint64_t first, uint64_t co
     return gpu_fill(store->gpu + first * store->stride, transfer, count * store->stride);
 }
 
-/* Rows of one transfer, none of which straddles a store's end of GPU rows. */
+/* Transfers rows, which in each store must be either all on the GPU or all on the host. */
 static int transfer_rows(struct backend *b, struct backend_table *table, uint64_t first, uint64_t count, char *packed,
                          int write) {
     struct host_records records;
@@ -464,7 +464,7 @@ static int transfer_rows(struct backend *b, struct backend_table *table, uint64_
     return 0;
 }
 
-/* The buffers stay: pinning them takes longer than a copy. */
+/* The buffers are kept, since pinning them takes longer than a copy. */
 static int reserve_transfer(struct backend *b, const struct backend_table *table) {
     for (int i = 0; i < table->parts; i++)
         if (table->stores[i].gpu_memory && !b->transfer[i] && buffer_take(b, (void **)&b->transfer[i], TRANSFER_BYTES)) return -1;
@@ -474,7 +474,7 @@ static int reserve_transfer(struct backend *b, const struct backend_table *table
 static int transfer_all(struct backend *b, struct backend_table *table, uint64_t first, uint64_t count, char *packed, int write) {
     uint64_t end = first + count, widest = table->stores[0].stride;
     if (table->parts == 2 && table->stores[1].stride > widest) widest = table->stores[1].stride;
-    CK(cudaSetDevice(b->device)); /* the thread may be another one than that which opened the backend */
+    CK(cudaSetDevice(b->device)); /* another thread may have opened the backend */
     if (host_check_rows(&table->spec, first, count) || cuda_drain(b) || reserve_transfer(b, table)) return -1;
     while (first < end) {
         uint64_t rows = end - first < TRANSFER_BYTES / widest ? end - first : TRANSFER_BYTES / widest;

@@ -1,25 +1,25 @@
-/* rows_move: moves cold rows between the host and a stage's slots, and keeps them exact while several batches are in flight.
- * stage.cu has the order in which a batch goes through this.
+/* rows_move: copies cold rows between the host and a stage's slots, and keeps them exact while several batches are in flight.
+ * stage.cu shows the order of these steps.
  *
  *   plan     finds which distinct rows are cold, and which of them a batch in flight holds in its slots   its builder's stream
  *   fetch    the other cold rows, host -> slots                                                           in stream
- *   forward  those that batches in flight hold, their slots -> these, after the step before               compute stream
- *   home     slots -> host; for a store in a file, which the GPU does not reach, slots -> staging         out stream
+ *   forward  cold rows that batches in flight hold, their slots -> these, after the step before               compute stream
+ *   home     slots -> host; for a store in a file, which the GPU cannot access, slots -> staging         out stream
  *   land     staging -> file (rows_set.cu)                                                                the host's threads
  *
- * A store's rows go home in one way, in the order of their batches: on one stream, or as their batches are finished. The kernels
- * that move rows are small on purpose: more thread blocks of them would only take the step's memory bandwidth.
+ * Rows of a store are copied back in the order of their batches: on one stream, or when their batches are finished. The kernels
+ * that copy rows are small on purpose: with more thread blocks they would only take memory bandwidth from the step.
  *
- * A row that the host may not have yet is never read from it: a batch in flight, from its gather until its rows have landed,
- * holds it in its slots. Of several batches that hold a row the newest has its value, since steps run one after another.
+ * A row is never read from the host while a batch in flight has it in its slots, which is from the batch's fetch until its rows
+ * have landed. If several batches have a row, the newest has its value, since steps run one after another.
  */
 #include "warp.cuh"
 
 enum {
     ROW_THREADS = 256,
-    MOVE_THREADS = 128, /* small thread blocks find space beside a step's sooner */
-    MOVED_ROWS = 8,     /* rows that a warp moves at a time, */
-    MOVED_CHUNKS = 8,   /* with this number of chunks of each lane in flight at once */
+    MOVE_THREADS = 128, /* small thread blocks find space beside those of a step sooner */
+    MOVED_ROWS = 8,     /* rows that a warp copies at a time */
+    MOVED_CHUNKS = 8,   /* chunks that each lane has in flight at once */
     GATHER_BLOCKS = 16,
     SCATTER_BLOCKS = 8,
     STAGING_BLOCKS = 8,
@@ -29,7 +29,7 @@ enum {
 
 /* ---- plan ---- */
 
-/* Batches whose slots may hold rows, the newest first. */
+/* Batches whose slots may contain rows of a new batch, newest first. */
 struct in_flight {
     int count;
     uint32_t stage[BACKEND_STAGES];
@@ -37,7 +37,7 @@ struct in_flight {
     const struct batch_counts *counts[BACKEND_STAGES];
 };
 
-/* Returns the first place in an increasing list that holds `id` or more, found by a warp with 32 probes at once. */
+/* Returns the first place in a rising list whose id is not below `id`. A warp searches, with 32 probes at once. */
 static __device__ uint32_t warp_lower_bound(const uint32_t *ids, uint32_t count, uint64_t id) {
     uint32_t low = 0, high = count;
     while (low < high) {
@@ -75,7 +75,7 @@ static __global__ void find_forwards(const uint32_t *distinct_ids, uint64_t hot_
 
 /* ---- moving rows ---- */
 
-/* Records of one store that are moved. `home` counts from row 0. */
+/* The records of one store that are to be copied. `home`: where row 0 would be. */
 struct record_move {
     char *home, *slots;
     uint64_t stride;
@@ -84,15 +84,15 @@ struct record_move {
     int side;
 };
 
-/* Returns the id of the record at `row` of them, or DRAW_NONE where that record does not move. */
+/* Returns the id of cold row number `row`, or DRAW_NONE if its record is not to be copied. */
 template <bool OUT>
 static __device__ __forceinline__ uint32_t moved_id(const struct record_move &m, uint32_t first, uint64_t row, uint32_t rows) {
     if (row >= rows || (!OUT && m.forward[row] != DRAW_NONE)) return DRAW_NONE;
     return m.distinct_ids[first + row];
 }
 
-/* A warp moves some neighbours at a time, as if they were one record: each lane has several chunks of them in flight at
- * once, and the ids of the next ones, so that the link always has requests waiting, however short the records are. */
+/* A warp copies several neighbouring records at a time, as if they were one: each lane has several chunks in flight at once, and
+ * the next records' ids, so that the link always has requests waiting, however short records are. */
 template <bool OUT> static __global__ void __launch_bounds__(MOVE_THREADS) move_records(struct record_move m) {
     uint32_t lane = threadIdx.x & 31, warp = (blockIdx.x * blockDim.x + threadIdx.x) / 32, warps = gridDim.x * blockDim.x / 32;
     uint32_t first = m.counts->cold_first[m.side], rows = m.counts->distinct[m.side] - first;
@@ -121,7 +121,7 @@ template <bool OUT> static __global__ void __launch_bounds__(MOVE_THREADS) move_
     }
 }
 
-/* Copies all records of the slots: staging is pinned memory of the same layout. */
+/* Copies all records in the slots to staging, which is pinned memory of the same layout. */
 static __global__ void copy_slots(uint4 *to, const uint4 *from, uint64_t chunks, const struct batch_counts *counts, int side) {
     uint64_t all = (counts->distinct[side] - counts->cold_first[side]) * chunks, step = (uint64_t)gridDim.x * blockDim.x;
     for (uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; i < all; i += step) to[i] = from[i];
@@ -145,7 +145,7 @@ static __global__ void forward_records(char *slots, struct all_slots from, uint6
 
 /* ---- plan, the host's side ---- */
 
-/* Returns a bound for the cold rows among this number of ids. */
+/* Returns an upper bound for the cold rows among this number of ids. */
 static uint64_t most_cold(const struct row_set *set, uint64_t ids) {
     uint64_t cold = set->table->spec.rows - cuda_hot_rows(set->table);
     return ids < cold ? ids : cold;
@@ -175,7 +175,7 @@ static int find_others(struct backend *b, struct stage *stage, int side, uint64_
     struct row_set *set = &stage->side[side];
     cudaStream_t stream = stage->builder->stream;
     struct in_flight others = others_of(b, stage, side);
-    /* Each of them may be another builder's. Waiting for the newest is not enough: without cold rows it has not waited
+    /* Each of these batches may have another builder. Waiting for the newest is not enough: one without cold rows has not waited
      * for those before it. */
     for (int i = 0; i < others.count; i++) CK(cudaStreamWaitEvent(stream, b->stages[others.stage[i]].prepared, 0));
     find_forwards<<<blocks_for(rows, ROW_THREADS), ROW_THREADS, 0, stream>>>(
@@ -185,7 +185,7 @@ static int find_others(struct backend *b, struct stage *stage, int side, uint64_
     return 0;
 }
 
-/* Returns 1 where the host's threads move rows of this set, which are in a file. */
+/* Returns 1 if the set has rows in a file, which the host's threads move. */
 static int needs_ids(const struct row_set *set) {
     for (int i = 0; i < set->table->parts; i++)
         if (cuda_in_file(&set->table->stores[i])) return 1;
@@ -225,8 +225,8 @@ static struct record_move move_of(const struct row_set *set, int part) {
     return m;
 }
 
-/* Fetches a file's rows through staging, which the host's threads fill: they wait until the ids are there. Rows that
- * will be forwarded are read as well, and not used. */
+/* Fetches a file's rows through staging, which the host's threads fill once they have the ids. Rows that will be forwarded are
+ * read too, but not used. */
 static int fetch_file(struct backend *b, struct stage *stage, struct row_set *set, int part) {
     const uint32_t *ids;
     CK(cudaEventSynchronize(stage->prepared));
@@ -273,10 +273,10 @@ int cuda_rows_forward(struct backend *b, struct stage *stage, int side) {
     return 0;
 }
 
-/* ---- home ---- */
+/* ---- copying back ---- */
 
-/* Copies slots to staging. Where blocks have one target, a batch has hardly fewer distinct targets than blocks: the
- * copy engine takes them all, which costs the step nothing. Otherwise a kernel copies, which knows their number. */
+/* Copies slots to staging. If blocks have one target, a batch has nearly as many distinct targets as blocks: the copy engine
+ * then copies all slots, which does not slow the step. Otherwise a kernel copies the slots in use, whose number it knows. */
 static int copy_to_staging(struct backend *b, const struct stage *stage, struct row_set *set, int part) {
     uint64_t stride = set->table->stores[part].stride;
     uint64_t most = most_cold(set, set->count) * stride, capacity = most_cold(set, set->capacity) * stride;

@@ -1,4 +1,4 @@
-/* rows_set: see rows_set.cuh. This file has the host's part for every set, whether a batch or a call owns it. */
+/* rows_set: see rows_set.cuh. This file has the host's functions for all row sets, of batches and of calls. */
 #include "cuda.cuh"
 
 /* ---- which stores are cold ---- */
@@ -103,7 +103,7 @@ int row_set_read_file(struct backend *b, struct row_set *set, int part, uint64_t
 }
 
 int row_set_land(struct backend *b, struct row_set *set) {
-    if (!set->table) return 0; /* the table was closed meanwhile */
+    if (!set->table) return 0; /* the table has been closed */
     for (int part = 0; part < 2; part++) {
         const struct store *store = &set->table->stores[part];
         const uint32_t *ids;

@@ -1,12 +1,12 @@
-/* search_topk: exact nearest rows on the GPU. float32 products by cuBLAS rule rows out, and the few others are scored as
- * kernels/search.h defines, slice after slice. So neither the base table nor all products need to fit the GPU, none of its sizes
- * changes an answer, and the CPU finds the same to the bit.
+/* search_topk: exact nearest rows on the GPU. Slice after slice, float32 products by cuBLAS rule out most rows, and the
+ * few others are scored as kernels/search.h defines. So neither the base table nor all products need to fit the GPU, no size of a
+ * slice changes an answer, and the CPU finds the same answers to the bit.
  *
- *   base slice -> GPU   (the next one moves while this one is worked on), the length of its longest row
+ *   base slice -> GPU   (the next one is copied while this one is searched); the length of its longest row
  *   queries x slice     cublasSgemm, no TF32
  *   select              for each query: the k-th best of (its best so far, its products) by radix selection over 64-bit
- *                       keys; rows whose products come near it are scored; the k best of (its best so far, those scores)
- *   at the end          a segmented sort puts each query's k in order
+ *                       keys; rows whose products are near it are scored; the k best of (its best so far, those scores)
+ *   at the end          a segmented sort orders each query's k
  *
  * A key is a score's bits in rising order, then the complement of the row: keys differ, and the larger one is the better answer;
  * of equal scores the smaller row wins. 0 is no answer: a banned row, -infinity, NaN.
@@ -28,9 +28,9 @@ namespace {
 typedef unsigned long long answer_key;
 
 enum {
-    THREADS = 256,          /* of a block that selects */
-    QUERIES_AT_ONCE = 1024, /* queries multiplied at once */
-    GROUP = 1 << 16,        /* queries whose answers are kept on the GPU at once */
+    THREADS = 256,          /* threads of a block of select_kernel */
+    QUERIES_AT_ONCE = 1024, /* queries in one product */
+    GROUP = 1 << 16,        /* queries whose answers are kept on the GPU at the same time */
     BASE_BYTES = 256 << 20, /* bytes of one slice of base rows */
     SCORES = 64 << 20,      /* floats of one product */
     NEAR = 1024             /* scored rows of a slice that a block keeps in shared memory */
@@ -80,8 +80,8 @@ __global__ void mask_kernel(float *scores, uint64_t first, uint64_t rows, const 
             scores[blockIdx.x * rows + banned[i] - first] = __uint_as_float(MASKED);
 }
 
-/* Finds the squared length of the longest row, as the bits of a float, which rise with it; rows with NaN are never
- * found. One warp a row. */
+/* Computes the squared length of the longest row, as the bits of a float, which rise with it. Rows with NaN are ignored, since
+ * they are never answers. One row a warp. */
 __global__ void lengths_kernel(const float *base, uint64_t rows, uint32_t dim, uint32_t *longest) {
     uint64_t warps = (uint64_t)gridDim.x * blockDim.x / 32;
     float most = 0;
@@ -94,7 +94,7 @@ __global__ void lengths_kernel(const float *base, uint64_t rows, uint32_t dim, u
     if (lane_number() == 0) atomicMax(longest, __float_as_uint(most));
 }
 
-/* Computes search_sum() with a warp: a lane's columns in order, then the lanes by halves. */
+/* Computes search_sum() with a warp: each lane adds its columns in order, then lanes are added by halves. */
 __device__ double sum_of(const float *a, const float *b, uint32_t dim) {
     static_assert(SEARCH_LANES == 32, "a lane a column");
     double sum = 0;
@@ -102,12 +102,12 @@ __device__ double sum_of(const float *a, const float *b, uint32_t dim) {
     return warp_sum(sum);
 }
 
-/* The keys that one query chooses from: its answers so far, then either scored rows as keys or the values of a slice's
- * rows. */
+/* The keys from which one query chooses: its answers so far, and either keys of scored rows (near) or the products of a slice's
+ * rows (values). */
 struct choice {
     const answer_key *before, *near;
     const float *values;
-    uint64_t k, count; /* k: answers in `before`; count: of both together */
+    uint64_t k, count; /* k: answers in `before`; count: keys in all */
     uint32_t first;    /* the row of the first value */
 
     __device__ answer_key at(uint64_t i) const {
@@ -115,9 +115,9 @@ struct choice {
     }
 };
 
-/* Returns the k-th largest key, or 1 where fewer than k keys are answers. It goes digit by digit from the top: a
- * histogram of the keys that agree with the digits found so far gives the digit in which the k-th lies. It stops as
- * soon as all keys that agree are wanted. */
+/* Returns the k-th largest key, or 1 if fewer than k keys are answers. It finds digit after digit from the top: a histogram of
+ * the keys that agree with the digits found so far shows the digit of the k-th key. It stops as soon as all keys that agree are
+ * wanted. */
 __device__ answer_key find_least(const choice &c, uint64_t k) {
     __shared__ uint32_t histogram[256];
     __shared__ uint64_t wanted_shared;
@@ -151,16 +151,16 @@ __device__ answer_key find_least(const choice &c, uint64_t k) {
     return found ? found : 1;
 }
 
-/* A slice, as one query uses it. */
+/* A slice of the base rows. */
 struct slice {
     const float *base; /* [rows x dim] */
     uint64_t rows;
     uint32_t dim, first;     /* first: the number of its first row */
-    const uint32_t *longest; /* made by lengths_kernel */
+    const uint32_t *longest; /* the result of lengths_kernel */
 };
 
-/* Returns the product from which on a row may be among the k best. The k-th best of products and earlier scores may be
- * above its own score by the margin, and a row that belongs before it may be below its score by as much. */
+/* Returns the least product with which a row may be among the k best. The product of the k-th best may be above its score by the
+ * margin, and a better row's product may be below its score by as much. */
 __device__ float least_product(const choice &products, const slice &s, const float *query) {
     double squares = sum_of(query, query, s.dim);
     float least = score_of(find_least(products, products.k));
@@ -168,8 +168,8 @@ __device__ float least_product(const choice &products, const slice &s, const flo
     return least > -INFINITY ? least - 2 * margin : -INFINITY;
 }
 
-/* Scores the rows that their products do not rule out, one warp a row. Either the first NEAR of them go to `near` as
- * keys, and all are counted; or, with near NULL, every product becomes the score or MASKED. */
+/* Scores the rows that their products do not rule out, one warp a row. Writes the first NEAR of them to `near` as keys, and
+ * counts all; or, if near is NULL, replaces every product by the score or by MASKED. */
 __device__ void score_rows(float *products, float least, const slice &s, const float *query, answer_key *near,
                            uint32_t *count) {
     for (uint64_t base = threadIdx.x / 32 * 32; base < s.rows; base += THREADS) {
@@ -190,7 +190,7 @@ __device__ void score_rows(float *products, float least, const slice &s, const f
     __syncthreads();
 }
 
-/* Selects the k best of each query's answers so far and of a slice's rows, in no order. One block a query. */
+/* Selects the k best of each query's answers so far and of a slice's rows, in any order. One block a query. */
 __global__ void __launch_bounds__(THREADS) select_kernel(const answer_key *before, answer_key *after, uint64_t k,
                                                          float *products, const float *queries, slice s) {
     __shared__ answer_key near[NEAR];
@@ -244,12 +244,12 @@ int open_memory(backend *backend, topk_memory **out) {
     return 0;
 }
 
-/* A group of queries that goes through all slices together. */
+/* Queries that are compared with all slices together. */
 struct group {
     const topk_request *request;
     uint64_t first, count; /* queries */
     uint64_t k, slice, chunk;
-    int newest; /* the newest of best[] */
+    int newest; /* index of the newest of best[] */
 };
 
 int size_memory(backend *backend, topk_memory *m, const group &g) {
@@ -285,7 +285,7 @@ int send_queries(backend *backend, topk_memory *m, const group &g) {
     return 0;
 }
 
-/* Multiplies all queries of the group with a slice on the GPU, and selects the best so far among its rows, too. */
+/* Multiplies all queries of the group with a slice on the GPU, and selects the best answers so far, including the slice's rows. */
 int search_slice(backend *backend, topk_memory *m, group *g, const float *base, uint64_t first, uint64_t rows) {
     const topk_request *r = g->request;
     float *scores = (float *)m->scores.data;
@@ -337,7 +337,7 @@ int search_slices(backend *backend, topk_memory *m, group *g) {
     return 0;
 }
 
-/* Puts each query's answers in order, in the other of best[]. */
+/* Sorts each query's answers, into the other one of best[]. */
 int sort_answers(backend *backend, topk_memory *m, group *g) {
     uint64_t *offsets = (uint64_t *)m->offsets.data;
     const answer_key *in = (const answer_key *)m->best[g->newest].data;
@@ -395,8 +395,8 @@ int cuda_topk(struct backend *backend, const struct topk_request *request) {
     group g = {};
     g.request = request;
     g.k = std::min<uint64_t>(request->k, request->base_rows);
-    /* For few queries slices are long; for many they leave space for the scores. They have 2^31 - 1 rows at most, which
-     * is cuBLAS's own bound. Where tables fill the budget, they are shares of the rest. */
+    /* With few queries slices are long; with many they leave memory for the scores. A slice has at most 2^31 - 1 rows, which is
+     * cuBLAS's limit. If tables fill the budget, both are shares of what is left. */
     uint64_t capacity = backend->gpu_budget - backend->gpu_used;
     each_array(m, [&](gpu_array *array) { capacity += array->bytes; });
     uint64_t kept = std::min<uint64_t>(512u << 20, capacity / 16), slice = std::min<uint64_t>(BASE_BYTES, capacity / 4);

@@ -1,4 +1,4 @@
-/* stage: the life of a batch, told in order. The other files of this folder have the words of it.
+/* stage: the life of a batch, in order. The other files of this folder carry out its steps.
  *
  * A batch lives in a stage, one of `depth`. Each call moves it one state on, enqueues work and returns:
  *
@@ -16,14 +16,14 @@
  *   out stream                [result] [home: slots -> host] |done        step.cu; rows_move.cu
  *   the host's threads          [land: staging -> file]                   rows_set.cu
  *
- * Each line works for another batch at the same time: while the step of k runs, k+1 is fetched, k+2 and later ones are
- * made, each by a builder, and k-1 goes home. What keeps that exact:
+ * At any time each line works on a different batch: while batch k is stepped, k+1 is fetched, k+2 and later ones are made,
+ * each by a builder, and k-1 is copied back. Three rules keep this exact:
  *
  *   - Batches of one table are stepped one after the other. Only the work that the calls enqueue overlaps.
- *   - From STEPPING to GOING_HOME a batch is in flight: its rows may not be home yet, and a newer batch of the same
- * table takes them from its slots (rows_move.cu: plan, forward).
- *   - Rows of one store come home in the order of their batches. Those of a file go by way of staging and the host's
- * threads: they land for the oldest batch first.
+ *   - From STEPPING to GOING_HOME a batch is in flight: its rows may not be in the table yet, so a newer batch of the
+ *     same table takes them from its slots (rows_move.cu: plan, forward).
+ *   - Rows of one store are copied back in the order of their batches. Rows of a file are copied to staging, and from there
+ *     by the host's threads (they land), oldest batch first.
  */
 #include "ranks_exchange.cuh"
 
@@ -38,8 +38,8 @@ void cuda_stage_use(struct stage *stage, int copy) {
     }
 }
 
-/* Writes the copy that the previous batch did not use. Whatever still reads that copy belongs to an older batch, which
- * is home. Stages are used in turn, and so are builders, so each copy of a stage always has the same builder. */
+/* Writes the copy that the previous batch did not use. Whatever still reads that copy belongs to an older batch, whose rows have
+ * been copied back. Stages are used in turn, and so are builders, so each copy of a stage always has the same builder. */
 static void take_turn(struct backend *b, struct stage *stage, unsigned number) {
     cuda_stage_use(stage, stage->state == STAGE_HOME ? !stage->copy : stage->copy);
     unsigned turn = number + (b->builders_in_use < b->depth && b->depth % 2 ? (unsigned)stage->copy : 0);
@@ -54,7 +54,7 @@ int cuda_stage_begin(struct backend *b, unsigned number, struct stage **out) {
     if (stage->state == STAGE_STEPPING) return fail("stage %u has a batch whose step failed", number);
     CK(cudaSetDevice(b->device));
     if (land(b, stage)) return -1;
-    CK(cudaEventSynchronize(stage->prepared)); /* waits for a batch that was made and never gathered */
+    CK(cudaEventSynchronize(stage->prepared)); /* waits for a batch that was made and never stepped */
     take_turn(b, stage, number);
     stage->state = STAGE_EMPTY;
     *out = stage;
@@ -73,8 +73,8 @@ static int holds(const struct stage *stage, const struct backend_table *table) {
     return stage->side[SIDE_TARGET].table == table || stage->side[SIDE_CONTEXT].table == table;
 }
 
-/* Batches that have one of these tables on the other side are landed first: rows are forwarded, and their order home is kept,
- * between the same sides only. */
+/* Waits until batches have landed that use one of these tables on the other side: rows are forwarded, and copied back in order,
+ * only between equal sides. */
 static int wait_turn(struct backend *b, const struct stage *stage, const struct step_request *request) {
     if (request->target == request->context) return fail("targets and contexts of a batch are to be rows of two tables");
     for (unsigned i = 0; i < b->depth; i++) {
@@ -94,14 +94,14 @@ static int has_cold(const struct stage *stage) {
 static int fetch(struct backend *b, struct stage *stage) {
     if (!has_cold(stage)) return 0;
     CK(cudaStreamWaitEvent(b->in, stage->prepared, 0));
-    /* The newest step's forwarding may still read these slots, which then belong to the older batch of this stage. */
+    /* The newest step's forwarding may still read these slots, for this stage's older batch. */
     CK(cudaStreamWaitEvent(b->in, b->last_forward, 0));
     for (int side = 0; side < 2; side++)
         if (cuda_rows_fetch(b, stage, side)) return -1;
     return 0;
 }
 
-/* The batch's cold rows are found and brought into the stage's slots. */
+/* Finds the batch's cold rows and copies them into the stage's slots. */
 static int gather(struct backend *b, struct stage *stage) {
     for (int side = 0; side < 2; side++)
         if (cuda_rows_plan(b, stage, side)) return -1;
@@ -126,7 +126,7 @@ static int train(struct backend *b, struct stage *stage, const struct step_reque
     return cuda_launch_result(b, stage, request);
 }
 
-/* The new values leave the slots for where the rows lie. */
+/* Copies the new values from the slots back to the tables. */
 static int scatter(struct backend *b, struct stage *stage) {
     for (int side = 0; side < 2; side++)
         if (cuda_rows_home(b, stage, side)) return -1;
@@ -134,7 +134,7 @@ static int scatter(struct backend *b, struct stage *stage) {
     return 0;
 }
 
-/* Notes in the stage which step its batch takes, before anything of it is enqueued. */
+/* Records in the stage which step its batch makes, before any of it is enqueued. */
 static void begin(struct backend *b, struct stage *stage, const struct step_request *request) {
     stage->side[SIDE_TARGET].table = request->target;
     stage->side[SIDE_CONTEXT].table = request->context;
@@ -165,12 +165,13 @@ static struct stage *oldest_going_home(struct backend *b) {
     return oldest;
 }
 
-/* Waits until the rows of a stage that is going home have landed. Older batches land first: where two of them hold a
- * row, the newer value must stay. */
+/* Waits until the stage's rows have landed. Older batches land first: if two batches contain the same row, the newer value must
+ * be the last one written. */
 static int land(struct backend *b, struct stage *stage) {
     while (stage->state == STAGE_GOING_HOME) {
         struct stage *oldest = oldest_going_home(b);
-        if (exchange_await(b, oldest->done)) return -1; /* the last work of the GPU for it, whose step waited for all before */
+        if (exchange_await(b, oldest->done)) return -1; /* the GPU's last work for this batch, whose step waited for everything
+                                                         * before */
         for (int side = 0; side < 2; side++)
             if (row_set_land(b, &oldest->side[side])) return -1;
         oldest->state = STAGE_HOME;

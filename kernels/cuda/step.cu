@@ -1,22 +1,24 @@
 /* step: one exact step of a batch, in the order that kernels/cpu/step.c has.
  *
  *   dots        by block     (step_dots.cu; step_learn.cuh; step_shared.cu) old rows -> dot products, loss, coefficients; gradients
- *                            of target occurrences and, unless their block has one vector, of contexts
+ *                            of target occurrences and, in blocks of several vectors, of contexts
  *   accumulate  by context   (step_sums.cuh) its occurrences' gradients, or coefficients x old targets; rule; in place
- *               by target    its occurrences' gradients; rule; in place. Beside the contexts, or after those that read targets
+ *               by target    its occurrences' gradients; rule; in place. At the same time as contexts, or after
+ *                            them if contexts read targets
  *
- * A row with many occurrences is cut into pieces, whose sums add_partials adds up. Every sum has one order, whatever the stage,
- * the depth or the place of the rows.
+ * The work on a row with many occurrences is divided into pieces, whose sums add_partials adds. Every sum has one order,
+ * whatever the stage, the depth or the place of the rows.
  *
- * Where the rule bounds the norm of a row's gradient and ranks share out its columns, accumulate keeps the sums of rows that
- * stand in the batch more than once and posts their squares; finish_rows has the squares over all columns, and updates.
+ * If the rule bounds the norm of a row's gradient and ranks share its columns, accumulate stores the sums of rows that occur in
+ * the batch more than once, and posts their squares; finish_rows collects the squares over all columns, and updates.
  */
 #include "step_learn.cuh"
 #include "step_sums.cuh"
 
 #include <string.h>
 
-/* Rows whose sums were kept: shortened by the squares of all columns, and updated. Of one rule or another: rows are read once. */
+/* Updates rows whose sums were stored: bounds each sum by its squares over all columns, and applies the rule. One kernel serves
+ * all rules. */
 template <class F, int G>
 static __global__ void __launch_bounds__(CTA)
     finish_rows(const __grid_constant__ struct step_view v, const __grid_constant__ struct works works) {
@@ -26,15 +28,17 @@ static __global__ void __launch_bounds__(CTA)
     const struct live_side &side = work.side == SIDE_TARGET ? v.target : v.context;
     uint32_t tid = threadIdx.x % G, count = *work.count, cold_first = v.counts->cold_first[work.side];
     for (uint32_t first = blockIdx.x * GROUPS; first + first_of_warp<G>() < count; first += gridDim.x * GROUPS) {
-        uint32_t at = first + threadIdx.x / G, row = at < count ? at : first; /* beside the last ones there is none */
+        uint32_t at = first + threadIdx.x / G, row = at < count ? at : first; /* a group past the last row works on `first`, and
+                                                                               * writes nothing */
         uint32_t places = side.rows.distinct_starts[row + 1] - side.rows.distinct_starts[row];
         uint32_t id = side.rows.distinct_ids[row];
-        bool real = at < count && places > 1 && !row_has_bit(work.frozen, id); /* of others nobody has posted squares */
+        bool real = at < count && places > 1 && !row_has_bit(work.frozen, id); /* only rows with several places that are not
+                                                                                * frozen have posted squares */
         if (G >= 32 && !real) continue;
         char *weights = live_row(side.weights, id, row, cold_first), *state = live_row(side.state, id, row, cold_first);
         const float *sum = work.row_sums + row * v.span;
         uint32_t updates = real ? read_updates(v, state) : 0;
-        __syncwarp(); /* all have read the row's update count */
+        __syncwarp(); /* all threads have read the row's count of updates */
         uint64_t slot = real ? squares_of(side, work, row) : 0;
         float all = real && tid % LANES == 0 ? exchange_collect(v.exchange, slot, exchange_kept(v.exchange, slot)) : 0;
         all = __shfl_sync(ALL_LANES, all, 0, LANES);
@@ -52,11 +56,11 @@ static __global__ void __launch_bounds__(CTA)
 struct result_view {
     const double *losses;
     const struct batch_counts *counts;
-    int one_vector;         /* a loss a block; otherwise a loss a target */
-    uint64_t cold_bytes[2]; /* of a cold row of each side */
-    int written;            /* cold rows go back */
+    int one_vector;         /* 1: one loss a block; 0: one loss a target */
+    uint64_t cold_bytes[2]; /* by side: bytes of a cold row */
+    int written;            /* 1: cold rows are copied back */
     uint64_t words;
-    uint32_t shared; /* negatives that stand against every target */
+    uint32_t shared; /* number of negatives that are compared with every target */
     struct step_result *to;
 };
 
@@ -93,7 +97,7 @@ struct sums {
     uint32_t group; /* threads that work on a row */
 };
 
-constexpr uint32_t PLAIN_HALVES = 128; /* quads; wider rows of bfloat16 are a third faster as any records */
+constexpr uint32_t PLAIN_HALVES = 128; /* quads; for wider rows of bfloat16 the kernels for any record are a third faster */
 
 template <class F, bool LEARNED> struct plain_sums {
     template <int G, int VEC, bool> struct family {
@@ -116,9 +120,9 @@ template <class F, bool LEARNED> static struct sums sums_of_any(uint32_t chunks)
     return {sum_kernels_any<F, 32, Q, LEARNED>(), 32};
 }
 
-/* Records without state have kernels of their own: with kernels for any record the sums of text were 20% slower, and kernels
- * with LEARNED made records with state 6 to 9% slower. For bfloat16 few kernels are compiled: the ones with LEARNED do all the
- * other work. */
+/* Records without state have separate kernels: with the kernels for any record, sums for text were 20% slower; and kernels with
+ * LEARNED made records with state 6 to 9% slower. For bfloat16 fewer kernels are compiled: those with LEARNED do everything
+ * else. */
 static struct sums sums_for(const struct record_layout *layout, bool learned) {
     uint32_t quads = record_quads(layout), chunks = quads / bfloat16_rows::QUADS;
     if (has_halves(layout)) {
@@ -175,7 +179,7 @@ static __global__ void fill_corrections(struct rule_options rule, double lr, str
     to->by_updates[updates] = make_float4(k.lr, k.a, k.correction, 0);
 }
 
-/* Corrections by a row's own updates, made anew when the rate changes. */
+/* Computes the corrections by a row's number of updates; again whenever the rate changes. */
 static int prepare_corrections(struct backend *b, const struct rule_options *rule, double lr, cudaStream_t stream) {
     static_assert(sizeof(struct corrections) <= CORRECTIONS_BYTES, "arrays.h gives it less capacity");
     if (gpu_grow(b, &b->corrections, CORRECTIONS_BYTES, "bias corrections")) return -1;
@@ -254,7 +258,7 @@ static int fill_view(struct backend *b, const struct stage *stage, const struct 
     return 0;
 }
 
-/* The work of some sides, and how many pieces each has at most. */
+/* The work of one or two sides; most: an upper bound for the pieces of each. */
 struct sides {
     struct works works;
     uint32_t count, most[2];
@@ -265,7 +269,7 @@ static void add_side(struct sides *to, const struct work *work, uint32_t most) {
     to->most[to->count++] = most;
 }
 
-/* A kernel over the rows or pieces of some sides, of which *work->count are real. */
+/* Launches a kernel over the rows or pieces of some sides; *work->count says how many of them exist. */
 static int launch_sides(struct backend *b, sum_kernel *kernel, uint32_t group, const struct step_view *v,
                         const struct sides *sides) {
     uint32_t most = 0, widest = 16 * (uint32_t)b->processors;
@@ -302,7 +306,7 @@ static struct sides side_of(struct backend *b, const struct stage *stage, const 
     return alone;
 }
 
-/* The rows of a side that took several pieces, over the sums of these. */
+/* Returns the work for a side's rows of several pieces: adding up the pieces' sums. */
 static struct work longs_of(const struct stage *stage, const struct step_view *v, const struct work *pieces) {
     struct work work = *pieces;
     work.items = (pieces->side == SIDE_TARGET ? &v->target : &v->context)->rows.longs;
@@ -310,7 +314,7 @@ static struct work longs_of(const struct stage *stage, const struct step_view *v
     return work;
 }
 
-/* Pieces, then the rows that took several. */
+/* Launches the work on pieces, then on rows of several pieces. */
 static int launch_sums(struct backend *b, const struct stage *stage, const struct sums *k, const struct step_view *v,
                        const struct sides *pieces, enum sum_of of) {
     struct sides longs;
@@ -319,7 +323,7 @@ static int launch_sums(struct backend *b, const struct stage *stage, const struc
         struct work work = longs_of(stage, v, &pieces->works.of[i]);
         if (pieces->most[i] > UPDATE_PIECE) add_side(&longs, &work, pieces->most[i] / UPDATE_PIECE + 1);
     }
-    uint32_t threads = k->group < 32 ? 32 : k->group; /* that a row of several pieces takes */
+    uint32_t threads = k->group < 32 ? 32 : k->group; /* threads that work on a row of several pieces */
     if (launch_sides(b, k->of.accumulate[of], k->group, v, pieces)) return -1;
     return launch_sides(b, k->of.add_partials, threads, v, &longs);
 }
@@ -328,7 +332,7 @@ template <class F> static sum_kernel *finish_of(uint32_t group) {
     return group == 8 ? finish_rows<F, 8> : group == 16 ? finish_rows<F, 16> : finish_rows<F, 32>;
 }
 
-/* The squares of all rows over all ranks, in one sum, and the updates that wait for them. */
+/* Sums the squares of all rows over ranks at once, and updates the rows that wait for them. */
 static int finish(struct backend *b, const struct stage *stage, const struct step_view *v, struct sides sides) {
     uint64_t first = stage->capacity.terms, squares = (uint64_t)stage->capacity.targets + stage->sizes.contexts;
     if (!exchange_is_near(b->exchange) && exchange_sum(b, first, squares)) return -1;
@@ -337,8 +341,9 @@ static int finish(struct backend *b, const struct stage *stage, const struct ste
     return launch_sides(b, v->halves ? finish_of<bfloat16_rows>(group) : finish_of<float32_rows>(group), group, v, &sides);
 }
 
-/* The second half: each row's sum and its update. Contexts of blocks of one vector take the targets as they stood before, and
- * go first; otherwise both sides go at once. Squares of both are posted before any is waited for. */
+/* Enqueues the second half of a step: each row's sum and its update. If blocks have one vector, contexts read the old targets,
+ * so they are updated first; otherwise both sides are updated at once. Squares of both sides are posted before any are waited
+ * for. */
 static int launch_rows(struct backend *b, const struct stage *stage, const struct sums *k, const struct step_view *v,
                        const struct learn_view *l) {
     struct sides contexts = side_of(b, stage, v, l, SIDE_CONTEXT), targets = side_of(b, stage, v, l, SIDE_TARGET);
@@ -360,7 +365,8 @@ static int begin_exchange(struct backend *b, const struct stage *stage, const st
     return exchange_begin(b, exchange_slots(capacity->targets, capacity->contexts, capacity->terms, lengths), view);
 }
 
-/* The first half, from old rows: in the fused kernels of step_dots.cu, in the passes of step_learn.cuh, or as products. */
+/* Enqueues the first half of a step, from old rows: by the kernels of step_dots.cu, by the passes of step_learn.cuh, or as
+ * matrix products. */
 static int launch_blocks(struct backend *b, const struct stage *stage, const struct step_request *request, int learned,
                          const struct step_view *v, struct learn_view *l) {
     if (stage->shared.count) return shared_launch(b, stage, request, v, l);

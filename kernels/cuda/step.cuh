@@ -1,6 +1,6 @@
-/* step: what the kernels of a step share: a batch as they are given it, and rows in registers. A row is worked on by a
- * group of G threads, each with VEC quads: a warp or a part of one up to 512 columns, four warps above (step_widths.cuh).
- * F is the form of the tables' rows (values.cuh): thread t has the quads of chunks t, t + G and so on.
+/* step: shared by the kernels of a step: a batch as they receive it, and rows in registers. A group of G threads works on a
+ * row, each on VEC quads: a warp or a part of one up to 512 columns, four warps above (step_widths.cuh). F is the form of the
+ * tables' rows (values.cuh): thread t has the quads of chunks t, t + G and so on.
  */
 #ifndef SPTX_CUDA_STEP_CUH
 #define SPTX_CUDA_STEP_CUH
@@ -10,12 +10,12 @@
 
 enum {
     CTA = 128,
-    REGISTERS = 96 /* of a thread, for rows in flight */
+    REGISTERS = 96 /* registers of a thread for rows in flight */
 };
 
 /* ---- what the kernels are given ---- */
 
-/* One part of a batch's rows: rows below hot_rows are resident, the others are in slots. */
+/* One part of a batch's rows: rows below hot_rows are in `resident`, the others in slots. */
 struct live_part {
     char *resident, *slots;
     uint64_t stride, hot_rows;
@@ -24,11 +24,12 @@ struct live_part {
 struct live_side {
     struct live_part weights, state;
     struct row_set_view rows;
-    const uint32_t *block_of; /* [ids] */
+    const uint32_t *block_of; /* [ids] the block that each id belongs to */
     int side;
 };
 
-/* A rule's constants that follow a row's own updates: {lr, a, correction, -} by their number, and what makes the others. */
+/* A rule's constants by a row's number of updates, {lr, a, correction, -}, for small numbers; and what larger ones are computed
+ * from. */
 struct corrections {
     struct rule_options rule;
     double lr;
@@ -39,11 +40,11 @@ struct rule_view {
     struct rule_step constants;
     const struct corrections *corrections; /* NULL: bias correction is global */
     int rule;
-    uint32_t slots;               /* of a record */
-    uint32_t slot_at[RULE_SLOTS]; /* by role: bytes from where the state begins; DRAW_NONE: no such slot */
+    uint32_t slots;               /* number of a record's slots */
+    uint32_t slot_at[RULE_SLOTS]; /* by role: bytes from the beginning of the state; DRAW_NONE: no such slot */
     uint32_t slot_number[RULE_SLOTS]; /* by role: the slot's number in a record */
     bool halves;                  /* slots are bfloat16 */
-    uint32_t count_at;            /* bytes from where the state begins to the row's own count of updates */
+    uint32_t count_at;            /* bytes from the beginning of the state to the row's count of updates */
 };
 
 struct step_view {
@@ -54,17 +55,17 @@ struct step_view {
     float *coefficients, *target_gradients, *context_gradients;
     double *losses;
     uint32_t quads, dim, parts; /* quads: of a row; parts: groups that share a block's contexts */
-    uint32_t run;               /* step_dots_held.cuh: blocks that a group works on, one after the other */
-    uint32_t held;              /* the same: rows that a warp holds */
+    uint32_t run;               /* step_dots_held.cuh: consecutive blocks that a group works on */
+    uint32_t held;              /* step_dots_held.cuh: rows that a warp holds */
     uint64_t span; /* 4 x quads: floats of a row of working memory */
-    uint32_t weights_bytes, state_bytes; /* of a record, as it is stored */
+    uint32_t weights_bytes, state_bytes; /* of a stored record */
     int mean, loss_only;
     bool halves;                 /* rows are bfloat16 */
-    struct rounding_keys rounding[2]; /* by side; of bfloat16 rows */
-    struct exchange_view exchange; /* with other ranks; of one alone all zeros */
+    struct rounding_keys rounding[2]; /* by side; for bfloat16 rows */
+    struct exchange_view exchange; /* with other ranks; all zeros for a single rank */
 };
 
-/* A row of a side, by which the bits that round it are made. */
+/* A row and its side, from which the random bits for rounding it are made. */
 struct named_row {
     uint32_t id;
     int side;
@@ -77,14 +78,14 @@ static __device__ __forceinline__ char *live_row(const struct live_part &p, uint
     return id < p.hot_rows ? p.resident + id * p.stride : p.slots + (uint64_t)(distinct - cold_first) * p.stride;
 }
 
-/* A row of a side as a lane has found it: up to 32 rows of a warp lie anywhere. */
+/* The address of one row of a side, as found by a lane; the rows of a warp, up to 32, can be anywhere in memory. */
 struct found_row {
-    unsigned long long weights, state; /* 0: a slot left out, or none */
+    unsigned long long weights, state; /* addresses; 0: the slot was left out, or there is no state */
     int single;
     uint32_t id;
 };
 
-/* Finds the row of a place. distinct, id: its number among distinct rows, with SINGLE_BIT, and its id. */
+/* Finds the row of one place. distinct: the row's number among the distinct rows, with SINGLE_BIT; id: its id. */
 static __device__ __forceinline__ struct found_row place_row(const struct live_side &side, uint32_t cold_first, uint32_t distinct,
                                                              uint32_t id) {
     uint32_t row = distinct & ~SINGLE_BIT;
@@ -103,9 +104,9 @@ static __device__ __forceinline__ struct found_row find_row(const struct live_si
     return place_row(side, cold_first, distinct, side.rows.ids[occurrence]);
 }
 
-/* A batch may turn out to have no block, or pooled ones without a target, and then no rank posts a word. They wait for one another
- * all the same: a rank that went on would put the step after next into the box that others may still read (ranks_exchange.cuh).
- * Every target has a positive, and so a word. */
+/* If a batch has no blocks, or only pooled ones without targets, no rank would post a value. One is posted all the same, so that
+ * the ranks wait for each other: otherwise a rank could run ahead and, two steps later, overwrite a box that others still read
+ * (ranks_exchange.cuh). If there is a target it has a positive, and so a posted value. */
 static __device__ __forceinline__ void meet_without_words(const struct step_view &v) {
     if (blockIdx.x || threadIdx.x || !v.exchange.box || v.counts->targets) return;
     exchange_post(v.exchange, 0, 0);
@@ -114,7 +115,7 @@ static __device__ __forceinline__ void meet_without_words(const struct step_view
 
 /* ---- a row in registers ---- */
 
-/* Lanes of a warp that work on one row. */
+/* Number of a warp's lanes that work on one row. */
 template <int G> static constexpr __host__ __device__ int lanes_of() {
     return G < 32 ? G : 32;
 }
@@ -127,7 +128,7 @@ template <class F, int G> static __device__ __forceinline__ uint32_t quad_of(int
     return chunk_of<F, G>(v, tid) * F::QUADS + v % F::QUADS;
 }
 
-/* A row's weights in registers, in the form in which they are stored. */
+/* A thread's chunks of a row's weights in registers, as they are stored. */
 template <class F, int VEC> struct stored_row {
     static_assert(VEC % F::QUADS == 0, "a thread has whole chunks");
     float4 chunk[VEC / F::QUADS];
@@ -145,7 +146,7 @@ template <class F, int VEC> static __device__ __forceinline__ void clear_stored(
     for (int i = 0; i < VEC / F::QUADS; i++) x.chunk[i] = make_float4(0, 0, 0, 0);
 }
 
-/* The quads of chunk i of a thread's. */
+/* Copies the quads of the thread's chunk i. */
 template <class F, int VEC>
 static __device__ __forceinline__ void take_chunk(float4 (&some)[F::QUADS], const float4 (&x)[VEC], int i) {
 #pragma unroll
@@ -167,7 +168,7 @@ static __device__ __forceinline__ void open_row(float4 (&x)[VEC], const struct s
     }
 }
 
-/* Reads the weights of a row, or a row of working memory (values.cuh). */
+/* Reads a row of a table, or of working memory (values.cuh). */
 template <class F, int G, int VEC>
 static __device__ __forceinline__ void read_row(float4 (&x)[VEC], const char *row, uint32_t tid, uint32_t quads) {
     struct stored_row<F, VEC> stored;
@@ -208,7 +209,7 @@ template <int VEC> static __device__ __forceinline__ void clear_row(float4 (&x)[
     for (int v = 0; v < VEC; v++) x[v] = make_float4(0, 0, 0, 0);
 }
 
-/* Adds to `sum` in the order of the columns: a row in parts gives the same bits as a row at once. */
+/* Returns `sum` plus the dot product, added in the order of columns: a row in parts gives the same bits as the whole row. */
 template <int VEC>
 static __device__ __forceinline__ float dot_rows(const float4 (&x)[VEC], const float4 (&y)[VEC], float sum = 0) {
 #pragma unroll
@@ -243,8 +244,8 @@ template <int VEC> static __device__ __forceinline__ void scale_row(float4 (&x)[
     for (int v = 0; v < VEC; v++) x[v].x *= factor, x[v].y *= factor, x[v].z *= factor, x[v].w *= factor;
 }
 
-/* sum += factor x row for rows i to i + U of the `here` that `found` has, and `factor`, a lane of the group each. Row is char for
- * rows of a table, and float for working memory. */
+/* sum += factor x row, for rows i .. i + U - 1 of the `here` rows that `found` lists; each lane of the group holds one entry of
+ * `found` and of `factor`. Row: char for rows of a table, float for working memory. */
 template <class F, int G, int VEC, int U, typename Row>
 static __device__ __forceinline__ void add_found(float4 (&sum)[VEC], unsigned long long found, float factor, uint32_t i,
                                                  uint32_t here, uint32_t tid, uint32_t quads) {
@@ -263,7 +264,7 @@ static __device__ __forceinline__ void add_found(float4 (&sum)[VEC], unsigned lo
     }
 }
 
-/* Sums over the threads of a group, the same bits in all of them. */
+/* Sums over the threads of a group; all of them get the same bits. */
 template <int G, int U> static __device__ __forceinline__ void group_sum(float (&s)[U]) {
 #pragma unroll
     for (int width = lanes_of<G>() / 2; width; width /= 2)
@@ -271,7 +272,7 @@ template <int G, int U> static __device__ __forceinline__ void group_sum(float (
         for (int u = 0; u < U; u++) s[u] += __shfl_xor_sync(ALL_LANES, s[u], width);
     if constexpr (G > 32) {
         __shared__ float warps[G / 32][U];
-        __syncthreads(); /* the sums before are read */
+        __syncthreads(); /* the values of the sum before have been read */
         if ((threadIdx.x & 31) == 0)
 #pragma unroll
             for (int u = 0; u < U; u++) warps[threadIdx.x / 32][u] = s[u];
@@ -285,8 +286,8 @@ template <int G, int U> static __device__ __forceinline__ void group_sum(float (
     }
 }
 
-/* Returns the first group, in its thread block, of the warp's groups, or of the groups that share a block with this warp: such
- * groups begin together. */
+/* Returns the first of the groups, numbered in the thread block, that this warp contains, or that share a block with this warp.
+ * These groups begin at the same time. */
 template <int G> static __device__ __forceinline__ uint32_t first_of_warp() {
     return threadIdx.x / 32 * 32 / G;
 }
@@ -296,21 +297,21 @@ template <int G> static __device__ __forceinline__ void group_wait() {
     else __syncthreads();
 }
 
-/* Rows of a group in flight at once: what `registers` of a thread hold. */
+/* Returns how many rows a group has in flight at once: as many as `registers` of a thread can hold. */
 static constexpr __host__ __device__ int rows_at_once(int floats, int registers) {
     int rows = registers / floats, power = 1;
     while (2 * power <= rows && power < 8) power *= 2;
     return power;
 }
 
-/* step.cu: the constants of an update at rate lr after `updates` others, on `stream`, of records of this layout. */
+/* step.cu: computes on `stream` the constants of an update at rate lr after `updates` earlier ones, for records of this layout. */
 int cuda_prepare_rule(struct backend *backend, const struct rule_options *rule, double lr, uint64_t updates,
                       const struct record_layout *layout, cudaStream_t stream, struct rule_view *view);
 
-/* step_dots.cu: every block's dot products, loss, coefficients and gradients, for stage->sizes.blocks of them. Enqueued on
- * the compute stream. */
+/* step_dots.cu: enqueues on the compute stream every block's dot products, loss, coefficients and gradients; the grid is for
+ * stage->sizes.blocks blocks. */
 int cuda_launch_dots(struct backend *backend, const struct stage *stage, const struct step_view *view);
-/* Returns 1 where parts come from other ranks in this step. */
+/* Returns 1 if dot products of this step are summed over ranks. */
 static inline int has_parts(const struct step_view *view) {
     return view->exchange.ranks > 1;
 }

@@ -1,12 +1,12 @@
-/* step_dots: chooses the kernels that a batch's blocks take, and launches them. step_dots.cuh, step_dots_windows.cuh and
- * step_dots_held.cuh have them. */
+/* step_dots: chooses and launches the kernels for a batch's blocks. The kernels are in step_dots.cuh, step_dots_windows.cuh and
+ * step_dots_held.cuh. */
 #include "step_dots_held.cuh"
 #include "step_dots_windows.cuh"
 
 enum {
-    RESIDENT = 4,        /* thread blocks of step_dots_held.cuh on a multiprocessor, about */
-    LONGEST_RUN = 4,     /* blocks that a group of step_dots_held.cuh works on: each run's first has to be waited for */
-    SHARED_BLOCKS = 8192 /* up to this number of blocks of one target, groups of a thread block share the contexts of each */
+    RESIDENT = 4,        /* thread blocks of step_dots_held.cuh on a multiprocessor, roughly */
+    LONGEST_RUN = 4,     /* most consecutive blocks for a group of step_dots_held.cuh: the first of each run must be waited for */
+    SHARED_BLOCKS = 8192 /* up to this number of blocks of one target, groups of a thread block share each block's contexts */
 };
 
 static int launch(struct backend *b, const struct stage *stage, struct step_view v, const struct dot_kernels *k) {
@@ -28,7 +28,7 @@ static int launch(struct backend *b, const struct stage *stage, struct step_view
 
 /* ---- with other ranks ---- */
 
-/* Parts, then what their sums lead to. */
+/* Launches two passes: the first posts partial dot products, the second uses their sums. */
 static int launch_passes(struct backend *b, const struct stage *stage, const struct step_view *v) {
     struct dot_kernels post = dot_kernels_post(v), collect = dot_kernels_collect(v);
     if (launch(b, stage, *v, &post)) return -1;
@@ -36,19 +36,19 @@ static int launch_passes(struct backend *b, const struct stage *stage, const str
     return launch(b, stage, *v, &collect);
 }
 
-/* Bytes of rows that a thread block holds; older cards have less shared memory than HELD_BYTES. */
+/* Returns the bytes of rows that a thread block can hold; older cards have less shared memory than HELD_BYTES. */
 static uint32_t held_bytes(const struct backend *b) {
     return b->shared_most < HELD_BYTES ? b->shared_most : (uint32_t)HELD_BYTES;
 }
 
-/* Rows that a warp holds: as many as its share of a block has, or where they do not fit, in rounds of as many each. */
+/* Returns how many rows a warp holds: its share of a block's contexts; if these do not fit, rounds of equal size. */
 static uint32_t rows_of_a_warp(const struct backend *b, uint32_t contexts, uint32_t parts, uint32_t bytes) {
     uint32_t share = blocks_for(contexts, parts), fit = held_bytes(b) / (HELD_WARPS * bytes);
     if (fit > HELD_MOST) fit = HELD_MOST;
     return blocks_for(share, blocks_for(share, fit));
 }
 
-/* Thread blocks with runs of blocks: some begin while others end, as long as there are many. */
+/* Launches thread blocks, each for a run of consecutive blocks: short enough that some begin while others end. */
 static int launch_runs(struct backend *b, dot_kernel *kernel, uint32_t wanted, struct step_view v) {
     uint32_t turns = wanted / (2 * RESIDENT * (uint32_t)b->processors);
     uint32_t bytes = HELD_WARPS * v.held * v.weights_bytes;
@@ -59,7 +59,8 @@ static int launch_runs(struct backend *b, dot_kernel *kernel, uint32_t wanted, s
     return 0;
 }
 
-/* Does the same in one kernel where ranks reach each other. Elsewhere it takes two, with the same sums in the same order. */
+/* Launches one kernel that posts and collects, if ranks can address each other's memory; otherwise two, with the same sums in
+ * the same order. */
 static int launch_held(struct backend *b, const struct stage *stage, struct step_view v, const struct held_kernels *k) {
     const struct batch_sizes *sizes = &stage->sizes;
     uint32_t contexts = blocks_for(sizes->contexts, sizes->blocks); /* of a block, about */

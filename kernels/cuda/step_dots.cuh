@@ -1,15 +1,15 @@
-/* step_dots: the first half of a step, block by block, from old rows: dot products, loss, coefficients, and each target
- * occurrence's gradient into a buffer.
+/* step_dots: the first half of a step, block by block, from old rows: dot products, loss, coefficients; each target occurrence's
+ * gradient is written to a buffer.
  *
- *   one target       a context that stands once in the batch is updated right here, while it is in registers: read once,
- *                    written once. Of the others the coefficients are kept
- *   several targets  each context occurrence's gradient into a buffer
+ *   one target       a context that occurs once in the batch is updated here, while it is in registers, so it is read and
+ *                    written once. The coefficients of all other contexts are stored
+ *   several targets  each context occurrence's gradient is written to a buffer
  *
- * Where ranks share out the columns, a dot product of these columns is a part of the one that is meant: parts are posted, and
- * their sums collected before rows change. DOTS_POST and DOTS_COLLECT are two kernels, which read the rows twice; between them
- * parts may be summed in any way. DOTS_NEAR does both at once, where ranks reach each other's memory: blocks of one target with
- * up to 256 columns, whose rows wait in shared memory (step_dots_held.cuh), and blocks of several with up to 512, whose rows wait
- * in registers (step_dots_windows.cuh).
+ * If ranks share the columns, each rank computes a part of each dot product: parts are posted, and their sums collected before
+ * rows change. DOTS_POST and DOTS_COLLECT are two kernels, which read the rows twice; between them parts may be summed in any way.
+ * DOTS_NEAR does both in one kernel, if GPUs can address each other's memory: for blocks of one target with up to 256 columns,
+ * whose rows are held in shared memory meanwhile (step_dots_held.cuh), and for blocks of several targets with up to 512 columns,
+ * whose rows are held in registers (step_dots_windows.cuh).
  */
 #ifndef SPTX_CUDA_STEP_DOTS_CUH
 #define SPTX_CUDA_STEP_DOTS_CUH
@@ -19,13 +19,14 @@
 enum dots_mode { DOTS_ALONE, DOTS_NEAR, DOTS_POST, DOTS_COLLECT };
 
 enum {
-    WIDE_CTA = 384,   /* where a batch has too few blocks to fill the GPU: more groups share the contexts of each */
-    WIDE_BLOCKS = 256, /* up to so many */
-    HELD_QUADS = 64    /* of a row: of wider ones too few fit into shared memory (step_dots_held.cuh) */
+    WIDE_CTA = 384,   /* threads of a thread block if a batch has too few blocks to fill the GPU: more groups share the contexts
+                       * of each */
+    WIDE_BLOCKS = 256, /* most blocks of such a batch */
+    HELD_QUADS = 64    /* most quads of a row that is held: too few wider rows would fit into shared memory (step_dots_held.cuh) */
 };
 
-/* Thread blocks are numbered as they begin, so that every rank works on the earliest block that is not finished. All threads of a
- * thread block call this. */
+/* Numbers thread blocks in the order in which they begin, so that every rank works on the earliest unfinished block. All threads
+ * of a thread block must call this. */
 static __device__ __forceinline__ uint32_t number_in_order(const struct step_view &v) {
     __shared__ uint32_t number;
     meet_without_words(v);
@@ -40,12 +41,12 @@ static __device__ __forceinline__ float loss_of(float logit, bool positive) {
     return sgns_loss_linear(logit, positive ? 1.0f : 0.0f) + log1pf(sgns_loss_tail(logit));
 }
 
-/* Returns the factor of a block's gradients, to the last bit as the CPU has it. */
+/* Returns the factor of a block's gradients, the same bits as on the CPU. */
 static __device__ __forceinline__ float scale_of(const struct step_view &v) {
     return v.mean ? (float)(1.0 / (double)v.counts->blocks) : 1.0f;
 }
 
-/* Rows that a warp works on side by side, and which of them this thread's is. */
+/* Number of rows that a warp works on at once; and which of them this thread works on. */
 template <int G> static constexpr __host__ __device__ int rows_beside() {
     return G < 32 ? 32 / G : 1;
 }
@@ -53,15 +54,14 @@ template <int G> static __device__ __forceinline__ uint32_t own_beside() {
     return G < 32 ? (threadIdx.x & 31) / G : 0;
 }
 
-/* A context: its address, NULL if its slot was left out or is past the end; and its state, if the context occurs once in the
- * batch. */
+/* A context's address: NULL if its slot was left out or is past the end; and its state, if the context occurs once in the batch. */
 struct context_row {
     char *weights, *state;
     uint32_t id;
     bool single;
 };
 
-/* Reads contexts i to i + U x rows_beside of the `here` contexts in `found`, one a lane, into registers; with the state of
+/* Reads contexts i .. i + U x rows_beside - 1 of the `here` contexts in `found`, one a lane, into registers; and the state of
  * contexts that occur once, if records have state. */
 template <class F, int G, int VEC, bool STATE, int U>
 static __device__ __forceinline__ void read_contexts(struct stored_row<F, VEC> (&w)[U], struct held_state<VEC, STATE> (&held)[U],
@@ -74,7 +74,7 @@ static __device__ __forceinline__ void read_contexts(struct stored_row<F, VEC> (
         row.weights = (char *)__shfl_sync(ALL_LANES, found.weights, from);
         row.single = __shfl_sync(ALL_LANES, found.single, from);
         row.state = STATE ? (char *)__shfl_sync(ALL_LANES, found.state, from) : NULL;
-        row.id = F::QUADS > 1 ? __shfl_sync(ALL_LANES, found.id, from) : 0; /* nothing else is rounded */
+        row.id = F::QUADS > 1 ? __shfl_sync(ALL_LANES, found.id, from) : 0; /* only bfloat16 is rounded */
         if (own >= here) row.weights = NULL, row.single = false;
         if (row.weights) read_stored<F, G, VEC>(w[u], row.weights, tid, v.quads);
         else clear_stored<F, VEC>(w[u]);
@@ -86,8 +86,8 @@ static __device__ __forceinline__ void read_contexts(struct stored_row<F, VEC> (
     }
 }
 
-/* Asks for the records of contexts i to i + U x rows_beside, before they are read into registers. A thread's registers hold too few
- * bytes of bfloat16 to keep the memory busy; rows of float32 were 5% slower so. */
+/* Prefetches the records of contexts i .. i + U x rows_beside - 1. With bfloat16 a thread's registers hold too few bytes to keep
+ * the memory busy; float32 rows were 5% slower with this. */
 template <class F, int G, bool STATE, int U>
 static __device__ __forceinline__ void ask_for_contexts(const struct found_row &found, uint32_t i, uint32_t here,
                                                         const struct step_view &v) {
@@ -112,7 +112,7 @@ static __device__ __forceinline__ void update_single(const struct context_row &r
     update_held<F, G, VEC, STATE>(held, gradient, w, row.weights, row.state, tid, v, {row.id, SIDE_CONTEXT});
 }
 
-/* Hands out the values that thread groups have of their rows, one a row: lane l gets that of row l of those in flight. */
+/* Returns to lane l the value of row l of those in flight; `value` holds one value for each of a thread group's rows. */
 template <int G, int U> static __device__ __forceinline__ float to_lanes(const float (&value)[U], uint32_t lane) {
     constexpr uint32_t R = rows_beside<G>();
     float mine = 0;
@@ -124,7 +124,7 @@ template <int G, int U> static __device__ __forceinline__ float to_lanes(const f
     return mine;
 }
 
-/* Returns the sum of the values of a warp's groups; every group gets the same bits. */
+/* Sums the values of a warp's groups; every group gets the same bits. */
 template <int G, int VEC> static __device__ __forceinline__ void sum_beside(float4 (&x)[VEC]) {
     if constexpr (G < 32)
 #pragma unroll
@@ -138,16 +138,16 @@ template <int G, int VEC> static __device__ __forceinline__ void sum_beside(floa
             }
 }
 
-/* Contexts [first, end) against one target. positives: how many of them are, from `start` on; terms: of the target's term with
- * context `start`. */
+/* Contexts [first, end) of a block, to be trained with one target. The block's contexts begin at `start`; the first `positives`
+ * of them are positive; `terms`: the number of the target's term with context `start`. */
 struct meeting {
     uint32_t start, first, end, positives;
     uint64_t terms;
 };
 
-/* The rows in flight: this number of quads a thread of each row, with or without state. */
+/* Returns how many rows are in flight: each has `vec` quads a thread, with or without state. */
 template <class F> static constexpr __host__ __device__ int contexts_at_once(int group, int vec, bool state, bool one) {
-    int some = F::QUADS > 1 ? REGISTERS * 5 / 12 : REGISTERS / 2; /* opened rows take more than stored ones of bfloat16 */
+    int some = F::QUADS > 1 ? REGISTERS * 5 / 12 : REGISTERS / 2; /* bfloat16 rows need more registers opened than stored */
     return rows_at_once(4 * vec / F::QUADS + 4 * vec * held_roles(state), one && group <= 32 ? some : REGISTERS);
 }
 
@@ -155,7 +155,7 @@ static __device__ __forceinline__ float coefficient_of(float logit, bool positiv
     return sgns_coefficient(logit, positive ? 1.0f : 0.0f) * scale;
 }
 
-/* A lane's coefficient and loss, where it has a context; one warp of a group writes them. */
+/* Writes a lane's coefficient and returns its loss, if it has a context. Only one warp of a group writes. */
 template <int G>
 static __device__ __forceinline__ double keep_term(const struct step_view &v, const struct meeting &m, uint32_t context,
                                                    bool real, float logit, float coefficient) {
@@ -164,7 +164,7 @@ static __device__ __forceinline__ double keep_term(const struct step_view &v, co
     return real ? (double)loss_of(logit, context - m.start < m.positives) : 0;
 }
 
-/* Multiplies rows in registers with the target and adds to its gradient; with ONE, updates a row that occurs once. */
+/* Adds coefficient x row to the target's gradient, for rows in registers; with ONE, updates a row that occurs once. */
 template <class F, int G, int VEC, bool STATE, bool ONE, int U>
 static __device__ __forceinline__ void change_rows(float4 (&gradient)[VEC], const float4 (&target)[VEC],
                                                    const float (&coefficient)[U], const struct stored_row<F, VEC> (&stored)[U],
@@ -183,7 +183,8 @@ static __device__ __forceinline__ void change_rows(float4 (&gradient)[VEC], cons
     }
 }
 
-/* Adds to the target's gradient and the loss, and updates rows that occur once, if this rank has all columns. */
+/* Trains contexts if this rank has all columns: adds to the target's gradient, updates rows that occur once, and returns the
+ * loss. */
 template <class F, int G, int VEC, bool STATE, bool ONE>
 static __device__ __forceinline__ double meet_contexts(const struct step_view &v, const float4 (&target)[VEC],
                                                        float4 (&gradient)[VEC], const struct meeting &m) {
@@ -221,9 +222,9 @@ static __device__ __forceinline__ double meet_contexts(const struct step_view &v
     return loss;
 }
 
-/* ---- the same with other ranks ---- */
+/* ---- with other ranks ---- */
 
-/* The parts of their logits are given away, a lane a context. */
+/* Posts the parts of the contexts' logits, one context a lane. */
 template <class F, int G, int VEC, bool ONE>
 static __device__ __forceinline__ void post_contexts(const struct step_view &v, const float4 (&target)[VEC],
                                                      const struct meeting &m) {
@@ -251,7 +252,7 @@ static __device__ __forceinline__ void post_contexts(const struct step_view &v, 
     }
 }
 
-/* Does the work of meet_contexts(), with the sums over ranks of the posted dot products. */
+/* Does the work of meet_contexts() with the sums over ranks of the posted dot products. */
 template <class F, int G, int VEC, bool STATE, bool ONE>
 static __device__ __forceinline__ double collect_contexts(const struct step_view &v, const float4 (&target)[VEC],
                                                           float4 (&gradient)[VEC], const struct meeting &m) {
@@ -277,7 +278,7 @@ static __device__ __forceinline__ double collect_contexts(const struct step_view
 #pragma unroll
             for (int u = 0; u < U; u++)
                 coefficient[u] = __shfl_sync(ALL_LANES, my_coefficient, (i + u * R + own_beside<G>()) & 31);
-            if (STATE) group_wait<G>(); /* all have read the rows' counts */
+            if (STATE) group_wait<G>(); /* all threads have read the rows' counts */
             change_rows<F, G, VEC, STATE, ONE, U>(gradient, target, coefficient, w, held, rows, tid, v);
         }
     }
@@ -296,26 +297,26 @@ static __device__ __forceinline__ void read_target(const struct step_view &v, ui
 
 /* ---- blocks of one target ---- */
 
-/* Least number of thread blocks of dot_one on a multiprocessor: if a row is updated as soon as it is read, many warps with few
- * rows each are faster than few warps with many. */
+/* Least number of thread blocks of dot_one on a multiprocessor. If rows are updated as soon as they are read, many warps with
+ * few rows each are faster than few warps with many rows. */
 template <class F> static constexpr int resident_blocks(int group, bool state, int threads) {
     return group > 32 || threads > CTA ? 1 : state ? 3 : 4;
 }
 
-/* The share of the group that is number `part` of v.parts, of a block's contexts. */
+/* Returns the contexts of a block that group number `part` of v.parts works on. */
 static __device__ __forceinline__ struct meeting share_of(const struct step_view &v, uint32_t block, uint32_t part) {
     uint32_t start = v.context_starts[block], end = v.context_starts[block + 1], each = (end - start + v.parts - 1) / v.parts;
     uint32_t first = start + part * each, last = first + each < end ? first + each : end;
     return {start, first < last ? first : last, last, v.positives[block], start};
 }
 
-/* A row of each group of a thread block, in shared memory, `stride` quads apart. */
+/* Shared memory with one row for each group of a thread block, `stride` quads from row to row. */
 struct group_rows {
     float4 *rows;
     uint32_t stride;
 };
 
-/* The groups' gradients, added in the groups' order by all threads. */
+/* Adds the groups' gradients, in the groups' order, with all threads. */
 template <int THREADS, uint32_t GROUPS>
 static __device__ __forceinline__ void add_groups(const struct group_rows &sums, float *out, uint32_t quads) {
     for (uint32_t q = threadIdx.x; q < quads; q += THREADS) {
@@ -329,7 +330,7 @@ static __device__ __forceinline__ void add_groups(const struct group_rows &sums,
     }
 }
 
-/* Adds up the values of a thread block's groups for one block: its loss and its target's gradient. */
+/* Writes a block's loss and its target's gradient, added over all groups of the thread block. */
 template <class F, int VEC, int G, int THREADS, uint32_t GROUPS>
 static __device__ __forceinline__ void finish_block(const struct step_view &v, uint32_t block, double loss,
                                                     const float4 (&gradient)[VEC], const struct group_rows &sums) {
@@ -346,7 +347,7 @@ static __device__ __forceinline__ void finish_block(const struct step_view &v, u
     if (!v.loss_only) add_groups<THREADS, GROUPS>(sums, v.target_gradients + block * v.span, v.quads);
 }
 
-/* The groups' loss and gradient of a block, which one group has alone or all share. */
+/* Writes a block's loss and gradient, which one group has, or all groups share. */
 template <class F, int G, int VEC, int THREADS>
 static __device__ __forceinline__ void end_block(const struct step_view &v, uint32_t block, double loss,
                                                  const float4 (&gradient)[VEC], const struct group_rows &sums) {
@@ -361,15 +362,15 @@ static __device__ __forceinline__ void end_block(const struct step_view &v, uint
     if constexpr (GROUPS > 1) finish_block<F, VEC, G, THREADS, GROUPS>(v, block, loss, gradient, sums);
 }
 
-/* parts groups of a thread block share a block's contexts; their sums are added in their order. */
+/* v.parts groups of a thread block share a block's contexts; their sums are added in the groups' order. */
 template <class F, int G, int VEC, bool STATE, int THREADS, int MODE>
 static __global__ void __launch_bounds__(THREADS, resident_blocks<F>(G, STATE, THREADS))
     dot_one(const __grid_constant__ struct step_view v) {
-    constexpr uint32_t WIDTH = G < 32 ? 32 : G, GROUPS = THREADS / WIDTH; /* threads that take a block's contexts together */
+    constexpr uint32_t WIDTH = G < 32 ? 32 : G, GROUPS = THREADS / WIDTH; /* threads that work on a block's contexts together */
     __shared__ float4 sums[GROUPS][VEC * G];
     uint32_t group = threadIdx.x / WIDTH, block = (blockIdx.x * GROUPS + group) / v.parts;
     if (MODE == DOTS_COLLECT) meet_without_words(v);
-    if (block >= v.counts->blocks) return; /* all groups that share a block, or none */
+    if (block >= v.counts->blocks) return; /* all groups that share a block return, or none does */
     float4 target[VEC], gradient[VEC];
     struct meeting m = share_of(v, block, group % v.parts);
     read_target<F, G, VEC>(v, block, target);
@@ -386,7 +387,7 @@ static __global__ void __launch_bounds__(THREADS, resident_blocks<F>(G, STATE, T
 
 /* ---- blocks of several targets ---- */
 
-/* A context's gradient: targets [t0, t1), each by its coefficient, which lie `stride` apart. */
+/* Computes a context's gradient: the sum of targets [t0, t1), each times its coefficient; coefficients are `stride` apart. */
 template <class F, int G, int VEC>
 static __device__ __forceinline__ void sum_targets(float4 (&sum)[VEC], const struct step_view &v, uint32_t t0,
                                                    uint32_t t1, const float *coefficients, uint32_t stride) {
@@ -401,7 +402,8 @@ static __device__ __forceinline__ void sum_targets(float4 (&sum)[VEC], const str
     }
 }
 
-/* Rows too wide for a warp's registers, a thread block a block: rows come from the first cache but for the first time. */
+/* For rows that are too wide for a warp's registers: each thread block works on one block, and reads rows again from the first
+ * cache. */
 template <class F, int G, int VEC, int MODE>
 static __global__ void __launch_bounds__(CTA) dot_many(const __grid_constant__ struct step_view v) {
     constexpr uint32_t GROUPS = CTA / G;
@@ -429,7 +431,7 @@ static __global__ void __launch_bounds__(CTA) dot_many(const __grid_constant__ s
         if (!v.loss_only) write_row<F, G, VEC>(sum, v.target_gradients + t * v.span, tid, v.quads);
     }
     if (v.loss_only || MODE == DOTS_POST) return;
-    __syncthreads(); /* all coefficients are there */
+    __syncthreads(); /* all coefficients are written */
     for (uint32_t c = group; c < contexts; c += GROUPS) {
         sum_targets<F, G, VEC>(sum, v, t0, t1, coefficients + c, contexts);
         write_row<F, G, VEC>(sum, v.context_gradients + (c0 + c) * v.span, tid, v.quads);

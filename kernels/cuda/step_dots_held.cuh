@@ -1,13 +1,13 @@
-/* step_dots_held: blocks of one target over ranks, with rows of up to 256 columns. Where GPUs reach each other's memory, a block's
- * rows wait in shared memory from the dot products of these columns until the sums over all ranks are there, some 2 us later:
- * a row is read once and written once, as by a rank alone (step_dots.cuh). Elsewhere it is two kernels, which give the same bytes.
+/* step_dots_held: blocks of one target with several ranks, for rows of up to 256 columns. If GPUs can address each other's memory,
+ * a block's rows are held in shared memory from its partial dot products until the sums over all ranks arrive, some 2 us later:
+ * a row is read once and written once, as with a single rank (step_dots.cuh). Otherwise two kernels give the same bytes.
  *
- * Rows are held by all warps of a thread block, or where blocks have few contexts by one. What a block needs before its rows can
- * be read (where they lie) is looked up while the block before is worked on: otherwise the GPU would wait for one answer after
- * the other, with too few rows on their way. State is read when the sums are there; to ask for it before gained nothing.
+ * All warps of a thread block hold a block's rows, or one warp if blocks have few contexts. The addresses of a block's rows are
+ * looked up while the block before is worked on: otherwise the GPU would wait for one read after the other, with too few rows in
+ * flight. State is read when the sums have arrived; reading it earlier gained nothing.
  *
- * Thread blocks take runs of blocks in their order, on every rank, so that the earliest block that waits is always worked on by
- * all. They end with their run: between them the GPU makes the next batch and moves its rows.
+ * Thread blocks take runs of consecutive blocks in order, on every rank, so that all ranks always work on the earliest unfinished
+ * block. A thread block ends with its run: in between, the GPU can make the next batch and copy its rows.
  */
 #ifndef SPTX_CUDA_STEP_DOTS_HELD_CUH
 #define SPTX_CUDA_STEP_DOTS_HELD_CUH
@@ -15,18 +15,18 @@
 #include "step_dots.cuh"
 
 enum {
-    HELD_WARPS = 4, /* of a thread block */
+    HELD_WARPS = 4, /* warps of a thread block */
     HELD_THREADS = 32 * HELD_WARPS,
-    HELD_MOST = 32,        /* rows of a warp, a lane each */
-    HELD_BYTES = 72 << 10, /* rows of a thread block: three times this number of bytes fit a multiprocessor of sm_90 */
-    HELD_SHARED_FROM = 16, /* contexts of a block from which all warps of a thread block share them */
-    HELD_PAUSE = 600       /* ns before a warp asks for messages: few arrive sooner, and warps that ask slow the warps that work */
+    HELD_MOST = 32,        /* most rows that a warp holds, one a lane */
+    HELD_BYTES = 72 << 10, /* bytes of the rows of a thread block: three times this fits a multiprocessor of sm_90 */
+    HELD_SHARED_FROM = 16, /* from this number of contexts on, all warps of a thread block share a block */
+    HELD_PAUSE = 600       /* ns before a warp first looks for messages: few arrive sooner, and looking slows the warps that work */
 };
 
-/* This much is known of a block before it is worked on: of its target, and of a context a lane. */
+/* What is looked up of a block before it is worked on: its target, and one context a lane. */
 struct ahead {
     uint32_t start, end, positives;
-    uint32_t target, target_id, context, context_id; /* places among distinct rows, and ids */
+    uint32_t target, target_id, context, context_id; /* places among the distinct rows, and ids */
 };
 
 static __device__ __forceinline__ uint32_t first_of(const struct ahead &a, uint32_t part, uint32_t rows) {
@@ -47,7 +47,7 @@ static __device__ __forceinline__ void find_context(struct ahead &a, const struc
     a.context_id = v.context.rows.ids[first + lane];
 }
 
-/* The bounds are known. */
+/* Looks up the target and the lane's context of a block whose bounds (start, end, positives) are known. */
 static __device__ __forceinline__ void find_ahead(struct ahead &a, const struct step_view &v, uint32_t block, uint32_t blocks,
                                                   uint32_t part) {
     if (block < blocks) {
@@ -60,11 +60,11 @@ static __device__ __forceinline__ void find_ahead(struct ahead &a, const struct 
 
 /* ---- the rows of a warp ---- */
 
-/* Rows that a warp holds of a block's contexts. */
+/* The context rows of a block that one warp holds. */
 struct warp_rows {
     char *rows;             /* [here x v.weights_bytes], in shared memory */
-    struct found_row found; /* the lane's */
-    unsigned real;          /* a bit a row */
+    struct found_row found; /* this lane's row */
+    unsigned real;          /* bit l: lane l has a row */
     uint32_t here;
 };
 
@@ -72,7 +72,7 @@ static __device__ __forceinline__ bool has_row(unsigned bits, uint32_t row) {
     return row < 32 && (bits >> row & 1);
 }
 
-/* The row that this thread's group has of those side by side in the warp, of which the first is row i. */
+/* Returns the row that this thread's group works on; the warp's groups work on consecutive rows from row i on. */
 template <int G> static __device__ __forceinline__ uint32_t group_row(uint32_t i) {
     return i + own_beside<G>();
 }
@@ -94,7 +94,7 @@ static __device__ __forceinline__ void bring_rows(const struct warp_rows &held, 
     }
 }
 
-/* The dot products of the warp's rows, a lane each. */
+/* Returns the dot product of this lane's row with the target. */
 template <class F, int G, int VEC>
 static __device__ __forceinline__ float held_dots(const float4 (&target)[VEC], const struct warp_rows &held,
                                                   const struct step_view &v) {
@@ -111,7 +111,7 @@ static __device__ __forceinline__ float held_dots(const float4 (&target)[VEC], c
             else clear_row<VEC>(w);
             part[u] = dot_rows<VEC>(target, w);
         }
-        float sum = sum_over_group<G, U>(part); /* lane u of a group has that of its row u */
+        float sum = sum_over_group<G, U>(part); /* lane u of a group has the sum of the group's row u */
         uint32_t at = lane - i;
         float mine = __shfl_sync(ALL_LANES, sum, (at % R * G + at / R) & 31);
         if (at < U * R) own = mine;
@@ -119,7 +119,7 @@ static __device__ __forceinline__ float held_dots(const float4 (&target)[VEC], c
     return own;
 }
 
-/* Adds rows to the target's gradient, and updates the rows that occur once. */
+/* Adds coefficient x row to the target's gradient, and updates the rows that occur once. */
 template <class F, int G, int VEC, bool STATE>
 static __device__ __forceinline__ void change_held(float4 (&gradient)[VEC], const float4 (&target)[VEC],
                                                    const struct warp_rows &held, float coefficient, const struct step_view &v) {
@@ -140,7 +140,7 @@ static __device__ __forceinline__ void change_held(float4 (&gradient)[VEC], cons
             by[u] = __shfl_sync(ALL_LANES, coefficient, from);
             if (STATE && rows[u].single) read_state<F, G, VEC, STATE>(state[u], rows[u].state, tid, v);
         }
-        if (STATE) __syncwarp(); /* all have read the rows' counts */
+        if (STATE) __syncwarp(); /* all threads have read the rows' counts */
 #pragma unroll
         for (int u = 0; u < U; u++) {
             uint32_t row = group_row<G>(i + u * R);
@@ -158,7 +158,7 @@ static __device__ __forceinline__ void change_held(float4 (&gradient)[VEC], cons
 
 /* ---- a block ---- */
 
-/* Contexts `first` and on, of which a lane has one; the lane's loss. */
+/* Trains the contexts from `first` on, one a lane. Returns the lane's loss. */
 template <class F, int G, int VEC, bool STATE, int MODE>
 static __device__ __forceinline__ double hold_contexts(const struct step_view &v, const float4 (&target)[VEC],
                                                        float4 (&gradient)[VEC], const struct ahead &a, uint32_t first,
@@ -170,13 +170,13 @@ static __device__ __forceinline__ double hold_contexts(const struct step_view &v
     held.real = __ballot_sync(ALL_LANES, real);
     bring_rows<F, G, VEC>(held, v);
     wait_for_copies();
-    float own = 0; /* where it is only collected the sum has it */
+    float own = 0; /* DOTS_COLLECT does not need it: the sum includes it */
     if constexpr (MODE != DOTS_COLLECT) {
         own = held_dots<F, G, VEC>(target, held, v);
         if (real) exchange_post(v.exchange, context, own);
     }
     if constexpr (MODE == DOTS_POST) {
-        __syncwarp(); /* the rows are read */
+        __syncwarp(); /* the rows have been read */
         return 0;
     }
     if constexpr (MODE == DOTS_NEAR) __nanosleep(HELD_PAUSE);
@@ -186,16 +186,16 @@ static __device__ __forceinline__ double hold_contexts(const struct step_view &v
     float coefficient = real ? coefficient_of(logit, positive, scale) : 0;
     if ((threadIdx.x & 31) < held.here && !v.loss_only) v.coefficients[context] = coefficient;
     if (!v.loss_only) change_held<F, G, VEC, STATE>(gradient, target, held, coefficient, v);
-    __syncwarp(); /* the rows are read */
+    __syncwarp(); /* the rows have been read */
     return real ? (double)loss_of(logit, positive) : 0;
 }
 
-/* Thread blocks on a multiprocessor as far as registers go; rows in shared memory may leave fewer. */
+/* Returns how many thread blocks registers allow on a multiprocessor; rows in shared memory may allow fewer. */
 static constexpr int held_resident(int vec, bool state) {
     return state ? 3 : vec < 4 ? 6 : 5;
 }
 
-/* v.parts: warps that share a block's contexts; 1, or all of the thread block. */
+/* v.parts: how many warps share a block's contexts: 1, or all warps of the thread block. */
 template <class F, int G, int VEC, bool STATE, int MODE>
 static __global__ void __launch_bounds__(HELD_THREADS, held_resident(VEC, STATE))
     dot_held(const __grid_constant__ struct step_view v) {
@@ -205,7 +205,7 @@ static __global__ void __launch_bounds__(HELD_THREADS, held_resident(VEC, STATE)
     uint32_t begin = number * v.run * step, end = begin + v.run * step, blocks = end < v.counts->blocks ? end : v.counts->blocks;
     uint32_t block = begin + warp / v.parts;
     uint32_t cold[2] = {v.counts->cold_first[0], v.counts->cold_first[1]};
-    uint32_t bytes = v.held * v.weights_bytes; /* of a warp's rows, where it puts its gradient when it is done with them */
+    uint32_t bytes = v.held * v.weights_bytes; /* of a warp's rows; the warp later writes its gradient there */
     struct group_rows rows = {all_rows, bytes / (uint32_t)sizeof(float4)};
     float scale = scale_of(v);
     struct ahead next, later;
@@ -230,7 +230,7 @@ static __global__ void __launch_bounds__(HELD_THREADS, held_resident(VEC, STATE)
         if (MODE == DOTS_POST) continue;
         sum_beside<G, VEC>(gradient);
         end_block<F, G, VEC, HELD_THREADS>(v, block, loss, gradient, rows);
-        if (v.parts > 1) __syncthreads(); /* the warps' sums are read */
+        if (v.parts > 1) __syncthreads(); /* the warps' sums have been read */
     }
 }
 

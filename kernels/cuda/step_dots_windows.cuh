@@ -1,18 +1,17 @@
-/* step_dots_windows: step_dots.cuh for windows: blocks of several targets whose rows a warp holds, or a part of one, side by side
- * with other blocks; and which of all kernels rows take.
- */
+/* step_dots_windows: step_dots.cuh for windows, whose blocks have several targets. G lanes, a warp or a part of one, hold a
+ * block's rows, and a warp may work on several blocks at once. This file also chooses the kernels for a row's width. */
 #ifndef SPTX_CUDA_STEP_DOTS_WINDOWS_CUH
 #define SPTX_CUDA_STEP_DOTS_WINDOWS_CUH
 
 #include "step_dots.cuh"
 
-/* G lanes hold this number of targets and contexts of a window at a time. Ranks that wait for one another within a block all
- * hold the same number of contexts (step_dots_ranks.cu); numbers of targets may differ. */
+/* How many targets and contexts of a window G lanes hold at a time. Ranks that wait for one another within a block must all hold
+ * the same number of contexts (step_dots_ranks.cu); numbers of targets may differ. */
 template <int VEC> struct tile {
     static constexpr int targets = VEC == 1 ? 5 : VEC == 2 ? 2 : 1, contexts = VEC <= 2 ? 6 : 4;
 };
 
-/* Reads N rows of `found`, from lane `first` of the group on, one a lane; zeros for places past the end. */
+/* Reads N rows, whose addresses are in `found` of N lanes of the group, from lane `first` on; zeros for places past the end. */
 template <class F, int G, int N, int VEC>
 static __device__ __forceinline__ void read_tile(float4 (&rows)[N][VEC], unsigned long long found, uint32_t first,
                                                  uint32_t quads) {
@@ -24,7 +23,7 @@ static __device__ __forceinline__ void read_tile(float4 (&rows)[N][VEC], unsigne
     }
 }
 
-/* Terms of a tile that a lane has: term i = j x CC + k, of target j and context k, is number i / G of lane i % G. */
+/* Number of a tile's terms for each lane: term i = j x CC + k, of target j and context k, is number i / G of lane i % G. */
 template <int G, int VEC> static constexpr int TERMS = (tile<VEC>::targets * tile<VEC>::contexts + G - 1) / G;
 
 template <int G, int TT, int CC, int VEC>
@@ -38,8 +37,8 @@ static __device__ __forceinline__ void dot_tile(const float4 (&x)[TT][VEC], cons
     sum_over_lanes<G>(products, logit);
 }
 
-/* Adds to the gradients of the tile's `count` targets and of its contexts, by the lanes' coefficients. Gradients of targets are
- * in memory, row after row; the first tile of contexts sets them. */
+/* Adds to the gradients of the tile's `count` targets and of its contexts, by the lanes' coefficients. Targets' gradients are in
+ * memory, row after row; the first tile of contexts sets them, later ones add. */
 template <class F, int G, int TT, int CC, int VEC>
 static __device__ __forceinline__ void gain_tile(const struct step_view &v, const float4 (&x)[TT][VEC],
                                                  const float4 (&w)[CC][VEC], float4 (&gained)[CC][VEC],
@@ -63,7 +62,7 @@ static __device__ __forceinline__ void gain_tile(const struct step_view &v, cons
     }
 }
 
-/* The logits of a lane's terms are given away, or taken from the sums, or both; every real one has its own slot. */
+/* Posts the logits of a lane's terms, or collects their sums over ranks, or both. Each term that is `real` has its own slot. */
 template <int MODE, int N>
 static __device__ __forceinline__ void exchange_logits(const struct step_view &v, float (&logit)[N], const uint64_t (&term)[N],
                                                        const bool (&real)[N]) {
@@ -77,7 +76,7 @@ static __device__ __forceinline__ void exchange_logits(const struct step_view &v
     if constexpr (MODE != DOTS_POST) exchange_collect_all(v.exchange, term, real, logit);
 }
 
-/* The loss of a lane's terms, and their coefficients; `positives` of the tile's contexts are. */
+/* Computes the loss and the coefficients of a lane's terms; the tile's first `positives` contexts are positive. */
 template <int G, int CC, int N>
 static __device__ __forceinline__ double coefficients_of(const struct step_view &v, const float (&logit)[N],
                                                          const bool (&real)[N], uint32_t positives, float (&coefficient)[N]) {
@@ -92,7 +91,7 @@ static __device__ __forceinline__ double coefficients_of(const struct step_view 
     return loss;
 }
 
-/* A block's first target, context and term, and its numbers of them; past the last block they are 0. */
+/* A block: its first target, context and term, and how many it has of each; zeros past the last block. */
 struct window {
     uint32_t target, targets, context, contexts, positives, terms;
 };
@@ -102,10 +101,10 @@ static __device__ __forceinline__ struct window window_of(const struct step_view
     return {t0, v.target_starts[block + 1] - t0, c0, v.context_starts[block + 1] - c0, v.positives[block], v.term_starts[block]};
 }
 
-/* All that is known of an occurrence before its row can be found: its place among distinct rows, and its id. Both are asked for at
- * once: a window's rows wait for one answer then, not for one after the other. */
+/* What must be read before an occurrence's row can be found: its place among the distinct rows, and its id. Both are requested
+ * at once, so that the rows of a window wait once, not twice. */
 struct looked_up {
-    uint32_t distinct, id; /* distinct: DRAW_NONE of a slot left out, or of none */
+    uint32_t distinct, id; /* DRAW_NONE as `distinct`: the slot was left out, or the lane has no occurrence */
 };
 static __device__ __forceinline__ struct looked_up look_up(const struct live_side &side, uint32_t occurrence, bool real) {
     if (!real) return {DRAW_NONE, 0};
@@ -116,13 +115,13 @@ static __device__ __forceinline__ unsigned long long row_of(const struct live_si
     return at.distinct == DRAW_NONE ? 0 : place_row(side, cold_first, at.distinct, at.id).weights;
 }
 
-/* G lanes a block; the blocks of a warp, side by side, take as many rounds as the largest of them needs. A tile of contexts and
- * what they gain stays in registers while the targets pass; where there are more contexts, the targets pass again and add to
- * their gradients. */
+/* G lanes work on a block; the blocks of a warp take as many rounds as the largest of them needs. A tile of contexts and their
+ * gradients stay in registers while all targets are visited; for each further tile of contexts, all targets are visited again,
+ * and their gradients added to. */
 template <class F, int G, int VEC, int MODE>
 static __device__ __forceinline__ void dot_window(const struct step_view &v, uint32_t block, uint32_t blocks) {
     constexpr int TT = tile<VEC>::targets, CC = tile<VEC>::contexts, N = TERMS<G, VEC>;
-    constexpr uint32_t AHEAD = G / TT * TT; /* targets looked up at a time, a lane each */
+    constexpr uint32_t AHEAD = G / TT * TT; /* targets looked up together, one a lane */
     uint32_t lane = threadIdx.x % G;
     uint32_t cold[2] = {v.counts->cold_first[0], v.counts->cold_first[1]};
     struct window own = window_of(v, block, blocks);
@@ -137,7 +136,7 @@ static __device__ __forceinline__ void dot_window(const struct step_view &v, uin
         read_tile<F, G, CC, VEC>(w, context, 0, v.quads);
 #pragma unroll
         for (int k = 0; k < CC; k++) clear_row<VEC>(gained[k]);
-        bool there[N]; /* a lane's contexts */
+        bool there[N]; /* for each of the lane's terms: it exists */
 #pragma unroll
         for (int n = 0; n < N; n++)
             there[n] = __shfl_sync(ALL_LANES, context, (n * G + lane) % CC, G) && n * G + lane < TT * CC;
@@ -172,10 +171,10 @@ static __device__ __forceinline__ void dot_window(const struct step_view &v, uin
     }
     if (MODE == DOTS_POST) return;
     loss = warp_sum<G>(loss);
-    for (uint32_t t = lane; t < own.targets; t += G) v.losses[own.target + t] = t ? 0 : loss; /* a loss a target is summed */
+    for (uint32_t t = lane; t < own.targets; t += G) v.losses[own.target + t] = t ? 0 : loss; /* the first has the block's */
 }
 
-/* Thread blocks of dot_windows on a multiprocessor at least: they leave the registers that a tile of one quad a thread takes. */
+/* Least number of thread blocks of dot_windows on a multiprocessor, such that a thread has the registers for a tile of one quad. */
 static constexpr int resident_windows(int quads, int mode) {
     return quads > 1 ? 1 : mode == DOTS_POST ? 6 : 4;
 }
@@ -184,7 +183,7 @@ static constexpr int resident_windows(int quads, int mode) {
 template <class F, int G, int VEC, int MODE>
 static __global__ void __launch_bounds__(CTA, resident_windows(VEC, MODE))
     dot_windows(const __grid_constant__ struct step_view v) {
-    uint32_t blocks = v.counts->blocks; /* asked for before numbers are given out */
+    uint32_t blocks = v.counts->blocks; /* read before thread blocks are numbered */
     uint32_t number = MODE == DOTS_NEAR ? number_in_order(v) : blockIdx.x;
     if (MODE == DOTS_COLLECT) meet_without_words(v);
     dot_window<F, G, VEC, MODE>(v, (number * CTA + threadIdx.x) / G, blocks);
@@ -195,26 +194,26 @@ static __global__ void __launch_bounds__(CTA, resident_windows(VEC, MODE))
 typedef void dot_kernel(const struct step_view);
 
 struct dot_kernels {
-    dot_kernel *one, *wide; /* wide: one, with thread blocks of WIDE_CTA; or NULL */
-    uint32_t one_threads;   /* that take a block's contexts together in `one` */
+    dot_kernel *one, *wide; /* wide: like `one`, with thread blocks of WIDE_CTA threads; or NULL */
+    uint32_t one_threads;   /* threads of `one` that work on a block's contexts together */
     dot_kernel *many;
-    uint32_t many_threads;  /* on a block in `many` */
+    uint32_t many_threads;  /* threads of `many` that work on a block */
 };
 
-/* step_dots_held.cuh: blocks of one target over ranks. */
+/* Kernels of step_dots_held.cuh, for blocks of one target with several ranks. */
 struct held_kernels {
     dot_kernel *near, *post, *collect;
 };
 
 template <class F, int MODE> struct of_mode {
-    /* Blocks of one target. */
+    /* For blocks of one target. */
     template <int G, int VEC, bool STATE> struct one {
         static struct dot_kernels get(void) {
             if constexpr (MODE != DOTS_ALONE && G * VEC <= HELD_QUADS) return {}; /* step_dots_held.cuh has them */
             else return {dot_one<F, G, VEC, STATE && MODE != DOTS_POST, CTA, MODE>, NULL, G < 32 ? 32 : G, NULL, 0};
         }
     };
-    /* Widths that only records without state have are not compiled for records with state. */
+    /* For widths that are compiled only for records without state. */
     template <int G, int VEC, bool> struct one_plain : one<G, VEC, false> {};
     template <int G, int VEC, bool STATE> struct wide {
         static dot_kernel *get(void) {
@@ -222,7 +221,7 @@ template <class F, int MODE> struct of_mode {
             else return dot_one<F, G, VEC, STATE, WIDE_CTA, MODE>;
         }
     };
-    /* Blocks of several targets. */
+    /* For blocks of several targets. */
     template <int G, int VEC, bool> struct many {
         static struct dot_kernels get(void) {
             if constexpr (G > 32) return {NULL, NULL, 0, dot_many<F, G, VEC, MODE>, CTA};
@@ -242,7 +241,7 @@ template <int MODE> static struct dot_kernels dot_kernels_of_halves(uint32_t qua
     return with_many(kernels_for_narrow_halves<mode::template one>(quads, state),
                      kernels_for_short_halves<mode::template many>(quads, false));
 }
-/* halves: rows are bfloat16; state: records have any. */
+/* halves: 1: rows are bfloat16; state: 1: records have state. */
 template <int MODE> static struct dot_kernels dot_kernels_of(bool halves, uint32_t quads, bool state) {
     typedef of_mode<float32_rows, MODE> mode;
     if (halves) return dot_kernels_of_halves<MODE>(quads, state);
@@ -253,10 +252,11 @@ template <int MODE> static struct dot_kernels dot_kernels_of(bool halves, uint32
 }
 
 struct dot_kernels dot_kernels_alone(const struct step_view *view); /* step_dots_alone.cu */
-/* step_dots_ranks.cu. held: near is NULL where rows are not held. */
+/* step_dots_ranks.cu. held: `near` is NULL if rows are not held. */
 struct dot_kernels dot_kernels_post(const struct step_view *view);
 struct dot_kernels dot_kernels_collect(const struct step_view *view);
-struct dot_kernels dot_kernels_near(const struct step_view *view); /* of several targets; many: NULL where they take two passes */
+struct dot_kernels dot_kernels_near(const struct step_view *view); /* for blocks of several targets; many: NULL if they need two
+                                                                    * passes */
 struct held_kernels dot_kernels_held(const struct step_view *view);
 
 #endif

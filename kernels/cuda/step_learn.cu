@@ -1,8 +1,8 @@
-/* step_learn: of step_learn.cuh, whole scores become loss and coefficients: one vector of a block after the other, by a warp, or
- * where blocks have many contexts by a thread block. And the launch of all passes. */
+/* step_learn: the pass `learn` of step_learn.cuh, which turns whole scores into loss and coefficients, one vector of a block
+ * after the other, by a warp, or by a thread block if blocks have many contexts. Also the launch of all passes. */
 #include "step_learn.cuh"
 
-/* Waits until all threads may read what any of them has written. */
+/* Waits until all threads of the group can read what any of them has written. */
 template <int WIDTH> static __device__ void wait_for_group() {
     if (WIDTH > 32) __syncthreads();
     else __syncwarp();
@@ -10,16 +10,16 @@ template <int WIDTH> static __device__ void wait_for_group() {
 
 /* ---- a vector's scores ---- */
 
-/* Positives first. Thread `tid` of the group writes coefficients tid, tid + WIDTH .. */
+/* The scores of one vector, positives first. Thread `tid` of the group writes coefficients tid, tid + WIDTH .. */
 struct line {
     float *score, *coefficient; /* [count] */
     const uint32_t *distinct;   /* [count] DRAW_NONE: a slot that was left out */
     const uint32_t *ids;        /* [count] */
-    const float *weights;       /* [positives]; NULL: 1 each */
-    const uint32_t *unchanged;  /* contexts whose terms are left out of the loss, a bit a row; NULL: none */
+    const float *weights;       /* [positives]; NULL: all weigh 1 */
+    const uint32_t *unchanged;  /* one bit a row: contexts whose terms are left out of the loss; NULL: none */
     uint32_t count, positives, negatives; /* negatives: without slots left out */
     uint32_t tid;
-    float scale, inverse; /* of the gradients; 1 / temperature */
+    float scale, inverse; /* factor of the gradients; 1 / temperature */
 
     __device__ float &score_at(uint32_t i) const {
         return score[i];
@@ -40,7 +40,7 @@ struct line {
 
 /* ---- cosines ---- */
 
-/* Squares of the block's contexts become 1 / length; each thread has those that it reads later. */
+/* Replaces the squares of the block's contexts by 1 / length. Each thread handles those that it reads later. */
 template <int WIDTH>
 static __device__ void invert_lengths(const struct step_view &v, const struct learn_view &l, const struct line &s,
                                       uint32_t place) {
@@ -50,7 +50,7 @@ static __device__ void invert_lengths(const struct step_view &v, const struct le
         lengths[i] = s.is_there(i) ? loss_inverse_length(take_whole(v, lengths, i, slot + i)) : 0;
 }
 
-/* Whole scores where parts were, or dot products; cosines by the lengths of both. */
+/* Reads whole scores: dot products, summed over ranks; for cosines divides them by both lengths. */
 template <int WIDTH>
 static __device__ void take_scores(const struct step_view &v, const struct line &s, uint64_t term, const float *lengths,
                                    float inverse_length) {
@@ -60,7 +60,8 @@ static __device__ void take_scores(const struct step_view &v, const struct line 
     }
 }
 
-/* Coefficients of cosines become those of dot products, scores their products with cosines. The vector's factor for itself. */
+/* Converts coefficients of cosines to those of dot products, and replaces scores by cosine x coefficient. Returns the vector's
+ * factor in its own gradient. */
 template <int WIDTH> static __device__ float finish_cosines(const struct line &s, const float *lengths, float inverse_length) {
     float sum = 0;
     for (uint32_t i = s.tid; i < s.count; i += WIDTH) {
@@ -72,7 +73,7 @@ template <int WIDTH> static __device__ float finish_cosines(const struct line &s
     return loss_own(across<WIDTH>(sum, plus()), inverse_length);
 }
 
-/* The contexts' factors for themselves, from the products of all vectors. */
+/* Computes each context's factor in its own gradient, from the products of all vectors. */
 template <int WIDTH>
 static __device__ void finish_contexts(const struct line &s, const float *products, uint32_t vectors, float *lengths) {
     for (uint32_t i = s.tid; i < s.count; i += WIDTH) {
@@ -84,10 +85,10 @@ static __device__ void finish_contexts(const struct line &s, const float *produc
 
 /* ---- frozen rows ---- */
 
-/* The pairs of a block that are left where rows are frozen, as kernels/cpu/frozen.c has them. */
+/* Which pairs of a block are kept if rows are frozen, as in kernels/cpu/frozen.c. */
 struct left {
-    bool vectors, contexts; /* whether some vector changes; some context */
-    bool by_pairs;          /* a pair is left where either of its rows changes; otherwise the block is, whole */
+    bool vectors, contexts; /* some vector can change; some context can change */
+    bool by_pairs;          /* true: a pair is kept if either of its rows can change; false: the whole block is */
     unsigned long long terms, pairs;
 };
 
@@ -110,7 +111,7 @@ static __device__ struct left left_of(const struct step_view &v, const struct le
     return left;
 }
 
-/* Returns 1 where something is left of a vector's pairs; marks and counts the contexts that are not. */
+/* Returns true if some pairs of a vector are kept; marks and counts the contexts that are left out. */
 template <int WIDTH>
 static __device__ bool leave_out(const struct learn_view &l, struct left &left, struct line &s, uint32_t target) {
     uint32_t positives = 0, negatives = 0;
@@ -164,7 +165,7 @@ static __device__ struct line line_of(const struct step_view &v, const struct le
     return s;
 }
 
-/* One vector, of the target at `place`; the thread's part of the loss. */
+/* Computes loss and coefficients of one vector, that of the target at `place`. Returns the thread's part of the loss. */
 template <int WIDTH>
 static __device__ double learn_vector(const struct step_view &v, const struct learn_view &l, struct line &s, struct left &left,
                                       uint64_t term, uint32_t place, const float *lengths) {
@@ -177,7 +178,7 @@ static __device__ double learn_vector(const struct step_view &v, const struct le
     wait_for_group<WIDTH>();
     double loss = learn_line<WIDTH>(l.loss, s);
     if (!own) return some ? loss : 0;
-    wait_for_group<WIDTH>(); /* coefficients of positives that another thread has written */
+    wait_for_group<WIDTH>(); /* other threads may have written coefficients of positives */
     float factor = finish_cosines<WIDTH>(s, lengths, inverse_length);
     if (s.tid == 0) *own = factor;
     return some ? loss : 0;
@@ -200,12 +201,12 @@ static __global__ void __launch_bounds__(LEARN_CTA)
     for (uint32_t k = 0; k < vectors; k++)
         loss += learn_vector<WIDTH>(v, l, s, left, terms + (uint64_t)k * s.count, place + k, lengths);
     s.coefficient = v.coefficients + terms;
-    if (!vectors && l.one_vector) learn_nothing<WIDTH>(s); /* a pooled block without targets has terms nevertheless */
+    if (!vectors && l.one_vector) learn_nothing<WIDTH>(s); /* a pooled block without targets still has terms */
     if (lengths) finish_contexts<WIDTH>(s, l.scores + terms, vectors, lengths);
     tell_left(l, left, s, vectors);
     loss = across<WIDTH>(loss, plus());
     for (uint32_t k = s.tid; k < (l.one_vector ? 1 : targets); k += WIDTH)
-        v.losses[(l.one_vector ? block : place) + k] = k ? 0 : loss; /* a loss a target is summed, or one a block */
+        v.losses[(l.one_vector ? block : place) + k] = k ? 0 : loss; /* losses are summed over targets, or over blocks */
 }
 
 /* ---- launching ---- */
@@ -240,7 +241,7 @@ static int fill_learn(struct backend *b, const struct stage *stage, const struct
     return 0;
 }
 
-/* Groups of threads share a block where it has contexts for all of them. */
+/* Launches a pass. Several groups of threads share a block if it has enough contexts for all of them. */
 static int launch(struct backend *b, const struct stage *stage, struct step_view v, const struct learn_view *l,
                   const struct learn_launch_of *k, const char *name) {
     const struct batch_sizes *sizes = &stage->sizes;

@@ -1,18 +1,18 @@
-/* step_learn: the first half of a step for every loss beside the logistic one of dot products, for pooled targets, and where rows
- * are frozen. Passes over the blocks, all from old rows; step_dots.cu has the one pass that the plain loss takes:
+/* step_learn: the first half of a step for every loss except the logistic one of dot products, for pooled targets, and with frozen
+ * rows. It makes these passes over the blocks, all from old rows (the plain loss needs one pass: step_dots.cu):
  *
- *   pool    step_learn_pool.cu    of pooled targets, a block's vector: the weighted sum of its rows
- *   score   step_learn_score.cu   dot products of vectors and contexts; with cosines the squares of both. Ranks that share out the
- *                      columns have parts, which the exchange sums
- *   learn   step_learn.cu   a block's whole scores become its loss, the coefficients of dot products and, with cosines, each
- *                      place's factor for itself (kernels/losses.h)
- *   gain    step_learn_gain.cu    gradients of vectors; contexts of blocks of one vector that stand once in the batch are updated
- *           step_learn_score.cu   of blocks of several vectors: their gradients and those of each context's place
- *   share   step_learn_pool.cu    a pooled vector's gradient goes to its rows' places
+ *   pool    step_learn_pool.cu    a block's vector, if targets are pooled: the weighted sum of its rows
+ *   score   step_learn_score.cu   dot products of vectors and contexts; with cosines the squares of both. With several
+ *                      ranks these are parts, which the exchange sums
+ *   learn   step_learn.cu   from a block's scores: its loss, the coefficients of dot products and, with cosines, each place's
+ *                      factor of its own row (kernels/losses.h)
+ *   gain    step_learn_gain.cu    blocks of one vector: its gradient; contexts that occur once in the batch are updated
+ *           step_learn_score.cu   blocks of several vectors: their gradients and those of each context's place
+ *   share   step_learn_pool.cu    a pooled vector's gradient is distributed to its rows' places
  *
- * A vector is a target's row, or the one that a block's pooled targets make. Every sum has one order, whatever the stage, the
- * depth or the place of the rows. A pair of frozen rows changes nothing; what kernels/cpu/frozen.c leaves out of a batch for that
- * is left out of the loss and the counts here.
+ * A vector is a target's row, or the pooled vector of a block. Every sum has one order, whatever the stage, the depth or the place
+ * of the rows. A pair of frozen rows changes nothing: the pairs that kernels/cpu/frozen.c leaves out of a batch are left out of the
+ * loss and the counts here.
  */
 #ifndef SPTX_CUDA_STEP_LEARN_CUH
 #define SPTX_CUDA_STEP_LEARN_CUH
@@ -20,25 +20,25 @@
 #include "step_dots.cuh"
 #include "step_learn_line.cuh"
 
-enum { LEARN_CTA = 256 }; /* threads of a thread block, but for rows that take CTA of them */
+enum { LEARN_CTA = 256 }; /* threads of a thread block, except for rows that need CTA threads */
 
 struct learn_view {
     struct loss_options loss;
     struct example_pool pool;
-    float *scores;              /* [terms] dot products, then scores, then (cosines) coefficient x cosine */
-    float *lengths[2];          /* by side, [places]: squares, then 1 / length, then the factor for itself. NULL: no cosines.
-                                 * A pooled vector has the place of its block's first target */
-    float *pooled;              /* [blocks x span]; NULL: vectors are rows of targets */
-    const float *weights;       /* [contexts] of positives; NULL: all weigh 1 */
-    const uint32_t *frozen[2];  /* by side: a bit a row; NULL: none */
+    float *scores;              /* [terms] first dot products, then scores, then (cosines) coefficient x cosine */
+    float *lengths[2];          /* by side, [places]: squares, then 1 / length, then the row's factor in its own gradient. NULL:
+                                 * scores are not cosines. A pooled vector uses the place of its block's first target */
+    float *pooled;              /* [blocks x span] pooled vectors; NULL: vectors are target rows */
+    const float *weights;       /* [contexts] weights of positives; NULL: all weigh 1 */
+    const uint32_t *frozen[2];  /* by side: one bit a row; NULL: no row is frozen */
     struct batch_counts *counts;
-    uint64_t length_slots[2];   /* of the exchange, by side: of place 0 */
-    int one_vector;             /* every block has one */
+    uint64_t length_slots[2];   /* by side: the exchange's slot of place 0 */
+    int one_vector;             /* 1: every block has one vector */
 };
 
 /* ---- by kernels ---- */
 
-/* A part of a sum over ranks, or all of it: at to[at], or in a slot of the exchange. */
+/* Writes a partial sum: posts it to a slot of the exchange, or, if this is the only rank, stores it at to[at]. */
 static __device__ __forceinline__ void give_part(const struct step_view &v, float *to, uint64_t at, uint64_t slot, float part) {
     if (v.exchange.ranks > 1) {
         exchange_post(v.exchange, slot, part);
@@ -51,7 +51,7 @@ static __device__ __forceinline__ float take_whole(const struct step_view &v, co
     return v.exchange.ranks > 1 ? exchange_collect(v.exchange, slot, exchange_kept(v.exchange, slot)) : from[at];
 }
 
-/* Vector of a block whose target, or first one, is this occurrence; zeros of a pooled block without targets. */
+/* Reads a block's vector. occurrence: its target, or its first pooled target. Zeros for a pooled block without targets. */
 template <class F, int G, int VEC>
 static __device__ __forceinline__ void read_vector(const struct step_view &v, const struct learn_view &l, uint32_t block,
                                                    uint32_t occurrence, float4 (&x)[VEC]) {
@@ -59,16 +59,16 @@ static __device__ __forceinline__ void read_vector(const struct step_view &v, co
     else read_target<F, G, VEC>(v, occurrence, x);
 }
 
-/* How many threads of a kernel work together, and how many such groups a thread block has. */
+/* threads: threads of a thread block; width: threads that work together as a group; count: groups in a thread block. */
 template <int G> struct learn_groups {
     static constexpr int threads = G > 32 ? (int)CTA : (int)LEARN_CTA, width = G < 32 ? 32 : G, count = threads / width;
 };
 
-/* The part'th of v.parts groups that share a block, and the contexts that are its. */
+/* A group's share of a block: it is number `part` of the v.parts groups that share the block's contexts. */
 struct block_share {
     uint32_t block, part, group;
     uint32_t start, end;   /* the block's contexts */
-    uint32_t first, last;  /* the group's of them */
+    uint32_t first, last;  /* this group's contexts */
     uint32_t target, targets;
 };
 template <int G> static __device__ __forceinline__ bool take_share(const struct step_view &v, struct block_share &s) {
@@ -76,7 +76,7 @@ template <int G> static __device__ __forceinline__ bool take_share(const struct 
     s.group = threadIdx.x / WIDTH;
     s.block = (blockIdx.x * GROUPS + s.group) / v.parts;
     s.part = s.group % v.parts;
-    if (s.block >= v.counts->blocks) return false; /* all groups that share a block, or none */
+    if (s.block >= v.counts->blocks) return false; /* all groups that share a block return, or none does */
     s.start = v.context_starts[s.block], s.end = v.context_starts[s.block + 1];
     uint32_t each = (s.end - s.start + v.parts - 1) / v.parts, first = s.start + s.part * each;
     s.first = first < s.end ? first : s.end;
@@ -96,24 +96,24 @@ static inline const float *weights_of(const struct stage *stage, const struct st
 typedef void learn_kernel(const struct step_view, const struct learn_view);
 struct learn_launch_of {
     learn_kernel *kernel;
-    uint32_t threads, groups; /* of a thread block */
+    uint32_t threads, groups; /* threads of a thread block, and groups in it */
 };
 
 /* step_learn_score.cu, step_learn_gain.cu */
 struct learn_launch_of learn_score(const struct step_view *view);
 struct learn_launch_of learn_gain_many(const struct step_view *view);
 struct learn_launch_of learn_gain_one(const struct step_view *view);
-/* step_learn_pool.cu: enqueued for so many blocks. */
+/* step_learn_pool.cu: enqueue the passes `pool` and `share` for this number of blocks. */
 int pool_launch(struct backend *backend, uint32_t blocks, const struct step_view *view, const struct learn_view *learn);
 int pool_share(struct backend *backend, uint32_t blocks, const struct step_view *view, const struct learn_view *learn);
 
-/* Returns 1 where a step takes these passes. */
+/* Returns 1 if a step needs these passes. */
 int learn_is_wanted(const struct stage *stage, const struct step_request *request);
-/* step_shared.cu: the first half of a step whose examples share their negatives, in the place of these passes. Fills of *learn what
- * the second half needs. */
+/* step_shared.cu: enqueues the first half of a step with shared negatives, instead of these passes. Sets the fields of *learn
+ * that the second half needs. */
 int shared_launch(struct backend *backend, const struct stage *stage, const struct step_request *request,
                   const struct step_view *view, struct learn_view *learn);
-/* All of them, enqueued on the compute stream; fills *learn, which the second half of the step needs. */
+/* Enqueues all passes on the compute stream; sets *learn, which the second half of the step needs. */
 int learn_launch(struct backend *backend, const struct stage *stage, const struct step_request *request,
                  const struct step_view *view, struct learn_view *learn);
 

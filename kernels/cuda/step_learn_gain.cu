@@ -1,8 +1,10 @@
-/* step_learn_gain: of step_learn.cuh, blocks of one vector: its gradient, by the coefficients of its contexts; and contexts that
- * stand once in the batch, whose whole gradient is known, are updated while they are in registers. */
+/* step_learn_gain: the pass `gain` of step_learn.cuh for blocks of one vector: computes the vector's gradient from the
+ * coefficients of its contexts; and updates contexts that occur once in the batch while they are in registers, since their whole
+ * gradient is known. */
 #include "step_learn.cuh"
 
-/* Contexts base + lane of the group's `here`, and what is to be done with them, a lane each. */
+/* One context a lane, number base + lane of the group's `here` contexts: its row, its coefficient, and its factor in its own
+ * gradient. */
 struct gained {
     struct found_row found;
     float coefficient, own;
@@ -17,7 +19,7 @@ static __device__ __forceinline__ struct gained find_gained(const struct step_vi
     return g;
 }
 
-/* The group's contexts: adds to the vector's gradient, updates rows that stand once. */
+/* Works on the group's contexts: adds to the vector's gradient, and updates rows that occur once. */
 template <class F, int G, int VEC, bool STATE>
 static __device__ __forceinline__ void gain_contexts(const struct step_view &v, const struct learn_view &l,
                                                      const struct block_share &s, const float4 (&x)[VEC],
@@ -40,14 +42,14 @@ static __device__ __forceinline__ void gain_contexts(const struct step_view &v, 
                 coefficient[u] = __shfl_sync(ALL_LANES, g.coefficient, from);
                 own[u] = __shfl_sync(ALL_LANES, g.own, from);
             }
-            if (STATE) group_wait<G>(); /* all have read the rows' counts */
+            if (STATE) group_wait<G>(); /* all threads have read the rows' counts */
 #pragma unroll
             for (int u = 0; u < U; u++) {
                 float4 w[VEC];
                 open_row<F, VEC>(w, stored[u]);
                 if (rows[u].weights) add_row<VEC>(gradient, coefficient[u], w);
                 if (!rows[u].single) continue;
-                float4 own_gradient[VEC]; /* the vector by its coefficient, and its own row by its factor for itself */
+                float4 own_gradient[VEC]; /* coefficient x vector, plus own factor x own row */
                 clear_row<VEC>(own_gradient);
                 add_row<VEC>(own_gradient, coefficient[u], x);
                 add_row<VEC>(own_gradient, own[u], w);
@@ -58,7 +60,7 @@ static __device__ __forceinline__ void gain_contexts(const struct step_view &v, 
     sum_beside<G, VEC>(gradient);
 }
 
-/* Thread blocks on a multiprocessor at least, which bounds the registers of a thread: 128, or 255 for wide rows. */
+/* Returns the least number of thread blocks on a multiprocessor. It limits a thread's registers to 128, or 255 for wide rows. */
 static constexpr int gain_resident(int group) {
     return group <= 32 ? 2 : 1;
 }

@@ -1,10 +1,9 @@
-/* step_learn_pool: the passes of step_learn.cuh that pooled targets take before and after the others, one warp a block. */
+/* step_learn_pool: the first and the last pass of step_learn.cuh for pooled targets, one block a warp. */
 #include "step_learn.cuh"
 
-enum { AT_ONCE = 8 }; /* rows in flight: a window has ten, a list a hundred */
+enum { AT_ONCE = 8 }; /* rows in flight; a window has about ten rows, a list a hundred */
 
-/* Computes a block's vector: the weighted sum of its rows, in their order. Each lane finds the place of one of 32
- * rows. */
+/* Computes a block's vector: the weighted sum of its rows, in order. Each lane finds the address of one of 32 rows. */
 template <class F>
 static __global__ void __launch_bounds__(CTA)
     pool_blocks(const __grid_constant__ struct step_view v, const __grid_constant__ struct learn_view l) {
@@ -13,7 +12,8 @@ static __global__ void __launch_bounds__(CTA)
     uint32_t first = v.target_starts[block], targets = v.target_starts[block + 1] - first, lane = threadIdx.x & 31;
     float own = example_pool_weight(&l.pool, targets, 0), other = example_pool_weight(&l.pool, targets, 1);
     float *out = l.pooled + (uint64_t)block * v.span;
-    for (uint32_t chunk = lane; chunk - lane < v.quads / F::QUADS; chunk += 32) { /* all lanes stay: they hand values on */
+    for (uint32_t chunk = lane; chunk - lane < v.quads / F::QUADS; chunk += 32) { /* all lanes stay in the loop, since they
+                                                                                   * exchange values */
         float4 sum[F::QUADS];
         clear_row<F::QUADS>(sum);
         for (uint32_t base = 0; base < targets; base += 32) {
@@ -39,7 +39,7 @@ static __global__ void __launch_bounds__(CTA)
     }
 }
 
-/* Gives the vector's gradient, which lies at its block's first target, to all places of the block. */
+/* Distributes the vector's gradient, which is at its block's first target, to all targets of the block. */
 static __global__ void __launch_bounds__(CTA)
     share_blocks(const __grid_constant__ struct step_view v, const __grid_constant__ struct learn_view l) {
     uint32_t block = (blockIdx.x * CTA + threadIdx.x) / 32;

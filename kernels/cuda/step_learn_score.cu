@@ -4,7 +4,7 @@
 
 /* ---- score ---- */
 
-/* Finishes the values of rows in flight: adds the groups' parts, and over the lanes. */
+/* Adds the values of rows in flight over groups and lanes; returns one value a lane. */
 template <int G, int U> static __device__ __forceinline__ float finish_values(float (&value)[U]) {
     group_sum<G, U>(value);
     return to_lanes<G, U>(value, threadIdx.x & 31);
@@ -35,7 +35,7 @@ static __device__ __forceinline__ void score_contexts(const struct step_view &v,
             read_contexts<F, G, VEC, 0, U>(w, none, rows, found, i, here, tid, v);
             bool real = __shfl_sync(ALL_LANES, found.weights, (i + lane) & 31) && lane < U * R && i + lane < here;
             uint32_t place = base + i + lane;
-            if (G > 32 && threadIdx.x >= 32) real = false; /* all warps of a group have equal sums */
+            if (G > 32 && threadIdx.x >= 32) real = false; /* all warps of a group have the same sums, so one writes */
 #pragma unroll
             for (int u = 0; u < U; u++) value[u] = dot_stored<F, VEC>(x, w[u]);
             float part = finish_values<G, U>(value);
@@ -118,13 +118,14 @@ static __device__ __forceinline__ void gain_target(const struct step_view &v, co
     write_row<F, G, VEC>(sum, v.target_gradients + (uint64_t)place * v.span, tid, v.quads);
 }
 
-/* Computes the gradient of a context's place: the block's targets times their coefficients, and its own row. */
+/* Computes the gradient of a context's place: the sum of coefficient x target over the block's targets, plus its own row times
+ * its own factor. */
 template <class F, int G, int VEC>
 static __device__ __forceinline__ void gain_context(const struct step_view &v, const struct learn_view &l,
                                                     const struct block_share &s, uint32_t place, const float *coefficients) {
     uint32_t tid = threadIdx.x % G, distinct = v.context.rows.distinct[place];
     float4 sum[VEC];
-    if (distinct == DRAW_NONE) return; /* a left-out slot, which no row sums */
+    if (distinct == DRAW_NONE) return; /* the slot was left out, and nothing reads its gradient */
     sum_targets<F, G, VEC>(sum, v, s.target, s.target + s.targets, coefficients + place - s.start, s.end - s.start);
     if (l.lengths[SIDE_CONTEXT]) {
         float4 w[VEC];

@@ -1,7 +1,7 @@
 /* step_rule: an optimizer's rule on a record (optimizers.h has the rules themselves).
  *
- *   update_held()    a record that is in registers as a whole
- *   update_state()   a record of any width and of any rule, which lies in memory
+ *   update_held()    a record that is completely in registers
+ *   update_state()   a record in memory, of any width and any rule
  */
 #ifndef SPTX_CUDA_STEP_RULE_CUH
 #define SPTX_CUDA_STEP_RULE_CUH
@@ -31,7 +31,8 @@ static __device__ __forceinline__ void mask_columns(float4 &x, uint32_t quad, ui
     if (4 * quad + 2 >= dim) x.z = 0;
     x.w = 0;
 }
-/* Columns past the dimension, which a row's last chunk may have, stay zero, whatever a rule makes of a zero gradient. */
+/* Sets to zero the columns past the dimension, which a row's last chunk may have: a rule may turn a zero gradient into another
+ * value. */
 template <class F>
 static __device__ __forceinline__ void mask_chunk(float4 *quads, uint32_t chunk, const struct step_view &v) {
     constexpr uint32_t COLUMNS = 4 * F::QUADS;
@@ -42,25 +43,24 @@ static __device__ __forceinline__ void mask_chunk(float4 *quads, uint32_t chunk,
 
 /* ---- a record's slots in registers ---- */
 
-/* STATE: a kernel is compiled for records that may have state, of whatever rule; otherwise for sgd without momentum, which has
- * none. A slot's role is its place among those that its rule can have (rule_slots). The slots of the first two roles wait in
- * registers. That of the third, which few rules have, is read where it is changed: registers for it would be taken from all.
- * Kernels that knew how many roles a rule has were 1 to 4% faster by word2vec's loss, at three times as many.
- */
+/* STATE: a kernel is compiled for records with the state of any rule, or without state (sgd without momentum). A slot's role is
+ * its number among the slots that its rule can have (rule_slots). Slots of the first two roles are kept in registers. The slot
+ * of the third role, which few rules have, is read when it is changed, since registers for it would be missing elsewhere.
+ * Kernels compiled for each number of roles were 1 to 4% faster with word2vec's loss, but there were three times as many. */
 enum { HELD_ROLES = 2, THIRD = 2 };
 
 static constexpr __host__ __device__ int held_roles(bool state) {
     return state ? HELD_ROLES : 0;
 }
 
-/* Quads of a slot; none of one that the rule has not. A bound instead of a branch leaves the reads of a row in one stretch of code,
- * which the compiler may put in any order. */
+/* Returns the quads of a slot; 0 if the rule does not have it. A bound instead of a branch keeps a row's reads in one basic
+ * block, which the compiler can reorder. */
 static __device__ __forceinline__ uint32_t quads_of(const struct step_view &v, int role) {
     return v.rule.slot_at[role] != DRAW_NONE ? v.quads : 0;
 }
 
-/* A record's state in a thread: its chunks of the slots, by role, stored as in memory until the rule needs them; and the
- * record's count of updates, if records have one. */
+/* A thread's part of a record's state: its chunks of the slots, by role, as stored; and the record's count of updates, if
+ * records have one. */
 template <int VEC, bool STATE> struct held_state {
     float4 s[STATE ? HELD_ROLES : 1][VEC];
     uint32_t updates;
@@ -69,7 +69,8 @@ template <int VEC, bool STATE> struct held_state {
 static __device__ __forceinline__ uint32_t *count_of(const struct step_view &v, char *state) {
     return (uint32_t *)(state + v.rule.count_at);
 }
-/* The updates that a row counts, as it was before: whoever changes rows reads them first, waits for its group, and goes on. */
+/* Returns a row's count of updates before this one. A group must read it, then wait for all its threads, and only then change
+ * rows. */
 static __device__ __forceinline__ uint32_t read_updates(const struct step_view &v, char *state) {
     return v.rule.corrections ? *count_of(v, state) : 0;
 }
@@ -127,8 +128,8 @@ static __device__ __forceinline__ void write_state(const struct held_state<VEC, 
         }
 }
 
-/* One rule on a thread's quads of a record: w and the slots in registers, and the third, which waits in memory.
- * change(k, gradient, weight, slot 0, slot 1, slot 2) is the rule on a column. */
+/* Applies one rule to a thread's quads of a record: w and two slots are in registers, the third is in memory. change(k,
+ * gradient, weight, slot 0, slot 1, slot 2) applies the rule to a column. */
 template <class F, int RULE, int G, int VEC, bool STATE, typename Change>
 static __device__ __forceinline__ void change_columns(struct held_state<VEC, STATE> &held, const struct rule_step &constants,
                                                       const float4 (&g)[VEC], float4 (&w)[VEC], char *state, uint32_t tid,
@@ -136,7 +137,7 @@ static __device__ __forceinline__ void change_columns(struct held_state<VEC, STA
                                                       Change change) {
     constexpr int HELD = held_roles(STATE);
     struct rule_step k = constants;
-    if (!STATE) k.momentum = 0; /* so the compiler leaves it out */
+    if (!STATE) k.momentum = 0; /* lets the compiler leave momentum out */
 #pragma unroll
     for (int i = 0; i < VEC / F::QUADS; i++) {
         float4 absent[F::QUADS];
@@ -173,7 +174,7 @@ static __device__ __forceinline__ void change_columns(struct held_state<VEC, STA
                                                       });                                                              \
         break;
 
-/* The rule, then the record back to where it came from. */
+/* Applies the rule and writes the record back. */
 template <class F, int G, int VEC, bool STATE>
 static __device__ __forceinline__ void change_record(struct held_state<VEC, STATE> &held, const struct rule_step &k,
                                                      const float4 (&g)[VEC], float4 (&w)[VEC], char *weights, char *state,
@@ -193,7 +194,7 @@ static __device__ __forceinline__ void change_record(struct held_state<VEC, STAT
 
 #undef RULE_CASE
 
-/* The rule on a record that waits in registers. All threads of the group have read its count. */
+/* Applies the rule to a record in registers. All threads of the group must have read its count of updates. */
 template <class F, int G, int VEC, bool STATE>
 static __device__ __forceinline__ void update_held(struct held_state<VEC, STATE> &held, const float4 (&g)[VEC],
                                                    float4 (&w)[VEC], char *weights, char *state, uint32_t tid,
@@ -207,7 +208,7 @@ static __device__ __forceinline__ void update_held(struct held_state<VEC, STATE>
 }
 
 /* Applies the rule to a record of any width, B quads of a thread at a time. gradient(chunk, g) returns the gradients of chunks
- * chunk, chunk + G and so on. All threads of the group call it together, also for chunks past the row. */
+ * chunk, chunk + G and so on. All threads of the group must call it, even for chunks past the row's end. */
 template <class F, int G, int B, typename Gradient>
 static __device__ __forceinline__ void update_state(char *weights, char *state, uint32_t updates, uint32_t tid,
                                                     const struct step_view &v, const struct named_row &row, Gradient gradient) {
@@ -220,13 +221,13 @@ static __device__ __forceinline__ void update_state(char *weights, char *state, 
         read_state<F, G, B, true>(held, state, chunk, v);
         gradient(chunk, g);
         open_row<F, B>(w, stored);
-        struct rule_step k = row_constants(v.rule, updates); /* here: the reads above do not wait for it */
+        struct rule_step k = row_constants(v.rule, updates); /* computed here so that the reads above need not wait for it */
         change_record<F, G, B, true>(held, k, g, w, weights, state, chunk, v, row);
     }
     write_updates(v, state, updates + 1, tid);
 }
 
-/* Asks for memory that a group reads a little later, so that it is in the GPU's cache by then. */
+/* Prefetches memory into the GPU's cache, which the group will read a little later. */
 template <int G> static __device__ __forceinline__ void ask_for_lines(const char *from, uint64_t bytes) {
     constexpr uint32_t LINE = 128;
     for (uint32_t at = threadIdx.x % G * LINE; at < bytes; at += G * LINE)
@@ -235,11 +236,11 @@ template <int G> static __device__ __forceinline__ void ask_for_lines(const char
 
 /* ---- a piece of an update: some of a row's gradients, or all ---- */
 
-/* Partial sums of a row are added up in shares, each in its order, and then the shares in theirs: the same bits whether groups
- * have a share each or one has all. */
+/* A row's partial sums are divided into shares. Each share is added in order, then the shares in theirs, so the bits are the
+ * same whether several groups add one share each or one group adds all. */
 enum { PARTIAL_SHARES = 4 };
 
-/* Share `share` of `count` partial sums, which lie row after row. */
+/* Adds share number `share` of `count` partial sums, which are stored row after row. */
 template <class F, int G, int VEC>
 static __device__ __forceinline__ void add_share(float4 (&sum)[VEC], const float *partials, uint32_t share, uint32_t count,
                                                  uint32_t tid, const struct step_view &v) {
@@ -257,7 +258,7 @@ static __device__ __forceinline__ void add_share(float4 (&sum)[VEC], const float
     }
 }
 
-/* The squares of a row's gradient `sum`, where the rule bounds its norm. By all threads of a warp. */
+/* Returns the squared norm of a row's gradient `sum`, if the rule bounds it; otherwise 0. All threads of a warp must call it. */
 template <int G, int VEC>
 static __device__ __forceinline__ float sum_squares(const float4 (&sum)[VEC], const struct step_view &v) {
     if (!(v.rule.constants.clip > 0)) return 0;
@@ -273,16 +274,16 @@ static __device__ __forceinline__ float share_of_row(const struct step_view &v, 
     return clip > 0 ? rule_share(clip, starts[row + 1] - starts[row], squares) : 1.0f;
 }
 
-/* Says where the sum of a piece goes if it does not change its row, and how many places a row has if it does. */
+/* Where the sum of a piece is written if it does not update its row, and how many places the row has if it does. */
 struct piece_end {
     const uint32_t *starts; /* distinct_starts of the row set */
     float *partials;        /* rows of span floats */
-    float *kept;            /* span floats, where the row's whole sum is kept and not used yet; NULL: it is used */
+    float *kept;            /* span floats: the row's whole sum is stored here and used later; NULL: it is used now */
 };
 
-/* Uses the sum of a piece where records may have state: the rule, or the sum is kept, as a row's or as a partial one.
- * gained(chunk, sum) sums B quads of a thread; all threads of a warp call it together. real: the thread's group has the piece. Rows
- * wider than G x B quads are a warp's (G is 32). The squares of the sum are given back, where the rule bounds them. */
+/* Uses the sum of a piece of a record that may have state: updates the row, or stores the sum as the row's whole or partial sum.
+ * gained(chunk, sum) sums B quads of a thread; all threads of a warp must call it. real: the thread's group has a piece. A row
+ * wider than G x B quads is worked on by a whole warp (G is 32). Returns the squared norm of the sum, if the rule bounds it. */
 template <class F, int G, int B, typename Gained>
 static __device__ __forceinline__ float end_piece(bool real, const struct item &item, char *weights, char *state,
                                                   const struct named_row &row, const struct piece_end &to,
@@ -292,9 +293,9 @@ static __device__ __forceinline__ float end_piece(bool real, const struct item &
     uint32_t tid = threadIdx.x % G;
     bool bounded = v.rule.constants.clip > 0, updated = real && !to.kept && item.partial == DRAW_NONE;
     uint32_t updates = updated ? read_updates(v, state) : 0;
-    float4 whole[B]; /* rows side by side in a warp may go different ways below: their sums are made here */
+    float4 whole[B]; /* computed here, since rows of one warp may take different branches below */
     float squares[1] = {0};
-    __syncwarp(); /* all have read the row's update count */
+    __syncwarp(); /* all threads have read the row's count of updates */
     for (uint32_t chunk = tid; (G < 32 || bounded) && chunk - tid < chunks; chunk += STEP) {
         gained(chunk, whole);
         squares[0] = dot_rows<B>(whole, whole, squares[0]);

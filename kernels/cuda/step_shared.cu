@@ -1,16 +1,16 @@
 /* step_shared: the first half of a step whose examples share their negatives (backend.h: shared_negatives), as products of
- * matrices. kernels/cpu/step_shared.c has the formulas. T targets stand against K negatives, the first K places of the contexts;
- * behind them stands each target's positive.
+ * matrices. kernels/cpu/step_shared.c has the formulas. T targets are compared with K negatives, which are the first K
+ * places of the contexts; each target's positive is behind them.
  *
- *   gather     a group of threads a row: U [T x span], V [K x span], of length 1 where scores are cosines; the positives' scores
+ *   gather     a group of threads a row: U [T x span], V [K x span], of length 1 if scores are cosines; the positives' scores
  *   cuBLAS     Z = U V^T
- *   learn      a thread block an example: its loss, and C, the coefficients, in Z's place
+ *   learn      a thread block an example: its loss and its coefficients C, which replace Z
  *   cuBLAS     C V, into the targets' gradients; C^T U, into those of the first K contexts
- *   finish     a group a row: the positive's part, and both through the division by the length
+ *   finish     a group a row: the positive's contribution; for cosines the gradient of the division by the length
  *
- * The host knows a bound of T, which is above 0. Rows behind the last target are zeros, and so are their scores and coefficients.
- * A batch that turns out to have no target has no negatives either: their places are DRAW_NONE. The second half of the step takes
- * the gradients of all places out of the buffers, as for blocks of several vectors.
+ * The host knows an upper bound of T, which is above 0. Rows behind the last target are zeros, and so are their scores and
+ * coefficients. A batch without targets has no negatives either: their places are DRAW_NONE. The second half of the step reads the
+ * gradients of all places from buffers, as for blocks of several vectors.
  */
 #include "blas.cuh"
 #include "step_learn.cuh"
@@ -19,20 +19,20 @@ namespace {
 
 struct shared_view {
     struct loss_options loss;
-    uint32_t targets, negatives; /* T: a bound; K */
+    uint32_t targets, negatives; /* T, an upper bound; K */
     int cosine, masked;
-    const float *weights;        /* [K + T] of the places of positives; NULL: all weigh 1 */
+    const float *weights;        /* [K + T] weights of positives, at their places; NULL: all weigh 1 */
     float *unit[2];              /* by side: U; V */
     float *scores;               /* [T x K] Z, then C */
     float *inverse[2];           /* by side: 1 / length of targets; of negatives */
     float *positive_inverse, *positive_score, *positive_coefficient; /* [T] */
 };
 
-/* The row that a group of threads works on: a target, or a negative. */
+/* The row that a group of threads works on: a target or a negative. */
 struct shared_row {
-    uint32_t side, at; /* at: its place on its side */
-    bool real;         /* false: none, beside others of the warp; the zeros of a target that is not there */
-    bool written;      /* it has a place in the buffers */
+    uint32_t side, at; /* at: its place on this side */
+    bool real;         /* false: there is no row here (past the last one), or it is a zero row past the last target */
+    bool written;      /* true: the buffers have a place for it */
 };
 template <int G> __device__ struct shared_row row_of_group(const struct step_view &v, const struct shared_view &s) {
     uint32_t number = blockIdx.x * (CTA / G) + threadIdx.x / G;
@@ -88,19 +88,20 @@ __global__ void __launch_bounds__(CTA)
 
 /* ---- learn ---- */
 
-/* Gradients of a mean are divided by the examples, each of which has one target. */
+/* Returns the factor of gradients; for a mean, 1 / number of examples, each of which has one target. */
 __device__ float scale_of_examples(const struct step_view &v) {
     return v.mean ? (float)(1.0 / (double)v.counts->targets) : 1.0f;
 }
 
-/* Reads four scores of an example, from place `at` on, and whether each is in the example's sum: it is if the place is a
- * negative that is not the positive itself. */
+/* Four scores of an example, and whether each is used in the example's sum: it is if it is a negative that is not the example's
+ * own positive. */
 struct four_scores {
     alignas(16) float score[4];
     bool counts[4];
 };
 
-/* own: the positive's id where it is masked. A row of scores begins at 16 bytes only where K is a multiple of four. */
+/* Reads scores from place `at` on. own: the positive's id, if it is masked. A row of scores is aligned to 16 bytes only if K is
+ * a multiple of four. */
 __device__ __forceinline__ struct four_scores read_scores(const float *scores, const uint32_t *ids, uint32_t at, uint32_t end,
                                                           uint32_t own) {
     struct four_scores four;
@@ -130,8 +131,7 @@ __device__ __forceinline__ void write_scores(float *scores, uint32_t at, uint32_
         if (at + k < end) scores[at + k] = four.score[k];
 }
 
-/* Scores of a thread, or of all: how many they are, the largest, and the sum of their powers, as loss_power() has them below the
- * largest. */
+/* For some scores: how many, the largest, and the sum of their exponentials relative to the largest (loss_power()). */
 struct power_sum {
     uint32_t count;
     float most, sum;
@@ -146,7 +146,7 @@ __device__ __forceinline__ void add_scores(struct power_sum &all, const struct f
     for (int k = 0; k < 4; k++)
         if (four.counts[k]) all.sum += loss_power(four.score[k], most, inverse), all.count++;
 }
-/* Returns the sum of the values of the block's threads. */
+/* Combines the values of all threads of the block. */
 __device__ __forceinline__ struct power_sum add_threads(const struct power_sum &own, float inverse) {
     struct power_sum all;
     all.count = across<LEARN_CTA>(own.count, plus());
@@ -155,7 +155,7 @@ __device__ __forceinline__ struct power_sum add_threads(const struct power_sum &
     return all;
 }
 
-/* Without negatives there is nothing to compare a positive with. */
+/* Sets coefficients to 0 for an example without negatives: there is nothing to compare its positive with. */
 __device__ void learn_none(const struct step_view &v, const struct shared_view &s, uint32_t at, float *scores) {
     for (uint32_t i = threadIdx.x; i < s.negatives; i += LEARN_CTA) scores[i] = 0;
     if (threadIdx.x) return;
@@ -163,7 +163,7 @@ __device__ void learn_none(const struct step_view &v, const struct shared_view &
     v.losses[at] = 0;
 }
 
-/* The softmax of losses.h. */
+/* Computes loss and coefficients of the softmax of losses.h, one example a thread block. */
 __global__ void __launch_bounds__(LEARN_CTA)
     learn(const __grid_constant__ struct step_view v, const __grid_constant__ struct shared_view s) {
     uint32_t at = blockIdx.x;
@@ -197,7 +197,7 @@ __global__ void __launch_bounds__(LEARN_CTA)
 
 /* ---- finish ---- */
 
-/* g becomes (g - (g.x) x) x inverse: the gradient of the row that x was made of. */
+/* Replaces g by (g - (g.x) x) x inverse: from the gradient of a unit row x to that of the row itself. */
 template <int G, int VEC> __device__ void through_length(float4 (&g)[VEC], const float4 (&x)[VEC], float inverse, bool cosine) {
     if (!cosine) return;
     float along = dot_of_group<G, VEC>(g, x);
@@ -237,7 +237,7 @@ __global__ void __launch_bounds__(CTA)
 typedef void shared_kernel(const struct step_view, const struct shared_view);
 struct shared_kernels {
     shared_kernel *gather, *finish;
-    uint32_t groups; /* of a thread block */
+    uint32_t groups; /* groups in a thread block */
 };
 template <class F> struct kernels_of {
     template <int G, int VEC, bool> struct family {
@@ -290,7 +290,7 @@ int launch_rows(struct backend *b, shared_kernel *kernel, const struct shared_ke
     return error == cudaSuccess ? 0 : cuda_failed(error, name);
 }
 
-/* cuBLAS has columns where these matrices have rows, so each product is of the transposed ones. */
+/* cuBLAS stores matrices by columns, these are stored by rows, so each product is computed of transposed matrices. */
 int multiply_scores(struct backend *b, const struct step_view *v, const struct shared_view *s) {
     int span = (int)v->span, t = (int)s->targets, k = (int)s->negatives;
     const struct blas_product p = {{s->unit[SIDE_CONTEXT], span, 1}, {s->unit[SIDE_TARGET], span, 0}, s->scores, k, k, t, span,

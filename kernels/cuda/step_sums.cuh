@@ -1,19 +1,19 @@
 /* step_sums: the second half of a step: each distinct row's gradient, summed over its places in the batch, and its update. Most
- * rows are one piece of work, for a group of threads (accumulate). A row with many places is cut into pieces whose sums are partial
- * ones, which add_partials adds up. step.cu launches both.
+ * rows are one piece of work, for a group of threads (accumulate). A row with many places is divided into pieces with partial sums,
+ * which add_partials adds. step.cu launches both.
  *
- *   accumulate         records without state: a row's sum lies in registers, several rows side by side in a warp
+ *   accumulate         records without state: a row's sum is in registers; a warp works on several rows
  *   accumulate_any     records of any rule and width: B quads of a thread at a time (step_rule.cuh: end_piece)
  *
- * LEARNED: after the passes of step_learn.cuh. Contexts are multiplied with vectors that may be pooled, have a factor for
- * themselves where scores are cosines, and rows may be frozen. The others are compiled without any of it.
+ * LEARNED: for steps with the passes of step_learn.cuh: vectors may be pooled, rows have a factor in their own gradient if scores
+ * are cosines, and rows may be frozen. Kernels without LEARNED are compiled without all of this.
  */
 #ifndef SPTX_CUDA_STEP_SUMS_CUH
 #define SPTX_CUDA_STEP_SUMS_CUH
 
 #include "step_rule.cuh"
 
-/* A side's gradients: sums of targets by coefficients, or rows of a buffer. */
+/* How a side's gradients are computed: as sums of coefficient x target, or from rows of a buffer. */
 enum sum_of { SUM_TARGETS, SUM_BUFFER };
 
 struct work {
@@ -21,12 +21,12 @@ struct work {
     const uint32_t *count;
     const float *buffer; /* SUM_BUFFER: rows of span floats */
     int side;
-    float *partials;       /* rows of span floats: sums of pieces */
-    float *row_sums;       /* rows of span floats by distinct row: where squares are summed over ranks; else NULL */
-    uint64_t squares_slot; /* of the exchange, of the side's place 0 */
-    const uint32_t *frozen; /* the side's rows that stay; NULL: none. This and the rest: LEARNED */
-    const float *pooled;    /* SUM_TARGETS: [blocks x span] vectors in the place of targets; NULL: target rows */
-    const float *own;       /* SUM_TARGETS: [places] factor of each place for its own row; NULL: none */
+    float *partials;       /* rows of span floats: partial sums */
+    float *row_sums;       /* [distinct rows x span] whole sums, if squares are summed over ranks; otherwise NULL */
+    uint64_t squares_slot; /* the exchange's slot of the side's place 0 */
+    const uint32_t *frozen; /* the side's frozen rows, one bit a row; NULL: no row is frozen. This and the fields below: LEARNED */
+    const float *pooled;    /* SUM_TARGETS: [blocks x span] vectors that replace targets; NULL: target rows */
+    const float *own;       /* SUM_TARGETS: [places] factor of each place's row in its own gradient; NULL: none */
 };
 
 /* One launch works on one side or, if neither side reads rows that the other changes, on both; blockIdx.y is the side. */
@@ -34,27 +34,27 @@ struct works {
     struct work of[2];
 };
 
-/* A piece of work, and what has been read for it so far. Its rows are found in four reads (SUM_TARGETS) or two, each of
- * which waits for the one before; pieces that come later take theirs while the one at hand is worked on. A lane has one of the
- * first summands. */
+/* A piece of work, and what has been read for it so far. To find its rows takes four reads (SUM_TARGETS) or two, each of which
+ * needs the result of the one before; so the reads for later pieces are made while the current one is worked on. Each lane has
+ * one of the first summands. */
 struct coming {
     struct item item;
-    bool real;           /* there is a piece, and its row does not stay */
-    uint32_t id;         /* of its row */
-    uint32_t occurrence; /* the lane's: place in the batch */
-    uint32_t block;      /* SUM_TARGETS: the block of the summand, with its target: */
+    bool real;           /* there is a piece, and its row is not frozen */
+    uint32_t id;         /* the row's id */
+    uint32_t occurrence; /* the place of the lane's summand in the batch */
+    uint32_t block;      /* SUM_TARGETS: the block of the summand, and its target */
     uint32_t target, target_id;
     float factor;
 };
 
-/* The piece at `at` of `count`; none where there are no more. */
+/* Reads piece `at` of `count`; c.real is false past the last one. */
 static __device__ __forceinline__ void take_item(struct coming &c, const struct work &work, uint32_t at, uint32_t count) {
     c.item = {0, 0, 0, DRAW_NONE};
     c.real = at < count;
     if (c.real) c.item = work.items[at];
 }
 
-/* Finds the place of the lane's summand in the batch. `lane` says which of the piece's summands it is. */
+/* Reads the place of the lane's summand in the batch. `lane`: which of the piece's summands it is. */
 static __device__ __forceinline__ void take_place(struct coming &c, const struct live_side &side, uint32_t lane) {
     c.occurrence = lane < c.item.count ? side.rows.order[c.item.first + lane] : 0;
 }
@@ -70,7 +70,7 @@ static __device__ __forceinline__ void take_blocks(struct coming &c, const struc
     c.factor = 1, c.block = 0;
     if (LEARNED && c.real && row_has_bit(work.frozen, c.id)) c.real = false, c.item.count = 0;
     if (OF != SUM_TARGETS || lane >= c.item.count) return;
-    c.block = side.block_of[c.occurrence]; /* of one target: its number is the occurrence of the target */
+    c.block = side.block_of[c.occurrence]; /* every block has one target, so the block's number is the target's occurrence */
     c.factor = v.coefficients[c.occurrence];
 }
 
@@ -92,7 +92,7 @@ static __device__ __forceinline__ unsigned long long summand(const struct coming
     return (unsigned long long)(uintptr_t)live_row(v.target.weights, c.target_id, c.target, cold_first);
 }
 
-/* The piece's record on its way into the GPU's cache, where it will be worked on a piece or two later. */
+/* Prefetches the piece's record into the GPU's cache, for use one or two pieces later. */
 template <int G>
 static __device__ __forceinline__ void ask_for_row(const struct coming &c, const struct step_view &v,
                                                    const struct live_side &side, uint32_t cold_first) {
@@ -101,12 +101,12 @@ static __device__ __forceinline__ void ask_for_row(const struct coming &c, const
     ask_for_lines<G>(live_row(side.state, c.id, c.item.row, cold_first), v.state_bytes);
 }
 
-/* The summands of a piece in their order, U rows in flight at once; `c` has the first ones. A warp's pieces take as many rounds
- * as the longest needs. The thread has chunks tid, tid + G .. of the row. */
+/* Sums a piece's summands in order, U rows in flight at once; `c` has the first ones. A warp's pieces take as many rounds as the
+ * longest of them needs. The thread sums chunks tid, tid + G .. of the row. */
 template <class F, int G, int VEC, bool LEARNED, enum sum_of OF>
 static __device__ __forceinline__ void sum_piece(float4 (&sum)[VEC], const struct step_view &v, const struct live_side &side,
                                                  const struct work &work, struct coming &c, uint32_t tid) {
-    constexpr int MOST = VEC > 1 ? 2 : 4; /* most pieces have two; registers are for more pieces */
+    constexpr int MOST = VEC > 1 ? 2 : 4; /* most pieces have two summands; the registers serve more pieces instead */
     constexpr int U = rows_at_once(4 * VEC, REGISTERS) < MOST ? rows_at_once(4 * VEC, REGISTERS) : MOST;
     constexpr uint32_t LANES = lanes_of<G>();
     uint32_t lane = threadIdx.x % LANES, count = c.item.count, most = most_beside<LANES>(count);
@@ -127,7 +127,7 @@ static __device__ __forceinline__ void sum_piece(float4 (&sum)[VEC], const struc
     }
 }
 
-/* Returns how many times its own row, as it stood before the step, a piece's places add to the gradient. */
+/* Returns the factor by which the places of a piece add the old row itself to its gradient. */
 template <int G>
 static __device__ __forceinline__ float own_factor(const struct live_side &side, const struct work &work, const struct item &item) {
     constexpr uint32_t LANES = lanes_of<G>();
@@ -142,17 +142,17 @@ static __device__ __forceinline__ void add_own(float4 (&sum)[VEC], const struct 
                                                const struct work &work, const struct item &item, const char *weights) {
     float own = own_factor<G>(side, work, item);
     float4 row[VEC];
-    if (!item.count) return; /* none, beside one */
+    if (!item.count) return; /* this group has no piece, but another group of the warp has one */
     read_row<F, G, VEC>(row, weights, threadIdx.x % G, v.quads);
     add_row<VEC>(sum, own, row);
 }
 
-/* Returns the slot by which ranks exchange a row's squares, that of the row's first place. */
+/* Returns the slot of the row's first place, in which ranks exchange the row's squares. */
 static __device__ __forceinline__ uint64_t squares_of(const struct live_side &side, const struct work &work, uint32_t row) {
     return work.squares_slot + side.rows.order[side.rows.distinct_starts[row]];
 }
 
-/* Gives the own columns' squares of a row to the other ranks, and keeps them for finish_rows. */
+/* Posts the squares of a row's gradient over this rank's columns, and keeps them for finish_rows. */
 static __device__ __forceinline__ void post_squares(const struct step_view &v, const struct live_side &side,
                                                     const struct work &work, uint32_t row, float squares) {
     uint64_t slot = squares_of(side, work, row);
@@ -160,7 +160,7 @@ static __device__ __forceinline__ void post_squares(const struct step_view &v, c
     exchange_keep(v.exchange, slot, squares);
 }
 
-/* Returns 1 where a piece that ends its row leaves the gradient to finish_rows, since squares over all ranks are wanted. */
+/* Returns 1 if a row's last piece stores the whole gradient for finish_rows, because its squares must be summed over ranks. */
 static __device__ __forceinline__ bool is_kept(const struct live_side &side, const struct work &work, const struct item &item) {
     return work.row_sums && item.partial == DRAW_NONE &&
            side.rows.distinct_starts[item.row + 1] - side.rows.distinct_starts[item.row] > 1;
@@ -168,8 +168,8 @@ static __device__ __forceinline__ bool is_kept(const struct live_side &side, con
 
 /* ---- records without state ---- */
 
-/* Uses the sum of a piece: the rule, or the sum is kept. All threads of a warp call it. real: there is a piece; w: its row, where
- * the piece ends the row. */
+/* Uses the sum of a piece: updates the row, or stores the sum. All threads of a warp must call it. real: there is a piece; w:
+ * its row, if the piece is the row's last. */
 template <class F, int G, int VEC>
 static __device__ __forceinline__ void end_sum(bool real, const struct item &item, float4 (&sum)[VEC], float4 (&w)[VEC],
                                                char *weights, const struct step_view &v, const struct live_side &side,
@@ -189,7 +189,7 @@ static __device__ __forceinline__ void end_sum(bool real, const struct item &ite
     }
 }
 
-/* The piece's row: its sum, and the rule. */
+/* Sums a piece, and updates its row if it is the row's last piece. */
 template <class F, int G, int VEC, bool LEARNED, enum sum_of OF>
 static __device__ __forceinline__ void work_off(struct coming &c, const struct step_view &v, const struct live_side &side,
                                                 const struct work &work, uint32_t cold_first) {
@@ -206,7 +206,7 @@ static __device__ __forceinline__ void work_off(struct coming &c, const struct s
 
 /* ---- any record ---- */
 
-/* Does the same for sums that gained(chunk) makes, B quads of a thread at a time. */
+/* Does the work of end_sum() for any record; gained(chunk) computes the sums, B quads of a thread at a time. */
 template <class F, int G, int B, typename Gained>
 static __device__ __forceinline__ void end_columns(bool real, const struct item &item, char *weights, char *state, uint32_t id,
                                                    const struct step_view &v, const struct live_side &side,
@@ -236,12 +236,12 @@ static __device__ __forceinline__ void work_off_any(struct coming &c, const stru
 
 /* ---- pieces in their turn ---- */
 
-/* Least number of thread blocks on a multiprocessor: kernels that only look up and add use few registers, so more fit. */
+/* Least number of thread blocks on a multiprocessor: kernels that only look up and add use few registers, so more of them fit. */
 static constexpr int resident_sums(int vec, enum sum_of of) {
     return vec > 6 ? 1 : vec <= 2 && of == SUM_BUFFER ? 6 : 4;
 }
 
-/* Pieces of the thread's group, one after the other, each looked up while those before it are worked on. */
+/* Works on the pieces of the thread's group one after the other. Each piece is looked up while those before it are worked on. */
 template <int G, bool LEARNED, enum sum_of OF, typename Work>
 static __device__ __forceinline__ void take_pieces(const struct step_view &v, const struct works &works, Work work_piece) {
     constexpr uint32_t GROUPS = CTA / G;
@@ -250,7 +250,7 @@ static __device__ __forceinline__ void take_pieces(const struct step_view &v, co
     const struct live_side &side = work.side == SIDE_TARGET ? v.target : v.context;
     uint32_t lane = threadIdx.x % lanes_of<G>(), count = *work.count, cold_first = v.counts->cold_first[work.side];
     uint32_t first = blockIdx.x * GROUPS, step = gridDim.x * GROUPS, at = first + threadIdx.x / G;
-    struct coming coming[AHEAD]; /* with its item; its row and places; their blocks; their targets */
+    struct coming coming[AHEAD]; /* pieces at different stages of looking up: item; row and places; blocks; targets */
 #pragma unroll
     for (int i = AHEAD - 1; i >= 0; i--) {
         take_item(coming[i], work, at, count);
@@ -292,7 +292,7 @@ static __global__ void __launch_bounds__(CTA, B > 2 ? 3 : 4)
 
 /* ---- rows of several pieces ---- */
 
-/* Every group of a row's threads has the sum; groups side by side in a warp have added up a share each. */
+/* Adds a row's partial sums. Groups of a warp add one share each; then every group gets the whole sum. */
 template <class F, int G, int VEC>
 static __device__ __forceinline__ void add_shares(float4 (&sum)[VEC], const float *partials, uint32_t count, uint32_t tid,
                                                   const struct step_view &v) {
@@ -312,7 +312,8 @@ static __device__ __forceinline__ void add_shares(float4 (&sum)[VEC], const floa
     }
 }
 
-/* Rows of several pieces, a warp each, or more threads; `first`: of the groups that have the row's sum, the one that uses it. */
+/* Works on rows of several pieces, with a warp or more threads for each. `first`: the one of the groups with the row's sum that
+ * uses it. */
 template <int G, typename Work>
 static __device__ __forceinline__ void take_longs(const struct step_view &v, const struct works &works, Work work_row) {
     constexpr uint32_t WIDTH = G < 32 ? 32 : G, ROWS = CTA / WIDTH;

@@ -1,8 +1,8 @@
-/* step_widths: which kernels a step takes for rows of so many columns. A kernel has G threads a row, each with VEC quads of it, and
- * is compiled for records with state or without (step_rule.cuh). Family<G, VEC, STATE>::get() gives those of one width.
+/* step_widths: chooses a step's kernels by the width of a row. A kernel has G threads a row, each with VEC quads of it, and is
+ * compiled for records with state or without (step_rule.cuh). Family<G, VEC, STATE>::get() returns the kernels of one width.
  *
- * More widths are faster, since no thread has quads that no row fills, and take longer to compile, which a record with state does
- * most: it has every rule. So work that waits for memory, or that is rare, takes few widths.
+ * With more widths kernels are faster, since fewer threads have quads past the row's end, but compiling takes longer, most of all
+ * for records with state, which includes every rule. So work that waits for memory, or that is rare, has few widths.
  *
  *   float32     up to 256 columns                                wider
  *   short       8 x 1, 16 x 1, 32 x 1, 32 x 2                    32 x 3, 32 x 4, 128 x 2, 128 x 4, 128 x 8
@@ -16,9 +16,9 @@
  *   few         8 x 4, 16 x 4                                    the same
  *   whole       32 x 4                                           the same
  *
- * short: a row has as many threads as it can fill. narrow, few: a warp works on several rows side by side, so that a sum over a
- * row's threads takes fewer rounds, for all of them at once, and each coefficient is worked out once instead of by the whole warp.
- * Of float32, narrow and few give a row as many threads, and so the same bits. whole: kernels that put no two rows into one warp.
+ * short: a row has as many threads as it can fill. narrow, few: a warp works on several rows at once, so that a sum over a
+ * row's threads takes fewer rounds, for all rows together, and each coefficient is computed once instead of by the whole warp.
+ * For float32, narrow and few use equally many threads a row, and so give the same bits. whole: a warp never works on two rows.
  */
 #ifndef SPTX_CUDA_STEP_WIDTHS_CUH
 #define SPTX_CUDA_STEP_WIDTHS_CUH
@@ -85,7 +85,7 @@ template <template <int, int, bool> class Family> auto kernels_for_short_halves(
     if (quads <= 64) return kernels_by_state<Family, 32, 2>(state);
     return kernels_for_whole_halves<Family>(quads, state);
 }
-/* The state of six quads would not fit a thread's registers beside a row. */
+/* Six quads and their state would not fit a thread's registers. */
 template <template <int, int, bool> class Family> auto kernels_for_narrow_halves(uint32_t quads, bool state) {
     if (quads <= 16) return kernels_by_state<Family, 8, 2>(state);
     if (quads <= 32) return kernels_by_state<Family, 8, 4>(state);

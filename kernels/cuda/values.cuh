@@ -7,7 +7,7 @@
  *
  *   read_chunk, write_chunk          16 stored bytes, whatever they mean; copy_chunk does both
  *   open_chunk, close_chunk          the quads of a chunk of weights; the reverse rounds (kernels/rounding.h)
- *   read_state_chunk ..              the same columns of a slot, which take 32 bytes where the weights are bfloat16 alone
+ *   read_state_chunk ..              the same columns of a slot: 32 bytes if only the weights are bfloat16
  *   read_quad, write_quad            a quad of working memory
  *   read_quad_past_cache             a quad of a row that other warps may be changing, past the first cache
  *   add_quad, add_quad_over_link     adds a quad to a row without losing what other warps add; rows on this GPU, on the host
@@ -17,11 +17,11 @@
 
 #include "older_cards.cuh"
 
-enum { CHUNK_BYTES = 16 }; /* bytes that a thread moves at once; every field of a record is a whole number of them */
+enum { CHUNK_BYTES = 16 }; /* bytes that a thread reads or writes at once; every field of a record is a multiple of this */
 
 /* ---- forms of rows ---- */
 
-/* QUADS: quads of a chunk. */
+/* QUADS: how many quads a chunk has. */
 struct float32_rows {
     static constexpr int QUADS = 1;
 };
@@ -41,7 +41,7 @@ static __device__ __forceinline__ void copy_chunk(char *to, const char *from, ui
     ((uint4 *)to)[chunk] = ((const uint4 *)from)[chunk];
 }
 
-/* Brings a chunk of a row into shared memory. It is there for the whole warp after wait_for_copies(). */
+/* Copies a chunk of a row into shared memory. The whole warp may read it after wait_for_copies(). */
 static __device__ __forceinline__ void bring_chunk(char *to, const char *from, uint32_t chunk, uint32_t chunks) {
     if (chunk < chunks) copy_to_shared((uint4 *)to + chunk, (const uint4 *)from + chunk);
 }
@@ -62,14 +62,15 @@ static __device__ __forceinline__ uint32_t upper_halves(uint32_t first, uint32_t
     return __byte_perm(first, second, 0x7632);
 }
 
-/* Returns bits whose upper half is what bfloat16_round() gives, by comparisons that the GPU makes of numbers in one instruction. */
+/* Returns bits whose upper half is the result of bfloat16_round(). It compares floats, which takes a GPU one instruction. */
 static __device__ __forceinline__ uint32_t round_value(float x, uint32_t random16) {
     uint32_t bits = __float_as_uint(x);
     if (fabsf(x) < __uint_as_float(BFLOAT16_LARGEST)) bits += random16;
     if (x != x) bits |= BFLOAT16_NAN;
     return bits;
 }
-/* Rounds two values by the 16 bits for each that `bits` has; and where both are below the largest that bfloat16 has. */
+/* Round two values by the 16 random bits for each in `bits`; the second function only works if both are below the largest
+ * bfloat16. */
 static __device__ __forceinline__ uint32_t round_two(float first, float second, uint32_t bits) {
     return upper_halves(round_value(first, bits & 0xFFFFu), round_value(second, bits >> 16));
 }
@@ -90,7 +91,7 @@ static __device__ __noinline__ float4 close_large_halves(float4 x, float4 y, str
     return make_float4(__uint_as_float(round_two(x.x, x.y, bits.word[0])), __uint_as_float(round_two(x.z, x.w, bits.word[1])),
                        __uint_as_float(round_two(y.x, y.y, bits.word[2])), __uint_as_float(round_two(y.z, y.w, bits.word[3])));
 }
-/* Rounds eight values. One sum tells that all of them are numbers below the largest, which spares looking at each. */
+/* Rounds eight values. One sum shows that all of them are finite and below the largest bfloat16, which avoids a check of each. */
 static __device__ __forceinline__ float4 close_halves(const float4 (&x)[2], struct draw4 bits) {
     if (!(sum_of_sizes(x[0]) + sum_of_sizes(x[1]) < __uint_as_float(BFLOAT16_LARGEST)))
         return close_large_halves(x[0], x[1], bits);
@@ -110,7 +111,7 @@ static __device__ __forceinline__ void open_chunk(float4 (&x)[2], float4 stored)
 /* Keys of the random bits for stochastic rounding in a step: of all fields of a table, or of one row (kernels/rounding.h). */
 struct rounding_keys {
     uint32_t weights, state;
-    uint32_t group; /* of eight columns of the whole row: the first one here */
+    uint32_t group; /* index of the first group of eight columns that this process has, counted in the whole row */
 };
 
 /* Returns the keys of a step, which the host makes. `purpose`: of the random bits for the weights. */
@@ -136,7 +137,7 @@ static __device__ __forceinline__ void store_chunk(char *weights, uint32_t chunk
 
 /* ---- a slot's columns of a chunk ---- */
 
-/* Returns where a slot's columns of a chunk begin, beside weights of form F. */
+/* Returns where a slot stores the columns of a chunk of weights of form F. */
 template <class F> static __device__ __forceinline__ const float4 *state_at(const char *slot, uint32_t chunk, bool halves) {
     return (const float4 *)(slot + (uint64_t)chunk * (F::QUADS == 1 || halves ? CHUNK_BYTES : 2 * CHUNK_BYTES));
 }
@@ -145,8 +146,8 @@ template <class F> static __device__ __forceinline__ void prefetch_state_chunk(c
     asm volatile("prefetch.L2 [%0];" ::"l"(state_at<F>(slot, chunk, halves)));
 }
 
-/* Reads them as they are stored: two chunks where the state is float32 and the weights are not. open_state_chunk() is called when
- * the columns are needed, so that many chunks can be on their way at once. */
+/* Reads a slot's columns of a chunk as stored: two chunks if the state is float32 and the weights are bfloat16. Call
+ * open_state_chunk() only when the values are needed, so that many reads can be in flight. */
 static __device__ __forceinline__ void read_state_chunk(float4 (&x)[1], const char *slot, uint32_t chunk, bool) {
     x[0] = read_chunk(slot, chunk);
 }
@@ -177,11 +178,11 @@ static __device__ __forceinline__ void store_state_chunk(char *slot, uint32_t ch
 
 /* ---- quads of rows that other warps may be changing ---- */
 
-/* Quads of rows whose form a lock-free kernel is compiled for: 16 bytes of float32, 8 of bfloat16. */
+/* Read a quad of a row of form F: 16 bytes of float32, or 8 bytes of bfloat16. */
 template <class F> static __device__ __forceinline__ float4 read_quad_past_cache(const char *field, uint32_t quad, bool on);
 
-/* Returns zeros where `on` is false. Results are written before the address is read, and yet need no mark for that
- * ("=&f"), which older Toolkits refuse: PTX keeps floats, integers and addresses in different registers. */
+/* Returns zeros if `on` is false. The asm writes results before it reads the address. It still needs no "=&f", which older
+ * Toolkits refuse, because PTX keeps floats, integers and addresses in different registers. */
 template <>
 __device__ __forceinline__ float4 read_quad_past_cache<float32_rows>(const char *field, uint32_t quad, bool on) {
     float4 v;
@@ -206,9 +207,9 @@ __device__ __forceinline__ float4 read_quad_past_cache<bfloat16_rows>(const char
     return values_of(v);
 }
 
-/* Returns what to add to a value of bfloat16 for a whole step: `old` and what it gains are rounded together to a value that
- * bfloat16 has, and this is the difference. Adding the gain itself would round to nearest, and lose all that is small beside it.
- * What is no number stays none: added bits could carry a NaN into a number, and nothing here looks for one. */
+/* Returns what must be added to the bfloat16 `old` so that the sum is old + gain, rounded stochastically. Adding the gain itself
+ * would round to nearest, and lose a gain that is small beside `old`. A NaN stays a NaN: added bits could turn it into a number,
+ * and nothing else here checks for it. */
 static __device__ __forceinline__ float whole_step(float old, float gain, uint32_t random16) {
     float sum = old + gain, now = upper_value(__float_as_uint(sum) + random16);
     return fmaf(sum, 0.0f, now - old);
@@ -232,7 +233,7 @@ static __device__ __forceinline__ void add_quad_over_link(char *field, uint32_t 
     add_each((float *)field + 4 * quad, value);
 }
 
-/* Adds to one column, and returns the value before. */
+/* Adds to one column, and returns its old value. */
 static __device__ __forceinline__ float add_column(char *field, uint32_t column, float value) {
     return atomicAdd((float *)field + column, value);
 }

@@ -1,5 +1,4 @@
-/* warp: work that the lanes of a warp do together: sums over all lanes, or over groups of G neighbouring lanes; a
- * search. */
+/* warp: work that the lanes of a warp do together: sums over all lanes, or over groups of G neighbouring lanes; a binary search. */
 #ifndef SPTX_CUDA_WARP_CUH
 #define SPTX_CUDA_WARP_CUH
 
@@ -14,20 +13,20 @@ static __device__ __forceinline__ unsigned lane_number(void) {
     return threadIdx.x & 31;
 }
 
-/* Sums over groups of G neighbouring lanes. */
+/* Returns the sum over each group of G neighbouring lanes. */
 template <int G = 32> static __device__ __forceinline__ double warp_sum(double x) {
     for (int width = G / 2; width; width /= 2) x += __shfl_xor_sync(ALL_LANES, x, width);
     return x;
 }
 
-/* Returns the largest value that lanes at this place of their groups have. */
+/* Returns the largest x among the lanes that have this lane's place in their groups. */
 template <int G> static __device__ __forceinline__ uint32_t most_beside(uint32_t x) {
     for (int width = G; width < 32; width *= 2) x = max(x, __shfl_xor_sync(ALL_LANES, x, width));
     return x;
 }
 
-/* Sums N <= 32 values over the warp at once: lane l gets the sum of value l % M, where M is the power of two from N on.
- * Each round hands half of a lane's values to a partner and keeps the other half, so 32 sums cost 31 shuffles. */
+/* Sums N <= 32 values over the warp at once: lane l gets the sum of value l % M, where M is the smallest power of two not below
+ * N. In each round a lane gives half of its values to a partner and keeps the other half, so 32 sums cost 31 shuffles. */
 template <int N, int M> struct transposed_sum {
     static __device__ __forceinline__ float run(float (&v)[N]) {
         if constexpr (M == 1) {
@@ -50,7 +49,7 @@ __host__ __device__ constexpr int power_from(int n) {
     while (m < n) m *= 2;
     return m;
 }
-/* Sums over groups of G neighbouring lanes, each with values of its own; N <= G. */
+/* Like transposed_sum, within each group of G neighbouring lanes; N <= G. */
 template <int G, int N> __device__ __forceinline__ float sum_over_group(float (&v)[N]) {
     constexpr int M = power_from(N);
     float sum = transposed_sum<N, M>::run(v);
@@ -62,7 +61,7 @@ template <int N> __device__ __forceinline__ float sum_over_warp(float (&v)[N]) {
     return sum_over_group<32>(v);
 }
 
-/* Sums any number of values: lane l of a group gets the sums of values l, l + G, l + 2 G .. */
+/* Sums any number of values over each group: lane l of a group gets the sums of values l, l + G, l + 2 G .. */
 template <int G, int N, int S> __device__ __forceinline__ void sum_over_lanes(float (&v)[N], float (&sums)[S]) {
     static_assert(S == (N + G - 1) / G, "a sum for each value");
     constexpr int whole = N / G;
@@ -95,7 +94,7 @@ static __device__ __forceinline__ float4 fma4(float k, float4 a, float4 sum) {
 
 /* ---- the corpus ---- */
 
-/* The sentence that holds a position, found by all lanes at once, 32 probes a round. */
+/* Returns the sentence that contains a position. All lanes search together, 32 probes a round. */
 static __device__ __forceinline__ uint64_t sentence_of(const struct example_source &s, uint64_t position) {
     uint64_t low = s.first_sentence, high = s.sentences;
     while (high - low > 1) {

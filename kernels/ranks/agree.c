@@ -10,18 +10,19 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The codes that ranks tell one another: 0, the exit code of a failure, or one of these. */
+/* The codes that ranks send each other: 0, the exit code of a failure, or one of these. */
 enum {
-    CODE_BUSY = -1,  /* the rank's work goes on */
-    CODE_RESULT = 16 /* this and above: a result above 0 */
+    CODE_BUSY = -1,  /* the rank is still working */
+    CODE_RESULT = 16 /* this plus r: the rank's result r above 0 */
 };
 enum {
-    LOOK_NANOSECONDS = 100000, /* between two looks at work that may be done */
-    TURN_SECONDS = 5,          /* so long after one rank has spoken, mpirun has ended the others, on a busy machine too */
+    LOOK_NANOSECONDS = 100000, /* pause between two checks whether work is done */
+    TURN_SECONDS = 5,          /* seconds in which mpirun ends all other ranks after one has ended with an error, even on a busy
+                                * machine */
     TURNS = 4
 };
 
-/* The sentence of a rank that fails, as the others get it. */
+/* The error message of a failing rank, as the others receive it. */
 struct last_words {
     char sentence[3072], host[256];
 };
@@ -45,8 +46,9 @@ void agree_on_nothing(const struct ranks *ranks, int code) {
     ranks->calls->end(ranks->group, code);
 }
 
-/* All ranks that have waited know the same: the first of them says it, and the others only where that one does not. A
- * rank that finds nobody missing has stood still itself, and goes on until mpirun ends it. */
+/* Decides which rank prints the error. All ranks that have waited know which ranks are missing: the first rank that is not
+ * missing prints, the others only if it does not. A rank that finds nobody missing was stopped itself; it continues until mpirun
+ * ends it. */
 static void wait_for_turn(const struct ranks *ranks, unsigned missing) {
     const struct timespec pause = {.tv_nsec = LOOK_NANOSECONDS};
     unsigned turn = !missing ? ranks->number - 1 : missing < ranks->count ? ranks->number : ranks->number + 1;
@@ -57,7 +59,7 @@ static void wait_for_turn(const struct ranks *ranks, unsigned missing) {
 void agree_in_time(struct ranks *ranks, int late, const char *what) {
     if (!late) return;
     unsigned r = ranks->calls->missing(ranks->group, PATIENCE);
-    report_clear(); /* this rank may have failed meanwhile itself, because of the missing one */
+    report_clear(); /* this rank may have failed too, because of the missing one */
     if (r < ranks->count)
         fail("rank %u of %u did not come with its part of %s within %u s (device.rank_timeout%s): its process hangs", r,
              ranks->count, ranks->steps ? what : "the start", ranks->patience, ranks->steps ? "" : ", a minute at least");
@@ -67,7 +69,8 @@ void agree_in_time(struct ranks *ranks, int late, const char *what) {
     agree_on_nothing(ranks, 1);
 }
 
-/* Makes all ranks fail with one sentence. The first rank is the one that speaks, so its own failure needs no name. */
+/* Makes all ranks fail with the error message of rank `from`. The first rank prints it, so its own failure is not preceded by
+ * its number. */
 int agree_on_failure(struct ranks *ranks, unsigned from) {
     struct last_words words = own_words();
     char name[320] = "";
@@ -89,8 +92,8 @@ static int is_failure(int code) {
     return code > 0 && code < CODE_RESULT;
 }
 
-/* Gives everyone's code to everyone. Returns the first rank that failed, or count. `seconds`: how long the others wait
- * (0: for ever); a rank that fails does not wait for long. */
+/* Sends every rank's code to all ranks. Returns the first rank that failed, or count. seconds: how long to wait for the others
+ * (0: for ever); a rank that fails waits only PATIENCE. */
 static unsigned tell(struct ranks *ranks, int code, double seconds) {
     int late = ranks->calls->tell(ranks->group, code, ranks->codes, is_failure(code) ? PATIENCE : seconds);
     if (late && is_failure(code)) agree_on_nothing(ranks, code);
@@ -137,7 +140,7 @@ static void await(const struct ranks_work *work, double seconds) {
     while (!is_done(work) && progress_now() - began < seconds) nanosleep(&pause, NULL);
 }
 
-/* Combines the results of this thread and of the work's thread: a failure, or the larger one. */
+/* Combines the results of the caller's thread and of the work's thread: a failure, or the larger result. */
 static int both(const struct ranks_work *work, int result) {
     if (!work || result < 0 || !is_done(work)) return result;
     return work->result < 0 || work->result > result ? work->result : result;
@@ -148,9 +151,10 @@ static int join(struct ranks_work *work, int result) {
     return both(work, result);
 }
 
-/* Looks at all ranks once. *busy: 1 where one of them still works. */
+/* Asks all ranks once for their state. *busy: 1 if one of them is still working. */
 static unsigned look(struct ranks *ranks, const struct ranks_work *work, int result, int *busy) {
-    double own = ranks->patience ? ranks->patience / 4.0 : 1; /* how often this rank says that it is alive */
+    double own = ranks->patience ? ranks->patience / 4.0 : 1; /* how often, in seconds, this rank tells the others that it is
+                                                               * alive */
     if (result >= 0) await(work, own < 1 ? own : 1);
     int done = result < 0 || is_done(work);
     unsigned failed = tell(ranks, done ? code_of(both(work, result)) : CODE_BUSY, ranks->patience);

@@ -12,26 +12,25 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The MPIs that a library may be compiled for ("mpi": one that is neither of the others), with the names that their own
- * libraries have. */
+/* The MPIs for which the library may be compiled ("mpi": any other MPI), with the file names of each MPI's own library. */
 enum { MPIS = 3, NAMES = 2 };
 static const struct {
     const char *mpi, *library[NAMES];
 } mpis[MPIS] = {{"openmpi", {"libmpi.so.40"}}, {"mpich", {"libmpich.so.12", "libmpi.so.12"}}, {"mpi", {"libmpi.so"}}};
 
 struct search {
-    const char *directory; /* of the program */
-    int met;               /* 1: a library for an MPI is in that folder */
-    char why[512];         /* why the first of them cannot be loaded */
+    const char *directory; /* the program's directory */
+    int met;               /* 1: a library for some MPI is in that directory */
+    char why[512];         /* why the first library that was found cannot be loaded */
 };
 
-/* MPI itself loads more libraries, which look for its symbols among everyone's: hence RTLD_GLOBAL. */
+/* RTLD_GLOBAL, because MPI loads further libraries, which look for MPI's symbols in the global scope. */
 static void *load_globally(const char *path) {
     return dlopen(path, RTLD_NOW | RTLD_GLOBAL);
 }
 
-/* Loads the library for an MPI. Where it was linked with that MPI it brings it along; where it was not (the wheel's),
- * the MPI is loaded before it. */
+/* Loads the library for an MPI. A library that was linked with its MPI loads it too; for one that was not (the wheel's), the MPI
+ * is loaded first. */
 static void *load_with_mpi(const char *path, int number) {
     void *library = load_globally(path);
     for (int i = 0; !library && i < NAMES && mpis[number].library[i]; i++)
@@ -97,7 +96,7 @@ int group_open(struct group **group, const struct group_ops **calls, struct grou
     int result = !directory       ? -1
                  : *calls         ? open_over(group, *calls, &launched, place)
                  : launched.count ? refuse(&search, launched.count)
-                                  : 0; /* Slurm's launcher, which also begins programs that are no ranks */
+                                  : 0; /* Slurm's launcher, which also starts programs that are no ranks */
     free(directory);
     free(program);
     return result;

@@ -1,10 +1,10 @@
-/* group: processes that send one another messages. Counts and places are in bytes; no call moves 2^31 of them.
+/* group: processes that send each other messages. Counts and offsets are in bytes; no call moves 2^31 bytes or more.
  *
- * The messages go over an MPI, which is loaded when a launcher has begun several processes, and never before: the
- * program itself links none and starts where none is installed. MPIs differ in what their handles are (MPI_COMM_WORLD
+ * Messages are sent by an MPI, which is loaded only if a launcher has started several processes: the program itself is not
+ * linked with an MPI, and runs on machines without one. MPIs differ in what their handles are (MPI_COMM_WORLD
  * is an address in one, a number in another), so mpi.c is compiled once for each MPI that is found at build time, as a
- * library of its own (libsptx_openmpi.so, libsptx_mpich.so). These libraries lie beside the program or in ../lib/sptx,
- * and use nothing of it.
+ * separate library (libsptx_openmpi.so, libsptx_mpich.so). These libraries are in the program's directory or in
+ * ../lib/sptx, and call nothing in the program.
  */
 #ifndef SPTX_GROUP_H
 #define SPTX_GROUP_H
@@ -18,45 +18,41 @@ struct group_place {
 };
 
 struct group_ops {
-    /* Opens the group; *group is NULL where this process is alone. Returns NULL, or a sentence that says why it cannot.
-     */
+    /* Opens the group; *group is NULL if this process is alone. Returns NULL, or a sentence with the reason why it failed. */
     const char *(*open)(struct group **group, struct group_place *place);
     void (*close)(struct group *group);
-    /* Ends every process of the group at once, this one included. */
+    /* Ends every process of the group at once, including this one. */
     void (*end)(struct group *group, int code);
 
-    /* Gives everyone's code to everyone: codes[count]. Returns 1 where it took more than `seconds` (0: no limit); the
-     * others may still come then. The waiting sleeps, since some ranks wait for hours while the first one reads a
-     * corpus. */
+    /* Sends every process's code to all: codes[count]. Returns 1 if it took more than `seconds` (0: no limit); codes may still
+     * arrive later. Waiting sleeps, because ranks may wait for hours while the first one reads a corpus. */
     int (*tell)(struct group *group, int code, int *codes, double seconds);
 
-    /* The calls below return 1 where they took more than `seconds`, like tell(); nothing of them can be used then.
-     *
-     * Sends bytes [at[r], at[r] + counts[r]) of `own` to rank r, and receives what r sends in [where[r], where[r] +
-     * come[r]) of `others`.
-     */
+    /* Like tell(), the calls below return 1 if they took more than `seconds`; their results must then not be used. swap() sends
+     * bytes [at[r], at[r] + counts[r]) of `own` to each rank r, and receives the bytes from r in [where[r], where[r] + come[r])
+     * of `others`. */
     int (*swap)(struct group *group, const void *own, const int *counts, const int *at, void *others, const int *come,
                 const int *where, double seconds);
-    /* Gives everyone's bytes [at[number], at[number] + counts[number]) to everyone. */
+    /* Sends each process's bytes [at[number], at[number] + counts[number]) to all processes. */
     int (*collect)(struct group *group, void *bytes, const int *counts, const int *at, double seconds);
     int (*any)(struct group *group, unsigned bits, unsigned *all, double seconds);
     int (*gather)(struct group *group, const void *own, void *all, const int *counts, const int *at, double seconds);
 
     int (*share)(struct group *group, unsigned from, void *bytes, uint64_t size, double seconds);
-    /* Sends from one rank to another; only these two call it. */
+    /* Sends bytes from one rank to another. Only these two call it. */
     int (*pass)(struct group *group, unsigned from, unsigned to, void *bytes, uint64_t size, double seconds);
-    /* Comes after a call that took too long: returns the first rank that has not come here within `seconds`, or count
-     * where all have. */
+    /* To be called after a call that took too long. Returns the first rank that does not call this, too, within `seconds`; or
+     * count if all do. */
     unsigned (*missing)(struct group *group, double seconds);
-    int *(*counts)(struct group *group); /* [4 x count] space for the caller's counts and places */
+    int *(*counts)(struct group *group); /* [4 x count] memory for the caller's counts and offsets */
 };
 
-/* The calls that a library compiled for an MPI exports, under the name GROUP_SYMBOL. */
+/* The calls that each library for an MPI exports, under the name GROUP_SYMBOL. */
 extern const struct group_ops group_over_mpi;
 #define GROUP_SYMBOL "group_over_mpi"
 
-/* Opens the group that a launcher has begun this process in. *group and *calls are NULL where it is alone. Returns -1
- * after fail(). */
+/* Opens the group in which a launcher started this process. *group and *calls are NULL if the process is alone. Returns -1 after
+ * fail(). */
 int group_open(struct group **group, const struct group_ops **calls, struct group_place *place);
 
 #endif

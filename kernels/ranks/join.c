@@ -10,14 +10,15 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Seconds that mpirun may take from the first process to the last: programs are read over networks, and cores are
- * shared. */
+/* Seconds that mpirun may take from starting the first process to starting the last: programs are read over networks, and cores
+ * are shared. */
 enum { JOIN_SECONDS = 30, JOIN_SECONDS_A_RANK = 1 };
-static const double speaks_later = 2; /* seconds for each rank, so that the first one has spoken when mpirun ends the others */
+static const double speaks_later = 2; /* seconds that each rank waits longer than the one before, so that the first one has
+                                       * printed its message when mpirun ends the others */
 
 /* ---- what launchers put into the environment ---- */
 
-/* The variables of Open MPI, of MPICH and others that use its names, and of PMIx, which Slurm has. */
+/* Environment variables of Open MPI, of MPICH and other MPIs that use its names, and of PMIx, which Slurm uses. */
 static const struct {
     const char *number, *count, *mpi;
 } launchers[] = {{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "openmpi"},

@@ -1,6 +1,5 @@
-/* A group over MPI: compiled once for each MPI, as a library that group.c loads. It calls the C library, MPI and
- * base/waiting alone. Errors of MPI end the program and all ranks, with MPI's own sentence, since nothing can go on
- * then. */
+/* A group over MPI: compiled once for each MPI, as a library that group.c loads. It calls only the C library, MPI and
+ * base/waiting. An error of MPI ends the program and all ranks with MPI's own message, since nothing can continue. */
 #define _GNU_SOURCE
 #include "group.h"
 
@@ -15,11 +14,11 @@ enum { PAUSE_NANOSECONDS = 20000 };
 static const double awake_seconds = 50e-6;
 
 struct group {
-    MPI_Comm work;      /* for sums, rows and data that the first rank shares */
-    MPI_Comm agreement; /* for codes only: a rank that fails comes here from wherever it is */
+    MPI_Comm work;      /* for sums, rows, and data that the first rank sends to all */
+    MPI_Comm agreement; /* for codes only: a rank that fails sends its code here, whatever it was doing */
     unsigned count;
     int own;
-    int *counts; /* [4 x count]: the caller's */
+    int *counts; /* [4 x count] for the caller */
 };
 
 static void close_group(struct group *group) {
@@ -30,8 +29,8 @@ static void close_group(struct group *group) {
     free(group);
 }
 
-/* Counts this rank's share of the cores. mpirun may give each rank cores of its own, or some of them the same: cores
- * that are counted more than once are shared. */
+/* Returns how many cores this rank may use. mpirun may give each rank different cores, or the same cores to several: those are
+ * divided. */
 static unsigned share_of_cores(MPI_Comm host) {
     cpu_set_t own, all;
     int mine, sum;
@@ -87,12 +86,12 @@ static void end(struct group *group, int code) {
     MPI_Abort(MPI_COMM_WORLD, code);
 }
 
-/* Waits for a request. MPI's own calls wait at full speed. Where ranks do not have a core each, or other programs need
- * it too, that keeps the very rank from working that is waited for: on two cores that others used as well, two ranks
- * took 87 s where 27 are enough with this. A wait becomes short sleeps once it has lasted longer than a message takes
- * between ranks that are both awake.
+/* Waits for a request. MPI's own calls wait in a busy loop. If ranks share cores, with each other or with other programs, that
+ * loop takes the core from the very rank that is waited for: on two busy cores two ranks took 87 s, and take 27 s with this
+ * function. It sleeps for short times once it has waited longer than a message takes between ranks that are both
+ * awake.
  *
- * Returns 1 where it took more than `seconds` (0: no limit).
+ * Returns 1 if it took more than `seconds` (0: no limit).
  */
 static int wait_for(MPI_Request *request, double seconds) {
     const struct timespec pause = {.tv_nsec = PAUSE_NANOSECONDS};
@@ -152,7 +151,7 @@ static int pass(struct group *group, unsigned from, unsigned to, void *bytes, ui
     return wait_for(&request, seconds);
 }
 
-/* Every rank that gives up waiting says so to every other, in messages that need no answer. */
+/* Every rank that gives up waiting tells all others, in messages that need no answer. */
 static unsigned missing(struct group *group, double seconds) {
     MPI_Request said[group->count], heard[group->count];
     double began = waiting_now();

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SUMMED_AT_ONCE = 1 << 20 }; /* floats; ranks_sum() keeps as much beside them */
+enum { SUMMED_AT_ONCE = 1 << 20 }; /* floats in one message; ranks_sum() has a buffer of the same size */
 
 /* ---- who owns which columns ---- */
 
@@ -38,7 +38,7 @@ static int open_ranks(struct ranks *ranks, const char *what) {
     if (is_alone(ranks)) return 0;
     if (!ranks_first(ranks)) report_mute();
     ranks->codes = mem_alloc(place.count, sizeof *ranks->codes, "ranks");
-    if (!ranks->codes) agree_on_nothing(ranks, 1); /* without memory it cannot even agree */
+    if (!ranks->codes) agree_on_nothing(ranks, 1); /* without memory this rank cannot even agree */
     return join_alike(ranks, what);
 }
 
@@ -57,8 +57,7 @@ void ranks_patience(struct ranks *ranks, uint64_t seconds, int steps) {
     ranks->patience = (unsigned)(seconds && !steps && seconds < RANKS_START_SECONDS ? RANKS_START_SECONDS : seconds);
 }
 
-/* mpirun ends all other ranks once one has ended with an error, so the first rank says its sentence before any of them
- * ends. */
+/* Once a rank has ended with an error, mpirun ends all others; so the first rank prints its message before any rank ends. */
 static void say_before_the_end(struct ranks *ranks) {
     if (ranks_first(ranks)) report_last();
     report_mute();
@@ -76,9 +75,9 @@ void ranks_close(struct ranks *ranks) {
 
 /* ---- sums ---- */
 
-static const char step[] = "a step"; /* names the value for which a late rank owed its part */
+static const char step[] = "a step"; /* for messages: what a late rank should have sent its part of */
 
-/* Computes where each rank's share of `count` floats lies, in bytes. */
+/* Computes the offset and the size, in bytes, of each rank's share of `count` floats. */
 static void share_out(const struct ranks *ranks, uint64_t count, int *counts, int *at) {
     for (unsigned r = 0; r < ranks->count; r++) {
         uint64_t first, end;
@@ -88,8 +87,8 @@ static void share_out(const struct ranks *ranks, uint64_t count, int *counts, in
     }
 }
 
-/* Each rank sums its share of the values, and gives it to all. With three ranks this moves two thirds of what sending
- * everything to everyone would, with eight a quarter. */
+/* Each rank sums its share of the values and sends it to all. If every rank sent everything to all, three ranks would send half
+ * as much again, eight ranks four times as much. */
 static void sum_piece(struct ranks *ranks, float *values, uint64_t count) {
     int *counts = ranks->calls->counts(ranks->group), *at = counts + ranks->count, *come = at + ranks->count,
         *where = come + ranks->count;
@@ -110,7 +109,7 @@ static void sum_piece(struct ranks *ranks, float *values, uint64_t count) {
 
 int ranks_sum(struct ranks *ranks, float *values, uint64_t count) {
     if (is_alone(ranks) || !count) return 0;
-    uint64_t most = SUMMED_AT_ONCE + ranks->count; /* shares are not all of one size */
+    uint64_t most = SUMMED_AT_ONCE + ranks->count; /* shares differ in size */
     if (mem_reserve(&ranks->parts, &ranks->part_capacity, most, sizeof *ranks->parts, "sums over ranks")) return -1;
     for (uint64_t first = 0; first < count; first += SUMMED_AT_ONCE)
         sum_piece(ranks, values + first, count - first < SUMMED_AT_ONCE ? count - first : SUMMED_AT_ONCE);
@@ -137,7 +136,7 @@ void ranks_share(struct ranks *ranks, void *bytes, uint64_t size) {
         agree_in_time(ranks, ranks->calls->share(ranks->group, 0, bytes, size, ranks->patience), step);
 }
 
-/* Converts sizes to MPI's counts and places, one share behind the other. */
+/* Converts sizes to MPI's counts and offsets, one share behind the other. */
 static void line_up(const struct ranks *ranks, const uint64_t *sizes, int *counts, int *at) {
     int end = 0;
     for (unsigned r = 0; r < ranks->count; r++) {
