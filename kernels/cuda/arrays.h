@@ -236,7 +236,7 @@ enum {
      * they overshoot; so small vocabularies are trained by few warps. */
     HOGWILD_WARP_ROWS = 48,
     HOGWILD_LEAST_WARPS = 32,
-    HOGWILD_TREE_WARPS = 256 /* most warps if words are predicted along paths in a tree (hogwild.h) */
+    HOGWILD_TREE_WARPS = 512 /* most warps if words are predicted along paths in a tree (hogwild.h) */
 };
 #define HOGWILD_SCRATCH_BYTES ((uint64_t)256 << 20) /* most scratch of all warps together, unless a single warp needs more */
 
