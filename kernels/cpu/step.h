@@ -48,8 +48,8 @@ int cpu_pass_blocks(struct step *step);
 FN float *cpu_block_logits(const struct step *step, uint64_t number) {
     return step->backend->shared.coefficients + step->stage->logit_starts[number];
 }
-/* Return the arrays that follow the logits if scores are cosines: a place's squares, and after pass 1 its row's factor in its
- * own gradient. A pooled block's vector uses the place of its first target. */
+/* For cosine scores, return the arrays behind the logits. They hold each place's sum of squares; pass 1 replaces it by the factor
+ * with which the row itself is added to its gradient. A pooled block's vector uses the place of its first target. */
 FN float *cpu_target_lengths(const struct step *step) {
     return step->backend->shared.coefficients + step->stage->all.logits;
 }

@@ -71,7 +71,8 @@ __global__ void __launch_bounds__(THREADS, 9) draw_for_part(const struct example
     draw_walks(source, epoch);
 }
 
-/* Returns how many thread blocks draw the walks that this number of positions can touch, and write the end of the last walk. */
+/* Returns the number of thread blocks that draw every walk in which this number of positions can be. The last thread stores where
+ * the last walk ends. */
 unsigned blocks_of(const struct example_source *s, uint64_t positions) {
     return blocks_for(walks_at_most(&s->walks, positions) + 1, THREADS);
 }

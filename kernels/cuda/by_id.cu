@@ -90,7 +90,7 @@ static int reach_values(struct backend *b, struct by_id *own, const struct rows_
 /* ---- the ways of a fetch and a store ---- */
 
 enum list_way {
-    AS_GIVEN, /* one kernel, or two for a long list from the host: if rows are on the GPU, or few */
+    AS_GIVEN, /* for rows on the GPU, and for few rows: one kernel, or two if the host gives a long list of ids */
     CLAIMED,  /* each row is copied once, in any order */
     SORTED,   /* each row is copied once, in the order of the table */
     INDEXED   /* sorted, and the distinct rows are known: for files, or if an announced list may share rows */

@@ -46,8 +46,8 @@ extern "C" {
 }
 #include "rows_set.cuh"
 
-/* Calls fail() with the call's text if a CUDA call returns an error. For functions that return 0 or -1. */
-int cuda_failed(cudaError_t error, const char *call); /* always -1 */
+int cuda_failed(cudaError_t error, const char *call); /* calls fail() with the call's text; always returns -1 */
+/* For functions that return 0 or -1: returns -1 after fail() if the CUDA call fails. */
 #define CK(call)                                                                                                       \
     do {                                                                                                               \
         cudaError_t ck_error = (call);                                                                                 \

@@ -16,8 +16,8 @@ template <class F, int VEC> static __device__ __forceinline__ float squares_of(c
     return dot_rows<VEC>(x, x);
 }
 
-/* Computes the products of the group's contexts with a vector, from `terms` on, and the squares of the contexts, once a
- * block. */
+/* Computes the dot products of the group's contexts with a vector, for the terms from number `terms` on, and, only for a block's
+ * first vector, the squares of the contexts. */
 template <class F, int G, int VEC>
 static __device__ __forceinline__ void score_contexts(const struct step_view &v, const struct learn_view &l,
                                                       const struct block_share &s, const float4 (&x)[VEC], uint64_t terms,

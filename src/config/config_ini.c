@@ -80,7 +80,7 @@ static int begin_value(struct ini_source *source, const char *section, const cha
     return add_text(&source->value, text, strlen(text));
 }
 
-/* inih's handler, called for a name with its value, and for each further span of a value. Returns 1, or 0 after fail(). */
+/* inih's handler, called for a name with its value, and again for each further line of a value. Returns 1, or 0 after fail(). */
 static int take_text(void *user, const char *section, const char *name, const char *text) {
     struct ini_source *source = user;
     source->unknown = NULL;

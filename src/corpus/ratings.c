@@ -14,7 +14,8 @@
 #include <string.h>
 
 /* A value of corpus.min_rating is proposed only if no rating exceeds RATING_MOST and at least KEPT_LEAST % of the pairs would be
- * kept. Counts of plays and times reach far higher values, and few of them are in the upper part. */
+ * kept. Other numbers are counts of plays or times, which reach far higher values, and few of which are in the upper part of
+ * their range. */
 enum { RATING_MOST = 1000, KEPT_LEAST = 5 };
 static const double upper_part = 0.75; /* the upper part of the range begins at this fraction: at 4 of 1 to 5, at 8 of 1 to 10 */
 

@@ -84,7 +84,7 @@ static int train(struct trainer *t) {
     int stopped = trainer_judge_left(t);
     if (!stopped && !t->impatient) stopped = steps_train(&t->steps, &watching);
     report_live("");
-    if (t->impatient && stopped > 0) stopped = 0; /* the run has ended, and was not interrupted */
+    if (t->impatient && stopped > 0) stopped = 0; /* train.patience ended the run: a normal end, not an interruption */
     if (!stopped) metrics_judge(&t->metrics, t->steps.state.step);
     if (!stopped && look_at_rows(t)) stopped = -1;
     if (stopped >= 0 && write_last(t, stopped)) stopped = -1;

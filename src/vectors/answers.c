@@ -49,7 +49,7 @@ uint64_t answers_rows(const struct model *model, int lists) {
     return check_rows(model, lists) ? 0 : lists ? model->rows : model_items(model);
 }
 
-/* Computes normsum rows of all nodes and spreads them over the graph. */
+/* Computes each node's row of `normsum`, the sum of its unit target and context rows, and spreads these rows over the graph. */
 static int make_propagated(struct model *model, struct pool *pool) {
     struct graph graph;
     if (run_graph_open(&graph, model, pool)) return -1;

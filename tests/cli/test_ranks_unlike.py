@@ -1,4 +1,4 @@
-"""Ranks with other commands, keys, corpora or rights than the others: there is one sentence, and nobody hangs."""
+"""Ranks whose command, keys, corpus or rights differ from the others': one error message is printed, and no rank hangs."""
 import json
 import os
 import time

@@ -129,7 +129,7 @@ def test_the_map_is_coloured_by_labels(trained):
 
 @pytest.mark.parametrize("arguments, code, sentence", [
     (["report", "run", "--out=x", "--labels=nowhere"], 1, "cannot open 'nowhere': No such file or directory"),
-    (["report", "run", "--out=x", "--labels=run/config.ini"], 1, "'run/config.ini' has no label of any of the 300 rows of the map"),
+    (["report", "run", "--out=x", "--labels=run/config.ini"], 1, "'run/config.ini' line 1 is a comment; remove such lines"),
     (["report"], 2, "report wants one run directory, 0 given; see 'sptx-w2v help report'"),
     (["report", "run", "run", "--out=x"], 2, "report wants one run directory, 2 given; see 'sptx-w2v help report'"),
     (["report", "run"], 2, "report wants --out=FILE; see 'sptx-w2v help report'"),

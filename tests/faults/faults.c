@@ -182,8 +182,8 @@ __attribute__((destructor)) static void log_counts(void) {
 /* ---- the calls ---- */
 
 /* Wraps a function that fails with errno set, as most do. `real` is the next function of that name, behind this
- * library. `arguments` and `names` come in brackets; `names` may ask what `error` is: SHORT for a transfer of half,
- * otherwise 0. */
+ * library. `arguments` and `names` are written in brackets; `names` are passed on, and may use the variable
+ * `error`: SHORT if only half of the bytes are to be transferred, 0 otherwise. */
 #define WRAP(kind, result, bad, name, arguments, names)                                                                \
     result name arguments {                                                                                            \
         static result(*real) arguments;                                                                                \

@@ -134,7 +134,7 @@ static void compare_items(struct backend *cpu, struct backend *gpu) {
     }
 }
 
-/* Many batches contain only the first place of a list, or no held-out example; they have no shared negatives. */
+/* Many batches here contain only the first place of a list, or no held-out example. Such batches have no shared negatives. */
 static void compare_own_places(struct backend *cpu, struct backend *gpu) {
     for (int i = 0; i < 8; i++) {
         struct corpus c;

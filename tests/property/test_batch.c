@@ -180,7 +180,7 @@ static void batches_do_not_depend_on_their_bounds(void **state) {
 /* A positive's weight must be that of a position in its list which has this item. Without replacement no two positives may have
  * the same position. */
 static void positives_have_the_weights_of_their_places(void **state) {
-    struct example_source source[20];
+    struct example_source source[VARIANTS];
     struct backend *backend = open_cpu(3);
     for (int i = 0, n = variants(source); i < n; i++) {
         struct example_source *s = &source[i];

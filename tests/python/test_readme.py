@@ -33,7 +33,8 @@ def given(tmp_path, monkeypatch):
     (tmp_path / "my.ini").write_text("[corpus]\npath = my.txt\n[run]\ndir = runs/ini\n")
     (tmp_path / "ws353.txt").write_text("king woman 3.5\nsin cos 9.1\nman paris 0.4\n")
     sptx.fit("my.txt", "runs/my", dim=8)
-    return {"sentences": sentences, "ratings": ratings_frame(), "matrix": sparse_matrix(), "titles": ["a", "b", "c", "d"]}
+    return {"sentences": sentences, "ratings": ratings_frame(), "matrix": sparse_matrix(numpy.ones((6, 4))),
+            "plays": sparse_matrix(numpy.arange(1, 25).reshape(6, 4)), "titles": ["a", "b", "c", "d"]}
 
 
 def ratings_frame():
@@ -41,8 +42,8 @@ def ratings_frame():
     return pyarrow.table({"user": [user for user in "abcdefgh" for _ in range(4)], "book": list("pqrs") * 8, "rating": [4, 5] * 16})
 
 
-def sparse_matrix():
-    return pytest.importorskip("scipy.sparse").csr_matrix(numpy.ones((6, 4)))
+def sparse_matrix(values):
+    return pytest.importorskip("scipy.sparse").csr_matrix(values)
 
 
 @pytest.mark.filterwarnings("ignore:the vectors of random pairs", "ignore:the loss has stayed")

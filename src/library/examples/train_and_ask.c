@@ -2,7 +2,8 @@
  *
  *   cc train_and_ask.c $(pkg-config --cflags --libs sptx) && ./a.out
  *
- * Writes the run directory that its first argument names (runs/example). Exits with 0 if all answers are items of the right kind.
+ * Writes the run directory that its first argument names (runs/example). Exits with 0 if all
+ * answers are of the kind that was asked for.
  */
 #include <sptx.h>
 

@@ -314,7 +314,7 @@ static void a_stream_is_the_text_in_ids(void **state) {
     pool_close(pool);
 }
 
-/* Counts lie on both sides of where ranking changes from counting to sorting. */
+/* Some frequencies are below and some above the limit at which ranking changes from a counting sort to a comparison sort. */
 static void very_frequent_rows_are_ranked_too(void **state) {
     struct vocab vocab;
     generated("c.ids", options(GENERATE_WORDS, 30, 60000, 1));

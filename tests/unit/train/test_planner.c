@@ -193,7 +193,7 @@ static void test_cpu_bytes(void **state) {
     assert_int_equal(1, plan.fits);
     assert_string_equal("", plan.advice);
     assert_true(plan.floor_pairs == 0);
-    /* gpu and pinned are one memory, so such a table still has one record */
+    /* Without a GPU the places gpu and pinned are the same memory, so weights and state still share one record. */
     config.memory_target_state = PLACE_GPU;
     assert_int_equal(1, plan_for(&config, &machine).one_record_target);
 }
