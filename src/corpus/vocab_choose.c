@@ -218,7 +218,7 @@ int vocab_choose(struct vocab *vocab, struct word_counts *counts, const struct c
         goto out;
     }
     if (options->order == ORDER_FIRST_SEEN) sort(candidates.words, candidates.size, by_first);
-    else INVARIANT(candidates.size < 2 || by_count(&candidates.words[0], &candidates.words[candidates.size - 1]) < 0);
+    else INVARIANT(candidates.size < 2 || by_count(&candidates.words[0], &candidates.words[candidates.size - 1]));
     result = given ? fill_given(vocab, counts, &candidates) : fill(vocab, counts, &candidates);
 out:
     free(candidates.words);
