@@ -4,11 +4,11 @@
 import bz2
 import gzip
 import os
-import pickle
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple, Union
 
 import numpy
 
+from . import _pickled
 from ._keyed_more import MoreOfKeyedVectors
 
 Path = Union[str, "os.PathLike[str]"]
@@ -346,17 +346,12 @@ class KeyedVectors(MoreOfKeyedVectors):
 
     def save(self, fname: Path, *_: Any, **__: Any) -> None:
         """Writes everything to one file, which KeyedVectors.load() of this package reads."""
-        with open(fname, "wb") as file:
-            pickle.dump(self, file, protocol=4)
+        _pickled.save(self, fname)
 
     @classmethod
     def load(cls, fname: Path, mmap: Optional[str] = None) -> Any:
         """Reads what save() wrote; mmap is taken and ignored."""
-        with open(fname, "rb") as file:
-            found = pickle.load(file)
-        if not isinstance(found, cls):
-            raise TypeError("'%s' holds a %s, not a %s of sptx" % (os.fspath(fname), type(found).__name__, cls.__name__))
-        return found
+        return _pickled.load(fname, cls, "a " + cls.__name__)
 
     def save_word2vec_format(self, fname: Path, fvocab: Optional[Path] = None, binary: bool = False,
                              total_vec: Optional[int] = None, write_header: bool = True, prefix: str = "", append: bool = False,

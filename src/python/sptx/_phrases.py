@@ -7,8 +7,9 @@ import itertools
 import logging
 import math
 import os
-import pickle
 from typing import Any, Dict, FrozenSet, Iterable, Iterator, List, Optional, Sequence, Tuple, Union
+
+from . import _pickled
 
 Path = Union[str, "os.PathLike[str]"]
 Sentence = Iterable[str]
@@ -87,17 +88,12 @@ class _Joins:
 
     def save(self, path: Path, *_: Any, **__: Any) -> None:
         """Writes the model to a file, for load()."""
-        with open(path, "wb") as file:
-            pickle.dump(self, file, protocol=4)
+        _pickled.save(self, path)
 
     @classmethod
     def load(cls, path: Path, *_: Any, **__: Any) -> Any:
         """Reads what save() wrote."""
-        with open(path, "rb") as file:
-            model = pickle.load(file)
-        if not isinstance(model, _Joins):
-            raise TypeError("'%s' holds a %s, not phrases of sptx" % (os.fspath(path), type(model).__name__))
-        return model
+        return _pickled.load(path, _Joins, "phrases")
 
     def add_lifecycle_event(self, event_name: str, log_level: int = logging.INFO, **event: Any) -> None:
         """Appends an event to lifecycle_events and logs it."""

@@ -5,7 +5,6 @@ import functools
 import io
 import itertools
 import os
-import pickle
 import re
 import tarfile
 import tempfile
@@ -14,7 +13,7 @@ from typing import Any, BinaryIO, Dict, Iterable, List, Mapping, Optional, Tuple
 
 import numpy
 
-from . import _library
+from . import _library, _pickled
 from ._context import Context
 from ._corpus import Corpus, Words, known, numbers, starts_of
 from ._keyed import KeyedVectors
@@ -260,17 +259,12 @@ class Word2Vec(MoreOfWord2Vec):
 
     def save(self, path: Path, *_: Any, **__: Any) -> None:
         """Writes the model to one file, from which load() can continue training."""
-        with open(path, "wb") as file:
-            pickle.dump(self, file, protocol=4)
+        _pickled.save(self, path)
 
     @classmethod
     def load(cls, path: Path, *_: Any, **__: Any) -> Any:
         """Reads what save() wrote."""
-        with open(path, "rb") as file:
-            model = pickle.load(file)
-        if not isinstance(model, cls):
-            raise TypeError("'%s' holds a %s, not a %s of sptx" % (os.fspath(path), type(model).__name__, cls.__name__))
-        return model
+        return _pickled.load(path, cls, "a " + cls.__name__)
 
     def __repr__(self) -> str:
         return "%s<vocab=%d, vector_size=%d, alpha=%s>" % (type(self).__name__, len(self.wv), self.vector_size, self.alpha)
