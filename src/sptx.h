@@ -32,7 +32,8 @@
  * Status. Every call that can fail returns an enum sptx_status; sptx_error(context) then returns an error message, which says
  * what was found and what was expected. A call that returns SPTX_USAGE (its arguments were wrong) has changed nothing.
  *
- * Output. The library prints nothing, never exits, installs no signal handler and keeps no state outside its handles.
+ * Output. The library prints nothing (unless SPTX_TRACE=1 is in the environment), never exits, installs no signal handler and keeps no
+ * state outside its handles.
  *
  * Floating point. Calls compute in the default mode (round to nearest, denormal numbers kept, no traps), whatever mode the
  * calling thread has set, so that results depend neither on that mode nor on the number of threads. A call restores the

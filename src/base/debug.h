@@ -12,8 +12,7 @@
  * with 0 the condition is compiled but not computed. */
 #define INVARIANT(condition) assert(!SPTX_DEBUG || (condition))
 
-int trace_on(void); /* returns 1 if the environment has SPTX_TRACE=1; any thread may call it */
-/* Prints "trace", the seconds since the first line, and the text, if trace_on(). */
+/* If the environment has SPTX_TRACE=1, prints a line of "trace", the clock's seconds, and the text. Any thread may call it. */
 void trace(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

@@ -1,5 +1,6 @@
 """corpus.weights: ratings of pairs weigh them, in exact steps, whatever the threads, the depth, a kill or a resume."""
 import json
+import os
 import random
 
 import pytest
@@ -73,10 +74,11 @@ def test_equal_weights_are_no_weights(sptx, mode):
                                               for line in text.splitlines(True)))
     sptx("train", config(sptx, mode, steps=8))  # few, so that roundings have no time to grow
     sptx("train", config(sptx, mode, "none", steps=8), "--run.dir=none")
+    near = 2e-3 if os.environ.get("SPTX_BACKEND") == "cuda" else 1e-4  # a GPU has other kernels for weighted losses
     for table in ("target.npy", "context.npy"):
         ours, theirs = (numpy.load(sptx.checkpoint(run) / table)["weights"] for run in ("run", "none"))
-        assert numpy.abs(ours - theirs).max() <= 2e-3 * numpy.abs(theirs).max()
-    assert metrics(sptx)[-1]["loss"] == pytest.approx(metrics(sptx, "none")[-1]["loss"], rel=2e-3)
+        assert numpy.abs(ours - theirs).max() <= near * numpy.abs(theirs).max()
+    assert metrics(sptx)[-1]["loss"] == pytest.approx(metrics(sptx, "none")[-1]["loss"], rel=2 * near)
 
 
 @pytest.mark.parametrize("mode", ["user", "shared negatives", "logistic"])
