@@ -1,7 +1,7 @@
 /* step_rule: an optimizer's rule on a record (optimizers.h has the rules themselves).
  *
  *   update_held()    a record that is completely in registers
- *   update_state()   a record in memory, of any width and any rule
+ *   change_stored()  some quads of a record in memory, of any width and any rule
  */
 #ifndef SPTX_CUDA_STEP_RULE_CUH
 #define SPTX_CUDA_STEP_RULE_CUH
@@ -232,24 +232,28 @@ static __device__ __forceinline__ void update_held(struct held_state<VEC, STATE>
     }
 }
 
-/* Applies the rule to a record of any width, B quads of a thread at a time. gradient(chunk, g) returns the gradients of chunks
- * chunk, chunk + G and so on. All threads of the group must call it, even for chunks past the row's end. */
-template <class F, int G, int B, typename Gradient>
-static __device__ __forceinline__ void update_state(char *weights, char *state, uint32_t updates, uint32_t tid,
-                                                    const struct step_view &v, const struct named_row &row, Gradient gradient) {
-#pragma unroll 1
-    for (uint32_t chunk = tid; chunk - tid < v.quads / F::QUADS; chunk += G * B / F::QUADS) {
-        struct held_state<B, true> held;
-        struct stored_row<F, B> stored;
-        float4 w[B], g[B];
-        read_stored<F, G, B>(stored, weights, chunk, v.quads);
-        read_state<F, G, B, true>(held, state, chunk, v);
-        gradient(chunk, g);
-        open_row<F, B>(w, stored);
-        struct rule_step k = row_constants(v.rule, updates); /* computed here so that the reads above need not wait for it */
-        change_record<F, G, B, true>(held, k, g, w, weights, state, chunk, v, row);
-    }
-    write_updates(v, state, updates + 1, tid);
+/* B quads of a record, as stored. */
+template <class F, int B> struct stored_record {
+    struct stored_row<F, B> weights;
+    struct held_state<B, true> state;
+};
+
+template <class F, int G, int B>
+static __device__ __forceinline__ void read_record(struct stored_record<F, B> &r, const char *weights, char *state, uint32_t chunk,
+                                                   const struct step_view &v) {
+    read_stored<F, G, B>(r.weights, weights, chunk, v.quads);
+    read_state<F, G, B, true>(r.state, state, chunk, v);
+}
+
+/* Applies the rule to B quads of a record, and writes them back. All threads of the group must have read its count of updates. */
+template <class F, int G, int B>
+static __device__ __forceinline__ void change_stored(struct stored_record<F, B> &r, const float4 (&g)[B], char *weights, char *state,
+                                                     uint32_t updates, uint32_t chunk, const struct step_view &v,
+                                                     const struct named_row &row) {
+    float4 w[B];
+    open_row<F, B>(w, r.weights);
+    struct rule_step k = row_constants(v.rule, updates); /* computed here so that the record's reads need not wait for it */
+    change_record<F, G, B, true>(r.state, k, g, w, weights, state, chunk, v, row);
 }
 
 /* Prefetches memory into the GPU's cache, which the group will read a little later. */
@@ -318,34 +322,29 @@ static __device__ __forceinline__ float end_piece(bool real, const struct item &
     uint32_t tid = threadIdx.x % G;
     bool bounded = v.rule.constants.clip > 0, updated = real && !to.kept && item.partial == DRAW_NONE;
     uint32_t updates = updated ? read_updates(v, state) : 0;
-    float4 whole[B]; /* computed here, since rows of one warp may take different branches below */
+    float4 sum[B]; /* computed here if rows of one warp may take different branches below */
     float squares[1] = {0};
     __syncwarp(); /* all threads have read the row's count of updates */
+#pragma unroll 1
     for (uint32_t chunk = tid; (G < 32 || bounded) && chunk - tid < chunks; chunk += STEP) {
-        gained(chunk, whole);
-        squares[0] = dot_rows<B>(whole, whole, squares[0]);
+        gained(chunk, sum);
+        squares[0] = dot_rows<B>(sum, sum, squares[0]);
     }
     if (bounded) group_sum<G, 1>(squares);
-    auto sum_at = [&](uint32_t chunk, float4(&sum)[B]) {
-        if constexpr (G == 32) gained(chunk, sum);
-        else
-#pragma unroll
-            for (int i = 0; i < B; i++) sum[i] = whole[i];
-    };
-    if (updated) {
-        float share = share_of_row(v, to.starts, item.row, squares[0]);
-        update_state<F, G, B>(weights, state, updates, tid, v, row, [&](uint32_t chunk, float4(&g)[B]) {
-            sum_at(chunk, g);
-            scale_row<B>(g, share);
-        });
-    } else if (real) {
-        float *sum_to = to.kept ? to.kept : to.partials + item.partial * v.span;
-        for (uint32_t chunk = tid; chunk - tid < chunks; chunk += STEP) {
-            float4 sum[B];
-            sum_at(chunk, sum);
-            write_row<F, G, B>(sum, sum_to, chunk, v.quads);
+    float share = updated ? share_of_row(v, to.starts, item.row, squares[0]) : 1;
+#pragma unroll 1
+    for (uint32_t chunk = tid; real && chunk - tid < chunks; chunk += STEP) {
+        struct stored_record<F, B> record;
+        if (updated) read_record<F, G, B>(record, weights, state, chunk, v);
+        if (G == 32) gained(chunk, sum);
+        if (updated) {
+            scale_row<B>(sum, share);
+            change_stored<F, G, B>(record, sum, weights, state, updates, chunk, v, row);
+        } else {
+            write_row<F, G, B>(sum, to.kept ? to.kept : to.partials + item.partial * v.span, chunk, v.quads);
         }
     }
+    if (updated) write_updates(v, state, updates + 1, tid);
     return squares[0];
 }
 
