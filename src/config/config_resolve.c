@@ -205,8 +205,7 @@ static int check_format(const struct config *c) {
     if (format->edges != (c->examples_mode == MODE_WALK))
         return fail("examples.mode = %s with corpus.format = %s: a graph is walked (corpus.format = %s with examples.mode = walk), "
                     "and nothing else is",
-                    config_choice_name("examples", "mode", c->examples_mode), format->name,
-                    formats_with(EDGES, others));
+                    config_choice_name("examples", "mode", c->examples_mode), format->name, formats_with(EDGES, others));
     return 0;
 }
 
@@ -312,8 +311,7 @@ static int check_optimizer(const struct config *c) {
         return fail("optimizer.weight_decay = %g: %s has no weight decay, as in PyTorch; set it to 0, or use %s",
                     c->optimizer_weight_decay, rule, c->optimizer_rule == RULE_SPARSE_ADAM ? "adam" : "another rule");
     if (c->optimizer_rule == RULE_RPROP && c->optimizer_step_min > c->optimizer_step_max)
-        return fail("optimizer.step_min = %g is above optimizer.step_max = %g", c->optimizer_step_min,
-                    c->optimizer_step_max);
+        return fail("optimizer.step_min = %g is above optimizer.step_max = %g", c->optimizer_step_min, c->optimizer_step_max);
     return 0;
 }
 
@@ -366,8 +364,7 @@ static int warn_without_effect(const struct config *config) {
         char now[CONFIG_BYTES], usual[CONFIG_BYTES];
         const struct config_key *key = config_find_key("optimizer", options[i]);
         const char *value = config_text_of(config, key, now);
-        if (rules_has(config->optimizer_rule, options[i]) || !strcmp(value, config_text_of(&defaults, key, usual)))
-            continue;
+        if (rules_has(config->optimizer_rule, options[i]) || !strcmp(value, config_text_of(&defaults, key, usual))) continue;
         if (!(atomic_fetch_or(&warned, 1u << i) >> i & 1))
             warn("%s = %s has no effect with optimizer.rule = %s", key->name, value, rule);
     }
