@@ -32,8 +32,8 @@
  * Status. Every call that can fail returns an enum sptx_status; sptx_error(context) then says what was found and what was
  * expected. A call that returns SPTX_USAGE (its arguments were wrong) has changed nothing.
  *
- * Output. The library prints nothing (unless SPTX_TRACE=1 is in the environment), never exits, installs no signal handler and keeps no
- * state outside its handles.
+ * Output. The library prints nothing (unless SPTX_TRACE=1 is in the environment), never exits, installs no signal handler and
+ * keeps no state outside its handles.
  *
  * Floating point. Calls compute in the default mode (round to nearest, denormal numbers kept, no traps). A call restores the
  * calling thread's mode before it returns, and while a callback runs.
