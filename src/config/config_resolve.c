@@ -16,7 +16,7 @@
 /* ---- "auto" ---- */
 
 enum { POOLED_ITEMS = 100 }; /* items in a list's mean, as in SimpleX */
-enum { SHARED_NEGATIVES = 8192 }; /* negatives that a batch shares; found by experiment, configs/README.md */
+enum { SHARED_NEGATIVES = 8192 }; /* negatives that a batch shares; found by experiment, configs/notes/gowalla.md */
 
 static void choose(int *value, int automatic, int chosen) {
     if (*value == automatic) *value = chosen;
@@ -83,7 +83,7 @@ static int resolve_examples(struct config *c) {
     return 0;
 }
 
-/* These defaults make a good model of items. They were found by experiment (configs/README.md). Learning rate and schedule are
+/* These defaults make a good model of items. They were found by experiment (configs/notes/items.md). Learning rate and schedule are
  * set only if the rule is chosen here: a rule that the user sets has its own defaults. */
 static void resolve_items(struct config *c) {
     int walks = c->examples_mode == MODE_WALK, adjacency = corpus_formats[c->corpus_format].targets;
@@ -96,7 +96,7 @@ static void resolve_items(struct config *c) {
     choose(&c->optimizer_schedule, SCHEDULE_AUTO, SCHEDULE_LINEAR);
 }
 
-/* The defaults are those of torch.optim. The rates of sgd are word2vec's, or found by experiment (configs/README.md). */
+/* The defaults are those of torch.optim. The rates of sgd are word2vec's, or found by experiment (configs/notes/rules.md). */
 static void resolve_optimizer(struct config *c) {
     int rule = c->optimizer_rule;
     struct rule_options usual = rules_defaults(rule);
@@ -112,7 +112,7 @@ static void resolve_optimizer(struct config *c) {
 #include "kernels/optimizers.def"
 }
 
-enum { CLIP_OF_TEXT = 30 }; /* for sgd in batches of text; found by experiment, configs/README.md */
+enum { CLIP_OF_TEXT = 30 }; /* for sgd in batches of text; found by experiment, configs/notes/rules.md */
 
 /* Text and walks are trained lock-free with sgd if possible. Several ranks train them in batches, in which plain sgd diverges
  * unless gradients are clipped. */

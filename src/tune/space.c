@@ -10,7 +10,7 @@
 
 /* ---- the keys, by the data of a run ---- */
 
-/* For each key, values that did well on the data of configs/README.md, and one or two more on either side. */
+/* For each key, values that did well on the data of configs/notes, and one or two more on either side. */
 static const struct space_key user_keys[] = {
     {"model", "dim", {"64", "128", "256", "512"}, 0, 0},
     {"optimizer", "lr", {"0.0005", "0.0007", "0.001", "0.0015", "0.002", "0.003", "0.004", "0.006"}, 0, 0},
