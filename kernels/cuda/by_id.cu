@@ -168,7 +168,7 @@ static int fetch(struct backend *b, struct by_id *own, const struct rows_request
     if (way == AS_GIVEN) return fetch_as_given(b, own, r, out, stream);
     if (way == CLAIMED) return by_id_fetch_claimed(b, own, r, out, stream);
     int failed = way == SORTED ? take_sorted(b, own, r, stream) : take_indexed(b, own, r, 1, stream);
-    return failed || by_id_fetch_sorted(own, out, stream) ? -1 : 0;
+    return failed || by_id_fetch_sorted(b, own, out, stream) ? -1 : 0;
 }
 
 int cuda_by_id_fetch(struct backend *b, const struct rows_request *r) {

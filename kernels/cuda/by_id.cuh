@@ -152,16 +152,15 @@ static __device__ __forceinline__ void take_chunk_of(const struct value_view &fr
     }
 }
 
-/* Two rows that are next to each other in a list, which a warp moves together, each in two parts, so that the link always has
- * requests waiting. NULL: that row is not moved. */
+/* Two rows of a list, which a warp moves together, each in two parts, so that the link always has requests waiting. */
 struct row_pair {
-    char *row[2];
+    char *row[2];      /* NULL: this row is not moved */
     uint32_t id[2];
+    uint32_t place[2]; /* in the list: which of the caller's values are the row's */
 };
 
 template <class F>
-static __device__ __forceinline__ void fetch_pair(const struct row_pair &pair, uint32_t first, uint32_t chunks,
-                                                  const struct value_view &out) {
+static __device__ __forceinline__ void fetch_pair(const struct row_pair &pair, uint32_t chunks, const struct value_view &out) {
     for (uint32_t c = threadIdx.x & 31; c < chunks; c += 64) {
         float4 value[2][2];
 #pragma unroll
@@ -170,18 +169,18 @@ static __device__ __forceinline__ void fetch_pair(const struct row_pair &pair, u
 #pragma unroll
         for (int i = 0; i < 4; i++)
             if (pair.row[i / 2] && c + i % 2 * 32 < chunks)
-                give_chunk<F>(out, first + i / 2, c + i % 2 * 32, value[i / 2][i % 2]);
+                give_chunk<F>(out, pair.place[i / 2], c + i % 2 * 32, value[i / 2][i % 2]);
     }
 }
 
 template <class F>
-static __device__ __forceinline__ void store_pair(const struct row_pair &pair, uint32_t first, uint32_t chunks,
-                                                  const struct value_view &from, const struct rounding_keys &rounding) {
+static __device__ __forceinline__ void store_pair(const struct row_pair &pair, uint32_t chunks, const struct value_view &from,
+                                                  const struct rounding_keys &rounding) {
     for (uint32_t c = threadIdx.x & 31; c < chunks; c += 64) {
         float4 value[4][F::QUADS];
 #pragma unroll
         for (int i = 0; i < 4; i++)
-            if (pair.row[i / 2] && c + i % 2 * 32 < chunks) take_chunk_of<F>(from, first + i / 2, c + i % 2 * 32, value[i]);
+            if (pair.row[i / 2] && c + i % 2 * 32 < chunks) take_chunk_of<F>(from, pair.place[i / 2], c + i % 2 * 32, value[i]);
 #pragma unroll
         for (int i = 0; i < 4; i++)
             if (pair.row[i / 2] && c + i % 2 * 32 < chunks)
@@ -259,7 +258,7 @@ int by_id_fetch_plain(struct backend *backend, struct by_id *own, const struct i
 int by_id_store_few(struct backend *backend, struct by_id *own, const struct id_view *ids, struct value_view from,
                     cudaStream_t stream);
 /* Fetches in the order of the table. The set must be sorted or indexed, and a file's rows must be in staging. */
-int by_id_fetch_sorted(struct by_id *own, struct value_view out, cudaStream_t stream);
+int by_id_fetch_sorted(struct backend *backend, struct by_id *own, struct value_view out, cudaStream_t stream);
 int by_id_store_sorted(struct backend *backend, struct by_id *own, struct value_view from, cudaStream_t stream);
 
 /* ---- by_id_claims.cu: a call whose rows need no order, each moved once ---- */
