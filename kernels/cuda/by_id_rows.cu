@@ -91,7 +91,7 @@ static __global__ void __launch_bounds__(THREADS)
     uint32_t warps = gridDim.x * WARPS;
     for (uint64_t first = (uint64_t)(blockIdx.x * WARPS + threadIdx.x / 32) * 32; first < v.list.count; first += warps * 32ull) {
         struct lane_place p = place_of_lane(v, (uint32_t)first);
-        bool cold = p.head && p.key >= part.hot_rows;
+        bool cold = p.head && !is_on_gpu(part, p.key);
         char *row = cold ? sorted_row(v, part, p.at) : NULL;
         uint32_t left = __ballot_sync(ALL_LANES, cold);
         while (left) {
@@ -116,18 +116,19 @@ static __global__ void __launch_bounds__(THREADS)
     uint32_t lane = threadIdx.x & 31, warps = gridDim.x * WARPS;
     for (uint64_t first = (uint64_t)(blockIdx.x * WARPS + threadIdx.x / 32) * 32; first < v.list.count; first += warps * 32ull) {
         struct lane_place p = place_of_lane(v, (uint32_t)first);
-        bool hot = p.key < part.hot_rows;
+        bool hot = p.key != DRAW_NONE && is_on_gpu(part, p.key);
+        char *row = hot ? row_at(part, p.key, 0, 0) : NULL;
         uint32_t heads = __ballot_sync(ALL_LANES, p.head) & (~0u >> (31 - lane));
         uint32_t source = __shfl_sync(ALL_LANES, p.place, heads ? 31 - __clz((int)heads) : 0);
         if (!heads && p.key != DRAW_NONE && !hot) /* the row's first place is in an earlier warp's part */
             source = v.list.rows.order[lower_bound(v.keys, 0, (uint32_t)first, p.key)];
-        uint32_t left = __ballot_sync(ALL_LANES, p.key != DRAW_NONE && (hot || !p.head)), are_hot = __ballot_sync(ALL_LANES, hot);
+        uint32_t left = __ballot_sync(ALL_LANES, p.key != DRAW_NONE && (hot || !p.head));
         for (; left; left &= left - 1) {
             int next = __ffs((int)left) - 1;
             uint32_t to = __shfl_sync(ALL_LANES, p.place, next), from = __shfl_sync(ALL_LANES, source, next);
-            uint32_t id = __shfl_sync(ALL_LANES, p.key, next);
-            if (are_hot >> next & 1)
-                for (uint32_t c = lane; c < chunks; c += 32) give_chunk<F>(out, to, c, read_chunk(part.hot + id * part.stride, c));
+            const char *found = (const char *)__shfl_sync(ALL_LANES, (unsigned long long)row, next);
+            if (found)
+                for (uint32_t c = lane; c < chunks; c += 32) give_chunk<F>(out, to, c, read_chunk(found, c));
             else
                 for (uint32_t q = lane; q < quads; q += 32) give_quad(out, to, q, take_quad(out, from, q));
         }

@@ -149,9 +149,9 @@ struct launch {
     cudaStream_t stream;
 };
 
-/* Returns 1 if at least half of the table's records are in host memory. */
+/* Returns 1 if at least half of the table's records are only in host memory. */
 static bool is_mostly_cold(const struct backend_table *table) {
-    return cuda_hot_rows(table) <= table->spec.rows / 2;
+    return cuda_hot_rows(table) + table->spec.gpu_cache <= table->spec.rows / 2;
 }
 
 /* Over the link a few rows on each multiprocessor reach the full rate. Records of rows wider than VISITS_SPAN would not fit into
