@@ -394,16 +394,22 @@ def torchrec():
         x, g = torch.rand(each, device=device, dtype=torch.float64), 1 - 1.05
         return ((x * (rows ** g - 1) + 1) ** (1 / g)).clamp(max=rows - 1).to(torch.int64)
 
+    def timed(ids, call):
+        lists = [ids() for _ in range(50)]  # no list is used twice: a cache must not have seen it
+        return a_step(lambda i: call(lists[i]), 40)
+
     def measured(what, rows, ids, theirs, **options):
         for optimizer, peer, who in zip(("adam", "sgd"), *theirs):
             table = sptx.Table(tables * rows, 128, optimizer, lr=0.1, init="zeros", device=device, **options)
-            lists, gradients = [ids() for _ in range(8)], torch.randn(tables * each, 128, device=device) * 1e-3
-            fetch = a_step(lambda i: table.fetch(lists[i % 8]), 40, 120)  # by then rows that are used often have been found
-            update = a_step(lambda i: table.update(lists[i % 8], gradients), 40)
-            both = a_step(lambda i: (table.fetch(lists[i % 8]), table.update(lists[i % 8], gradients)), 40)
+            gradients = torch.randn(tables * each, 128, device=device) * 1e-3
+            for _ in range(2 if smoke else 200):  # rows that are used often are found meanwhile
+                table.update(ids(), gradients)
+            fetch, update, both = (timed(ids, call) for call in (
+                table.fetch, lambda some: table.update(some, gradients),
+                lambda some: (table.fetch(some), table.update(some, gradients))))
             tell("%s, %s: fetch %.2f, update %.2f" % (what, optimizer, fetch * 1e3, update * 1e3), both * 1e3, peer, who)
             table.close()
-            del table, lists, gradients
+            del table, gradients
             give_back()
 
     rows, of_table = scaled(1_677_721), lambda table, rows: law(rows) + table * rows
