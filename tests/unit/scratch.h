@@ -1,4 +1,4 @@
-/* Gives a test a fresh directory, files in it, and a corpus of them. Include it before cmocka.h. */
+/* Gives a test a fresh directory, files in it, and a corpus of them. */
 #include "corpus/corpus.h"
 #include "base/file.h"
 #include "base/report.h"

@@ -5,8 +5,7 @@
 #include "tests/decimal_comma.h"
 #include "tests/unit/scratch.h"
 
-#include <setjmp.h>
-#include <cmocka.h>
+#include "tests/testing.h"
 
 static char written[2][8];
 

@@ -1,14 +1,6 @@
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
+#include "tests/testing.h"
 
 #include "config/defaults_by_size.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 static struct config config;
 static char chosen[DEFAULTS_TEXT];

@@ -1,13 +1,7 @@
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
+#include "tests/testing.h"
 
 #include "base/report.h"
 #include "corpus/bigrams.h"
-
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "tests/unit/sentence.h"
 

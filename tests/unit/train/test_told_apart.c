@@ -1,14 +1,8 @@
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
+#include "tests/testing.h"
 
 #include "train/told_apart.h"
 
 #include "tests/unit/fake_tables.h"
-
-#include <math.h>
-
-#include <cmocka.h>
 
 enum { ROWS = 200, DIM = 16 };
 

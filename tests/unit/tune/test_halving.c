@@ -1,14 +1,7 @@
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
+#include "tests/testing.h"
 
 #include "base/report.h"
 #include "tune/halving.h"
-
-#include <math.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
 
 static struct halving halving;
 

@@ -1,16 +1,8 @@
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
+#include "tests/testing.h"
 
 #include "base/file.h"
 #include "tests/unit/scratch.h"
 #include "tune/split.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "tests/unit/sentence.h"
 

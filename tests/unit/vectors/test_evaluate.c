@@ -1,6 +1,6 @@
 #include "vectors/evaluate.h"
 #include "tests/unit/plain_options.h"
-#include "tests/unit/small_run.h"
+#include "tests/unit/opened_run.h"
 
 #include <math.h>
 
@@ -10,10 +10,6 @@ static const char words[] = "the\t90\nKing\t80\nqueen\t70\nman\t60\nwoman\t50\nk
 enum { ROWS = 12 };
 static const double degrees[ROWS] = {200, 50, 80, 20, 55, 290, 25, 61, 140, 100, 240, 0};
 
-static struct small_run run;
-static struct model model;
-static char *file;
-
 static int set_up(void **state) {
     float rows[ROWS * 2];
     for (int i = 0; i < ROWS; i++) {
@@ -21,20 +17,7 @@ static int set_up(void **state) {
         rows[2 * i] = (float)(length * cos(degrees[i] * M_PI / 180));
         rows[2 * i + 1] = (float)(length * sin(degrees[i] * M_PI / 180));
     }
-    small_run_make(&run, words, ROWS, 2, rows, rows);
-    file = small_path(run.directory, "file");
-    return model_open(&model, run.directory);
-}
-
-static int tear_down(void **state) {
-    model_close(&model);
-    small_run_remove(&run);
-    free(file);
-    return 0;
-}
-
-static void text_is(const char *text) {
-    small_write(run.directory, "file", text, strlen(text));
+    return open_run(words, ROWS, 2, rows);
 }
 
 static struct pairs_score score_pairs(const char *text) {
