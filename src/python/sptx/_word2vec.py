@@ -17,7 +17,8 @@ from . import _library, _pickled
 from ._context import Context
 from ._corpus import Corpus, Words, known, numbers, starts_of
 from ._keyed import KeyedVectors
-from ._run import Run, _setting, _Training
+from ._run import Run
+from ._train import _setting, _Training
 from ._word2vec_more import MoreOfWord2Vec, summed_loss
 
 Path = Union[str, "os.PathLike[str]"]
