@@ -30,14 +30,9 @@ static int by_code(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-static int by_row(const void *a, const void *b) {
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return x < y ? -1 : x > y;
-}
-
 static int is_banned(const struct list_found *found, uint64_t code) {
     uint32_t row = (uint32_t)code;
-    return code < DRAW_NONE && found->banned_count && bsearch(&row, found->banned, found->banned_count, sizeof row, by_row);
+    return code < DRAW_NONE && found->banned_count && bsearch(&row, found->banned, found->banned_count, sizeof row, search_by_id);
 }
 
 /* Counts a list's distinct held-out items. Moves the items that its answer may contain, sorted, to the front of codes[count];

@@ -170,17 +170,12 @@ static int ban_row(struct asking *asking, uint64_t place, uint64_t row, int arou
     return ban_rows(&asking->block, place, &one, 1) || ban_rows(&asking->block, place, graph->neighbours + arc, arcs) ? -1 : 0;
 }
 
-static int by_row(const void *a, const void *b) {
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return x < y ? -1 : x > y;
-}
-
 /* Replaces each row in rows[count] by its index in scores->candidates, and drops rows that are no candidates. Returns the number of
  * indices left. */
 static uint64_t places_of(const struct list_scores *scores, uint32_t *rows, uint64_t count) {
     uint64_t kept = 0;
     for (uint64_t i = 0; i < count; i++) {
-        const uint32_t *at = bsearch(&rows[i], scores->candidates, scores->search.rows, sizeof *at, by_row);
+        const uint32_t *at = bsearch(&rows[i], scores->candidates, scores->search.rows, sizeof *at, search_by_id);
         if (at) rows[kept++] = (uint32_t)(at - scores->candidates);
     }
     return kept;
