@@ -118,7 +118,7 @@ static int take_numbers(struct asked *asked) {
     return 0;
 }
 
-static int ask(struct asked *asked, const struct config *config) {
+static int ask_model(struct asked *asked, const struct config *config) {
     struct recommend_request *request = &asked->request;
     if (asked->titles_path && titles_read(&asked->titles, &asked->model, asked->titles_path)) return -1;
     request->lists = asked->lists;
@@ -162,7 +162,7 @@ int cmd_recommend(int argc, char **argv) {
     if (check_asked(&asked, arguments.count)) goto out;
     if (arguments_config(&config, 0, NULL, &arguments) || model_open(&asked.model, arguments.given[0])) goto out;
     if (take_numbers(&asked) || read_run(&asked, &run, (unsigned)config.device_threads, &arguments)) goto out;
-    result = ask(&asked, &config);
+    result = ask_model(&asked, &config);
 out:
     json_release(&asked.text);
     titles_release(&asked.titles);

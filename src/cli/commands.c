@@ -88,8 +88,7 @@ const struct command commands[] = {
      "  --overwrite   replace the run that is in run.dir. It is removed when the new run has written its first checkpoint;\n"
      "                --overwrite=now removes it before training, for disks that have no space for both. Without this option\n"
      "                train refuses a run.dir that contains a run\n"
-     "\n" KEYS_HELP
-     "\n"
+     "\n" KEYS_HELP "\n"
      "\n"
      "The loss is printed per pair (a target with one positive). Its size depends on the keys: compare runs by their\n"
      "held-out loss (train.held_out = 0.01) or by `evaluate`. metrics.jsonl also has the loss per example and per dot\n"
@@ -149,7 +148,8 @@ const struct command commands[] = {
      "\n" KEYS_HELP},
     {"export", cmd_export, "export RUN --format=F --out=FILE [--type=f32|bf16|f16] [--table=TABLE] [--classes=N] [--lists]",
      "write the vectors in a format that other programs read",
-     RUN_HELP "\n"
+     RUN_HELP
+     "\n"
      "\n"
      "  --format=F    word2vec-bin   for gensim, word2vec and most other programs\n"
      "                word2vec-text  the same as text, with the nine digits that a float32 needs\n"
@@ -177,36 +177,35 @@ const struct command commands[] = {
      "[--titles=FILE]",
      "the words nearest to words: lines of word <TAB> score",
      RUN_HELP "\n"
-     "\n"
-     "  --k=10              number of answers\n"
-     "  --metric=cosine     or dot, the dot product\n"
-     "  --table=TABLE       the table that the word's vector is from, and that is searched\n"
-     "  --query=TABLE       only the table that the word's vector is from: target, context, sum, normsum (target plus\n"
-     "                      context row, each scaled to unit length first) or propagated\n"
-     "  --among=TABLE       only the table that is searched. If just one of --query and --among is given, the other is\n"
-     "                      target\n"
-     "  --lists             rows of lists are searched, too\n"
-     "  --titles=FILE       lines of an id and its title. Titles are printed as a last column, and WORD may be a title\n"
-     "\n" TABLES_HELP
-     "If words share rows of their n-grams (examples.subwords, and models of fastText), WORD may be a word that training\n"
-     "never saw. Put a word that begins with -- after a single --. Without a WORD the program asks for words at the\n"
-     "terminal; the vectors of several words on one line are summed.\n"
-     DEVICE_HELP},
-    {"analogy", cmd_analogy, "analogy RUN A B C [--k=10]",
-     "A is to B as C is to ?",
+              "\n"
+              "  --k=10              number of answers\n"
+              "  --metric=cosine     or dot, the dot product\n"
+              "  --table=TABLE       the table that the word's vector is from, and that is searched\n"
+              "  --query=TABLE       only the table that the word's vector is from: target, context, sum, normsum (target plus\n"
+              "                      context row, each scaled to unit length first) or propagated\n"
+              "  --among=TABLE       only the table that is searched. If just one of --query and --among is given, the other is\n"
+              "                      target\n"
+              "  --lists             rows of lists are searched, too\n"
+              "  --titles=FILE       lines of an id and its title. Titles are printed as a last column, and WORD may be a title\n"
+              "\n" TABLES_HELP
+              "If words share rows of their n-grams (examples.subwords, and models of fastText), WORD may be a word that training\n"
+              "never saw. Put a word that begins with -- after a single --. Without a WORD the program asks for words at the\n"
+              "terminal; the vectors of several words on one line are summed.\n" DEVICE_HELP},
+    {"analogy", cmd_analogy, "analogy RUN A B C [--k=10]", "A is to B as C is to ?",
      RUN_HELP "\n"
-     "\n"
-     "Prints lines of word <TAB> score: the words nearest to B - A + C by cosine, without A, B and C themselves, in the\n"
-     "default table of nearest. Without words the program asks for them at the terminal.\n"
-     "\n"
-     "  --k=10        number of answers\n"
-     "\n" DEVICE_HELP},
+              "\n"
+              "Prints lines of word <TAB> score: the words nearest to B - A + C by cosine, without A, B and C themselves, in the\n"
+              "default table of nearest. Without words the program asks for them at the terminal.\n"
+              "\n"
+              "  --k=10        number of answers\n"
+              "\n" DEVICE_HELP},
     {"evaluate", cmd_evaluate,
      "evaluate RUN [--pairs=FILE ...] [--analogies=FILE ...] [--restrict=30000] [--train=LISTS --held-out=LISTS] "
      "[--format=F] [--groups=FILE --met=5 --sample=2000] [--labels=FILE --share=0.5] [--edges=FILE --known=FILE --directed] "
      "[--k=20] [--table=TABLE] [--score=SCORE]",
      "similarity, analogies, held-out items and links, groups, labels, each with its coverage",
-     RUN_HELP "\n"
+     RUN_HELP
+     "\n"
      "\n"
      "  --pairs=FILE      lines of word, word, score: Spearman's rho; may be given several times\n"
      "  --analogies=FILE  lines of a b c d under lines ': section': accuracy of 3CosAdd; may be given several times\n"
@@ -247,13 +246,13 @@ const struct command commands[] = {
      "                    (target plus context row, each scaled to unit length first) or propagated. Default: that of\n"
      "                    nearest\n"
      "  --score=SCORE     held-out items: how a list's items choose others, instead of --table. Default: the one that fits\n"
-     "                    what the run was trained on; the output names it\n"
-     SCORES_HELP "\n" DEVICE_HELP},
+     "                    what the run was trained on; the output names it\n" SCORES_HELP "\n" DEVICE_HELP},
     {"recommend", cmd_recommend,
      "recommend RUN --lists=FILE [--format=F] [--name=LIST ...] | --list=NAME ... | --items=A,B,... [--k=20] [--score=SCORE] "
      "[--titles=FILE] [--among=N | --candidates=FILE] [--seen] [--json]",
      "items for lists: lines of list <TAB> item <TAB> score",
-     RUN_HELP "\n"
+     RUN_HELP
+     "\n"
      "\n"
      "Prints, for each list, the items that suit it best, without the list's own items. Items that the run does not know are\n"
      "left out, with a warning that counts them; a list without any known item gets no line.\n"
@@ -268,21 +267,23 @@ const struct command commands[] = {
      "                    times. An item whose name contains a comma is given alone. With --titles an item may be a title\n"
      "  --k=20            number of answers for each list\n"
      "  --score=SCORE     how a list's items choose others. Default: the one that fits what the run was trained on, as for\n"
-     "                    evaluate\n"
-     SCORES_HELP
+     "                    evaluate\n" SCORES_HELP
      "  --titles=FILE     lines of an id and its title. Titles are printed as a last column\n"
      "  --among=N         recommend only the first N words of vocab.tsv, usually the most frequent ones; 0: all\n"
      "  --candidates=FILE recommend only the items of this file, one on each line\n"
      "  --seen            also recommend a list's own items, and the neighbours of a node\n"
-     "  --json            one JSON object on each line for each list: {\"list\": .., \"score\": \"target\", \"known\": 3, \"unknown\":\n"
-     "                    1, \"items\": [{\"item\": .., \"score\": 0.5, \"title\": ..}, ..]}. known, unknown: numbers of the list's\n"
+     "  --json            one JSON object on each line for each list: {\"list\": .., \"score\": \"target\", \"known\": 3, "
+     "\"unknown\":\n"
+     "                    1, \"items\": [{\"item\": .., \"score\": 0.5, \"title\": ..}, ..]}. known, unknown: numbers of the "
+     "list's\n"
      "                    items. score is \"user-cosine folded\" for a list that was not trained and is therefore folded in\n"
      "\n" DEVICE_HELP},
     {"report", cmd_report,
      "report RUN --out=FILE [--titles=FILE] [--labels=FILE] [--top=5000] [--search=20000] [--table=TABLE] [--lists] "
      "[--evaluation=FILE ...]",
      "a page for the browser: curves, a map, nearest rows to search",
-     RUN_HELP "\n"
+     RUN_HELP
+     "\n"
      "\n"
      "FILE is a single HTML page of less than 10 MB, which a browser opens without a server or a network: what was trained\n"
      "on what; loss, speed and learning rate over time; a map of the most frequent rows; their nearest rows, as 'nearest'\n"
@@ -323,8 +324,7 @@ const struct command commands[] = {
      "word2vec.c's command line: trains on text and writes vectors or classes", word2vec_help},
     {"word2phrase", cmd_word2phrase, "word2phrase -train FILE -output FILE [-min-count 5] [-threshold 100] [-debug 2]",
      "word2phrase.c's command line: joins words that often follow each other", word2phrase_help},
-    {"distance", cmd_distance, "distance FILE",
-     "word2vec's distance: asks for words and prints the 40 nearest",
+    {"distance", cmd_distance, "distance FILE", "word2vec's distance: asks for words and prints the 40 nearest",
      "FILE contains vectors as word2vec.c writes them, binary or text, or is a run directory. Each line of standard input is\n"
      "a question; the vectors of its words are summed. The program ends at a line EXIT, or at the end of the input.\n"
      "\n" DEVICE_HELP},
@@ -371,16 +371,14 @@ const struct command commands[] = {
      "  --seconds=T --steps=N\n"
      "                train, ranks, walks: how long to measure\n"
      "\n" KEYS_HELP},
-    {"devices", cmd_devices, "devices",
-     "what the program sees: GPUs, cores, memory, the backend that auto picks",
+    {"devices", cmd_devices, "devices", "what the program sees: GPUs, cores, memory, the backend that auto picks",
      "Takes no arguments. Rows of a table in host memory are in CUDA's managed memory where the system supports that, which\n"
      "is faster, and otherwise in page-locked memory; SPTX_PIN_ROWS=1 in the environment of any command chooses the latter."},
     {"config", cmd_config, "config [CONFIG.ini] [--section.key=value ...]",
      "every key resolved, as an INI with its help as comments",
      "Without a file: the defaults. Values that depend on the machine (device.backend, train.batch, memory.*) stay auto.\n"
      "\n" KEYS_HELP},
-    {"help", cmd_help, "help [COMMAND|keys|man|bash|zsh]",
-     "this list, a command's options, or every key of the configuration",
+    {"help", cmd_help, "help [COMMAND|keys|man|bash|zsh]", "this list, a command's options, or every key of the configuration",
      "'sptx-w2v COMMAND --help' is the same as 'sptx-w2v help COMMAND'.\n"
      "\n"
      "  keys          every key of the configuration, with its default and range\n"

@@ -18,8 +18,8 @@ struct writing {
     uint64_t used, capacity;
 };
 
-static int put(struct writing *writing, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static int put(struct writing *writing, const char *format, ...) {
+static int put_text(struct writing *writing, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static int put_text(struct writing *writing, const char *format, ...) {
     va_list args;
     va_start(args, format);
     int length = vsnprintf(NULL, 0, format, args);
@@ -39,13 +39,13 @@ static int put_wrapped(struct writing *writing, const char *indent, size_t width
     for (text += strspn(text, " "); *text; text += strspn(text, " ")) {
         size_t word = strcspn(text, " ");
         int breaks = column && column + 1 + word > width;
-        if (breaks && put(writing, "\n")) return -1;
+        if (breaks && put_text(writing, "\n")) return -1;
         if (breaks) column = 0;
-        if (put(writing, "%s%.*s", column ? " " : indent, (int)word, text)) return -1;
+        if (put_text(writing, "%s%.*s", column ? " " : indent, (int)word, text)) return -1;
         column += (column ? 1 : strlen(indent)) + word;
         text += word;
     }
-    return column ? put(writing, "\n") : 0;
+    return column ? put_text(writing, "\n") : 0;
 }
 
 /* Writes the fewest digits from which the same number is read back. */
@@ -104,9 +104,9 @@ static int put_keys(struct writing *writing, const struct config *config, int he
     char text[CONFIG_BYTES];
     for (int i = 0; i < CONFIG_KEYS; i++) {
         if (strcmp(config_keys[i].section, config_sections[section].name)) continue;
-        if (help && (put(writing, "\n") || put_key_help(writing, &config_keys[i], "# ", 110))) return -1;
+        if (help && (put_text(writing, "\n") || put_key_help(writing, &config_keys[i], "# ", 110))) return -1;
         const char *value = config_text_of(config, &config_keys[i], text);
-        if (put(writing, "%s =%s%s\n", config_keys[i].key, *value ? " " : "", value)) return -1;
+        if (put_text(writing, "%s =%s%s\n", config_keys[i].key, *value ? " " : "", value)) return -1;
     }
     return 0;
 }
@@ -114,8 +114,8 @@ static int put_keys(struct writing *writing, const struct config *config, int he
 int config_format(const struct config *config, int help, char **text) {
     struct writing writing = {0};
     for (int i = 0; i < CONFIG_SECTIONS; i++) {
-        if ((i && put(&writing, "\n")) || (help && put(&writing, "# %s\n", config_sections[i].help)) ||
-            put(&writing, "[%s]\n", config_sections[i].name) || put_keys(&writing, config, help, i)) {
+        if ((i && put_text(&writing, "\n")) || (help && put_text(&writing, "# %s\n", config_sections[i].help)) ||
+            put_text(&writing, "[%s]\n", config_sections[i].name) || put_keys(&writing, config, help, i)) {
             free(writing.text);
             return -1;
         }
@@ -157,11 +157,11 @@ static int matters_most(const struct config_key *key) {
 
 static int put_key(struct writing *writing, const struct config_key *key) {
     const char *fallback = *key->fallback ? key->fallback : "\"\"";
-    return put(writing, "\n  %s = %s\n", key->name, fallback) || put_key_help(writing, key, "      ", 118) ? -1 : 0;
+    return put_text(writing, "\n  %s = %s\n", key->name, fallback) || put_key_help(writing, key, "      ", 118) ? -1 : 0;
 }
 
 static int put_matter_most(struct writing *writing) {
-    if (put(writing, "\nThe ten that matter most\n")) return -1;
+    if (put_text(writing, "\nThe ten that matter most\n")) return -1;
     for (int i = 0; i < MATTER_MOST; i++)
         for (int k = 0; k < CONFIG_KEYS; k++)
             if (!strcmp(config_keys[k].name, matter_most[i]) && put_key(writing, &config_keys[k])) return -1;
@@ -169,11 +169,11 @@ static int put_matter_most(struct writing *writing) {
 }
 
 static int put_group(struct writing *writing, const struct config_section *section) {
-    if (put(writing, "\n[%s]  %s\n", section->name, section->help)) return -1;
+    if (put_text(writing, "\n[%s]  %s\n", section->name, section->help)) return -1;
     for (int k = 0; k < CONFIG_KEYS; k++) {
         const struct config_key *key = &config_keys[k];
         if (strcmp(key->section, section->name)) continue;
-        if (matters_most(key) ? put(writing, "\n  %s: above\n", key->name) : put_key(writing, key)) return -1;
+        if (matters_most(key) ? put_text(writing, "\n  %s: above\n", key->name) : put_key(writing, key)) return -1;
     }
     return 0;
 }

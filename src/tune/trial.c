@@ -124,7 +124,7 @@ static int judge_sets(const struct tuning *t, struct model *model, const struct 
 }
 
 /* Scores a trial by a measure that training itself does not compute. */
-static int judge(const struct tuning *t, const struct config *config, double *score) {
+static int judge_trial(const struct tuning *t, const struct config *config, double *score) {
     struct model model;
     if (t->measure != TUNE_LINKS && t->measure != TUNE_SETS) return 0;
     int result = model_open(&model, t->directory.run);
@@ -152,7 +152,7 @@ static int hear(void *user, const struct trainer_report *report) {
     return 0;
 }
 
-static int train(const struct tuning *t, struct config *config, const struct halving_job *job, double *score) {
+static int train_trial(const struct tuning *t, struct config *config, const struct halving_job *job, double *score) {
     struct listening listening = {t, job};
     struct trainer_score found = {NAN, 0};
     struct trainer_options options = {.data = data_of(t),
@@ -170,8 +170,9 @@ static int train(const struct tuning *t, struct config *config, const struct hal
 
 /* Error messages, by measure: why a training that ended without an error has no score. */
 static const char *const unjudged[] = {
-    [TUNE_RECALL] = "no list has an item that could be held out and found again (train.held_out_items): the lists are too short, or "
-                    "too few",
+    [TUNE_RECALL] =
+        "no list has an item that could be held out and found again (train.held_out_items): the lists are too short, or "
+        "too few",
     [TUNE_LINKS] = "no held-out edge joins two nodes of the rest of the graph: it has too few edges",
     [TUNE_LOSS] = "no example was held out to measure the loss of (train.held_out): the text is too short; a longer one, or "
                   "--pairs=FILE or --analogies=FILE, which judge words, give a score",
@@ -190,9 +191,9 @@ int trial_run(const struct tuning *t, const struct halving_job *job, uint64_t ep
     *end = (struct trial_end){.score = NAN};
     report_use(t->quiet);
     int result = trial_config(t, &t->points[job->trial], &config) || set_epochs(&config, epochs) || settle(t, &config) ? -1 : 0;
-    if (!result) result = train(t, &config, job, &end->score);
+    if (!result) result = train_trial(t, &config, job, &end->score);
     end->stopped = result > 0;
-    if (!result) result = judge(t, &config, &end->score);
+    if (!result) result = judge_trial(t, &config, &end->score);
     if (result < 0 || (!result && !isfinite(end->score))) take_sentence(t, end);
     config_release(&config);
     report_use(t->said);

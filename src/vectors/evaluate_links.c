@@ -76,7 +76,8 @@ static int draw_pairs(struct links_job *job, struct links *pairs, uint64_t wante
                         job->sets.nodes, job->sets.request->held_out);
         for (uint64_t i = 0; i < 2 * wanted; i++) {
             uint32_t from = draw_node(job), to = draw_node(job);
-            if (pairs->count < wanted && from != to && !link_sets_linked(&job->sets, from, to) && links_add(pairs, from, to)) return -1;
+            if (pairs->count < wanted && from != to && !link_sets_linked(&job->sets, from, to) && links_add(pairs, from, to))
+                return -1;
         }
     }
     return 0;
@@ -282,7 +283,7 @@ static int find_auc(struct links_job *job, double *auc) {
     return result;
 }
 
-static int judge(struct links_job *job, struct links_score *score, struct pool *pool) {
+static int judge_links(struct links_job *job, struct links_score *score, struct pool *pool) {
     job->next = 0;
     if (find_auc(job, &score->auc) || pool_run(pool, rank_ends, job)) return -1;
     score->mrr = score->hits = 0;
@@ -345,7 +346,7 @@ static int judge_hadamard(struct links_job *job, struct links_score *score, stru
     float *factors = mem_alloc((uint64_t)job->sets.model->dim + 1, sizeof *factors, "products of columns");
     int result = factors && !fit_factors(job, job->scoring.x, factors) ? 0 : -1;
     job->scoring.factors = factors ? factors + 1 : NULL;
-    if (!result) result = judge(job, score, pool);
+    if (!result) result = judge_links(job, score, pool);
     job->scoring.factors = NULL;
     free(factors);
     return result;
@@ -356,12 +357,12 @@ static int judge_hadamard(struct links_job *job, struct links_score *score, stru
 static int judge_view(struct links_job *job, struct links_score *scores, enum model_view view, struct pool *pool) {
     float *x = matrix_of(job, view);
     job->scoring = (struct scoring){.x = x, .y = x};
-    int result = x ? judge(job, &scores[LINK_DOT], pool) : -1;
+    int result = x ? judge_links(job, &scores[LINK_DOT], pool) : -1;
     scores[LINK_HADAMARD] = (struct links_score){NAN, NAN, NAN};
     if (!result && job->sets.known.count) result = judge_hadamard(job, &scores[LINK_HADAMARD], pool);
     if (!result) {
         make_units(job, x);
-        result = judge(job, &scores[LINK_COSINE], pool);
+        result = judge_links(job, &scores[LINK_COSINE], pool);
     }
     free(x);
     return result;
@@ -372,11 +373,11 @@ static int judge_cross(struct links_job *job, struct links_score *scores, struct
     if (job->sets.model->tree) return 0;
     float *x = matrix_of(job, VIEW_TARGET), *y = x ? matrix_of(job, VIEW_CONTEXT) : NULL;
     job->scoring = (struct scoring){.x = x, .y = y, .both = !job->sets.directed};
-    int result = y ? judge(job, &scores[LINK_CROSS], pool) : -1;
+    int result = y ? judge_links(job, &scores[LINK_CROSS], pool) : -1;
     if (!result) {
         make_units(job, x);
         make_units(job, y);
-        result = judge(job, &scores[LINK_CROSS_COSINE], pool);
+        result = judge_links(job, &scores[LINK_CROSS_COSINE], pool);
     }
     free(x);
     free(y);
@@ -411,8 +412,8 @@ static struct links_counts count_all(const struct links_job *job) {
 static void tell_left_out(const struct links_counts *counts, const struct links_request *request) {
     uint64_t all = counts->links + counts->left_out + counts->trained;
     if (counts->left_out)
-        note("left out   %" PRIu64 " of %" PRIu64 " held-out links of '%s': the run does not know one of their nodes", counts->left_out,
-             all, request->held_out);
+        note("left out   %" PRIu64 " of %" PRIu64 " held-out links of '%s': the run does not know one of their nodes",
+             counts->left_out, all, request->held_out);
     if (counts->trained)
         warn("%" PRIu64 " of %" PRIu64 " held-out links of '%s' are links that the run was trained on; they are left out",
              counts->trained, all, request->held_out);

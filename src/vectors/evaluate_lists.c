@@ -107,7 +107,7 @@ static int choose_lists(struct lists_job *job, const struct lists_request *reque
     return fail("no list of '%s' has items there and a line in '%s'", request->held_out, request->train);
 }
 
-static int ask(struct lists_job *job, const struct model *model, enum list_score score, const struct config *config) {
+static int ask_lists(struct lists_job *job, const struct model *model, enum list_score score, const struct config *config) {
     struct list_scores scores = {.model = NULL};
     struct list_question question = {.starts = job->train.starts,
                                      .codes = job->train.codes,
@@ -122,12 +122,12 @@ static int ask(struct lists_job *job, const struct model *model, enum list_score
 }
 
 /* Answers the chosen lists, and divides the sums by their number. */
-static int judge(struct lists_job *job, const struct model *model, enum list_score how, const struct config *config) {
+static int judge_lists(struct lists_job *job, const struct model *model, enum list_score how, const struct config *config) {
     struct lists_score *score = job->sums;
     job->gains = mem_alloc(job->k, sizeof *job->gains, "gains");
     if (!job->gains) return -1;
     for (uint32_t i = 0; i < job->k; i++) job->gains[i] = 1 / log2((double)i + 2);
-    if (ask(job, model, how, config)) return -1;
+    if (ask_lists(job, model, how, config)) return -1;
     if (!score->lists) return 0;
     score->recall /= (double)score->lists;
     score->ndcg /= (double)score->lists;
@@ -147,7 +147,8 @@ static void release(struct lists_job *job) {
 static void tell_cold(const struct lists_job *job, const struct lists_request *request) {
     uint64_t cold = job->sums->cold;
     if (cold)
-        note("left out   %" PRIu64 " of %" PRIu64 " lists of '%s': they have no line in '%s', so that nothing tells what suits them",
+        note("left out   %" PRIu64 " of %" PRIu64
+             " lists of '%s': they have no line in '%s', so that nothing tells what suits them",
              cold, cold + job->asked_count, request->held_out, request->train);
 }
 
@@ -181,7 +182,7 @@ int evaluate_lists(struct lists_score *score, const struct model *model, const s
         names_locate_lists(&job.lists, model);
         tell_cold(&job, request);
         count_without_row(&job, request->score);
-        result = judge(&job, model, request->score, config) || check_trained(score, request) ? -1 : 0;
+        result = judge_lists(&job, model, request->score, config) || check_trained(score, request) ? -1 : 0;
     }
     release(&job);
     return result;
@@ -190,7 +191,7 @@ int evaluate_lists(struct lists_score *score, const struct model *model, const s
 /* ---- items that training left out ---- */
 
 /* Makes lists of items from ids, leaving out the first `own` ids of each list. */
-static int take_ids(struct list_items *items, const uint32_t *ids, const uint64_t *starts, uint64_t lists, uint64_t own) {
+static int take_items(struct list_items *items, const uint32_t *ids, const uint64_t *starts, uint64_t lists, uint64_t own) {
     uint64_t count = 0;
     items->starts = mem_alloc(lists + 1, sizeof *items->starts, "lists");
     items->codes = mem_alloc(starts[lists], sizeof *items->codes, "lists");
@@ -224,10 +225,12 @@ int evaluate_split(struct lists_score *score, const struct model *model, const s
                    const struct config *config) {
     struct lists_job job = {.sums = score, .rows = model->rows, .k = k};
     *score = (struct lists_score){.lists = 0};
-    int result = take_ids(&job.train, h->trained.ids, h->trained.starts, h->lists, (uint64_t)h->own) ||
-                         take_ids(&job.held_out, h->ids, h->starts, h->lists, 0) || take_own_rows(&job, h) || choose_evenly(&job, h)
-                     ? -1 : 0;
-    if (!result) result = judge(&job, model, answers_score(model, 1), config);
+    int result = take_items(&job.train, h->trained.ids, h->trained.starts, h->lists, (uint64_t)h->own) ||
+                         take_items(&job.held_out, h->ids, h->starts, h->lists, 0) || take_own_rows(&job, h) ||
+                         choose_evenly(&job, h)
+                     ? -1
+                     : 0;
+    if (!result) result = judge_lists(&job, model, answers_score(model, 1), config);
     release(&job);
     return result;
 }

@@ -147,12 +147,14 @@ static int look_like_labels(const struct links *links, uint64_t nodes) {
 static int check_links(const struct link_sets *sets, const struct links *links, const char *name) {
     uint64_t all = links->count + links->unknown;
     if (all && links->unknown * 10 >= all * 9)
-        return fail("%" PRIu64 " of %" PRIu64 " lines of '%s' hold a name that is not in the vocabulary of '%s': it looks like labels "
+        return fail("%" PRIu64 " of %" PRIu64
+                    " lines of '%s' hold a name that is not in the vocabulary of '%s': it looks like labels "
                     "(evaluate --labels=FILE) or like another graph; wanted lines of two of the run's nodes",
                     links->unknown, all, name, sets->model->directory);
     int labels = links->count ? look_like_labels(links, sets->nodes) : 0;
     if (labels > 0)
-        return fail("'%s' begins each of its %" PRIu64 " lines with another node, and few names follow: it looks like labels (evaluate "
+        return fail("'%s' begins each of its %" PRIu64
+                    " lines with another node, and few names follow: it looks like labels (evaluate "
                     "--labels=FILE); wanted lines of two linked nodes",
                     name, all);
     return labels;
@@ -232,12 +234,13 @@ static int leave_out_trained(struct link_sets *sets) {
     held_out->count = kept;
     sets->trained = all - kept;
     if (2 * sets->trained <= all) return 0;
-    return fail("%" PRIu64 " of %" PRIu64 " held-out links of '%s' are links that the run was trained on, so that finding them shows "
+    return fail("%" PRIu64 " of %" PRIu64
+                " held-out links of '%s' are links that the run was trained on, so that finding them shows "
                 "nothing: give links that training left out",
                 sets->trained, all, sets->request->held_out);
 }
 
-static int find_rows(struct link_sets *sets) {
+static int list_rows(struct link_sets *sets) {
     if (!sets->request->known) return 0;
     sets->rows = mem_alloc(sets->nodes, sizeof *sets->rows, "the rows of nodes");
     for (uint64_t node = 0; sets->rows && node < sets->nodes; node++) sets->rows[node] = (uint32_t)sets->names.row[node];
@@ -246,7 +249,7 @@ static int find_rows(struct link_sets *sets) {
 
 int link_sets_read(struct link_sets *sets, const struct model *model, const struct links_request *request, struct pool *pool) {
     *sets = (struct link_sets){.model = model, .request = request};
-    return read_both(sets, pool) || leave_out_trained(sets) || find_neighbours(sets, 2) || find_rows(sets) ? -1 : 0;
+    return read_both(sets, pool) || leave_out_trained(sets) || find_neighbours(sets, 2) || list_rows(sets) ? -1 : 0;
 }
 
 void link_sets_release(struct link_sets *sets) {
