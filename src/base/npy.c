@@ -4,7 +4,6 @@
 #include "text.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 static const char magic[] = "\x93NUMPY";

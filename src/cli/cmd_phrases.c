@@ -1,12 +1,10 @@
 #include "commands.h"
 #include "base/file.h"
 #include "base/interrupt.h"
-#include "base/memory.h"
 #include "base/report.h"
 #include "corpus/phrases.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static int take_joined(void *writer, const char *bytes, uint64_t length) {

@@ -1,7 +1,6 @@
 #include "commands.h"
 #include "base/file.h"
 #include "base/interrupt.h"
-#include "base/memory.h"
 #include "base/report.h"
 #include "base/spool.h"
 #include "base/retry.h"
@@ -14,7 +13,6 @@
 #include "vectors/lines.h"
 #include "word2vec_flags.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

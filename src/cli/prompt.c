@@ -1,11 +1,9 @@
 #include "prompt.h"
 
 #include "base/memory.h"
-#include "base/report.h"
 #include "base/terminal.h"
 #include "vectors/answers.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,10 +1,8 @@
 #include "defaults_by_size.h"
 
 #include "config_keys.h"
-#include "base/report.h"
 #include "base/text.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

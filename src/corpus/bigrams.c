@@ -5,7 +5,6 @@
 #include "base/text.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <xxhash.h>
 
 enum { SHARD_BITS = 6, FIRST_SLOTS = 1024, AHEAD = 16 };

@@ -18,7 +18,6 @@
 #include "base/text.h"
 #include "checkpoints.h"
 #include "replacement.h"
-#include "schedule.h"
 
 #include <errno.h>
 #include <fcntl.h>

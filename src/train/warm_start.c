@@ -6,7 +6,6 @@
 #include "base/report.h"
 #include "base/text.h"
 #include "rows/values.h"
-#include "run/tables.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -2,7 +2,6 @@
  * shown after the number of the trial. */
 #include "tune_inner.h"
 
-#include "base/memory.h"
 #include "base/progress.h"
 #include "base/report.h"
 #include "base/text.h"
@@ -15,8 +14,6 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 /* ---- keys ---- */

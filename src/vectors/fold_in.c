@@ -5,7 +5,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum {
     LENGTH_LISTS = 1024, /* most trained lists whose lengths are measured */

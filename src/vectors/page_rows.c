@@ -8,7 +8,6 @@
 #include "search.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum { QUERIES = 256 }; /* number of queries in one search: few, so that a signal is noticed soon */
 
