@@ -159,8 +159,7 @@ int bigrams_add(struct bigrams *bigrams, const struct bigram *met, const uint32_
         sorted[next[shard_of(hash)]++] = (struct sorted){met[i], counts ? counts[i] : 1, hash};
     }
     for (int s = 0; s < BIGRAM_SHARDS && !result; s++)
-        result =
-            add_to_shard(bigrams, &bigrams->shards[s], sorted + starts[s], starts[s + 1] - starts[s], kept ? BIGRAM_KEPT : 0);
+        result = add_to_shard(bigrams, &bigrams->shards[s], sorted + starts[s], starts[s + 1] - starts[s], kept ? BIGRAM_KEPT : 0);
     free(sorted);
     return result;
 }

@@ -163,7 +163,6 @@ static int judge_labels(void *context, unsigned worker) {
     float *w = mem_alloc((uint64_t)job->dim + 1, sizeof *w, "a regression");
     uint64_t part, end;
     int result = of_class && w ? 0 : -1;
-    (void)worker;
     while (!result && pool_take(&job->next, LABELS_SHUFFLES * labels_of(job), 1, &part, &end))
         result = judge_label(job, part / labels_of(job), part % labels_of(job), of_class, w);
     free(of_class);
@@ -225,7 +224,6 @@ static int score_shuffle(struct labels_job *job, uint64_t shuffle) {
 static int score_shuffles(void *context, unsigned worker) {
     struct labels_job *job = context;
     uint64_t shuffle, end;
-    (void)worker;
     while (pool_take(&job->next, LABELS_SHUFFLES, 1, &shuffle, &end))
         if (score_shuffle(job, shuffle)) return -1;
     return 0;

@@ -228,7 +228,6 @@ static int rank_ends(void *context, unsigned worker) {
     struct links_job *job = context;
     float *query = mem_alloc(2, job->sets.model->dim * sizeof *query, "a node's vector");
     uint64_t first, end;
-    (void)worker;
     while (query && pool_take(&job->next, job->asked.count, GRAIN, &first, &end))
         for (uint64_t i = first; i < end; i++) job->ranks[i] = rank_of(job, i, query);
     free(query);

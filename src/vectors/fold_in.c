@@ -173,7 +173,6 @@ static int read_items(void *context, unsigned worker) {
     struct call *call = context;
     const struct model *model = call->fold->model;
     uint64_t first, end;
-    (void)worker;
     while (pool_take(&call->taken, call->lists.item_count, GRAIN, &first, &end))
         for (; first < end; first++)
             if (model_row(model, VIEW_CONTEXT, call->ids[first], model->loss.score == SCORE_COSINE, call->items + first * model->dim))

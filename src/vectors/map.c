@@ -143,7 +143,6 @@ static void drive_row(struct drawing *d, uint64_t i) {
 
 static int each_row(void *context, unsigned worker) {
     struct drawing *d = context;
-    (void)worker;
     uint64_t first, end;
     while (pool_take(&d->next, d->count, GRAIN, &first, &end))
         for (uint64_t i = first; i < end; i++) d->work(d, i);

@@ -10,7 +10,6 @@
 static char written[2][8];
 
 static int write_half(void *context, unsigned worker) {
-    (void)context;
     snprintf(written[worker], sizeof written[worker], "%.1f", 0.5);
     return 0;
 }
