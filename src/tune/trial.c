@@ -94,8 +94,8 @@ void trial_defaults(struct tuning *t) {
 
 static int judge_links(const struct tuning *t, const struct model *model, const struct config *config, double *score) {
     struct links_request request = {.held_out = t->directory.held_out, .directed = t->resolved.graph_directed};
-    struct links_score scores[LINK_SCORES];
-    struct links_counts counts;
+    struct sptx_links_score scores[LINK_SCORES];
+    struct sptx_links_counts counts;
     if (evaluate_links(scores, &counts, model, VIEW_TARGET, &request, config)) return -1;
     *score = scores[model->tree ? LINK_COSINE : LINK_CROSS].mrr;
     return 0;
@@ -107,12 +107,12 @@ static int judge_sets(const struct tuning *t, struct model *model, const struct 
     int view = answers_view_named(model, NULL, (unsigned)config->device_threads);
     if (view < 0) return -1;
     for (int i = 0; i < r->pair_count; i++) {
-        struct pairs_score pairs;
+        struct sptx_pairs_score pairs;
         if (evaluate_pairs(&pairs, model, (enum model_view)view, r->pairs[i])) return -1;
         sum += pairs.rho;
     }
     for (int i = 0; i < r->analogy_count; i++) {
-        struct analogies_score analogies;
+        struct sptx_analogies_score analogies;
         if (evaluate_analogies(&analogies, model, (enum model_view)view, r->analogies[i], 30000, config)) return -1;
         sum += analogies.accuracy;
     }
@@ -137,7 +137,7 @@ struct listening {
     const struct halving_job *job;
 };
 
-static int hear(void *user, const struct trainer_report *report) {
+static int hear(void *user, const struct sptx_progress *report) {
     const struct listening *l = user;
     char line[512];
     if (!isatty(2)) return 0;

@@ -282,7 +282,7 @@ static int find_auc(struct links_job *job, double *auc) {
     return result;
 }
 
-static int judge_links(struct links_job *job, struct links_score *score, struct pool *pool) {
+static int judge_links(struct links_job *job, struct sptx_links_score *score, struct pool *pool) {
     job->next = 0;
     if (find_auc(job, &score->auc) || pool_run(pool, rank_ends, job)) return -1;
     score->mrr = score->hits = 0;
@@ -341,7 +341,7 @@ out:
     return result;
 }
 
-static int judge_hadamard(struct links_job *job, struct links_score *score, struct pool *pool) {
+static int judge_hadamard(struct links_job *job, struct sptx_links_score *score, struct pool *pool) {
     float *factors = mem_alloc((uint64_t)job->sets.model->dim + 1, sizeof *factors, "products of columns");
     int result = factors && !fit_factors(job, job->scoring.x, factors) ? 0 : -1;
     job->scoring.factors = factors ? factors + 1 : NULL;
@@ -353,11 +353,11 @@ static int judge_hadamard(struct links_job *job, struct links_score *score, stru
 
 /* ---- all scores ---- */
 
-static int judge_view(struct links_job *job, struct links_score *scores, enum model_view view, struct pool *pool) {
+static int judge_view(struct links_job *job, struct sptx_links_score *scores, enum model_view view, struct pool *pool) {
     float *x = matrix_of(job, view);
     job->scoring = (struct scoring){.x = x, .y = x};
     int result = x ? judge_links(job, &scores[LINK_DOT], pool) : -1;
-    scores[LINK_HADAMARD] = (struct links_score){NAN, NAN, NAN};
+    scores[LINK_HADAMARD] = (struct sptx_links_score){NAN, NAN, NAN};
     if (!result && job->sets.known.count) result = judge_hadamard(job, &scores[LINK_HADAMARD], pool);
     if (!result) {
         make_units(job, x);
@@ -367,8 +367,8 @@ static int judge_view(struct links_job *job, struct links_score *scores, enum mo
     return result;
 }
 
-static int judge_cross(struct links_job *job, struct links_score *scores, struct pool *pool) {
-    scores[LINK_CROSS] = scores[LINK_CROSS_COSINE] = (struct links_score){NAN, NAN, NAN};
+static int judge_cross(struct links_job *job, struct sptx_links_score *scores, struct pool *pool) {
+    scores[LINK_CROSS] = scores[LINK_CROSS_COSINE] = (struct sptx_links_score){NAN, NAN, NAN};
     if (job->sets.model->tree) return 0;
     float *x = matrix_of(job, VIEW_TARGET), *y = x ? matrix_of(job, VIEW_CONTEXT) : NULL;
     job->scoring = (struct scoring){.x = x, .y = y, .both = !job->sets.directed};
@@ -394,9 +394,9 @@ static void links_release(struct links_job *job) {
     free(job->ranks);
 }
 
-static struct links_counts count_all(const struct links_job *job) {
+static struct sptx_links_counts count_all(const struct links_job *job) {
     uint64_t unknown = job->sets.unknown.words.size;
-    struct links_counts counts = {.links = job->sets.held_out.count,
+    struct sptx_links_counts counts = {.links = job->sets.held_out.count,
                                   .asked = job->asked.count,
                                   .nodes = job->sets.nodes + unknown,
                                   .unknown = unknown,
@@ -408,7 +408,7 @@ static struct links_counts count_all(const struct links_job *job) {
     return counts;
 }
 
-static void tell_left_out(const struct links_counts *counts, const struct links_request *request) {
+static void tell_left_out(const struct sptx_links_counts *counts, const struct links_request *request) {
     uint64_t all = counts->links + counts->left_out + counts->trained;
     if (counts->left_out)
         note("left out   %" PRIu64 " of %" PRIu64 " held-out links of '%s': the run does not know one of their nodes",
@@ -418,8 +418,8 @@ static void tell_left_out(const struct links_counts *counts, const struct links_
              counts->trained, all, request->held_out);
 }
 
-int evaluate_links(struct links_score *scores, struct links_counts *counts, const struct model *model, enum model_view view,
-                   const struct links_request *request, const struct config *config) {
+int evaluate_links(struct sptx_links_score *scores, struct sptx_links_counts *counts, const struct model *model,
+                   enum model_view view, const struct links_request *request, const struct config *config) {
     struct links_job job = {.next = 0};
     struct pool *pool = pool_open(config ? (unsigned)config->device_threads : 0);
     int result = pool && !link_sets_read(&job.sets, model, request, pool) ? draw_all(&job) : -1;

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 
 struct lists_job {
-    struct lists_score *sums;
+    struct sptx_lists_score *sums;
     uint64_t rows; /* number of rows of the model */
     uint32_t k;
     struct names lists;
@@ -38,7 +38,7 @@ static int is_banned(const struct list_found *found, uint64_t code) {
 /* Counts a list's distinct held-out items. Moves the items that its answer may contain, sorted, to the front of codes[count];
  * unknown items are kept, and count as missed. Returns the number of items kept. */
 static uint64_t keep_findable(struct lists_job *job, uint64_t *codes, uint64_t count, const struct list_found *found) {
-    struct lists_score *sums = job->sums;
+    struct sptx_lists_score *sums = job->sums;
     uint64_t kept = 0;
     qsort(codes, count, sizeof *codes, by_code);
     for (uint64_t i = 0, code; i < count; i++) {
@@ -56,7 +56,7 @@ static uint64_t keep_findable(struct lists_job *job, uint64_t *codes, uint64_t c
 /* Adds one list's scores to the sums. */
 static int score_list(void *context, uint64_t list, const struct list_found *found) {
     struct lists_job *job = context;
-    struct lists_score *sums = job->sums;
+    struct sptx_lists_score *sums = job->sums;
     uint64_t *codes = job->held_out.codes + job->held_out.starts[list], hits = 0;
     uint64_t count = keep_findable(job, codes, job->held_out.starts[list + 1] - job->held_out.starts[list], found);
     double gain = 0, best = 0;
@@ -123,7 +123,7 @@ static int ask_lists(struct lists_job *job, const struct model *model, enum list
 
 /* Answers the chosen lists, and divides the sums by their number. */
 static int judge_lists(struct lists_job *job, const struct model *model, enum list_score how, const struct config *config) {
-    struct lists_score *score = job->sums;
+    struct sptx_lists_score *score = job->sums;
     job->gains = mem_alloc(job->k, sizeof *job->gains, "gains");
     if (!job->gains) return -1;
     for (uint32_t i = 0; i < job->k; i++) job->gains[i] = 1 / log2((double)i + 2);
@@ -159,7 +159,7 @@ static void count_without_row(struct lists_job *job, enum list_score how) {
 }
 
 /* Fails if more than half of the held-out items are training items, which means that the file is wrong. Warns if fewer are. */
-static int check_trained(const struct lists_score *score, const struct lists_request *request) {
+static int check_trained(const struct sptx_lists_score *score, const struct lists_request *request) {
     char trained[TEXT_BYTES], all[TEXT_BYTES];
     if (!score->trained) return 0;
     text_of_count(trained, score->trained);
@@ -173,10 +173,10 @@ static int check_trained(const struct lists_score *score, const struct lists_req
     return 0;
 }
 
-int evaluate_lists(struct lists_score *score, const struct model *model, const struct lists_request *request,
+int evaluate_lists(struct sptx_lists_score *score, const struct model *model, const struct lists_request *request,
                    const struct config *config) {
     struct lists_job job = {.sums = score, .rows = model->rows, .k = request->k};
-    *score = (struct lists_score){.lists = 0};
+    *score = (struct sptx_lists_score){.lists = 0};
     int result = read_lists(&job, model, request) || choose_lists(&job, request) ? -1 : 0;
     if (!result) {
         names_locate_lists(&job.lists, model);
@@ -221,10 +221,10 @@ static int choose_evenly(struct lists_job *job, const struct held_out *h) {
     return 0;
 }
 
-int evaluate_split(struct lists_score *score, const struct model *model, const struct held_out *h, uint32_t k,
+int evaluate_split(struct sptx_lists_score *score, const struct model *model, const struct held_out *h, uint32_t k,
                    const struct config *config) {
     struct lists_job job = {.sums = score, .rows = model->rows, .k = k};
-    *score = (struct lists_score){.lists = 0};
+    *score = (struct sptx_lists_score){.lists = 0};
     int result = take_items(&job.train, h->trained.ids, h->trained.starts, h->lists, (uint64_t)h->own) ||
                          take_items(&job.held_out, h->ids, h->starts, h->lists, 0) || take_own_rows(&job, h) ||
                          choose_evenly(&job, h)
