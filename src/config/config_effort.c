@@ -5,8 +5,6 @@
 #include "base/report.h"
 #include "kernels/backend.h"
 
-#include <string.h>
-
 /* These values were found by experiment: configs/notes/gowalla.md. */
 static const struct effort efforts[] = {
     [EFFORT_QUICK] = {.dim = 128, .epochs = 20, .negatives = 1000, .lr = 0.002, .temperature = 0.1, .shared = 0},

@@ -47,7 +47,7 @@ const char *sptx_optimizer_option(const char *optimizer, uint32_t index) {
     return rule < 0 ? NULL : rules_option(rule, index);
 }
 
-static void take(double *option, double given) {
+static void take_table(double *option, double given) {
     if (!isnan(given)) *option = given;
 }
 
@@ -59,10 +59,10 @@ static int read_rule(struct rule_options *rule, int *fixed, const struct sptx_ta
         return fail_usage("optimizer '%s' is none of " RULES(NAME) "none", o->optimizer);
 #undef NAME
     *rule = rules_defaults(which);
-    take(&rule->lr, o->lr);
-    take(&rule->clip, o->clip);
-#define NUMBER(name, fallback, lowest, highest, rules, help)  take(&rule->name, o->name);
-#define BY_RULE(name, fallback, lowest, highest, rules, help) take(&rule->name, o->name);
+    take_table(&rule->lr, o->lr);
+    take_table(&rule->clip, o->clip);
+#define NUMBER(name, fallback, lowest, highest, rules, help)  take_table(&rule->name, o->name);
+#define BY_RULE(name, fallback, lowest, highest, rules, help) take_table(&rule->name, o->name);
 #define FLAG(name, rules, help)                               rule->name = o->name != 0;
 #include "kernels/optimizers.def"
     if (*fixed) rule->momentum = 0;

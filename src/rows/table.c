@@ -10,7 +10,6 @@
 #include "base/report.h"
 #include "base/text.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,7 +5,6 @@
 #include "base/report.h"
 #include "config/config.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

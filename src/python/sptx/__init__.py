@@ -29,9 +29,10 @@ from ._halves import HalfRows
 from ._keyed import KeyedVectors
 from ._library import version as __version__
 from ._phrases import FrozenPhrases, Phrases
-from ._run import Progress, Run, train
+from ._run import Run
 from ._table import Table
 from ._tables import Tables
+from ._train import Progress, train
 from ._tune import Tuned, tune
 from ._views import Rows
 from ._word2vec import Word2Vec

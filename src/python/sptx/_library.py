@@ -10,7 +10,7 @@ run. It adds up to ten microseconds to a call, which is much for calls on some h
 import ctypes
 import itertools
 import os
-from ctypes import (CFUNCTYPE, POINTER, Structure, c_char_p, c_double, c_float, c_int, c_uint32, c_uint64, c_void_p)
+from ctypes import (CFUNCTYPE, POINTER, Structure, c_char_p, c_double, c_int, c_uint32, c_uint64, c_void_p)
 from typing import Iterator
 
 from . import _build

@@ -1,18 +1,13 @@
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
+#include "tests/testing.h"
 
 #include "base/directory.h"
 #include "base/memory.h"
 #include "corpus/encode.h"
 #include "tests/unit/scratch.h"
 
-#include <inttypes.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <zlib.h>
-
-#include <cmocka.h>
 
 #include "tests/unit/plain_options.h"
 #include "tests/unit/sentence.h"
