@@ -2,7 +2,7 @@
  *
  *   a batch's life   stage has the story; backend opens what it needs; ops: the table of all that backend.h asks for
  *   batch_*     batch makes a batch: batch_source, the corpus as the GPU reads it; batch_walks, walks over a graph;
- *               batch_examples, its blocks; batch_index, its ids by row
+ *               batch_examples, its blocks, from the words that batch_words finds; batch_negatives; batch_index, its ids by row
  *   rows_*      rows_memory, tables and where they are stored; rows_set, the rows of a batch and where their records are meanwhile;
  *               rows_move, copies to a stage's slots and back
  *   step_*      step gives the order of its kernels: first step_dots (_windows, _held) for word2vec's loss, or step_learn (_pool,
@@ -338,6 +338,17 @@ int cuda_use_builders(struct backend *backend, const struct example_source *sour
 
 /* batch_source.cu */
 void cuda_source_drop(struct backend *backend);
+
+/* The arrays of a batch's blocks, which the kernels of batch_examples.cu and batch_negatives.cu write. */
+struct built {
+    uint32_t *target_starts, *context_starts, *term_starts, *positives, *block_slot;
+    uint64_t *block_example;
+    uint32_t *target_ids, *target_block, *context_ids, *context_block;
+    float *weights; /* NULL: all positives weigh 1 */
+    struct batch_counts *counts;
+};
+/* batch_negatives.cu: enqueues drawing the negatives of all blocks. */
+int cuda_negatives_draw(struct stage *stage, const struct built *to);
 
 /* batch_examples.cu. Both only enqueue work that reads stage->request, on the builder's stream. */
 int cuda_examples_reserve(struct backend *backend, struct batch_builder *builder, uint64_t count);
