@@ -269,6 +269,18 @@ const struct command commands[] = {
      "                    \"items\": [{\"item\": .., \"score\": 0.5, \"title\": ..}, ..]}; known, unknown: items of the list;\n"
      "                    score: \"user-cosine folded\" for a list that was not trained and therefore folded in\n"
      "\n" DEVICE_HELP},
+    {"infer", cmd_infer, "infer RUN --text=FILE [--names] [--epochs=N]", "rows for documents that a run was not trained on",
+     RUN_HELP
+     "\n"
+     "\n"
+     "Prints the row of each document of FILE, a line each: its name, a tab, the row's values with blanks between them. RUN was\n"
+     "trained with corpus.format = documents. The row is trained as the run's own were, while all others stay as they are. The\n"
+     "same words always give the same row. Words that the run does not know are left out.\n"
+     "\n"
+     "  --text=FILE   a document a line: its words. Its name is the number of its line\n"
+     "  --names       lines begin with the document's name, as in the corpus of the run\n"
+     "  --epochs=N    passes over each document; by itself as many as the run made\n"
+     "\n" DEVICE_HELP},
     {"report", cmd_report,
      "report RUN --out=FILE [--titles=FILE] [--labels=FILE] [--top=5000] [--search=20000] [--table=TABLE] [--lists] "
      "[--evaluation=FILE ...]",

@@ -16,7 +16,7 @@ enum { SPREAD_AT_ONCE = 1 << 22 }; /* largest nodes + arcs of a graph for which 
 
 /* Returns the default table (enum model_view), or -1 after fail(). */
 static int default_view(const struct model *model) {
-    if (has_lists(model)) return VIEW_CONTEXT;
+    if (has_lists(model)) return model->documents && model->item_targets ? VIEW_TARGET : VIEW_CONTEXT;
     if (model->mode == MODE_ADJACENCY) return VIEW_SUM;
     if (!run_has_graph(model)) return VIEW_TARGET;
     int within = run_graph_within(model, SPREAD_AT_ONCE);

@@ -4,6 +4,9 @@
  *   words            (window, cbow)           words   target    target
  *   items of lists   (list)                   items   target    target; trained by cosines: context-cosine
  *   lists with rows  (user)                   items   context   user; trained by cosines: user-cosine
+ *   documents        (user)                   words   context   user
+ *   documents, words (cbow, or                words   target    user
+ *                     examples.words = yes)
  *   citations, links (adjacency)              all     sum       user (by the paper's row); sum for items given by hand
  *   nodes            (walk)                   nodes   propagated, user (by the node's row); context for nodes given
  *                                                      or normsum   by hand

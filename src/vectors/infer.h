@@ -1,0 +1,39 @@
+/* infer: computes rows for documents that a run was not trained on, as its training would, with all trained rows fixed.
+ *
+ *   start     zeros
+ *   an epoch  each kept word is one example, by the draws of training (kernels/examples.h) at its position in the document
+ *   rate      falls on a straight line over the epochs, from the run's first learning rate to its last (0.025 and 0 if the run's
+ *             rule is not sgd)
+ *
+ * A document's row depends on its words alone, not on other documents of the call or on the number of threads.
+ */
+#ifndef SPTX_INFER_H
+#define SPTX_INFER_H
+
+#include "base/pool.h"
+#include "config/config.h"
+#include "model.h"
+#include "train/examples.h"
+
+struct infer {
+    const struct model *model;
+    struct config config;     /* the run's */
+    struct examples examples; /* the tables of its draws; ids and starts are replaced by each document's */
+    uint32_t ids[2];          /* a document of one word, of which `examples` are made */
+    uint64_t starts[2];
+    uint64_t epochs;
+    double rate_first, rate_last;
+    struct pool *pool;
+};
+
+/* Opens the inference of documents by a run of documents, which must stay open. epochs: 0: as many as the run. Returns 0, or -1
+ * after fail(). The caller calls infer_close() in both cases. */
+int infer_open(struct infer *infer, const struct model *model, uint64_t epochs, unsigned threads);
+void infer_close(struct infer *infer); /* harmless on a zeroed one */
+
+/* Computes the rows of `count` documents: out [count x dim]. Document i has the words words[starts[i]] .. words[starts[i + 1] -
+ * 1]; a number that is no word of the model is ignored, and a document without any other has a row of zeros. Returns 0, or -1
+ * after fail(). */
+int infer_rows(struct infer *infer, const uint64_t *starts, const uint64_t *words, uint64_t count, float *out);
+
+#endif
