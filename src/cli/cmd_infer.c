@@ -60,11 +60,14 @@ static void print_rows(const struct documents *d, const float *rows, uint32_t di
 }
 
 static int infer_all(const struct documents *d, const struct model *model, uint64_t epochs, unsigned threads) {
-    struct infer infer;
+    struct infer infer = {.model = NULL};
+    const struct infer_passes passes = {.epochs = epochs};
+    struct pool *pool = pool_open(threads);
     float *rows = mem_alloc(d->count, model->dim * sizeof *rows, "rows of documents");
-    int result = infer_open(&infer, model, epochs, threads) || !rows || infer_rows(&infer, d->starts, d->words, d->count, rows) ? -1 : 0;
+    int result = !pool || !rows || infer_open(&infer, model, pool) || infer_rows(&infer, &passes, d->starts, d->words, d->count, rows) ? -1 : 0;
     if (!result) print_rows(d, rows, model->dim);
     infer_close(&infer);
+    if (pool) pool_close(pool);
     free(rows);
     return result;
 }

@@ -176,7 +176,8 @@ const struct command commands[] = {
      "  --query=TABLE       which table the word's vector comes from: target, context, their sum, normsum (each of unit\n"
      "                      length first), or propagated\n"
      "  --among=TABLE       which table is searched, likewise; where one of the two is given, the other is target\n"
-     "  --lists             rows of lists are searched, too\n"
+     "  --lists             rows of lists are searched, too; of documents (corpus.format = documents) these alone, and WORD may be\n"
+     "                      a document's name\n"
      "  --titles=FILE       an id and its title on each line: prints titles as a last column, and WORD may be a title\n"
      "\n"
      TABLES_HELP
@@ -220,7 +221,7 @@ const struct command commands[] = {
      "are\n"
      "                    searched (which is the same where ids are ranks of frequency)\n"
      "  --sample=2000     groups: ask at most so many of them, always the same ones\n"
-     "  --labels=FILE     lines of node and its labels: micro and macro F1 of a logistic regression a label, trained on a\n"
+     "  --labels=FILE     lines of node (or document) and its labels: micro and macro F1 of a logistic regression a label, trained on a\n"
      "                    share of the labelled nodes and asked for as many labels of the others as they have: mean and\n"
      "                    spread of ten shuffles, those of numpy.random.default_rng(0 .. 9).permutation\n"
      "  --share=0.5       labels: the share that is trained on; several with commas between\n"

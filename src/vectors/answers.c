@@ -72,6 +72,10 @@ static int make_view(struct model *model, enum model_view view, unsigned threads
     return result;
 }
 
+uint64_t answers_first(const struct model *model, int lists) {
+    return lists && model->documents ? model_items(model) : 0;
+}
+
 int answers_view_named(struct model *model, const char *name, unsigned threads) {
     int view = name ? model_view_named(name) : default_view(model);
     if (view == VIEW_CONTEXT && check_contexts(model)) return -1;

@@ -34,21 +34,14 @@ static int make_examples(struct infer *infer) {
     return examples_init(&infer->examples, &infer->config, &infer->model->vocab, &one);
 }
 
-int infer_open(struct infer *infer, const struct model *model, uint64_t epochs, unsigned threads) {
-    *infer = (struct infer){.model = model};
-    if (check_run(model) || read_config(infer) || make_examples(infer) || !(infer->pool = pool_open(threads))) return -1;
-    const struct config *c = &infer->config;
-    int sgd = c->optimizer_rule == RULE_SGD;
-    infer->epochs = epochs ? epochs : c->train_epochs ? c->train_epochs : 10;
-    infer->rate_first = sgd ? c->optimizer_lr : 0.025;
-    infer->rate_last = sgd ? c->optimizer_lr * c->optimizer_min_lr_ratio : 0;
-    return 0;
+int infer_open(struct infer *infer, const struct model *model, struct pool *pool) {
+    *infer = (struct infer){.model = model, .pool = pool};
+    return check_run(model) || read_config(infer) || make_examples(infer) ? -1 : 0;
 }
 
 void infer_close(struct infer *infer) {
     examples_release(&infer->examples);
     config_release(&infer->config);
-    if (infer->pool) pool_close(infer->pool);
     *infer = (struct infer){.model = NULL};
 }
 
@@ -133,19 +126,19 @@ static void train_word(struct document *d, uint64_t position, uint32_t word) {
 }
 
 /* Computes the row of a document of ids[length], of which the first is the number of a document's row. */
-static void infer_row(const struct infer *infer, struct document *d, const uint32_t *ids, uint64_t length) {
+static void infer_row(const struct infer_passes *passes, struct document *d, const uint32_t *ids, uint64_t length) {
     const uint64_t starts[] = {0, length};
-    double steps = (double)(infer->epochs * length), fall = infer->rate_first - infer->rate_last;
+    double steps = (double)(passes->epochs * length), fall = passes->first - passes->last;
     d->source.ids = ids;
     d->source.starts = starts;
     d->source.tokens = length;
-    memset(d->row, 0, infer->model->dim * sizeof *d->row);
-    for (d->epoch = 0; d->epoch < infer->epochs; d->epoch++) {
+    memset(d->row, 0, d->model->dim * sizeof *d->row);
+    for (d->epoch = 0; d->epoch < passes->epochs; d->epoch++) {
         struct strip_draws draws = strip_draws();
         d->strip = strip_of(&d->source, 0, d->epoch);
         for (uint64_t at = 1; at < length; at++) {
             uint32_t word = strip_word(&d->source, &d->strip, at, d->epoch, &draws);
-            d->rate = (float)(infer->rate_first - fall * (double)(d->epoch * length + at) / steps);
+            d->rate = (float)(passes->first - fall * (double)(d->epoch * length + at) / steps);
             if (word != DRAW_NONE) train_word(d, at, word);
         }
     }
@@ -155,6 +148,7 @@ static void infer_row(const struct infer *infer, struct document *d, const uint3
 
 struct call {
     const struct infer *infer;
+    struct infer_passes passes;
     const uint64_t *starts, *words;
     uint64_t count;
     float *out;
@@ -169,7 +163,7 @@ static int infer_one(const struct call *call, struct document *d, uint64_t i, ui
     for (uint64_t at = call->starts[i]; at < call->starts[i + 1]; at++)
         if (call->words[at] < items) (*ids)[length++] = (uint32_t)call->words[at];
     d->row = call->out + i * call->infer->model->dim;
-    infer_row(call->infer, d, *ids, length);
+    infer_row(&call->passes, d, *ids, length);
     return 0;
 }
 
@@ -187,7 +181,18 @@ static int infer_some(void *context, unsigned worker) {
     return result;
 }
 
-int infer_rows(struct infer *infer, const uint64_t *starts, const uint64_t *words, uint64_t count, float *out) {
-    struct call call = {.infer = infer, .starts = starts, .words = words, .count = count, .out = out};
+static struct infer_passes passes_of(const struct config *c, const struct infer_passes *asked) {
+    struct infer_passes passes = *asked;
+    int sgd = c->optimizer_rule == RULE_SGD;
+    if (!passes.epochs) passes.epochs = c->train_epochs ? c->train_epochs : 10;
+    if (passes.first > 0) return passes;
+    passes.first = sgd ? c->optimizer_lr : 0.025;
+    passes.last = sgd ? c->optimizer_lr * c->optimizer_min_lr_ratio : 0;
+    return passes;
+}
+
+int infer_rows(const struct infer *infer, const struct infer_passes *passes, const uint64_t *starts, const uint64_t *words, uint64_t count,
+               float *out) {
+    struct call call = {.infer = infer, .passes = passes_of(&infer->config, passes), .starts = starts, .words = words, .count = count, .out = out};
     return pool_run(infer->pool, infer_some, &call);
 }
