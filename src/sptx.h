@@ -468,6 +468,18 @@ struct sptx_recommend_options {
 enum sptx_status sptx_run_recommend(struct sptx_run *run, const uint64_t *starts, const uint64_t *items, uint64_t count,
                                     const struct sptx_recommend_options *options, uint32_t k, uint32_t *rows, float *scores);
 
+struct sptx_infer_options {
+    uint64_t size;     /* sizeof (struct sptx_infer_options) */
+    uint64_t epochs;   /* passes over each document; 0: as many as the run made */
+    double lr, min_lr; /* learning rates of the first and the last step; lr = 0: the run's */
+};
+#define SPTX_INFER_OPTIONS {sizeof(struct sptx_infer_options), 0, 0, 0}
+/* Computes rows, out [count x dim], for documents that a run of documents (corpus.format = documents) was not trained on. Document
+ * i has the words (rows) words[starts[i]] .. words[starts[i + 1] - 1], in order; starts is [count + 1] and never decreases. Rows
+ * that are no words are skipped; a document without any word has zeros. The same words always give the same row. */
+enum sptx_status sptx_run_infer(struct sptx_run *run, const uint64_t *starts, const uint64_t *words, uint64_t count,
+                                const struct sptx_infer_options *options, float *out);
+
 /* ---- judging a run: what `sptx-w2v evaluate` prints; its help describes the files ---- */
 
 /* Data to judge a run by: a file (corpus is NULL) or a corpus filled by calls (path is NULL). The caller keeps the corpus and

@@ -185,7 +185,8 @@ const struct command commands[] = {
               "                      context row, each scaled to unit length first) or propagated\n"
               "  --among=TABLE       only the table that is searched. If just one of --query and --among is given, the other is\n"
               "                      target\n"
-              "  --lists             rows of lists are searched, too\n"
+              "  --lists             rows of lists are searched, too; in a run of documents only their rows, and WORD may be a document's\n"
+              "                      name\n"
               "  --titles=FILE       lines of an id and its title. Titles are printed as a last column, and WORD may be a title\n"
               "\n" TABLES_HELP
               "If words share rows of their n-grams (examples.subwords, and models of fastText), WORD may be a word that training\n"
@@ -225,8 +226,8 @@ const struct command commands[] = {
      "  --met=5           groups: ask for rows that occur at least this often in the corpus. All rows up to the last of\n"
      "                    these are searched\n"
      "  --sample=2000     groups: ask for at most this many rows, the same ones each time\n"
-     "  --labels=FILE     lines of a node and its labels: micro and macro F1 of one logistic regression for each label,\n"
-     "                    trained on a share of the labelled nodes. Every other node is given as many labels as it has.\n"
+     "  --labels=FILE     lines of a node or document and its labels: micro and macro F1 of one logistic regression for\n"
+     "                    each label, trained on a share of the labelled nodes. Every other node is given as many labels as it has.\n"
      "                    Means and standard deviations of ten shuffles, those of numpy.random.default_rng(0 ..\n"
      "                    9).permutation\n"
      "  --share=0.5       labels: the share that is trained on; several shares are separated by commas\n"
@@ -277,6 +278,18 @@ const struct command commands[] = {
      "                    1, \"items\": [{\"item\": .., \"score\": 0.5, \"title\": ..}, ..]}. known, unknown: numbers of the "
      "list's\n"
      "                    items. score is \"user-cosine folded\" for a list that was not trained and is therefore folded in\n"
+     "\n" DEVICE_HELP},
+    {"infer", cmd_infer, "infer RUN --text=FILE [--names] [--epochs=N]", "rows for documents that a run was not trained on",
+     RUN_HELP
+     "\n"
+     "\n"
+     "Prints the row of each document of FILE, a line each: its name, a tab, the row's values with blanks between them. RUN was\n"
+     "trained with corpus.format = documents. The row is trained as the run's own were, while all others stay as they are. The\n"
+     "same words always give the same row. Words that the run does not know are left out.\n"
+     "\n"
+     "  --text=FILE   a document a line: its words. Its name is the number of its line\n"
+     "  --names       lines begin with the document's name, as in the corpus of the run\n"
+     "  --epochs=N    passes over each document; by itself as many as the run made\n"
      "\n" DEVICE_HELP},
     {"report", cmd_report,
      "report RUN --out=FILE [--titles=FILE] [--labels=FILE] [--top=5000] [--search=20000] [--table=TABLE] [--lists] "

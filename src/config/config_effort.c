@@ -22,7 +22,7 @@ static int effort_of_machine(const struct config *c) {
 }
 
 int config_resolve_effort(struct config *c) {
-    int either = c->examples_mode == MODE_USER || c->examples_mode == MODE_WALK;
+    int either = config_has_lists(c) || c->examples_mode == MODE_WALK;
     if (c->train_effort == EFFORT_THOROUGH && !either)
         return fail("train.effort = thorough is for examples.mode = user and walk, whose defaults it changes, and the mode is %s; leave "
                     "it out",

@@ -73,6 +73,7 @@ enum { ROWS = sizeof table / sizeof *table };
 /* Returns the kind of data of a run; 0 for windows over anything but text, which have no defaults by size. */
 static enum sized_data data_of(const struct config *c) {
     int text = corpus_formats[c->corpus_format].sentences;
+    if (config_has_documents(c)) return 0;
     switch (c->examples_mode) {
     case MODE_USER:
         return OF_LISTS;

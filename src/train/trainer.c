@@ -64,11 +64,11 @@ static int write_last(struct trainer *t, int stopped) {
  * the target rows otherwise. */
 static int look_at_rows(const struct trainer *t) {
     const struct vocab *vocab = &t->session.vocab;
-    int user = t->config->examples_mode == MODE_USER;
+    int user = t->config->examples_mode == MODE_USER && !t->config->examples_words;
     double mean;
     const struct table *table = user ? t->steps.context : t->steps.target;
     if (t->steps.ops->drain(t->steps.backend) || told_apart_cosine(table, 0, vocab->size - vocab->lists, &mean)) return -1;
-    told_apart_warn(t->config, mean, corpus_formats[t->config->corpus_format].edges ? "nodes" : user ? "items" : "words");
+    told_apart_warn(t->config, mean, corpus_formats[t->config->corpus_format].edges ? "nodes" : config_has_lists(t->config) ? "items" : "words");
     return 0;
 }
 

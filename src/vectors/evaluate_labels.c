@@ -125,8 +125,8 @@ static int64_t find_vectors(struct labels_job *job, const struct model *model, e
     for (uint64_t node = 0; node < nodes_of(job); node++) {
         uint64_t length;
         const char *name = words_get(&job->nodes.words, node, &length);
-        int64_t row = vocab_find(&model->vocab, name, length);
-        if (row < 0 || (uint64_t)row >= model_items(model)) continue;
+        int64_t row = model->documents ? vocab_find_list(&model->vocab, name, length) : vocab_find(&model->vocab, name, length);
+        if (row < 0 || (!model->documents && (uint64_t)row >= model_items(model))) continue;
         if (model_row(model, view, (uint64_t)row, 0, job->x + node * job->dim)) return -1;
         known++;
     }

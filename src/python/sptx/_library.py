@@ -120,6 +120,10 @@ class ReportOptions(Structure):
                 ("lists", c_uint64), ("labels", c_char_p)]
 
 
+class InferOptions(Structure):
+    _fields_ = [("size", c_uint64), ("epochs", c_uint64), ("lr", c_double), ("min_lr", c_double)]
+
+
 class TuneOptions(Structure):
     _fields_ = [("size", c_uint64), ("minutes", c_double), ("trials", c_uint64), ("out", c_char_p), ("pairs", POINTER(c_char_p)),
                 ("analogies", POINTER(c_char_p)), ("pair_count", c_uint64), ("analogy_count", c_uint64)]
@@ -193,6 +197,7 @@ _CALLS = {
     "sptx_run_items": (c_uint64, [c_void_p]),
     "sptx_run_check_trained": (c_int, [c_void_p, c_char_p, c_uint64]),
     "sptx_run_nearest": (c_int, [c_void_p, c_void_p, c_uint64, POINTER(NearestOptions), c_uint32, c_void_p, c_void_p]),
+    "sptx_run_infer": (c_int, [c_void_p, c_void_p, c_void_p, c_uint64, POINTER(InferOptions), c_void_p]),
     "sptx_run_recommend": (c_int, [c_void_p, c_void_p, c_void_p, c_uint64, POINTER(RecommendOptions), c_uint32, c_void_p, c_void_p]),
     "sptx_run_analogy": (c_int, [c_void_p, c_char_p, c_void_p, c_uint32, c_void_p, c_void_p]),
     "sptx_run_evaluate_pairs": (c_int, [c_void_p, c_char_p, c_char_p, POINTER(PairsScore)]),

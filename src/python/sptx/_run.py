@@ -13,8 +13,8 @@ from ._asked import NONE, Asked, places_for, table_of
 from ._corpus import is_token, name_of
 from ._context import Context, Handle, context_for, count_of, text_of
 from ._errors import Error
-from ._library import NearestOptions, library
-from ._recommend import recommend
+from ._library import InferOptions, NearestOptions, library
+from ._recommend import infer, recommend
 from ._table import path_of
 from ._halves import HalfRows
 from ._views import NumberedRows, Rows, rows_of
@@ -267,6 +267,26 @@ class Run(Asked):
         if found is None:
             raise KeyError(looked.unknown or "no item is given")
         return found[0]
+
+    def infer(self, words: Optional[Iterable] = None, epochs: int = 0, lr: float = 0, min_lr: float = 0, *,
+              documents: Optional[Iterable] = None) -> Any:
+        """The row of a document that the run was not trained on, float32 [dim]: what training would make of it with all other rows
+        fixed. For runs of documents (corpus.format = documents).
+
+            run.infer("some words of a new text".split())
+            run.infer(documents=[["some", "words"], ["others"]])   # several in one call, on all threads: [documents x dim]
+
+        The same words always give the same bytes. Words that the run does not know are skipped; without any other the row is zeros.
+        epochs: passes over the document; 0: as many as the run made. lr, min_lr: the first and the last learning rate; lr=0: the
+        run's."""
+        if (words is None) == (documents is None):
+            raise TypeError("infer wants the words of a document, or documents=, and only one of the two")
+        if is_token(words):
+            raise TypeError("words are several, as a list of str; %r is one" % (words,))
+        asked = [words] if documents is None else [*documents]
+        options = InferOptions(ctypes.sizeof(InferOptions), count_of(epochs, "epochs", 32), float(lr), float(min_lr))
+        rows = infer(self, asked, options)
+        return rows if words is None else rows[0]
 
     def to_gensim(self, table: Optional[str] = None, lists: bool = False) -> Any:
         """The words' vectors(), of the same table and rows, as gensim.models.KeyedVectors, with the words' counts. Needs gensim;
