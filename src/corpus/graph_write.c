@@ -57,8 +57,9 @@ struct writing {
 
 /* ---- counting ---- */
 
-static inline uint32_t row_of(const struct edges *edges, uint64_t end) {
-    return edges->rows ? edges->rows[edges->ends[end]] : edges->ends[end];
+static inline uint32_t row_of(const struct edges *edges, uint64_t edge, int end) {
+    uint32_t node = edges->ends[edges->stride * edge + (unsigned)end];
+    return edges->rows ? edges->rows[node] : node;
 }
 
 /* Arcs that are counted or stored together, so that their waits for memory overlap. */
@@ -87,7 +88,7 @@ static int count_arcs(void *context, unsigned worker) {
     while (pool_take(&w->next, w->edges->count, EDGES, &edge, &end)) {
         if (interrupt_check()) return -1;
         for (; edge < end; edge++) {
-            uint32_t from = row_of(w->edges, 2 * edge), to = row_of(w->edges, 2 * edge + 1);
+            uint32_t from = row_of(w->edges, edge, 0), to = row_of(w->edges, edge, 1);
             if (from == WORDS_ABSENT || to == WORDS_ABSENT) continue;
             if (from == to) {
                 loops++;
@@ -151,7 +152,7 @@ static inline void take_arc(struct writing *w, struct arcs *arcs, uint32_t row, 
     __builtin_prefetch(&w->at[row], 1);
     arcs->row[arcs->count] = row;
     arcs->neighbour[arcs->count] = neighbour;
-    if (w->weights) arcs->weight[arcs->count] = w->edges->weights[edge];
+    if (w->weights) arcs->weight[arcs->count] = w->edges->weights[w->edges->weight_stride * edge];
     if (++arcs->count == ARCS) place_arcs_of(w, arcs);
 }
 
@@ -165,7 +166,7 @@ static int place_arcs(void *context, unsigned worker) {
                       w->placed + (uint64_t)((double)w->range / 2 * (double)edge / (double)w->edges->count), w->arcs,
                       "arc");
         for (; edge < end; edge++) {
-            uint32_t from = row_of(w->edges, 2 * edge), to = row_of(w->edges, 2 * edge + 1);
+            uint32_t from = row_of(w->edges, edge, 0), to = row_of(w->edges, edge, 1);
             if (from == WORDS_ABSENT || to == WORDS_ABSENT || from == to) continue;
             take_arc(w, &arcs, from, to, edge);
             if (!w->wanted->directed) take_arc(w, &arcs, to, from, edge);

@@ -14,9 +14,10 @@
 
 /* Edges in the caller's memory; the graph is made of them. */
 struct edges {
-    const uint32_t *ends; /* [2 * count]: the nodes of edge i are ends[2 * i] and ends[2 * i + 1] */
+    const uint32_t *ends; /* the nodes of edge i are ends[stride * i] and ends[stride * i + 1] */
     const uint32_t *rows; /* the row of each node; WORDS_ABSENT: the node's edges are left out. NULL: nodes are rows */
-    const float *weights; /* [count]; used if `weighted` is 1 */
+    const float *weights; /* the weight of edge i is weights[weight_stride * i]; used if `weighted` is 1 */
+    unsigned stride, weight_stride;
     int weighted;
     uint64_t count;
 };
