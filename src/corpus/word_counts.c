@@ -7,6 +7,7 @@
 #include "encode_block.h"
 #include "fields.h"
 #include "gathered.h"
+#include "scan.h"
 #include "tally.h"
 
 #include <inttypes.h>
@@ -235,12 +236,27 @@ static inline int take_word(struct worker *worker, struct side *side, const char
     return put(worker, slot->number);
 }
 
+/* Takes the words of lines whose words are separated by blanks. The first word of a list is its name. */
+static int take_tokens(struct worker *worker, const struct corpus_format_properties *format) {
+    int named = format->parts[0] == PART_NAME, first = !worker->block.continues, kind;
+    struct scan scan;
+    const char *word;
+    uint64_t length;
+    scan_start(&scan, &worker->block);
+    while ((kind = scan_next(&scan, &word, &length)) != TOKEN_END) {
+        struct side *side = named && first ? &worker->names : &worker->items;
+        first = kind == TOKEN_NEWLINE;
+        if (kind == TOKEN_NEWLINE ? put(worker, RECORDED_END) : side->tally && take_word(worker, side, word, length, scan.line)) return -1;
+    }
+    return 0;
+}
+
 static int take_fields(struct worker *worker) {
     const struct corpus_options *options = worker->counting->options;
     struct corpus_fields fields;
     struct corpus_field field;
     int weighted = recorded_fields(options) == 3 && worker->counting->wanted->recorded, edges = corpus_formats[options->format].edges,
-        columns = corpus_formats[options->format].columns, more, second = 0;
+        more, second = 0;
     corpus_fields_start(&fields, &worker->block, options);
     while ((more = corpus_fields_next(&fields, &field)) > 0) {
         struct side *side = field.part == PART_NAME ? &worker->names : &worker->items;
@@ -252,7 +268,6 @@ static int take_fields(struct worker *worker) {
         memcpy(&weight, &field.weight, sizeof weight);
         if (weighted && (edges ? !second : field.part == PART_WORD) && put(worker, weight)) return -1;
     }
-    if (!more && !columns && !worker->block.line_open) more = put(worker, RECORDED_END); /* a line also ends at the end of its file */
     if (!more && worker->counting->wanted->recorded) {
         struct edges_left *left = &worker->counting->wanted->recorded->left;
         __atomic_fetch_add(&left->loops, fields.left.loops, __ATOMIC_RELAXED);
@@ -263,9 +278,11 @@ static int take_fields(struct worker *worker) {
 
 static int take_block(struct worker *worker) {
     struct recorded *recorded = worker->counting->wanted->recorded;
+    const struct corpus_format_properties *format = &corpus_formats[worker->counting->options->format];
     enum { MET_MOST = 1 << 30 }; /* a count in the tally has 32 bits */
     worker->count = 0;
-    if (take_fields(worker)) return -1;
+    if (fields_are_tokens(&worker->block, worker->counting->options) ? take_tokens(worker, format) : take_fields(worker)) return -1;
+    if (!format->columns && !worker->block.line_open && put(worker, RECORDED_END)) return -1; /* a line also ends at the end of its file */
     if (flush(worker, &worker->items, worker->items.met > MET_MOST) || flush(worker, &worker->names, worker->names.met > MET_MOST))
         return -1;
     return recorded ? recorded_put(recorded, worker->block.number, worker->out, worker->count) : 0;
