@@ -1,8 +1,5 @@
 /* scan: finds the tokens of a block 64 bytes at a time, by masks that have a bit for each byte. The functions are inline, since every
  * token of a text passes through them.
- *
- * Masks of 16 bytes an instruction (SSE2, which each x86-64 processor has) are a fiftieth of the time that a token needs in all, so
- * there is no wider variant for newer processors.
  */
 #ifndef SPTX_SCAN_H
 #define SPTX_SCAN_H

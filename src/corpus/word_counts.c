@@ -7,6 +7,7 @@
 #include "encode_block.h"
 #include "fields.h"
 #include "gathered.h"
+#include "pairs.h"
 #include "scan.h"
 #include "tally.h"
 
@@ -251,38 +252,72 @@ static int take_tokens(struct worker *worker, const struct corpus_format_propert
     return 0;
 }
 
-static int take_fields(struct worker *worker) {
-    const struct corpus_options *options = worker->counting->options;
+/* Takes lists whose items are not separated by blanks. */
+static int take_lists(struct worker *worker) {
     struct corpus_fields fields;
     struct corpus_field field;
-    int weighted = recorded_fields(options) == 3 && worker->counting->wanted->recorded, edges = corpus_formats[options->format].edges,
-        more, second = 0;
-    corpus_fields_start(&fields, &worker->block, options);
+    int more;
+    corpus_fields_start(&fields, &worker->block, worker->counting->options);
     while ((more = corpus_fields_next(&fields, &field)) > 0) {
         struct side *side = field.part == PART_NAME ? &worker->names : &worker->items;
-        if (!field.text && put(worker, RECORDED_END)) return -1;
-        if (!field.text || !side->tally) continue;
-        if (take_word(worker, side, field.text, field.length, field.line)) return -1;
-        second = !second;
-        uint32_t weight;
-        memcpy(&weight, &field.weight, sizeof weight);
-        if (weighted && (edges ? !second : field.part == PART_WORD) && put(worker, weight)) return -1;
-    }
-    if (!more && worker->counting->wanted->recorded) {
-        struct edges_left *left = &worker->counting->wanted->recorded->left;
-        __atomic_fetch_add(&left->loops, fields.left.loops, __ATOMIC_RELAXED);
-        __atomic_fetch_add(&left->zeros, fields.left.zeros, __ATOMIC_RELAXED);
+        if (field.text ? side->tally && take_word(worker, side, field.text, field.length, field.line) : put(worker, RECORDED_END)) return -1;
     }
     return more;
 }
 
+static int put_weight(struct worker *worker, float weight) {
+    uint32_t bits;
+    memcpy(&bits, &weight, sizeof bits);
+    return put(worker, bits);
+}
+
+static int take_pairs(struct worker *worker) {
+    const struct corpus_options *options = worker->counting->options;
+    int names = worker->names.tally != NULL, items = worker->items.tally != NULL, weighted = recorded_fields(options) == 3, more;
+    struct corpus_cursor cursor;
+    struct pair_line pair;
+    corpus_cursor_start(&cursor, &worker->block);
+    while ((more = pairs_next(&cursor, &worker->block, options->min_rating, options->pair_weights, &pair)) > 0)
+        if ((names && take_word(worker, &worker->names, pair.list, pair.list_length, pair.line)) ||
+            (items && take_word(worker, &worker->items, pair.item, pair.item_length, pair.line)) ||
+            (weighted && put_weight(worker, pair.weight)))
+            return -1;
+    return more;
+}
+
+static int take_edges(struct worker *worker) {
+    const struct corpus_options *options = worker->counting->options;
+    int weighted = recorded_fields(options) == 3, more;
+    struct recorded *recorded = worker->counting->wanted->recorded;
+    struct edges_left left = {0, 0};
+    struct corpus_cursor cursor;
+    struct edge_line edge;
+    corpus_cursor_start(&cursor, &worker->block);
+    while ((more = edges_next(&cursor, &worker->block, options->weights, &left, &edge)) > 0)
+        if (take_word(worker, &worker->items, edge.from, edge.from_length, edge.line) ||
+            take_word(worker, &worker->items, edge.to, edge.to_length, edge.line) || (weighted && put_weight(worker, edge.weight)))
+            return -1;
+    if (recorded) {
+        __atomic_fetch_add(&recorded->left.loops, left.loops, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&recorded->left.zeros, left.zeros, __ATOMIC_RELAXED);
+    }
+    return more;
+}
+
+static int take_lines(struct worker *worker) {
+    const struct corpus_options *options = worker->counting->options;
+    const struct corpus_format_properties *format = &corpus_formats[options->format];
+    if (format->edges) return take_edges(worker);
+    if (format->scattered) return take_pairs(worker);
+    if (fields_are_tokens(&worker->block, options) ? take_tokens(worker, format) : take_lists(worker)) return -1;
+    return worker->block.line_open ? 0 : put(worker, RECORDED_END); /* a line also ends at the end of its file */
+}
+
 static int take_block(struct worker *worker) {
     struct recorded *recorded = worker->counting->wanted->recorded;
-    const struct corpus_format_properties *format = &corpus_formats[worker->counting->options->format];
     enum { MET_MOST = 1 << 30 }; /* a count in the tally has 32 bits */
     worker->count = 0;
-    if (fields_are_tokens(&worker->block, worker->counting->options) ? take_tokens(worker, format) : take_fields(worker)) return -1;
-    if (!format->columns && !worker->block.line_open && put(worker, RECORDED_END)) return -1; /* a line also ends at the end of its file */
+    if (take_lines(worker)) return -1;
     if (flush(worker, &worker->items, worker->items.met > MET_MOST) || flush(worker, &worker->names, worker->names.met > MET_MOST))
         return -1;
     return recorded ? recorded_put(recorded, worker->block.number, worker->out, worker->count) : 0;
