@@ -343,14 +343,15 @@ const struct command commands[] = {
      "  --lists=N     lists, papers that cite, or sentences; --edges=N: of a graph\n"
      "  --seed=S      of the draws"},
     {"bench", cmd_bench,
-     "bench transfer|train|ranks|walks|memory [CONFIG.ini] [--section.key=value ...] [--json] [--rows=N --dim=N --seconds=T "
-     "--steps=N]",
+     "bench transfer|train|ranks|walks|memory [CONFIG.ini] | read FILE [--section.key=value ...] [--json] [--rows=N --dim=N "
+     "--seconds=T --steps=N]",
      "measure this machine",
      "transfer: rows moved between the places of a table; train: the speed of a configuration, its tables opened and "
      "filled\n"
      "as train does it, without checkpoints; ranks: the same over the processes that mpirun began, a line a rank (mpirun -n 2\n"
      "sptx-w2v bench ranks my.ini); walks: how fast walks over a graph are drawn, with nothing trained on them; memory: what a\n"
-     "table takes. Each result but that of ranks comes with the command, device and date.\n"
+     "table takes; read: how fast a FILE of data is read, its words counted, and encoded as ids or a graph (the keys of corpus say\n"
+     "how it is read). Each result but that of ranks comes with the command, device and date.\n"
      "\n"
      "  --json        a line of JSON a result\n"
      "  --rows=N --dim=N\n"

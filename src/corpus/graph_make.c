@@ -51,6 +51,12 @@ static int write_edges(const struct making *making, const struct edges *edges, c
     return 0;
 }
 
+/* Returns 1 if each node's count is the number of its arcs: edges lead both ways, all of their nodes have rows of their own, and the
+ * counts are those of this corpus. */
+static int counts_are_degrees(const struct corpus_options *options, const struct recorded *recorded, const struct vocab *vocab) {
+    return recorded->items && !options->directed && options->order != ORDER_GIVEN && vocab->kept == vocab->tokens;
+}
+
 static int make_of_files(const struct making *making, struct corpus *corpus, const struct vocab *vocab) {
     struct recorded own;
     const struct recorded *recorded;
@@ -67,6 +73,7 @@ static int make_of_files(const struct making *making, struct corpus *corpus, con
                               .weight_stride = fields,
                               .weighted = fields == 3,
                               .count = recorded->count / fields};
+        if (counts_are_degrees(making->options, recorded, vocab)) edges.degrees = vocab->counts;
         result = write_edges(making, &edges, &recorded->left);
     }
     recorded_close(&own);

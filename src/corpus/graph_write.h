@@ -20,6 +20,7 @@ struct edges {
     unsigned stride, weight_stride;
     int weighted;
     uint64_t count;
+    const uint64_t *degrees; /* number of arcs of each row, counting doubles; NULL: graph_write() counts them */
 };
 
 struct graph_wanted {

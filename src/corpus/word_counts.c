@@ -22,6 +22,7 @@ struct counting {
     struct corpus *corpus;
     const struct corpus_options *options;
     struct integer_rows rows; /* wanted->given: rows of its integers */
+    int alone;              /* 1: there is one worker */
     struct progress progress;
     _Atomic int failed; /* 1: a worker failed, so the other workers stop */
 };
@@ -36,6 +37,7 @@ struct unnumbered {
 struct side {
     struct word_counts *counts; /* NULL: the words are looked up in counting.wanted->given */
     struct tally *tally;        /* NULL: words of this kind are not wanted */
+    int alone;                  /* 1: there is one thread, so nothing needs to be atomic */
     uint64_t integers;          /* integers below this are not looked up in the tally */
     uint64_t met;               /* tokens counted in the tally since its counts were last added up */
     struct unnumbered *unnumbered;
@@ -184,7 +186,7 @@ static int put(struct worker *worker, uint32_t number) {
 
 static void count_integers(struct side *side) {
     for (unsigned i = 0; i < side->waiting_count; i++)
-        integer_counts_add(&side->counts->integers, side->waiting[i], side->places[i]);
+        integer_counts_add(&side->counts->integers, side->waiting[i], side->places[i], side->alone);
     side->waiting_count = 0;
 }
 
@@ -325,6 +327,7 @@ static int take_block(struct worker *worker) {
 
 static int open_side(struct side *side, const struct counting *counting, struct word_counts *counts, const struct vocab *given) {
     side->counts = counts;
+    side->alone = counting->alone;
     side->integers = counts ? counts->integers.size : given ? counting->rows.size : 0;
     side->tally = counts || given ? mem_zalloc(1, sizeof *side->tally, "counting") : NULL;
     return (counts || given) && !side->tally ? -1 : 0;
@@ -407,7 +410,7 @@ static void open_shards(struct word_counts *counts) {
 
 int word_counts_read(const struct word_counts_wanted *wanted, struct corpus *corpus, const struct corpus_options *options,
                      struct pool *pool) {
-    struct counting counting = {.wanted = wanted, .corpus = corpus, .options = options};
+    struct counting counting = {.wanted = wanted, .corpus = corpus, .options = options, .alone = pool_threads(pool) == 1};
     open_shards(wanted->items);
     open_shards(wanted->names);
     if (corpus_gathered(corpus)) return take_all_gathered(wanted, corpus_gathered(corpus));
@@ -480,8 +483,11 @@ uint64_t word_counts_numbers(const struct word_counts *counts) {
 
 const char *word_counts_word(const struct word_counts *counts, uint64_t number, char digits[WORD_DIGITS], uint64_t *length) {
     if (number < counts->integers.size) {
-        *length = (uint64_t)snprintf(digits, WORD_DIGITS, "%" PRIu64, number);
-        return digits;
+        char *end = digits + WORD_DIGITS, *at = end; /* snprintf() takes five times as long */
+        do *--at = (char)('0' + number % 10);
+        while (number /= 10);
+        *length = (uint64_t)(end - at);
+        return at;
     }
     number -= counts->integers.size;
     return words_get(&counts->shards[number & (WORD_SHARDS - 1)].words, number >> WORD_SHARD_BITS, length);
