@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-enum { TALLY_SLOTS = 1 << 16, TALLY_MOST = TALLY_SLOTS / 4 * 3, TALLY_PADDING = 16 };
+enum { TALLY_SLOTS = 1 << 17, TALLY_MOST = TALLY_SLOTS / 4 * 3, TALLY_PADDING = 16 };
 #define TALLY_NEW (UINT32_MAX - 2) /* the number of a word that has none yet */
 
 /* A word, or a free place for one. */
@@ -39,32 +39,45 @@ static inline uint64_t tally_mix(uint64_t a, uint64_t b) {
     return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-/* Finds the word, or the free slot where it belongs. Reads TALLY_PADDING bytes from the word's first on. *key: see tally_slot. */
-static inline struct tally_slot *tally_find(struct tally *tally, const char *word, uint64_t length, uint64_t key[2], uint64_t *hash) {
-    static const uint64_t masks[18] = {0,           0xff,         0xffff,         0xffffff,         0xffffffff,
-                                       0xffffffffff, 0xffffffffffff, 0xffffffffffffff, UINT64_MAX};
+/* A word that is looked up. */
+struct tally_query {
+    const char *word;
+    uint64_t length, key[2], hash; /* key: as in tally_slot */
+};
+
+/* Makes a query. Reads TALLY_PADDING bytes from the word's first on. */
+static inline struct tally_query tally_ask(const char *word, uint64_t length) {
+    static const uint64_t masks[] = {0,           0xff,         0xffff,         0xffffff,        0xffffffff,
+                                     0xffffffffff, 0xffffffffffff, 0xffffffffffffff, UINT64_MAX};
+    struct tally_query query = {.word = word, .length = length};
     if (__builtin_expect(length <= 16, 1)) {
-        memcpy(key, word, 16);
-        key[0] &= masks[length < 8 ? length : 8];
-        key[1] &= masks[length < 8 ? 0 : length - 8];
+        memcpy(query.key, word, 16);
+        query.key[0] &= masks[length < 8 ? length : 8];
+        query.key[1] &= masks[length < 8 ? 0 : length - 8];
     } else {
-        key[0] = words_hash(word, length);
-        key[1] = 0;
+        query.key[0] = words_hash(word, length);
     }
-    *hash = tally_mix(key[0] ^ 0x9E3779B97F4A7C15u, key[1] ^ (length + 0xA0761D6478BD642Fu));
-    for (uint64_t i = *hash >> 32;; i++) {
-        struct tally_slot *slot = &tally->slots[i & (TALLY_SLOTS - 1)];
-        if (!slot->word) return slot;
-        if (slot->key[0] == key[0] && slot->key[1] == key[1] && slot->length == length &&
-            (length <= 16 || !memcmp(words_get(&tally->words, slot->word - 1, NULL), word, length)))
-            return slot;
-    }
+    query.hash = tally_mix(query.key[0] ^ 0x9E3779B97F4A7C15u, query.key[1] ^ (length + 0xA0761D6478BD642Fu));
+    return query;
+}
+
+static inline struct tally_slot *tally_home(struct tally *tally, const struct tally_query *query) {
+    return &tally->slots[query->hash >> 32 & (TALLY_SLOTS - 1)];
+}
+
+/* Finds the word, or the free slot where it belongs. */
+static inline struct tally_slot *tally_find(struct tally *tally, const struct tally_query *query) {
+    struct tally_slot *slot = tally_home(tally, query);
+    for (; slot->word; slot = slot + 1 < tally->slots + TALLY_SLOTS ? slot + 1 : tally->slots)
+        if (slot->key[0] == query->key[0] && slot->key[1] == query->key[1] && slot->length == query->length &&
+            (query->length <= 16 || !memcmp(words_get(&tally->words, slot->word - 1, NULL), query->word, query->length)))
+            break;
+    return slot;
 }
 
 /* Adds the word to its free slot; `first` as in tally_word. Returns 0, or -1 after fail(). The tally must have less than TALLY_MOST
  * words. */
-int tally_add(struct tally *tally, struct tally_slot *slot, const uint64_t key[2], uint64_t hash, const char *word, uint64_t length,
-              uint64_t first);
+int tally_add(struct tally *tally, struct tally_slot *slot, const struct tally_query *query, uint64_t first);
 void tally_clear(struct tally *tally); /* keeps the memory for the next words */
 
 #endif

@@ -12,11 +12,11 @@ static struct tally *tally;
 /* Meets a word whose bytes are followed by others. Returns its slot. */
 static struct tally_slot *meet(const char *word, uint64_t length, char behind) {
     static char bytes[200];
-    uint64_t key[2], hash;
     memset(bytes, behind, sizeof bytes);
     memcpy(bytes, word, length);
-    struct tally_slot *slot = tally_find(tally, bytes, length, key, &hash);
-    if (!slot->word) assert_int_equal(tally_add(tally, slot, key, hash, bytes, length, 0), 0);
+    const struct tally_query query = tally_ask(bytes, length);
+    struct tally_slot *slot = tally_find(tally, &query);
+    if (!slot->word) assert_int_equal(tally_add(tally, slot, &query, 0), 0);
     slot->count++;
     return slot;
 }
