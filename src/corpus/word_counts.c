@@ -342,7 +342,8 @@ static int take_lines(struct worker *worker) {
     if (format->scattered) return take_pairs(worker);
     int tokens = fields_are_tokens(&worker->block, options), text = format->sentences && !worker->items.integers;
     if (text ? take_text(worker) : tokens ? take_tokens(worker, format) : take_lists(worker)) return -1;
-    return worker->block.line_open ? 0 : put(worker, RECORDED_END); /* a line also ends at the end of its file */
+    int in_line = worker->count ? worker->out[worker->count - 1] != RECORDED_END : worker->block.continues;
+    return in_line && !worker->block.line_open ? put(worker, RECORDED_END) : 0; /* a line also ends at the end of its file */
 }
 
 static int take_block(struct worker *worker) {
@@ -404,24 +405,6 @@ static int count_blocks(void *context, unsigned number) {
 
 /* ---- the whole corpus ---- */
 
-/* Uses the counts that gathered data already has. The words are borrowed from it (counts->lent); the counts are copied, since
- * vocab_choose() frees them. */
-static int take_gathered(struct word_counts *counts, struct gathered_words *words) {
-    struct word_shard *shard = &counts->shards[0];
-    uint64_t size = words->words.size;
-    shard->counts = mem_alloc(size ? size : 1, sizeof *shard->counts, "the words' counts");
-    if (!shard->counts) return -1;
-    if (size) memcpy(shard->counts, words->counts, size * sizeof *shard->counts);
-    counts->lent = words;
-    shard->words = words->words;
-    return 0;
-}
-
-static int take_all_gathered(const struct word_counts_wanted *wanted, struct gathered *gathered) {
-    if (wanted->items && take_gathered(wanted->items, &gathered->items)) return -1;
-    return wanted->names ? take_gathered(wanted->names, &gathered->lists) : 0;
-}
-
 /* Makes the tables of integers, unless the corpus is text: few words of a text are integers, and the table would be spread thinly
  * over its memory. */
 static int open_integers(struct counting *counting) {
@@ -443,7 +426,12 @@ int word_counts_read(const struct word_counts_wanted *wanted, struct corpus *cor
     struct counting counting = {.wanted = wanted, .corpus = corpus, .options = options, .alone = pool_threads(pool) == 1};
     open_shards(wanted->items);
     open_shards(wanted->names);
-    if (corpus_gathered(corpus)) return take_all_gathered(wanted, corpus_gathered(corpus));
+    struct gathered *gathered = corpus_gathered(corpus);
+    if (gathered)
+        return (wanted->items && gathered_counts(wanted->items, &gathered->items)) ||
+                       (wanted->names && gathered_counts(wanted->names, &gathered->lists))
+                   ? -1
+                   : 0;
     corpus_read_as(corpus, options);
     corpus_rewind(corpus);
     progress_start(&counting.progress, wanted->given ? "encoding" : "counting", options->report_seconds);
