@@ -157,8 +157,7 @@ static int read_header(struct npy *npy, struct cursor *cursor, const char *path)
     char key[32];
     if (!take(cursor, '{')) return refuse(path, "its header is not a dict");
     while (!take(cursor, '}')) {
-        if (!take_quoted(cursor, key, sizeof key) || !take(cursor, ':'))
-            return refuse(path, "its header does not read as a dict");
+        if (!take_quoted(cursor, key, sizeof key) || !take(cursor, ':')) return refuse(path, "its header does not read as a dict");
         if (!strcmp(key, "descr") && !types++) {
             if (read_type(npy, cursor, path)) return -1;
         } else if (!strcmp(key, "fortran_order") && !orders++) {
@@ -183,11 +182,9 @@ static int read_header(struct npy *npy, struct cursor *cursor, const char *path)
 /* Finds the header's text. Version 1.0 stores its length in two bytes, 2.0 and 3.0 in four. */
 static int find_header(struct npy *npy, struct cursor *cursor, const char *path) {
     const unsigned char *bytes = (const unsigned char *)npy->map.data;
-    if (npy->map.size < 12 || memcmp(bytes, magic, MAGIC))
-        return refuse(path, "it does not begin as a NumPy file does");
+    if (npy->map.size < 12 || memcmp(bytes, magic, MAGIC)) return refuse(path, "it does not begin as a NumPy file does");
     uint64_t length, from = bytes[MAGIC] == 1 ? 10 : 12;
-    if (bytes[MAGIC] < 1 || bytes[MAGIC] > 3)
-        return fail("'%s' is of NumPy format %u, wanted 1 to 3", path, bytes[MAGIC]);
+    if (bytes[MAGIC] < 1 || bytes[MAGIC] > 3) return fail("'%s' is of NumPy format %u, wanted 1 to 3", path, bytes[MAGIC]);
     length = (uint64_t)bytes[8] | (uint64_t)bytes[9] << 8;
     if (from == 12) length |= (uint64_t)bytes[10] << 16 | (uint64_t)bytes[11] << 24;
     npy->data = from + length;
@@ -260,8 +257,7 @@ int npy_write_header(struct npy *npy, struct file_writer *writer) {
         n = text_add(text, sizeof text, n, "], 'fortran_order': False, 'shape': (%" PRIu64 ",), }", npy->rows);
     }
     /* The text always fits: eight fields with names of 40 letters take 700 bytes. */
-    size_t before = MAGIC + 4, whole = (before + n + 1 + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT,
-           length = whole - before;
+    size_t before = MAGIC + 4, whole = (before + n + 1 + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT, length = whole - before;
     memset(text + n, ' ', length - n);
     text[length - 1] = '\n';
     unsigned char head[MAGIC + 4];

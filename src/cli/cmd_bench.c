@@ -14,8 +14,7 @@
 int bench_arguments(struct arguments *arguments, struct bench_call *call, const struct option *options, const char *sections) {
     if (arguments_read(arguments, call->name, call->argc, call->argv, options, sections)) return -1;
     if (arguments->count > 2)
-        return fail_usage("%s wants one configuration file, %d given; see 'sptx-w2v help bench'", call->name,
-                          arguments->count - 1);
+        return fail_usage("%s wants one configuration file, %d given; see 'sptx-w2v help bench'", call->name, arguments->count - 1);
     call->config_path = arguments->count == 2 ? arguments->given[1] : NULL;
     return 0;
 }

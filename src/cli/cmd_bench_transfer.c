@@ -40,8 +40,7 @@ static void print_json_line(const struct line *l) {
 static void print_table_line(const struct line *l) {
     double bytes = (double)(l->moved * l->row_bytes);
     printf("%-8s %-21s %9.3f %7.1f %9.3f %7.1f %9.3f", place_names[l->place], order_names[l->order], l->times.to * 1e3,
-           bytes / l->times.to / 1e9, l->times.from * 1e3, bytes / l->times.from / 1e9,
-           (l->times.to + l->times.from) * 1e3);
+           bytes / l->times.to / 1e9, l->times.from * 1e3, bytes / l->times.from / 1e9, (l->times.to + l->times.from) * 1e3);
     if (l->times.both > 0) printf(" %9.3f %7.1f", l->times.both * 1e3, 2 * bytes / l->times.both / 1e9);
     putchar('\n');
 }
@@ -102,8 +101,7 @@ static int sweep_table(const struct transfer *asked, struct bench *bench, uint64
             struct line line = {PLACE_PINNED, rows, moved[i], row_bytes, (enum bench_order)order, {0, 0, 0}};
             if (2 * moved[i] > rows) continue; /* rows to the GPU and rows from it are different ones, so there must be twice as
                                                 * many */
-            if (!(result = time_line(bench, table, &line)))
-                (asked->call.json ? print_json_line : print_sweep_line)(&line);
+            if (!(result = time_line(bench, table, &line))) (asked->call.json ? print_json_line : print_sweep_line)(&line);
             fflush(stdout);
         }
     bench->ops->table_close(bench->backend, table);

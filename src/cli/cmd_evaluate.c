@@ -154,8 +154,7 @@ static int check_sets(const struct sets *sets, const char *score) {
     if (!sets->train != !sets->held_out)
         return fail_usage("evaluate wants --train=LISTS and --held-out=LISTS together, or neither");
     if (score && !sets->train)
-        return fail_usage(
-            "evaluate: --score is how held-out items are scored; wanted --train=LISTS and --held-out=LISTS, too");
+        return fail_usage("evaluate: --score is how held-out items are scored; wanted --train=LISTS and --held-out=LISTS, too");
     if (sets->format && !sets->train)
         return fail_usage("evaluate: --format is how files of lists are read; wanted --train=LISTS and --held-out=LISTS, too");
     if ((sets->known || sets->directed) && !sets->edges)
@@ -200,8 +199,7 @@ static int choose_rows(struct sets *sets, struct model *model, const char *table
  * --directed] [--k=20] [--table=TABLE] [--score=SCORE] */
 int cmd_evaluate(int argc, char **argv) {
     struct sets sets = {.restrict_rows = 30000, .k = 20, .met = 5, .sample = 2000};
-    const char *restrict_text = NULL, *k_text = NULL, *met = NULL, *sample = NULL, *table = NULL, *score = NULL,
-               *share = NULL;
+    const char *restrict_text = NULL, *k_text = NULL, *met = NULL, *sample = NULL, *table = NULL, *score = NULL, *share = NULL;
     const struct option options[] = {{.name = "pairs", .texts = sets.pairs, .count = &sets.pairs_count},
                                      {.name = "analogies", .texts = sets.analogies, .count = &sets.analogies_count},
                                      {.name = "restrict", .text = &restrict_text},

@@ -72,8 +72,7 @@ static int read_arguments(int argc, char **argv, struct generate_options *wanted
     int graph = kind == GENERATE_GRAPH;
     if (graph ? lists != NULL : edges != NULL)
         return fail_usage("a graph has edges, and other corpora have lists: wanted --%s=N", graph ? "edges" : "lists");
-    *wanted = (struct generate_options){
-        .kind = (enum generate_kind)kind, .rows = usual[kind].rows, .lists = usual[kind].lists};
+    *wanted = (struct generate_options){.kind = (enum generate_kind)kind, .rows = usual[kind].rows, .lists = usual[kind].lists};
     if (arguments_number("generate", "rows", rows, graph ? 2 : 1, WORDS_MOST, &wanted->rows) ||
         arguments_number("generate", graph ? "edges" : "lists", graph ? edges : lists, 1, ((uint64_t)1 << 48) - 1,
                          &wanted->lists) ||

@@ -18,8 +18,7 @@ static int write_to_stdout(void *user, const char *bytes, uint64_t length) {
     return fwrite(bytes, 1, length, stdout) == length ? 0 : fail("cannot write the text to stdout");
 }
 
-static int join_into(struct corpus *corpus, const struct corpus_options *options, struct pool *pool, int margin,
-                     const char *out) {
+static int join_into(struct corpus *corpus, const struct corpus_options *options, struct pool *pool, int margin, const char *out) {
     struct file_writer writer;
     if (!out || !strcmp(out, CORPUS_INPUT)) return phrases_join(corpus, options, pool, margin, write_to_stdout, NULL);
     if (file_writer_open_given(&writer, out)) return -1;

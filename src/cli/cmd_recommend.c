@@ -87,8 +87,7 @@ static int print_answer(void *user, const struct recommended *answer) {
 }
 
 static int check_asked(const struct asked *asked, int given) {
-    if (given != 1)
-        return fail_usage("recommend wants one run directory, %d given; see 'sptx-w2v help recommend'", given);
+    if (given != 1) return fail_usage("recommend wants one run directory, %d given; see 'sptx-w2v help recommend'", given);
     if (!!asked->lists + !!asked->items_count + !!asked->trained_count != 1)
         return fail_usage("recommend wants either --lists=FILE, --list=NAME or --items=A,B,..; see 'sptx-w2v help recommend'");
     if (asked->candidates && asked->among)

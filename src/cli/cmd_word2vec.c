@@ -80,9 +80,7 @@ static int set_keys(struct config *config, const struct call *call) {
         return fail("word2vec: -hs 1 with negatives trains two tables of contexts, and this program trains one; add -negative 0, or take -hs 0");
     if (call->hs && command_set_key(config, "train.loss", "hierarchical")) return -1;
     return set_text_key(config, "corpus.path", call->text, "") ||
-                   (*call->output && set_text_key(config, "run.dir", call->output, ".run"))
-               ? -1
-               : 0;
+                   (*call->output && set_text_key(config, "run.dir", call->output, ".run")) ? -1 : 0;
 }
 
 /* ---- vocabularies: lines of word, blank, count ---- */
@@ -196,9 +194,7 @@ int cmd_word2phrase(int argc, char **argv) {
     struct config config = {.name = NULL};
     uint64_t debug = 0;
     int result = config_init(&config) || word2vec_flags_read(flags, &config, WORD2PHRASE, argc, argv) ||
-                         word2vec_flag_count(flags, WORD2PHRASE, "-debug", 9, &debug)
-                     ? -1
-                     : 0;
+                         word2vec_flag_count(flags, WORD2PHRASE, "-debug", 9, &debug) ? -1 : 0;
     const char *text = result ? "" : word2vec_flag(flags, WORD2PHRASE, "-train"),
                *output = result ? "" : word2vec_flag(flags, WORD2PHRASE, "-output");
     if (!result && !debug) report_quiet(1);

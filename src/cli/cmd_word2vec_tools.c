@@ -87,8 +87,7 @@ int cmd_compute_accuracy(int argc, char **argv) {
     int result = read_file_argument(&arguments, &config, argc, argv, 2);
     if (!result && arguments.count == 2)
         result = text_count(arguments.given[1], &most)
-                     ? fail_usage("compute-accuracy: THRESHOLD = '%.100s' is not a whole number", arguments.given[1])
-                     : 0;
+                     ? fail_usage("compute-accuracy: THRESHOLD = '%.100s' is not a whole number", arguments.given[1]) : 0;
     if (!result) result = model_open(&model, arguments.given[0]) || judge(&model, most, &config) ? -1 : 0;
     model_close(&model);
     config_release(&config);

@@ -178,8 +178,7 @@ const struct command commands[] = {
      "  --among=TABLE       which table is searched, likewise; where one of the two is given, the other is target\n"
      "  --lists             rows of lists are searched, too\n"
      "  --titles=FILE       an id and its title on each line: prints titles as a last column, and WORD may be a title\n"
-     "\n"
-     TABLES_HELP
+     "\n" TABLES_HELP
      "Where words share rows of their n-grams (examples.subwords, and models of fastText), WORD may be one never seen.\n"
      "A word that begins with -- is given behind a lone --. Without a WORD it asks at the terminal, and sums the vectors of\n"
      "several words.\n" DEVICE_HELP},
@@ -310,11 +309,9 @@ const struct command commands[] = {
      "  --memory=SIZE      for counts of bigrams; where they need more, the text is read several times, with the same result\n"
      "\n" KEYS_HELP},
     {"word2vec", cmd_word2vec, "word2vec -train FILE -output FILE [-flag value ...] [--section.key=value ...]",
-     "word2vec.c's command line: trains on text and writes vectors or classes",
-     word2vec_help},
+     "word2vec.c's command line: trains on text and writes vectors or classes", word2vec_help},
     {"word2phrase", cmd_word2phrase, "word2phrase -train FILE -output FILE [-min-count 5] [-threshold 100] [-debug 2]",
-     "word2phrase.c's command line: joins words that often follow each other",
-     word2phrase_help},
+     "word2phrase.c's command line: joins words that often follow each other", word2phrase_help},
     {"distance", cmd_distance, "distance FILE", "word2vec's distance: asks for words and prints the 40 nearest",
      "FILE has vectors as word2vec.c writes them, binary or text, or is a run directory. Each line of standard input is a\n"
      "question; the vectors of several words are summed. EXIT, or the end of input, ends the program.\n"

@@ -24,8 +24,7 @@ static int put(struct writing *writing, const char *format, ...) {
     va_start(args, format);
     int length = vsnprintf(NULL, 0, format, args);
     va_end(args);
-    if (length < 0 ||
-        mem_grow(&writing->text, &writing->capacity, writing->used + (uint64_t)length + 1, 1, "the configuration"))
+    if (length < 0 || mem_grow(&writing->text, &writing->capacity, writing->used + (uint64_t)length + 1, 1, "the configuration"))
         return -1;
     va_start(args, format);
     vsnprintf(writing->text + writing->used, (size_t)length + 1, format, args);
@@ -199,8 +198,7 @@ int config_print_help(FILE *out) {
 /* ---- comparing ---- */
 
 static int changes_numbers(const struct config_key *key) {
-    static const char *const others[] = {"train.epochs", "train.steps", "train.report_seconds", "corpus.cache",
-                                         "corpus.max_word"};
+    static const char *const others[] = {"train.epochs", "train.steps", "train.report_seconds", "corpus.cache", "corpus.max_word"};
     if (!strcmp(key->section, "run") || !strcmp(key->section, "device") || !strcmp(key->section, "memory")) return 0;
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (!strcmp(key->name, others[i])) return 0;
@@ -229,8 +227,7 @@ void config_settle(struct config *config, const struct config *settled) {
     char text[CONFIG_BYTES];
     for (int i = 0; i < CONFIG_KEYS; i++) {
         const struct config_key *key = &config_keys[i];
-        if (!changes_numbers(key) || key->type == TYPE_TEXT || strcmp(config_text_of(config, key, text), "auto"))
-            continue;
+        if (!changes_numbers(key) || key->type == TYPE_TEXT || strcmp(config_text_of(config, key, text), "auto")) continue;
         config_copy_number(config, settled, key);
     }
 }

@@ -186,8 +186,7 @@ static int is_first(const struct sized_default *row) {
 static const struct sized_default *row_for(const struct sized_default *first, const struct data_size *size, const struct config *c) {
     const struct sized_default *found = NULL;
     for (const struct sized_default *row = first; row < table + ROWS; row++)
-        if (row->data == first->data && is_key(row, first->section, first->key) && holds(row, size, c))
-            found = row;
+        if (row->data == first->data && is_key(row, first->section, first->key) && holds(row, size, c)) found = row;
     return found;
 }
 

@@ -61,12 +61,10 @@ void sptx_corpus_close(struct sptx_corpus *corpus) {
 
 static int read_tokens(struct tokens *out, const struct sptx_tokens *in, const char *what) {
     if (!in) return fail_usage("%s are NULL", what);
-    if (in->kind > SPTX_KNOWN)
-        return fail_usage("%s are of kind %u; wanted 0 (text), 1 (numbers) or 2 (known)", what, in->kind);
+    if (in->kind > SPTX_KNOWN) return fail_usage("%s are of kind %u; wanted 0 (text), 1 (numbers) or 2 (known)", what, in->kind);
     if (in->bits != 32 && in->bits != 64) return fail_usage("%s have %u bits, wanted 32 or 64", what, in->bits);
     if (in->count && (!in->data || (in->kind == SPTX_TEXT && !in->offsets))) return fail_usage("%s lie at NULL", what);
-    if (check_count(in->count, what) ||
-        check_aligned(in->kind == SPTX_TEXT ? in->offsets : in->data, in->bits / 8, what))
+    if (check_count(in->count, what) || check_aligned(in->kind == SPTX_TEXT ? in->offsets : in->data, in->bits / 8, what))
         return -1;
     *out = (struct tokens){(enum token_kind)in->kind, in->bits, in->data, in->offsets, in->count};
     return 0;
@@ -122,15 +120,12 @@ enum sptx_status sptx_corpus_sentences(struct sptx_corpus *corpus, const struct 
     uint64_t before = held(corpus);
     int result = begin(corpus) || check_format(corpus, SENTENCES) || read_tokens(&given, tokens, "tokens") ||
                          (names && read_tokens(&named, names, "names")) || check_count(count, "sentences") ||
-                         check_aligned(starts, sizeof *starts, "starts")
-                     ? -1
-                     : 0;
+                         check_aligned(starts, sizeof *starts, "starts") ? -1 : 0;
     if (!result && count && !starts) result = fail_usage("starts are NULL");
     if (!result && names && named.count != count)
         result = fail_usage("%" PRIu64 " lists have %" PRIu64 " names", count, named.count);
     if (!result)
-        result = taken(corpus, before,
-                       gathered_take_sentences(&corpus->gathered, &given, starts, count, names ? &named : NULL));
+        result = taken(corpus, before, gathered_take_sentences(&corpus->gathered, &given, starts, count, names ? &named : NULL));
     return leave(corpus->context, result);
 }
 
@@ -148,9 +143,7 @@ enum sptx_status sptx_corpus_pairs(struct sptx_corpus *corpus, const struct sptx
     if (!corpus) return SPTX_USAGE;
     uint64_t before = held(corpus);
     int result = begin(corpus) || check_format(corpus, PAIRS) || read_tokens(&named, lists, "lists") ||
-                         read_tokens(&given, items, "items") || check_aligned(ratings, sizeof *ratings, "ratings")
-                     ? -1
-                     : 0;
+                         read_tokens(&given, items, "items") || check_aligned(ratings, sizeof *ratings, "ratings") ? -1 : 0;
     if (!result) result = taken(corpus, before, gathered_take_pairs(&corpus->gathered, &named, &given, ratings));
     return leave(corpus->context, result);
 }
@@ -161,9 +154,7 @@ enum sptx_status sptx_corpus_edges(struct sptx_corpus *corpus, const struct sptx
     if (!corpus) return SPTX_USAGE;
     uint64_t before = held(corpus);
     int result = begin(corpus) || check_format(corpus, EDGES) || read_tokens(&sources, from, "from") ||
-                         read_tokens(&targets, to, "to") || check_aligned(weights, sizeof *weights, "weights")
-                     ? -1
-                     : 0;
+                         read_tokens(&targets, to, "to") || check_aligned(weights, sizeof *weights, "weights") ? -1 : 0;
     if (!result) result = taken(corpus, before, gathered_take_edges(&corpus->gathered, &sources, &targets, weights));
     return leave(corpus->context, result);
 }

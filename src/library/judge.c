@@ -26,8 +26,7 @@ static int ask_analogy(struct sptx_run *run, const uint64_t asked[3], uint32_t k
     uint64_t starts[2] = {0, 0};
     float query[SPTX_COLUMNS_MOST];
     for (int i = 0; i < 3; i++) {
-        if (asked[i] >= run->model.rows)
-            return fail_usage("%" PRIu64 " is no row of a run of %" PRIu64, asked[i], run->model.rows);
+        if (asked[i] >= run->model.rows) return fail_usage("%" PRIu64 " is no row of a run of %" PRIu64, asked[i], run->model.rows);
         words[i] = (uint32_t)asked[i];
     }
     int64_t excluded = search_analogy(&run->search, words, NULL, query, banned);
@@ -41,10 +40,8 @@ enum sptx_status sptx_run_analogy(struct sptx_run *run, const char *table, const
     if (!run) return SPTX_USAGE;
     enter(run->context);
     if (!k) return leave(run->context, 0);
-    if (!asked || !rows || !scores)
-        return leave(run->context, fail_usage("three rows, rows and scores are wanted; one is NULL"));
-    if (check_aligned(asked, sizeof *asked, "the three rows") || check_answers(rows, scores))
-        return leave(run->context, -1);
+    if (!asked || !rows || !scores) return leave(run->context, fail_usage("three rows, rows and scores are wanted; one is NULL"));
+    if (check_aligned(asked, sizeof *asked, "the three rows") || check_answers(rows, scores)) return leave(run->context, -1);
     int result = open_search(run, table, METRIC_COSINE, 0) || ask_analogy(run, asked, k, rows, scores) ? -1 : 0;
     return leave(run->context, result);
 }
@@ -70,11 +67,9 @@ enum sptx_status sptx_run_evaluate_analogies(struct sptx_run *run, const char *t
     enter(run->context);
     int view = judged_table(run, table, path, score);
     int result = view < 0 || device_config(run->context, &config)
-                     ? -1
-                     : evaluate_analogies(&found, &run->model, (enum model_view)view, path, first, &config);
+                     ? -1 : evaluate_analogies(&found, &run->model, (enum model_view)view, path, first, &config);
     if (!result)
-        *score =
-            (struct sptx_analogies_score){found.accuracy, found.semantic, found.syntactic, found.covered, found.total};
+        *score = (struct sptx_analogies_score){found.accuracy, found.semantic, found.syntactic, found.covered, found.total};
     config_release(&config);
     return leave(run->context, result);
 }
@@ -92,9 +87,7 @@ static int read_as_trained(struct config *config, const struct sptx_run *run, co
     char *path = file_join(run->model.directory, "config.ini");
     *config = (struct config){.name = NULL};
     int result = !path || config_init(config) || config_read(config, path) ||
-                         (format && config_set(config, "corpus", "format", format, "the caller"))
-                     ? -1
-                     : 0;
+                         (format && config_set(config, "corpus", "format", format, "the caller")) ? -1 : 0;
     free(path);
     return result;
 }
@@ -139,8 +132,7 @@ enum sptx_status sptx_run_evaluate_lists_of(struct sptx_run *run, const char *ta
     int result = named < 0 || take_data(&request.train, &request.train_data, train, NULL, "train") ||
                          take_data(&request.held_out, &request.held_out_data, held_out, NULL, "held_out") ||
                          judged_table(run, NULL, request.train, out) < 0 || judged_table(run, NULL, request.held_out, out) < 0
-                     ? -1
-                     : 0;
+                     ? -1 : 0;
     if (!result && !k) result = fail_usage("k = 0 places are none; wanted at least 1");
     request.score = result ? 0 : (enum list_score)named;
     if (!result) result = evaluate_held_out(&found, run, &request, format);
@@ -156,9 +148,8 @@ enum sptx_status sptx_run_evaluate_lists(struct sptx_run *run, const char *table
 
 _Static_assert((int)SPTX_GROUPS_MOST == (int)GROUPS_MOST, "the header tells of the most columns");
 
-enum sptx_status sptx_run_evaluate_groups(struct sptx_run *run, const char *table, const char *path, uint64_t met,
-                                          uint64_t sample, uint32_t k, struct sptx_groups_score *scores,
-                                          uint32_t *columns) {
+enum sptx_status sptx_run_evaluate_groups(struct sptx_run *run, const char *table, const char *path, uint64_t met, uint64_t sample,
+                                          uint32_t k, struct sptx_groups_score *scores, uint32_t *columns) {
     struct groups_score found[GROUPS_MOST];
     struct groups_request request = {.met = met, .sample = sample, .k = k};
     struct config config = {.name = NULL};
@@ -200,9 +191,8 @@ enum sptx_status sptx_run_evaluate_labels_of(struct sptx_run *run, const char *t
         result = data ? evaluate_labels_of(found, &run->model, (enum model_view)view, data, path, shares, (int)count, &config)
                       : evaluate_labels(found, &run->model, (enum model_view)view, path, shares, (int)count, &config);
     for (uint32_t i = 0; !result && i < count; i++)
-        scores[i] =
-            (struct sptx_labels_score){found[i].share,        found[i].micro,   found[i].micro_spread, found[i].macro,
-                                       found[i].macro_spread, found[i].covered, found[i].total,        found[i].labels};
+        scores[i] = (struct sptx_labels_score){found[i].share,        found[i].micro,   found[i].micro_spread, found[i].macro,
+                                               found[i].macro_spread, found[i].covered, found[i].total,        found[i].labels};
     config_release(&config);
     return leave(run->context, result);
 }
@@ -241,8 +231,7 @@ enum sptx_status sptx_run_evaluate_links_of(struct sptx_run *run, const char *ta
                    ? -1
                    : judged_table(run, table, request.held_out, counts ? (const void *)scores : NULL);
     int result = view < 0 || device_config(run->context, &config)
-                     ? -1
-                     : evaluate_links(found, &counted, &run->model, (enum model_view)view, &request, &config);
+                     ? -1 : evaluate_links(found, &counted, &run->model, (enum model_view)view, &request, &config);
     if (!result) give_links(scores, counts, found, &counted);
     config_release(&config);
     return leave(run->context, result);
@@ -260,16 +249,13 @@ enum sptx_status sptx_run_export_as(struct sptx_run *run, const char *table, uin
                                     const char *type_name, const char *path) {
     if (!run) return SPTX_USAGE;
     enter(run->context);
-    if (!format_name || !path || !*path)
-        return leave(run->context, fail_usage("a format and a file are wanted; one is NULL"));
+    if (!format_name || !path || !*path) return leave(run->context, fail_usage("a format and a file are wanted; one is NULL"));
     if (lists > 1) return leave(run->context, fail_usage("lists = %u is neither 0 nor 1", lists));
     int format = export_format_named(format_name), type = format < 0 || !type_name ? EXPORT_F32 : export_type_named(type_name),
         view = answers_view_named(&run->model, table, pool_threads(run->context->pool));
     struct export export = {.model = &run->model, .view = (enum model_view)view, .type = (enum export_type)type};
     int result = format < 0 || type < 0 || view < 0 || !(export.rows = answers_rows(&run->model, (int)lists)) ||
-                         export_write(&export, (enum export_format)format, path)
-                     ? -1
-                     : 0;
+                         export_write(&export, (enum export_format)format, path) ? -1 : 0;
     return leave(run->context, result);
 }
 
@@ -282,8 +268,7 @@ static int check_report(const struct sptx_report_options *options) {
     if (!options->top || options->top > MAP_ROWS)
         return fail_usage("a map of %" PRIu64 " rows cannot be drawn; wanted 1 to %d", options->top, MAP_ROWS);
     if (!options->listed || options->listed > MOST_LISTED)
-        return fail_usage("%" PRIu64 " rows cannot be searched in a page; wanted 1 to %d", options->listed,
-                          MOST_LISTED);
+        return fail_usage("%" PRIu64 " rows cannot be searched in a page; wanted 1 to %d", options->listed, MOST_LISTED);
     if (options->evaluation_count && !options->evaluations)
         return fail_usage("%" PRIu64 " evaluations at NULL", options->evaluation_count);
     return 0;
@@ -304,9 +289,7 @@ static int write_report(struct sptx_run *run, const char *path, const struct spt
                                    .evaluations = options->evaluations,
                                    .evaluation_count = (int)options->evaluation_count};
     int result = view < 0 || !request.rows || (options->titles && titles_read(&titles, &run->model, options->titles)) ||
-                         device_config(run->context, &config) || page_write(&run->model, &request, &config, path, &size)
-                     ? -1
-                     : 0;
+                         device_config(run->context, &config) || page_write(&run->model, &request, &config, path, &size) ? -1 : 0;
     titles_release(&titles);
     config_release(&config);
     return result;
@@ -317,9 +300,7 @@ enum sptx_status sptx_run_report(struct sptx_run *run, const char *path, const s
     if (!run) return SPTX_USAGE;
     enter(run->context);
     if (!path || !*path) return leave(run->context, fail_usage("a page is written to a file; none was given"));
-    int result = (given && take_options(&options, sizeof options, given)) || check_report(&options) ||
-                         write_report(run, path, &options)
-                     ? -1
-                     : 0;
+    int result = given ? take_options(&options, sizeof options, given) : 0;
+    if (!result) result = check_report(&options) || write_report(run, path, &options) ? -1 : 0;
     return leave(run->context, result);
 }

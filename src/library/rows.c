@@ -39,8 +39,7 @@ static int64_t id_at(const struct sptx_ids *ids, uint64_t i) {
 static int refuse_ids(const struct sptx_ids *ids, uint64_t rows) {
     for (uint64_t i = 0; i < ids->count; i++) {
         int64_t id = id_at(ids, i);
-        if ((uint64_t)id >= rows)
-            return fail_usage("ids[%" PRIu64 "] = %" PRId64 " is no row of a table of %" PRIu64, i, id, rows);
+        if ((uint64_t)id >= rows) return fail_usage("ids[%" PRIu64 "] = %" PRId64 " is no row of a table of %" PRIu64, i, id, rows);
     }
     return fail_usage("ids were changed during a call");
 }
@@ -120,8 +119,7 @@ enum sptx_status sptx_update(struct sptx_table *table, const struct sptx_ids *id
                              enum sptx_memory memory, void *stream) {
     if (!table) return SPTX_USAGE;
     enter(table->context);
-    if (table->fixed)
-        return leave(table->context, fail_usage("the table was opened with optimizer 'none': it has no update"));
+    if (table->fixed) return leave(table->context, fail_usage("the table was opened with optimizer 'none': it has no update"));
     enum sptx_status status = ask(table, ids, gradients, memory, stream, "gradients", table->context->ops->rows_update);
     if (status == SPTX_OK) table->steps++;
     return status;

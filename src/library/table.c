@@ -135,8 +135,7 @@ static int open_table(struct sptx_table *table, const struct sptx_table_options 
     return -1;
 }
 
-enum sptx_status sptx_table_open(struct sptx_context *context, const struct sptx_table_options *options,
-                                 struct sptx_table **out) {
+enum sptx_status sptx_table_open(struct sptx_context *context, const struct sptx_table_options *options, struct sptx_table **out) {
     if (!context) return SPTX_USAGE;
     enter(context);
     if (!out) return leave(context, fail_usage("a table is opened into a pointer; it is NULL"));
@@ -195,8 +194,7 @@ uint64_t sptx_table_steps(const struct sptx_table *table) {
 enum sptx_status sptx_table_set_steps(struct sptx_table *table, uint64_t steps) {
     if (!table) return SPTX_USAGE;
     enter(table->context);
-    if (steps > INT64_MAX)
-        return leave(table->context, fail_usage("steps = %" PRIu64 " is more than %" PRId64, steps, INT64_MAX));
+    if (steps > INT64_MAX) return leave(table->context, fail_usage("steps = %" PRIu64 " is more than %" PRId64, steps, INT64_MAX));
     table->steps = steps;
     return leave(table->context, 0);
 }

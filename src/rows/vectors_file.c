@@ -182,8 +182,7 @@ static int read_rows(struct vectors_file *file) {
     uint64_t bytes;
     const char *data = file->map.data;
     struct cursor cursor = {data, data, data};
-    if (data)
-        cursor.at += text_mark(data, file->map.size), cursor.end += file->map.size; /* an empty file is mapped at NULL */
+    if (data) cursor.at += text_mark(data, file->map.size), cursor.end += file->map.size; /* an empty file is mapped at NULL */
     if (begin(file, &cursor) || check_count(file, &cursor) || pass_rows(file, cursor, 0, &bytes)) return -1;
     file->starts = mem_alloc(file->rows, sizeof *file->starts, "where vectors begin");
     if (!file->starts || words_reserve(&file->words, file->rows, bytes) || pass_rows(file, cursor, 1, &bytes)) return -1;

@@ -81,8 +81,7 @@ static int check_open(int fd, const char *path, const struct table_file *wanted,
     *broken = 1;
     if ((uint64_t)about.st_size != wanted->bytes)
         return fail("'%s' has %" PRId64 " bytes, its state.ini says %" PRIu64, path, (int64_t)about.st_size, wanted->bytes);
-    return fail("'%s' was changed: its checksum is %016" PRIx64 ", its state.ini says %016" PRIx64, path, seen,
-                wanted->xxh64);
+    return fail("'%s' was changed: its checksum is %016" PRIx64 ", its state.ini says %016" PRIx64, path, seen, wanted->xxh64);
 }
 
 static int check_file(const char *directory, const char *name, const struct table_file *wanted, int *broken) {
@@ -100,8 +99,7 @@ static int check(const char *directory, struct run_state *state, int *broken) {
     struct run_state read;
     if (state_read(directory, &read, broken)) return -1;
     *broken = 0;
-    if (check_file(directory, "target.npy", &read.target, broken) ||
-        check_file(directory, "context.npy", &read.context, broken) ||
+    if (check_file(directory, "target.npy", &read.target, broken) || check_file(directory, "context.npy", &read.context, broken) ||
         (read.known.bytes && check_file(directory, "known.npy", &read.known, broken)))
         return -1;
     if (state) *state = read;
@@ -140,8 +138,7 @@ char *checkpoint_newest(const char *run, struct run_state *state, int *found) {
     if (!good && own) {
         *found = -1;
         if (*unreadable)
-            fail("none of the %" PRIu64 " checkpoints in '%s' can be read now, though one may be whole: %s", own, run,
-                 unreadable);
+            fail("none of the %" PRIu64 " checkpoints in '%s' can be read now, though one may be whole: %s", own, run, unreadable);
         else
             fail("none of the %" PRIu64 " checkpoints in '%s' is whole, so there is nothing to go on from", own, run);
     }
@@ -219,9 +216,7 @@ static int save_known(struct writing *w) {
 static int put_in_place(char *const paths[], uint64_t step) {
     const struct checkpoint_entry aside = {.path = paths[CHECKPOINT_ASIDE], .step = step, .kind = CHECKPOINT_ASIDE, .own = 1};
     int there = file_exists(paths[CHECKPOINT_IN_PLACE]);
-    if (there == 1 && (checkpoint_remove(&aside) ||
-                       file_rename(paths[CHECKPOINT_IN_PLACE], paths[CHECKPOINT_ASIDE])))
-        return -1;
+    if (there == 1 && (checkpoint_remove(&aside) || file_rename(paths[CHECKPOINT_IN_PLACE], paths[CHECKPOINT_ASIDE]))) return -1;
     return there < 0 ? -1 : file_rename(paths[CHECKPOINT_PARTIAL], paths[CHECKPOINT_IN_PLACE]);
 }
 
@@ -247,8 +242,7 @@ int checkpoint_name_latest(const char *run, const char *checkpoint) {
  * `step` that stay. A checkpoint of a later step could not be read when the run was resumed from an earlier one. That may have
  * been a temporary fault of the disk, so it is removed only if it is certainly broken; otherwise the run replaces it when it
  * reaches that step. */
-static int can_go(const struct checkpoint_entry *one, const char *checkpoint, uint64_t step, uint64_t kept,
-                  uint64_t keep) {
+static int can_go(const struct checkpoint_entry *one, const char *checkpoint, uint64_t step, uint64_t kept, uint64_t keep) {
     int broken = 0, failed_before = report_exit_code();
     if (!one->own || !strcmp(one->path, checkpoint)) return 0;
     if (one->step <= step) return one->kind != CHECKPOINT_IN_PLACE || kept >= keep;

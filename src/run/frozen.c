@@ -103,11 +103,9 @@ int frozen_read(struct frozen *frozen, const char *path) {
     if (npy_open(&npy, path)) return -1;
     const struct npy_field *fields[2] = {npy_find(&npy, "target"), npy_find(&npy, "context")};
     int result = fields[0] && fields[1] && npy.fields == 2 && npy.rows == wanted.rows && npy.record == 2 * sizeof(uint32_t)
-                     ? 0
-                     : fail("'%s' does not say of %" PRIu64 " rows which came from train.from", path, frozen->rows);
+                     ? 0 : fail("'%s' does not say of %" PRIu64 " rows which came from train.from", path, frozen->rows);
     for (int side = 0; side < 2 && !result; side++)
-        for (uint64_t i = 0; i < npy.rows; i++)
-            memcpy(&frozen->bits[side][i], npy_row(&npy, fields[side], i), sizeof(uint32_t));
+        for (uint64_t i = 0; i < npy.rows; i++) memcpy(&frozen->bits[side][i], npy_row(&npy, fields[side], i), sizeof(uint32_t));
     npy_close(&npy);
     return result;
 }

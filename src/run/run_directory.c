@@ -75,9 +75,7 @@ int run_directory_check(const char *path) {
 static int check_place(const char *path, int resumed) {
     if (check_owner(path)) return -1;
     return run_files_remove_pieces(path) || replacement_settle(path) || (!resumed && replacement_check(path)) ||
-                   run_files_check(path, resumed)
-               ? -1
-               : 0;
+                   run_files_check(path, resumed) ? -1 : 0;
 }
 
 /* ---- who has it ---- */
@@ -85,8 +83,7 @@ static int check_place(const char *path, int resumed) {
 static int take(struct run_directory *run) {
     char holder[LOCK_HOLDER];
     int taken = directory_claim(&run->lock, run->path, lock_name, &run->made, holder);
-    if (taken == 1)
-        fail("'%s' is being trained by %s; one process at a time has a run directory", run->path, holder);
+    if (taken == 1) fail("'%s' is being trained by %s; one process at a time has a run directory", run->path, holder);
     return taken ? -1 : 0;
 }
 
@@ -139,8 +136,7 @@ static int retake(struct run_directory *run) {
     char holder[LOCK_HOLDER];
     struct lock again;
     int taken = lock_try(&again, run->lock.path, holder);
-    if (taken == 1)
-        return fail("the lock of '%s' was removed while a run trained in it, and now %s has it", run->path, holder);
+    if (taken == 1) return fail("the lock of '%s' was removed while a run trained in it, and now %s has it", run->path, holder);
     if (taken) return -1;
     lock_give(&run->lock);
     run->lock = again;

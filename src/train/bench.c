@@ -88,8 +88,7 @@ int bench_memory(struct bench *bench, uint64_t rows, uint32_t dim, struct bench_
     double began = progress_now();
     int result = -1;
     *out = (struct bench_memory){.rows = rows, .dim = dim, .payload = rows * dim * sizeof(float)};
-    if (bench->ops->info(bench->backend, &before) || bench_table_open(bench, PLACE_PINNED, rows, dim, NULL, &table))
-        goto out;
+    if (bench->ops->info(bench->backend, &before) || bench_table_open(bench, PLACE_PINNED, rows, dim, NULL, &table)) goto out;
     out->opening = progress_now() - began;
     began = progress_now();
     if (check_sample(bench, table, rows, dim) || bench->ops->info(bench->backend, &after)) goto out;

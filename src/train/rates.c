@@ -162,8 +162,7 @@ void rates_keep(const struct backend_info *info, const struct bench_limits *rate
     end(&silence);
 }
 
-void rates_get(struct backend *backend, const struct backend_info *info, rates_measure *measure,
-               struct bench_limits *rates) {
+void rates_get(struct backend *backend, const struct backend_info *info, rates_measure *measure, struct bench_limits *rates) {
     struct silence silence;
     *rates = (struct bench_limits){0};
     if (begin(&silence, info)) return;

@@ -29,8 +29,7 @@ static int refuse_itself(const struct config *config, const char *path) {
 
 static int check_dim(const struct config *config, uint32_t dim) {
     if (dim == config->model_dim) return 0;
-    return fail("train.from = %s has rows of %" PRIu32 " columns, and model.dim is %" PRIu64
-                ": set model.dim = %" PRIu32,
+    return fail("train.from = %s has rows of %" PRIu32 " columns, and model.dim is %" PRIu64 ": set model.dim = %" PRIu32,
                 config->train_from, dim, config->model_dim, dim);
 }
 
@@ -63,8 +62,7 @@ static int open_source(struct warm_start *grow) {
     if (directory < 0 || fasttext < 0) return -1;
     if (directory || fasttext) return open_run(grow);
     if (grow->path_count > 2)
-        return fail("train.from = %s names %" PRId64
-                    " files; wanted a run, a file of vectors, or an npy and its vocabulary",
+        return fail("train.from = %s names %" PRId64 " files; wanted a run, a file of vectors, or an npy and its vocabulary",
                     grow->config->train_from, grow->path_count);
     grow->kind = WARM_VECTORS;
     if (vectors_file_open(&grow->vectors, grow->paths[0], grow->path_count == 2 ? grow->paths[1] : NULL)) return -1;
@@ -162,8 +160,7 @@ static int begins_there(const struct warm_start *grow, enum table_side side, uin
  * matched if both runs have the same tree, which follows from the vocabulary. */
 static int compare_trees(struct warm_start *grow) {
     int own = config_has_tree(grow->config), older = grow->kind == WARM_RUN && grow->run.tree;
-    grow->targets_alone =
-        own != older || (own && vocab_fingerprint(grow->vocab) != grow->run.state.corpus.vocab);
+    grow->targets_alone = own != older || (own && vocab_fingerprint(grow->vocab) != grow->run.state.corpus.vocab);
     if (!grow->targets_alone || grow->config->train_freeze != FREEZE_CONTEXT) return 0;
     return fail("train.freeze = context keeps the contexts of train.from = %s, and they are %s", grow->config->train_from,
                 !older ? "not the nodes of a tree (train.loss = hierarchical)"
@@ -198,8 +195,7 @@ static int match(void *user) {
                   vector_side(grow, 0) == TABLE_TARGET;
     int contexts_learn = vectors || grow->targets_alone;
     if (frozen->known && grow->known == grow->rows && !contexts_learn)
-        return fail("train.freeze = known: train.from = %s has all %" PRIu64
-                    " words of this corpus, so there is nothing to "
+        return fail("train.freeze = known: train.from = %s has all %" PRIu64 " words of this corpus, so there is nothing to "
                     "train",
                     grow->config->train_from, grow->rows);
     grow->dropped = grow->kind == WARM_RUN ? grow->run.vocab.size - grow->known : 0;

@@ -45,16 +45,14 @@ static int set_all(struct config *config, const struct setting *settings) {
 /* Sets corpus.path, whose text may name several paths, to this one path. */
 static int set_path(struct config *config, const char *path) {
     char text[4096];
-    if (text_add(text, sizeof text, 0, "\"%s\"", path) + 1 >= sizeof text)
-        return fail("the path '%s' is too long", path);
+    if (text_add(text, sizeof text, 0, "\"%s\"", path) + 1 >= sizeof text) return fail("the path '%s' is too long", path);
     return config_set(config, "corpus", "path", text, "tune");
 }
 
 /* Sets the keys for training on the split graph. Its nodes are numbers, whatever names the user's graph has. */
 static int take_edges(const struct tuning *t, struct config *config) {
-    const struct setting settings[] = {{"corpus", "min_count", "1"},     {"corpus", "max_vocab", "0"},
-                                       {"corpus", "header", "no"},       {"corpus", "vocab", ""},
-                                       {"corpus", "order", "frequency"}, {NULL, NULL, NULL}};
+    const struct setting settings[] = {{"corpus", "min_count", "1"}, {"corpus", "max_vocab", "0"},     {"corpus", "header", "no"},
+                                       {"corpus", "vocab", ""},      {"corpus", "order", "frequency"}, {NULL, NULL, NULL}};
     return set_path(config, t->directory.edges) || set_all(config, settings) ? -1 : 0;
 }
 
@@ -130,9 +128,7 @@ static int judge(const struct tuning *t, const struct config *config, double *sc
     struct model model;
     if (t->measure != TUNE_LINKS && t->measure != TUNE_SETS) return 0;
     int result = model_open(&model, t->directory.run);
-    if (!result)
-        result =
-            t->measure == TUNE_LINKS ? judge_links(t, &model, config, score) : judge_sets(t, &model, config, score);
+    if (!result) result = t->measure == TUNE_LINKS ? judge_links(t, &model, config, score) : judge_sets(t, &model, config, score);
     model_close(&model);
     return result;
 }

@@ -44,8 +44,7 @@ static int name_paths(struct tune_directory *d, const char *run) {
 /* Returns 1 if tune, or NFS (.nfs...), has made this entry of RUN.tune; 0 if not; -1 after fail(). */
 static int is_own(const struct tune_directory *d, const char *name) {
     if (!strcmp(name, trials_name)) return directory_mark_is_there(d->trials, &mark);
-    return !strcmp(name, tried_name) || file_is_partial(name, tried_name) || !strcmp(name, lock_name) ||
-           !strncmp(name, ".nfs", 4);
+    return !strcmp(name, tried_name) || file_is_partial(name, tried_name) || !strcmp(name, lock_name) || !strncmp(name, ".nfs", 4);
 }
 
 static int refuse_others(const struct tune_directory *d) {

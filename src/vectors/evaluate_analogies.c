@@ -107,9 +107,8 @@ static int ask_all(struct asking *asking, uint64_t known, const struct model *mo
                    const struct config *config) {
     struct search search = {.rows = 0};
     struct search_block block = {.rows = 0};
-    int result = search_open(&search, model, view, METRIC_COSINE, rows, config) || search_block_init(&block, model->dim, 1, known)
-                     ? -1
-                     : 0;
+    int result =
+        search_open(&search, model, view, METRIC_COSINE, rows, config) || search_block_init(&block, model->dim, 1, known) ? -1 : 0;
     for (uint64_t first = 0; !result && first < known; first += block.rows) {
         uint64_t n = known - first < block.rows ? known - first : block.rows;
         result = ask_questions(&search, &block, asking->questions + first, n);

@@ -31,8 +31,7 @@ static int takes_part(const struct groups_job *job, uint64_t row) {
 /* Prepares a column of groups for each column of the file's first line. */
 static int open_columns(struct groups_job *job, int columns) {
     if (columns < 1 || columns > GROUPS_MOST)
-        return fail("'%s': the first line has %d groups behind its word; wanted 1 to %d", job->path, columns,
-                    GROUPS_MOST);
+        return fail("'%s': the first line has %d groups behind its word; wanted 1 to %d", job->path, columns, GROUPS_MOST);
     for (; job->columns < columns; job->columns++)
         if (!(job->group[job->columns] = mem_zalloc(job->rows, sizeof **job->group, "the groups of rows"))) return -1;
     return 0;
@@ -84,14 +83,12 @@ static int choose_rows(struct groups_job *job, uint64_t *asked, uint64_t *all) {
         ++*all;
     }
     if (!*asked)
-        return fail("no word that the corpus names %" PRIu64 " times or more stands in '%s'", job->request->met,
-                    job->path);
+        return fail("no word that the corpus names %" PRIu64 " times or more stands in '%s'", job->request->met, job->path);
     return 0;
 }
 
 /* Adds the row's result to each column's sums. A row that is alone in its group is not counted in that column. */
-static void score_groups(const struct groups_job *job, struct groups_score *scores, uint64_t row,
-                         const uint32_t *found) {
+static void score_groups(const struct groups_job *job, struct groups_score *scores, uint64_t row, const uint32_t *found) {
     for (int column = 0; column < job->columns; column++) {
         const uint32_t *group = job->group[column];
         uint64_t others = group[row] ? job->size[column][group[row] - 1] - 1 : 0, hits = 0;
@@ -113,8 +110,7 @@ static int ask_rows(struct groups_job *job, struct groups_score *scores, uint64_
         for (uint64_t i = 0; i < n; i++)
             memcpy(block->queries + i * dim, job->search.base + (uint64_t)rows[i] * dim, dim * sizeof(float));
         for (uint64_t i = 0; i <= n; i++) block->banned_starts[i] = i; /* a row does not find itself */
-        if (search_top(&job->search, block->queries, n, k, block->banned_starts, rows, block->ids, block->scores))
-            return -1;
+        if (search_top(&job->search, block->queries, n, k, block->banned_starts, rows, block->ids, block->scores)) return -1;
         for (uint64_t i = 0; i < n; i++) score_groups(job, scores, rows[i], block->ids + i * k);
     }
     return 0;

@@ -153,9 +153,7 @@ static int judge_label(struct labels_job *job, uint64_t shuffle, uint64_t label,
     int all = have == job->trained, fitted = have && !all;
     if (fitted && logistic_fit(w, &samples)) return -1;
     for (uint64_t i = job->trained; i < nodes_of(job); i++, likely += labels_of(job))
-        *likely = fitted ? logistic_score(w, job->x + (uint64_t)order[i] * job->dim, job->dim)
-                  : all  ? INFINITY
-                         : -INFINITY;
+        *likely = fitted ? logistic_score(w, job->x + (uint64_t)order[i] * job->dim, job->dim) : all ? INFINITY : -INFINITY;
     return 0;
 }
 
@@ -246,11 +244,9 @@ static void find_mean(const double values[LABELS_SHUFFLES], double *mean, double
 static int judge_share(struct labels_job *job, struct labels_score *score, struct pool *pool) {
     job->trained = (uint64_t)(score->share * (double)nodes_of(job));
     if (!job->trained || job->trained >= nodes_of(job))
-        return fail("a share of %g of %" PRIu64 " labelled nodes is %" PRIu64
-                    ": wanted at least one to train on and one to test",
+        return fail("a share of %g of %" PRIu64 " labelled nodes is %" PRIu64 ": wanted at least one to train on and one to test",
                     score->share, nodes_of(job), job->trained);
-    job->likely =
-        mem_alloc(LABELS_SHUFFLES * tested_of(job), labels_of(job) * sizeof *job->likely, "the likeliest labels");
+    job->likely = mem_alloc(LABELS_SHUFFLES * tested_of(job), labels_of(job) * sizeof *job->likely, "the likeliest labels");
     int result = job->likely ? 0 : -1;
     job->next = 0;
     if (!result) result = pool_run(pool, judge_labels, job);
@@ -304,8 +300,7 @@ static int64_t prepare(struct labels_job *job, const struct model *model, enum m
     int64_t known = find_vectors(job, model, view);
     if (known < 0 || shuffle_nodes(job)) return -1;
     if (known) return known;
-    return fail("none of the %" PRIu64 " nodes of '%s' is in the vocabulary of '%s'", nodes_of(job), path,
-                model->directory);
+    return fail("none of the %" PRIu64 " nodes of '%s' is in the vocabulary of '%s'", nodes_of(job), path, model->directory);
 }
 
 /* Judges the labels that were read once for each share; error messages call the labels `name`. */

@@ -519,8 +519,7 @@ static int by_score(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-static void score_pairs(const struct links_job *job, const struct links *pairs, int is, float *query,
-                        struct scored *out) {
+static void score_pairs(const struct links_job *job, const struct links *pairs, int is, float *query, struct scored *out) {
     for (uint64_t i = 0; i < pairs->count; i++) {
         ask_node(job, pairs->link[i].from, query);
         out[i] = (struct scored){score_of(job, query, pairs->link[i].to), is};

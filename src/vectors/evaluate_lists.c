@@ -121,9 +121,7 @@ static int ask(struct lists_job *job, const struct model *model, enum list_score
                                      .count = job->asked_count,
                                      .k = job->k};
     int result = list_scores_open(&scores, model, score, &(struct list_candidates){.first = 0}, config) ||
-                         list_scores_ask(&scores, &question, score_list, job)
-                     ? -1
-                     : 0;
+                         list_scores_ask(&scores, &question, score_list, job) ? -1 : 0;
     list_scores_close(&scores);
     return result;
 }
@@ -233,8 +231,7 @@ int evaluate_split(struct lists_score *score, const struct model *model, const s
     *score = (struct lists_score){.lists = 0};
     int result = take_ids(&job.train, h->trained.ids, h->trained.starts, h->lists, (uint64_t)h->own) ||
                          take_ids(&job.held_out, h->ids, h->starts, h->lists, 0) || take_own_rows(&job, h) || choose_evenly(&job, h)
-                     ? -1
-                     : 0;
+                     ? -1 : 0;
     if (!result) result = judge(&job, model, answers_score(model, 1), config);
     release(&job);
     return result;

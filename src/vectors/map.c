@@ -80,8 +80,7 @@ static int find_pulls(struct drawing *d) {
     d->pulls = mem_alloc(2 * edges + 1, sizeof *d->pulls, "the map");
     int result = at && shares && d->starts && d->pulls ? 0 : -1;
     if (result) goto out;
-    for (uint64_t row = 0; row < r->count && r->k; row++)
-        share_out(r->cosines + row * r->k, r->k, perplexity, shares + row * r->k);
+    for (uint64_t row = 0; row < r->count && r->k; row++) share_out(r->cosines + row * r->k, r->k, perplexity, shares + row * r->k);
     for (uint64_t edge = 0; edge < edges; edge++) d->starts[r->near[edge] + 1]++;
     for (uint64_t row = 0; row < r->count; row++) d->starts[row + 1] += d->starts[row] + r->k;
     memcpy(at, d->starts, r->count * sizeof *at);

@@ -144,9 +144,6 @@ out:
 }
 
 int page_rows_find(struct page_rows *rows, const struct model *model, const struct config *config) {
-    return choose(rows, model) ||
-                   page_groups_find(&rows->groups, model, rows->view, rows->rows, rows->top, rows->labels) ||
-                   find_nearest(rows, model, config) || place(rows, model, config)
-               ? -1
-               : 0;
+    return choose(rows, model) || page_groups_find(&rows->groups, model, rows->view, rows->rows, rows->top, rows->labels) ||
+                   find_nearest(rows, model, config) || place(rows, model, config) ? -1 : 0;
 }

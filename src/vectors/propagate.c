@@ -79,8 +79,7 @@ static int find_turn(struct turning *t) {
     if (!result) eigen_symmetric(t->products, dim, values, vectors);
     for (uint32_t i = 0; !result && i < dim; i++) {
         double factor = values[i] > least * values[0] ? pow(values[i], -0.25) : 0;
-        for (uint32_t j = 0; j < dim; j++)
-            t->turn[(uint64_t)j * dim + i] = (float)(factor * vectors[(uint64_t)i * dim + j]);
+        for (uint32_t j = 0; j < dim; j++) t->turn[(uint64_t)j * dim + i] = (float)(factor * vectors[(uint64_t)i * dim + j]);
     }
     free(values);
     free(vectors);
@@ -121,8 +120,7 @@ static int turn_rows(void *context, unsigned worker) {
 
 /* Replaces the rows X by U sqrt(S), each scaled to wanted_length. */
 static int decompose(float *x, uint32_t dim, uint64_t nodes, struct pool *pool) {
-    struct turning t = {
-        .x = x, .nodes = nodes, .spans = SPANS_BYTES / ((uint64_t)dim * dim * sizeof(double)), .dim = dim};
+    struct turning t = {.x = x, .nodes = nodes, .spans = SPANS_BYTES / ((uint64_t)dim * dim * sizeof(double)), .dim = dim};
     t.spans = t.spans < 4 ? 4 : t.spans > SPANS ? SPANS : t.spans;
     t.products = mem_zalloc(t.spans, (uint64_t)dim * dim * sizeof *t.products, "products of columns");
     t.turn = mem_aligned((uint64_t)dim * dim, sizeof *t.turn, "singular vectors");

@@ -108,8 +108,7 @@ static int take_items(struct recommending *r) {
     r->items.starts = mem_zalloc(2, sizeof *r->items.starts, "items");
     r->items.codes = mem_alloc(all.count, sizeof *r->items.codes, "items");
     if (!r->items.starts || !r->items.codes) goto out;
-    for (uint64_t i = 0; i < all.count; i++)
-        r->items.codes[i] = all.item[i].row < 0 ? r->model->rows : (uint64_t)all.item[i].row;
+    for (uint64_t i = 0; i < all.count; i++) r->items.codes[i] = all.item[i].row < 0 ? r->model->rows : (uint64_t)all.item[i].row;
     r->items.starts[1] = all.count;
     result = 0;
 out:
@@ -121,8 +120,7 @@ out:
 
 static uint64_t known_of(const struct recommending *r, uint64_t list) {
     uint64_t known = 0;
-    for (uint64_t i = r->items.starts[list]; i < r->items.starts[list + 1]; i++)
-        known += r->items.codes[i] < r->model->rows;
+    for (uint64_t i = r->items.starts[list]; i < r->items.starts[list + 1]; i++) known += r->items.codes[i] < r->model->rows;
     return known;
 }
 
@@ -165,8 +163,7 @@ static int check_lists(const struct recommending *r) {
         empty += !of_list;
     }
     if (!r->count) return fail("'%s' has no list", file);
-    if (!items)
-        return fail("%s lists of '%s' have no items", r->request->names_count ? "these" : "the", file);
+    if (!items) return fail("%s lists of '%s' have no items", r->request->names_count ? "these" : "the", file);
     if (!known)
         return fail("none of the %" PRIu64 " items of %s'%s' is in the vocabulary of '%s'", items,
                     r->request->names_count ? "these lists of " : "", file, run);
@@ -269,9 +266,7 @@ static int ask(struct recommending *r, const struct config *config) {
                                      .progress = request->progress};
     int result = (request->candidates && read_candidates(r, &candidates, &rows)) ||
                          list_scores_open(&scores, r->model, request->score, &candidates, config) ||
-                         list_scores_ask(&scores, &question, hand_over, r)
-                     ? -1
-                     : 0;
+                         list_scores_ask(&scores, &question, hand_over, r) ? -1 : 0;
     list_scores_close(&scores);
     free(rows);
     return result;

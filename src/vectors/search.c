@@ -126,7 +126,6 @@ int64_t search_analogy(const struct search *search, const uint32_t rows[3], cons
         row[i] = search->base + (uint64_t)rows[i] * search->dim;
         banned[count++] = rows[i];
     }
-    for (uint32_t column = 0; column < search->dim; column++)
-        query[column] = row[1][column] - row[0][column] + row[2][column];
+    for (uint32_t column = 0; column < search->dim; column++) query[column] = row[1][column] - row[0][column] + row[2][column];
     return (int64_t)search_distinct(banned, count);
 }

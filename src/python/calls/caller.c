@@ -78,8 +78,7 @@ static int find_stream(const struct caller *caller, int on_gpu, void **stream) {
 
 static enum sptx_status call_library(const struct caller *caller, rows_call *call, const struct sptx_ids *ids,
                                      const struct operand *values, void *stream) {
-    return values ? call(caller->table, ids, values->data, values->memory, stream)
-                  : caller->prefetch(caller->table, ids, stream);
+    return values ? call(caller->table, ids, values->data, values->memory, stream) : caller->prefetch(caller->table, ids, stream);
 }
 
 /* Calls the library while the turn is held, then gives the turn back. values: NULL for a prefetch. */
@@ -95,8 +94,7 @@ static int ask_in_turn(const struct caller *caller, rows_call *call, const struc
     return ended;
 }
 
-static int ask(const struct caller *caller, rows_call *call, const struct operand *which,
-               const struct operand *values) {
+static int ask(const struct caller *caller, rows_call *call, const struct operand *which, const struct operand *values) {
     struct sptx_ids ids = {which->data, which->count, which->bits, which->memory};
     int on_gpu = which->memory == SPTX_CUDA || (values && values->memory == SPTX_CUDA);
     void *stream;
@@ -131,8 +129,7 @@ static enum taken take_ids(const struct caller *caller, PyObject *given, struct 
 
 static int have_shape(const struct operand *values, const struct operand *ids, uint32_t dim) {
     size_t bytes = ids->dims * sizeof *ids->shape;
-    return values->dims == ids->dims + 1 && !memcmp(values->shape, ids->shape, bytes) &&
-           values->shape[ids->dims] == dim;
+    return values->dims == ids->dims + 1 && !memcmp(values->shape, ids->shape, bytes) && values->shape[ids->dims] == dim;
 }
 
 static enum taken take_values(const struct caller *caller, PyObject *given, enum role role, const struct operand *ids,
@@ -183,8 +180,7 @@ static PyObject *new_tensor(struct caller *caller, PyObject *shape, struct opera
 
 /* Makes an array [shape.. x dim], of PyTorch if of_torch is 1, else of NumPy, and describes it in *rows. Returns NULL with an
  * exception, or NULL without one if Python must make the call. */
-static PyObject *new_rows(struct caller *caller, const Py_ssize_t *shape, int dims, int of_torch,
-                          struct operand *rows) {
+static PyObject *new_rows(struct caller *caller, const Py_ssize_t *shape, int dims, int of_torch, struct operand *rows) {
     PyObject *tuple = shape_of(shape, dims, caller->dim);
     if (!tuple) return NULL;
     PyObject *array = of_torch ? new_tensor(caller, tuple, rows) : new_array(caller->known, tuple, rows);
@@ -346,10 +342,9 @@ static PyObject *caller_new(PyTypeObject *type, PyObject *arguments, PyObject *n
     PyObject *known, *own;
     struct caller it = {.forks = forks};
     unsigned long long context, table, fetch, prefetch, update, store, error, rows;
-    if (!PyArg_ParseTuple(arguments, "OO(OOOOOOO)O(KKKKKKK)KIiO!", &known, &it.handle, &it.take_turn, &it.end_turn,
-                          &it.leaving, &it.close_what_waits, &it.said, &it.warn, &it.raise_for, &it.make_template,
-                          &context, &table, &fetch, &prefetch, &update, &store, &error, &rows, &it.dim, &it.gpu,
-                          &PyTuple_Type, &own))
+    if (!PyArg_ParseTuple(arguments, "OO(OOOOOOO)O(KKKKKKK)KIiO!", &known, &it.handle, &it.take_turn, &it.end_turn, &it.leaving,
+                          &it.close_what_waits, &it.said, &it.warn, &it.raise_for, &it.make_template, &context, &table, &fetch,
+                          &prefetch, &update, &store, &error, &rows, &it.dim, &it.gpu, &PyTuple_Type, &own))
         return NULL;
     if (!is_known(known)) return PyErr_Format(PyExc_TypeError, "a Caller is made with what is Known");
     struct caller *caller = (struct caller *)PyType_GenericAlloc(type, 0);
@@ -414,9 +409,7 @@ static int begin(PyObject *module) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, notice_forks);
     return add_class(module, &known_spec, "Known") || add_class(module, &caller_spec, "Caller") ||
-                   add_class(module, &marks_spec, "Marks")
-               ? -1
-               : 0;
+                   add_class(module, &marks_spec, "Marks") ? -1 : 0;
 }
 
 /* There is no slot for subinterpreters with a lock of their own, so CPython refuses to load the module in one. */
