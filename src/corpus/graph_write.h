@@ -1,9 +1,9 @@
 /* graph_write: writes a graph's file (graph.h) from edges in any order.
  *
- *   edges -> number of arcs of each node -> arcs stored by node -> each node's arcs sorted -> doubles joined -> the file
+ *   edges -> number of arcs of each node -> arcs stored by groups of nodes -> each group sorted -> doubles joined -> the file
  *
  * An edge that occurs more than once becomes one edge, whose weight is the sum of the weights (added from the smallest up, so that
- * the order of edges does not change the sum). Self-loops are left out. Memory: 8 bytes a node, and 4 bytes (8 with weights) for
+ * the order of edges does not change the sum). Self-loops are left out. Memory: 8 bytes a node, and 8 bytes (12 with weights) for
  * each of the arcs that are sorted at a time. The file does not depend on the number of threads, or of arcs at a time.
  */
 #ifndef SPTX_GRAPH_WRITE_H
