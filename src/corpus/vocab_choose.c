@@ -28,46 +28,30 @@ struct candidates {
 static int by_count(const struct candidate *a, const struct candidate *b) {
     return a->count != b->count ? a->count > b->count : a->first < b->first;
 }
-static int by_first(const struct candidate *a, const struct candidate *b) {
-    return a->first < b->first;
-}
-typedef int before(const struct candidate *a, const struct candidate *b);
 
-static inline __attribute__((always_inline)) void swap(struct candidate *a, struct candidate *b) {
-    struct candidate kept = *a;
-    *a = *b;
-    *b = kept;
-}
-
-/* Sorts in place by quicksort: qsort() may allocate as much memory again. A hash chooses the pivot, so that no input order is
- * slow. No two words are equal, since no two are first met at the same byte. */
-static void sort(struct candidate *words, uint64_t size, before *less) {
-    while (size > 16) {
-        uint64_t i = 0, j = size - 1, hash = size * 0x9E3779B97F4A7C15u;
-        swap(&words[0], &words[(uint64_t)((unsigned __int128)hash * size >> 64)]);
-        struct candidate pivot = words[0];
-        for (;;) { /* Hoare's partition: the pivot itself stops both loops, so neither leaves the array */
-            while (less(&words[i], &pivot)) i++;
-            while (less(&pivot, &words[j])) j--;
-            if (i >= j) break;
-            swap(&words[i++], &words[j--]);
-        }
-        uint64_t left = j + 1;
-        if (left < size - left) {
-            sort(words, left, less);
-            words += left;
-            size -= left;
-        } else {
-            sort(words + left, size - left, less);
-            size = left;
-        }
+/* Sorts by falling counts, or by rising first places; words of equal keys keep their order. One pass for each 11 bits in which keys
+ * differ, between the list and a second one as long. Returns 0, or -1 after fail(). */
+static int sort(struct candidates *candidates, int counts) {
+    enum { BITS = 11, DIGITS = 1 << BITS };
+    struct candidate *from = candidates->words, *to = mem_alloc(candidates->size + 1, sizeof *to, "sorting words");
+    uint64_t size = candidates->size, varying = 0;
+    if (!to) return -1;
+#define KEY(word) (counts ? ~(word).count : (word).first)
+    for (uint64_t i = 1; i < size; i++) varying |= KEY(from[i]) ^ KEY(from[0]);
+    for (unsigned shift = 0; shift < 64; shift += BITS) {
+        uint64_t next[DIGITS] = {0}, sum = 0;
+        if (!(varying >> shift & (DIGITS - 1))) continue;
+        for (uint64_t i = 0; i < size; i++) next[KEY(from[i]) >> shift & (DIGITS - 1)]++;
+        for (int d = 0; d < DIGITS; d++) sum += next[d], next[d] = sum - next[d];
+        for (uint64_t i = 0; i < size; i++) to[next[KEY(from[i]) >> shift & (DIGITS - 1)]++] = from[i];
+        struct candidate *sorted = to;
+        to = from;
+        from = sorted;
     }
-    for (uint64_t i = 1; i < size; i++) {
-        struct candidate word = words[i];
-        uint64_t j = i;
-        for (; j > 0 && less(&word, &words[j - 1]); j--) words[j] = words[j - 1];
-        words[j] = word;
-    }
+#undef KEY
+    candidates->words = from;
+    free(to);
+    return 0;
 }
 
 /* ---- which words stay ---- */
@@ -244,15 +228,15 @@ int vocab_choose(struct vocab *vocab, struct word_counts *counts, const struct c
     add_up(&sums);
     if (!sums.staying) return no_word(counts, vocab, options, corpus_bytes, &sums.top);
     if (gather(counts, &sums, &candidates)) goto out;
-    sort(candidates.words, candidates.size, by_count);
+    if (sort(&candidates, 0) || sort(&candidates, 1)) goto out;
     if (options->max_vocab && candidates.size > options->max_vocab) candidates.size = options->max_vocab;
     if (candidates.size > WORDS_MOST) {
         fail("%" PRIu64 " words are more than the %u that ids can name; raise corpus.min_count or set corpus.max_vocab",
              candidates.size, WORDS_MOST);
         goto out;
     }
-    if (options->order == ORDER_FIRST_SEEN) sort(candidates.words, candidates.size, by_first);
-    else INVARIANT(candidates.size < 2 || by_count(&candidates.words[0], &candidates.words[candidates.size - 1]));
+    if (options->order == ORDER_FIRST_SEEN && sort(&candidates, 0)) goto out;
+    INVARIANT(options->order == ORDER_FIRST_SEEN || candidates.size < 2 || by_count(&candidates.words[0], &candidates.words[candidates.size - 1]));
     result = given ? fill_given(vocab, counts, &candidates) : fill(vocab, counts, &candidates);
     if (!result && rows) result = (*rows = find_rows(vocab, counts, &candidates, given)) ? 0 : -1;
 out:
