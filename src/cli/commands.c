@@ -185,8 +185,8 @@ const struct command commands[] = {
               "                      context row, each scaled to unit length first) or propagated\n"
               "  --among=TABLE       only the table that is searched. If just one of --query and --among is given, the other is\n"
               "                      target\n"
-              "  --lists             rows of lists are searched, too; in a run of documents only their rows, and WORD may be a document's\n"
-              "                      name\n"
+              "  --lists             rows of lists are searched, too; in a run of documents only their rows, and WORD may be the\n"
+              "                      name of a document\n"
               "  --titles=FILE       lines of an id and its title. Titles are printed as a last column, and WORD may be a title\n"
               "\n" TABLES_HELP
               "If words share rows of their n-grams (examples.subwords, and models of fastText), WORD may be a word that training\n"
@@ -227,9 +227,9 @@ const struct command commands[] = {
      "                    these are searched\n"
      "  --sample=2000     groups: ask for at most this many rows, the same ones each time\n"
      "  --labels=FILE     lines of a node or document and its labels: micro and macro F1 of one logistic regression for\n"
-     "                    each label, trained on a share of the labelled nodes. Every other node is given as many labels as it has.\n"
-     "                    Means and standard deviations of ten shuffles, those of numpy.random.default_rng(0 ..\n"
-     "                    9).permutation\n"
+     "                    each label, trained on a share of the labelled nodes. Every other node is given as many labels\n"
+     "                    as it has. Means and standard deviations of ten shuffles, those of\n"
+     "                    numpy.random.default_rng(0 .. 9).permutation\n"
      "  --share=0.5       labels: the share that is trained on; several shares are separated by commas\n"
      "  --edges=FILE      links held out of a graph, in a file like that of corpus.format = graph. AUC against as many\n"
      "                    unlinked pairs; MRR and hits@10 of each link's end among 1,000 nodes not linked to its other end,\n"
@@ -367,13 +367,14 @@ const struct command commands[] = {
      "  --lists=N     number of lists, citing papers or sentences; --edges=N: of the edges of a graph\n"
      "  --seed=S      seed of the draws"},
     {"bench", cmd_bench,
-     "bench transfer|train|ranks|walks|memory [CONFIG.ini] [--section.key=value ...] [--json] [--rows=N --dim=N --seconds=T "
-     "--steps=N]",
+     "bench transfer|train|ranks|walks|memory [CONFIG.ini] | read FILE [--section.key=value ...] [--json] [--rows=N --dim=N "
+     "--seconds=T --steps=N]",
      "measure this machine",
      "transfer: rows moved between the GPU and tables in each place; train: the speed of a configuration, with tables opened\n"
      "and filled as train does it, but no checkpoints; ranks: the same for the processes that mpirun started, one line a\n"
      "rank (mpirun -n 2 sptx-w2v bench ranks my.ini); walks: how fast walks over a graph are drawn, without training;\n"
-     "memory: how much memory a table takes. Each result except that of ranks names the command, device and date.\n"
+     "memory: how much memory a table takes; read: how fast a FILE of data is read, its words counted, and encoded as ids or\n"
+     "a graph (the keys of corpus say how). Each result except that of ranks names the command, device and date.\n"
      "\n"
      "  --json        each result as a line of JSON\n"
      "  --rows=N --dim=N\n"

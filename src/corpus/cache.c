@@ -9,6 +9,7 @@
 #include "encode.h"
 #include "graph_make.h"
 #include "phrases.h"
+#include "recorded.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -133,12 +134,17 @@ static int encode(struct cache *c) {
 }
 
 static int make(struct cache *c) {
-    return check_names(c) || remove_leftovers(c) ||
-                   (c->options->phrases.joins && phrases_join_corpus(c->corpus, c->options, c->pool)) ||
-                   vocab_build(c->vocab, c->corpus, c->options, c->pool) || vocab_check_size(c->vocab) || encode(c) ||
-                   file_remove(c->encoded[!c->kind]) || vocab_write(c->vocab, c->words)
-               ? -1
-               : 0;
+    struct recorded recorded;
+    int result = check_names(c) || remove_leftovers(c) ||
+                 (c->options->phrases.joins && phrases_join_corpus(c->corpus, c->options, c->pool)) ||
+                 recorded_open(&recorded, c->encoded[c->kind]);
+    if (result) return -1;
+    corpus_set_recorded(c->corpus, &recorded);
+    result = vocab_build(c->vocab, c->corpus, c->options, c->pool) || vocab_check_size(c->vocab) || encode(c) ||
+             file_remove(c->encoded[!c->kind]) || vocab_write(c->vocab, c->words);
+    corpus_set_recorded(c->corpus, NULL);
+    recorded_close(&recorded);
+    return result ? -1 : 0;
 }
 
 static int take_lock(const struct cache *c, struct lock *lock) {
