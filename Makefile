@@ -191,9 +191,10 @@ fuzz:
 	@$(MAKE) --no-print-directory $(JOBS) BUILD=$(BUILD)/fuzz CC=clang CUDA=no DEBUG=yes OPT=-O1 EXTRA_CFLAGS="-fsanitize=address,undefined,fuzzer-no-link -fno-sanitize-recover=undefined -fno-omit-frame-pointer" fuzzers
 	@scripts/fuzz $(BUILD)/fuzz $(SECONDS)
 
-#: make layers       no folder includes what is above it
+#: make layers       no folder includes what is above it; comments name what exists
 layers:
 	@scripts/check_layers
+	@scripts/check_names
 
 #: make libsptx      build/libsptx.so, libsptx.a, sptx.pc: rows of huge tables for other programs (src/sptx.h)
 libsptx: $(LIBSPTX)

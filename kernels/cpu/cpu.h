@@ -304,6 +304,7 @@ int cpu_rows_ids(struct backend *backend, uint64_t count, uint32_t **ids);
 int cpu_rows_fetch(struct backend *backend, const struct rows_request *request);
 int cpu_rows_update(struct backend *backend, const struct rows_request *request);
 int cpu_rows_store(struct backend *backend, const struct rows_request *request);
+int cpu_rows_cached(struct backend *backend, const struct backend_table *table, uint32_t *rows, uint64_t most, uint64_t *count);
 struct rows_view cpu_rows_view(struct backend *backend, const struct backend_table *table,
                                const struct record_field *field);
 

@@ -129,6 +129,7 @@ struct backend_table {
     struct store stores[2];
     struct table_view view;
     uint32_t *frozen;        /* on the GPU: [table_frozen_words] a copy of table_spec.frozen; NULL: no row is frozen */
+    struct row_cache *cache; /* owned by by_id_cache.cu; NULL: no rows are found by their use */
 };
 
 /* ---- a batch in its stage ---- */
@@ -415,6 +416,12 @@ int cuda_launch_result(struct backend *backend, struct stage *stage, const struc
 /* by_id.cu */
 void cuda_by_id_forget(struct backend *backend, const struct backend_table *table); /* the table is closed */
 void cuda_by_id_close(struct backend *backend);
+
+/* by_id_cache.cu */
+int cuda_cache_open(struct backend *backend, struct backend_table *table);  /* only if table_spec.gpu_cache is above 0 */
+void cuda_cache_close(struct backend *backend, struct backend_table *table);
+int cuda_cache_send_home(struct backend *backend, struct backend_table *table); /* makes the records on the host current */
+int cuda_cache_empty(struct backend *backend, struct backend_table *table);     /* the same, then no row is cached */
 
 /* hogwild.cu, search_topk.cu */
 void cuda_hogwild_close(struct backend *backend);

@@ -5,9 +5,7 @@
 #include "base/report.h"
 #include "kernels/backend.h"
 
-#include <string.h>
-
-/* These values were found by experiment: configs/README.md, "How far gowalla goes". */
+/* These values were found by experiment: configs/notes/gowalla.md. */
 static const struct effort efforts[] = {
     [EFFORT_QUICK] = {.dim = 128, .epochs = 20, .negatives = 1000, .lr = 0.002, .temperature = 0.1, .shared = 0},
     [EFFORT_THOROUGH] = {.dim = 256, .epochs = 60, .negatives = 4000, .lr = 0.001, .temperature = 0.09, .shared = 1},
@@ -24,7 +22,7 @@ static int effort_of_machine(const struct config *c) {
 }
 
 int config_resolve_effort(struct config *c) {
-    int either = c->examples_mode == MODE_USER || c->examples_mode == MODE_WALK;
+    int either = config_has_lists(c) || c->examples_mode == MODE_WALK;
     if (c->train_effort == EFFORT_THOROUGH && !either)
         return fail("train.effort = thorough is for examples.mode = user and walk, whose defaults it changes, and the mode is %s; leave "
                     "it out",

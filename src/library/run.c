@@ -42,6 +42,7 @@ void sptx_run_close(struct sptx_run *run) {
     enter(context);
     if (run->searching) search_close(&run->search);
     close_lists(run);
+    if (run->inferring) infer_close(&run->infer);
     run_lists_close(&run->trained);
     model_close(&run->model);
     leave(context, 0);
@@ -165,15 +166,13 @@ int open_search(struct sptx_run *run, const char *table, enum search_metric metr
     int view = answers_view_named(&run->model, table, pool_threads(run->context->pool));
     uint64_t rows = view < 0 ? 0 : answers_rows(&run->model, (int)lists);
     if (!rows) return -1;
-    if (run->searching && run->searched == (enum model_view)view && run->search.rows == rows &&
-        run->search.metric == metric)
+    if (run->searching && run->searched == (enum model_view)view && run->search.rows == rows && run->search.metric == metric)
         return 0;
     if (run->searching) search_close(&run->search);
     int result = device_config(run->context, &config) ||
-                         search_open(&run->search, &run->model, (enum model_view)view, metric, rows, &config)
-                     ? -1
-                     : 0;
+                         search_open(&run->search, &run->model, (enum model_view)view, metric, rows, &config) ? -1 : 0;
     config_release(&config);
+    run->search.first = answers_first(&run->model, (int)lists);
     run->searched = (enum model_view)view;
     run->searching = !result;
     return result;
@@ -191,9 +190,7 @@ static int search_nearest(struct sptx_run *run, const struct sptx_nearest_option
     if (options->excluded && !(starts = mem_alloc(count + 1, sizeof *starts, "queries"))) return -1;
     for (uint64_t i = 0; starts && i <= count; i++) starts[i] = i;
     int result = open_search(run, options->table, (enum search_metric)metric, (uint32_t)options->lists) ||
-                         search_top(&run->search, queries, count, k, starts, options->excluded, rows, scores)
-                     ? -1
-                     : 0;
+                         search_top(&run->search, queries, count, k, starts, options->excluded, rows, scores) ? -1 : 0;
     free(starts);
     return result;
 }
@@ -232,9 +229,7 @@ static int open_lists(struct sptx_run *run, const char *name, int named, const s
     if (run->recommending && run->lists.score == (enum list_score)score && same_candidates(&run->candidates, candidates)) return 0;
     close_lists(run);
     int result = device_config(run->context, &config) || keep_candidates(run, candidates) ||
-                         list_scores_open(&run->lists, &run->model, (enum list_score)score, candidates, &config)
-                     ? -1
-                     : 0;
+                         list_scores_open(&run->lists, &run->model, (enum list_score)score, candidates, &config) ? -1 : 0;
     config_release(&config);
     run->recommending = !result;
     if (result) close_lists(run);
@@ -322,9 +317,7 @@ static int check_recommend_options(const struct sptx_recommend_options *options)
     if (!options->candidates) return 0;
     if (options->among) return fail_usage("among = %" PRIu64 " and candidates are two choices of rows; wanted one", options->among);
     return check_count(options->candidate_count, "candidates") ||
-                   check_aligned(options->candidates, sizeof *options->candidates, "candidates")
-               ? -1
-               : 0;
+                   check_aligned(options->candidates, sizeof *options->candidates, "candidates") ? -1 : 0;
 }
 
 static int recommend(struct recommending *r, const struct sptx_recommend_options *options) {
@@ -334,9 +327,7 @@ static int recommend(struct recommending *r, const struct sptx_recommend_options
         join_lists(r, options->names))
         return -1;
     return open_lists(r->run, options->score, options->names != NULL, &candidates) ||
-                   list_scores_ask(&r->run->lists, &r->question, take_answer, r)
-               ? -1
-               : 0;
+                   list_scores_ask(&r->run->lists, &r->question, take_answer, r) ? -1 : 0;
 }
 
 enum sptx_status sptx_run_recommend(struct sptx_run *run, const uint64_t *starts, const uint64_t *items, uint64_t count,
@@ -357,3 +348,31 @@ enum sptx_status sptx_run_recommend(struct sptx_run *run, const uint64_t *starts
     return leave(run->context, result);
 }
 
+/* ---- infer ---- */
+
+static int infer(struct sptx_run *run, const struct sptx_infer_options *options, const uint64_t *starts, const uint64_t *words, uint64_t count,
+                 float *out) {
+    const struct infer_passes passes = {options->epochs, options->lr, options->min_lr};
+    if (!(options->lr >= 0 && options->lr < 1e6 && options->min_lr >= 0 && options->min_lr <= options->lr))
+        return fail_usage("lr = %g and min_lr = %g; wanted rates of which the second is not above the first", options->lr, options->min_lr);
+    if (options->epochs > UINT32_MAX) return fail_usage("epochs = %" PRIu64 " is above %u", options->epochs, UINT32_MAX);
+    if (!run->inferring && infer_open(&run->infer, &run->model, run->context->pool)) {
+        infer_close(&run->infer);
+        return -1;
+    }
+    run->inferring = 1;
+    return infer_rows(&run->infer, &passes, starts, words, count, out);
+}
+
+enum sptx_status sptx_run_infer(struct sptx_run *run, const uint64_t *starts, const uint64_t *words, uint64_t count,
+                                const struct sptx_infer_options *given, float *out) {
+    struct sptx_infer_options options = SPTX_INFER_OPTIONS;
+    if (!run) return SPTX_USAGE;
+    enter(run->context);
+    int result = given ? take_options(&options, sizeof options, given) : 0;
+    if (result || !count) return leave(run->context, result);
+    if (!starts || !words || !out) return leave(run->context, fail_usage("starts, words and a place for rows are wanted; one is NULL"));
+    const struct list_question question = {.starts = starts, .codes = words, .count = count};
+    result = check_lists(run, &question) || check_aligned(out, sizeof *out, "rows") ? -1 : infer(run, &options, starts, words, count, out);
+    return leave(run->context, result);
+}

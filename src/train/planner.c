@@ -128,7 +128,7 @@ static uint64_t user_batch(const struct planning *p) {
 static void settle_batch(struct planning *p) {
     struct plan *plan = p->plan;
     int asked = p->config->train_batch != COUNT_AUTO, window = p->source.mode == EXAMPLE_WINDOW;
-    int user = p->config->examples_mode == MODE_USER;
+    int user = config_has_lists(p->config);
     expect_batch(p, asked        ? p->config->train_batch
                     : p->hogwild ? HOGWILD_STEP
                     : user       ? user_batch(p)
@@ -136,8 +136,7 @@ static void settle_batch(struct planning *p) {
                     : window     ? CPU_WINDOW_BATCH
                                  : CPU_ROW_BATCH);
     while (!asked && p->gpu && plan->batch > SMALLEST_BATCH && work_is_large(p)) expect_batch(p, plan->batch / 2);
-    if (!is_bounded(p) && share_made(p) > 0)
-        p->source.capacity = examples_capacity(p->examples, plan->batch, share_made(p));
+    if (!is_bounded(p) && share_made(p) > 0) p->source.capacity = examples_capacity(p->examples, plan->batch, share_made(p));
     plan->capacity = p->source.capacity;
 }
 
@@ -157,7 +156,6 @@ static void settle_asked_places(struct planning *p) {
     p->plan->context = settle(p, config->memory_context);
     p->plan->context_state = settle(p, config->memory_context_state);
 }
-
 
 /* Puts the corpus on the GPU if it and all else fit there; otherwise it is read over the link. Ids are read in sequence, which
  * is cheap over the link, so they may take only a small share of the budget; a graph is read at random. Returns 1 if all fits. */
@@ -397,7 +395,8 @@ static void make(struct planning *p, const struct vocab *vocab) {
     p->rule = tables_rule(p->config);
     plan->rows = vocab_targets(vocab);
     plan->items = vocab->size - vocab->lists - (p->source.paths.starts != NULL);
-    plan->first_target = vocab->lists && p->config->examples_own == 1 ? plan->items : 0;
+    int no_items = config_has_documents(p->config) ? !config_trains_words(p->config) : p->config->examples_own == 1;
+    plan->first_target = vocab->lists && no_items ? vocab->size - vocab->lists : 0;
     plan->tokens = p->source.tokens - (vocab->lists ? p->source.sentences : 0); /* each list's own row is not counted */
     plan->sentences = p->source.sentences;
     plan->ranks = config_ranks(p->config);

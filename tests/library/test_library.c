@@ -1,21 +1,12 @@
 /* Tests tables of libsptx. Uses only sptx.h and libsptx.so, as any user's program does. */
 #define _GNU_SOURCE
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
+#include "../testing.h"
 
 #include "sptx.h"
 
 #include <fenv.h>
 #include <float.h>
-#include <math.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include "open_cpu.h"
 
