@@ -14,7 +14,8 @@
  * version is added here. */
 _Static_assert(sizeof(struct sptx_context_options) == 48, "version 1");
 _Static_assert(offsetof(struct sptx_table_options, dtype) == 216, "version 1 ended here");
-_Static_assert(sizeof(struct sptx_table_options) == 224, "after version 1.0");
+_Static_assert(offsetof(struct sptx_table_options, gpu_rows) == 224, "after version 1.0");
+_Static_assert(sizeof(struct sptx_table_options) == 232, "after version 1.0, with gpu_rows");
 _Static_assert(sizeof(struct sptx_ids) == 24, "version 1");
 _Static_assert(offsetof(struct sptx_view, dtype) == 48, "version 1 ended here");
 _Static_assert(sizeof(struct sptx_view) == 56, "after version 1.0");
