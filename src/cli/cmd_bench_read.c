@@ -9,7 +9,7 @@
 #include "base/spool.h"
 #include "corpus/encode.h"
 #include "corpus/graph_make.h"
-#include "corpus/recorded.h"
+#include "corpus/numbered.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -27,7 +27,7 @@ struct reading {
     struct pool *pool;
     char *encoded; /* path of the ids or the graph */
     struct vocab vocab;
-    struct recorded recorded;
+    struct numbered numbered;
 };
 
 static double processor_seconds(void) {
@@ -52,7 +52,7 @@ static int read_part(struct reading *reading) {
 }
 
 static int count_part(struct reading *reading) {
-    corpus_set_recorded(reading->corpus, &reading->recorded);
+    corpus_set_numbered(reading->corpus, &reading->numbered);
     return vocab_build(&reading->vocab, reading->corpus, &reading->options, reading->pool);
 }
 
@@ -63,7 +63,8 @@ static int encode_part(struct reading *reading) {
     if (corpus_formats[reading->options.format].edges)
         result = graph_make(&graph, reading->encoded, reading->corpus, &reading->vocab, &reading->options, reading->pool);
     else
-        result = encode_open(&stream, reading->encoded, reading->corpus, &reading->vocab, &reading->options, reading->pool, &reused);
+        result =
+            encode_open(&stream, reading->encoded, reading->corpus, &reading->vocab, &reading->options, reading->pool, &reused);
     graph_close(&graph);
     idstream_close(&stream);
     return result;
@@ -97,36 +98,44 @@ static int measure_parts(struct reading *reading) {
     return 0;
 }
 
+static void print_head(const struct reading *reading) {
+    unsigned threads = pool_threads(reading->pool);
+    struct backend_info machine = {.threads = threads};
+    char processor[96];
+    processor_name(processor, sizeof processor);
+    snprintf(machine.name, sizeof machine.name, "%s, %u thread%s", processor, threads, threads == 1 ? "" : "s");
+    bench_print_head(reading->call, &machine, NULL, 0);
+}
+
+static int measure_file(struct reading *reading, char *path) {
+    reading->corpus = corpus_open(&path, 1);
+    if (!reading->corpus) return -1;
+    if (corpus_stream(reading->corpus)) return fail("'%s' is an id stream, which is encoded already", path);
+    if (graph_settle(&reading->options, reading->corpus)) return -1;
+    print_head(reading);
+    return measure_parts(reading);
+}
+
 /* Measures in a directory of its own, which is removed. */
 static int measure_in(struct reading *reading, char *path) {
     char *directory = file_join(spool_directory(), "sptx-bench-XXXXXX");
     if (!directory) return -1;
-    int result = mkdtemp(directory) ? 0 : fail("cannot make the directory '%s': %s; TMPDIR names another place", directory, strerror(errno));
-    if (!result && (reading->encoded = file_join(directory, "corpus")) && !recorded_open(&reading->recorded, reading->encoded)) {
-        reading->corpus = corpus_open(&path, 1);
-        int stream = reading->corpus && corpus_stream(reading->corpus);
-        if (stream) fail("'%s' is an id stream, which is encoded already", path);
-        result = !reading->corpus || stream || graph_settle(&reading->options, reading->corpus) || measure_parts(reading) ? -1 : 0;
-        recorded_close(&reading->recorded);
-        file_remove(reading->encoded);
-    } else {
-        result = -1;
+    int made = mkdtemp(directory) != NULL, result = -1;
+    if (!made) fail("cannot make the directory '%s': %s; TMPDIR names another place", directory, strerror(errno));
+    else if ((reading->encoded = file_join(directory, "corpus")) && !numbered_open(&reading->numbered, reading->encoded)) {
+        result = measure_file(reading, path);
+        numbered_close(&reading->numbered);
+        if (file_exists(reading->encoded) == 1) file_remove(reading->encoded);
     }
-    rmdir(directory);
+    if (made) rmdir(directory);
     free(directory);
     return result;
 }
 
 static int measure(const struct bench_call *call, const struct config *config, const char *path) {
-    struct backend_info machine = {.threads = (unsigned)config->device_threads};
     struct reading reading = {.call = call, .options = config_corpus(config), .pool = pool_open((unsigned)config->device_threads)};
     if (!reading.pool) return -1;
     reading.options.path = path;
-    char processor[96];
-    processor_name(processor, sizeof processor);
-    snprintf(machine.name, sizeof machine.name, "%s, %u thread%s", processor, pool_threads(reading.pool),
-             pool_threads(reading.pool) == 1 ? "" : "s");
-    bench_print_head(call, &machine, NULL, 0);
     int result = measure_in(&reading, (char *)path);
     free(reading.encoded);
     vocab_release(&reading.vocab);

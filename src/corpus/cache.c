@@ -9,7 +9,7 @@
 #include "encode.h"
 #include "graph_make.h"
 #include "phrases.h"
-#include "recorded.h"
+#include "numbered.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -134,16 +134,16 @@ static int encode(struct cache *c) {
 }
 
 static int make(struct cache *c) {
-    struct recorded recorded;
+    struct numbered numbered;
     int result = check_names(c) || remove_leftovers(c) ||
                  (c->options->phrases.joins && phrases_join_corpus(c->corpus, c->options, c->pool)) ||
-                 recorded_open(&recorded, c->encoded[c->kind]);
+                 numbered_open(&numbered, c->encoded[c->kind]);
     if (result) return -1;
-    corpus_set_recorded(c->corpus, &recorded);
+    corpus_set_numbered(c->corpus, &numbered);
     result = vocab_build(c->vocab, c->corpus, c->options, c->pool) || vocab_check_size(c->vocab) || encode(c) ||
              file_remove(c->encoded[!c->kind]) || vocab_write(c->vocab, c->words);
-    corpus_set_recorded(c->corpus, NULL);
-    recorded_close(&recorded);
+    corpus_set_numbered(c->corpus, NULL);
+    numbered_close(&numbered);
     return result ? -1 : 0;
 }
 

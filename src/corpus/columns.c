@@ -157,11 +157,14 @@ static int part_by_masks(struct table_line *line, struct corpus_cursor *cursor, 
     const char *at = cursor->at, *start = at;
     int blanks = *form->separator == ' ';
     if (cursor->end - at < SCAN_BYTES || form->braces || (blanks ? form->quotes != QUOTES_BYTES : form->separator[1] != 0)) return 0;
-    uint64_t newline = scan_byte(at, '\n'), stop = newline & -newline;
+    uint64_t newline = 0, length = 0;
+    for (; !newline && length < SCAN_BYTES; length += 16) newline = scan_byte(at + length, 1, '\n') << length;
+    uint64_t stop = newline & -newline;
     cursor->at = at + __builtin_ctzll(newline | (uint64_t)1 << 63) + 1;
     if (stop > 1 && cursor->at[-2] == '\r') stop >>= 1;
-    uint64_t inside = stop - 1, white = scan_white(at) & inside, ends = blanks ? white : scan_byte(at, *form->separator) & inside;
-    if (!newline || (!blanks && (white & ~ends)) || (form->quotes != QUOTES_BYTES && (scan_byte(at, '"') & inside))) {
+    uint64_t inside = stop - 1, white = scan_white(at, length) & inside;
+    uint64_t ends = blanks ? white : scan_byte(at, length, *form->separator) & inside;
+    if (!newline || (!blanks && (white & ~ends)) || (form->quotes != QUOTES_BYTES && (scan_byte(at, length, '"') & inside))) {
         cursor->at = at;
         return 0;
     }

@@ -47,7 +47,7 @@ struct corpus {
     struct corpus_file *replaced; /* [replaced_count] the files whose text corpus_replace() replaced; NULL: none */
     uint64_t replaced_count;
     int replacement; /* the nameless file with the text that replaces `replaced`; -1: corpus_replace() was not called */
-    struct recorded *recorded;          /* the caller's; or NULL */
+    struct numbered *numbered;          /* the caller's; or NULL */
     struct gathered *gathered;          /* the caller's; NULL: the corpus is read from files */
     struct gathered *replaced_gathered; /* the gathered data whose text corpus_replace() replaced; NULL: none */
 
@@ -58,7 +58,7 @@ struct corpus {
     char said[240];       /* the last printed description of a file's format (look.said) */
     int said_rows;        /* number of files whose lines look like another format; only the first is reported */
     int said_encoding;    /* number of files that are not UTF-8; only the first is reported */
-    uint64_t numbered;    /* lists without names: number of lines read so far, which names the current list */
+    uint64_t list_lines;   /* lists without names: number of lines read so far, which names the current list */
     char *carry;          /* bytes that were read with an earlier block and belong to the next one */
     uint64_t carried, carry_capacity;
     uint64_t number, offset, line; /* the values of struct corpus_block for the next block */
@@ -200,12 +200,12 @@ struct gathered *corpus_gathered(const struct corpus *corpus) {
     return corpus->gathered;
 }
 
-void corpus_set_recorded(struct corpus *corpus, struct recorded *recorded) {
-    corpus->recorded = recorded;
+void corpus_set_numbered(struct corpus *corpus, struct numbered *numbered) {
+    corpus->numbered = numbered;
 }
 
-struct recorded *corpus_recorded(const struct corpus *corpus) {
-    return corpus->recorded;
+struct numbered *corpus_numbered(const struct corpus *corpus) {
+    return corpus->numbered;
 }
 
 struct corpus *corpus_open(char *const *paths, uint64_t count) {
@@ -475,8 +475,8 @@ static int number_lines(struct corpus *corpus, struct corpus_block *block, const
     while (at < end) {
         const char *newline = memchr(at, '\n', (size_t)(end - at)), *stop = newline ? newline + 1 : end, *first = at;
         while (first < stop && token_is_white(*first)) first++;
-        corpus->numbered++;
-        if (first < stop) out += snprintf(out, NUMBER_BYTES, "%" PRIu64 "%s", corpus->numbered, form->separator);
+        corpus->list_lines++;
+        if (first < stop) out += snprintf(out, NUMBER_BYTES, "%" PRIu64 "%s", corpus->list_lines, form->separator);
         memcpy(out, at, (size_t)(stop - at));
         out += stop - at;
         at = stop;
@@ -542,7 +542,7 @@ void corpus_block_release(struct corpus_block *block) {
 void corpus_rewind(struct corpus *corpus) {
     pthread_mutex_lock(&corpus->lock);
     reader_close(&corpus->reader);
-    corpus->next = corpus->carried = corpus->number = corpus->offset = corpus->numbered = 0;
+    corpus->next = corpus->carried = corpus->number = corpus->offset = corpus->list_lines = 0;
     corpus->line = 1;
     corpus->line_open = 0;
     atomic_store_explicit(&corpus->done, 0, memory_order_relaxed);

@@ -88,11 +88,11 @@ struct gathered;
 struct corpus *corpus_open_gathered(struct gathered *gathered);
 struct gathered *corpus_gathered(const struct corpus *corpus); /* returns NULL if the corpus is read from files */
 
-/* Where the words' numbers are recorded when the corpus is counted (recorded.h), for encoding it without a second reading. The
- * caller owns `recorded`. corpus_recorded() returns NULL if nothing is set. */
-struct recorded;
-void corpus_set_recorded(struct corpus *corpus, struct recorded *recorded);
-struct recorded *corpus_recorded(const struct corpus *corpus);
+/* Sets where the numbers of the corpus' words are written when its words are counted (numbered.h), so that encoding needs no second
+ * reading. The caller owns `numbered`. corpus_numbered() returns NULL if nothing was set. */
+struct numbered;
+void corpus_set_numbered(struct corpus *corpus, struct numbered *numbered);
+struct numbered *corpus_numbered(const struct corpus *corpus);
 
 /* Reads the next block into `block`, whose memory is reused. Returns 1, 0 at the end, -1 after fail(). corpus_block_release()
  * frees the block's bytes. */

@@ -1,4 +1,4 @@
-/* Workers encode blocks of the recorded corpus in any order; the blocks are committed to the file in the corpus' order. A finished
+/* Workers encode blocks of the numbered corpus in any order; the blocks are committed to the file in the corpus' order. A finished
  * block waits in a ring. The worker that finishes the next block commits it and every finished block that follows it. So the file
  * does not depend on the number of threads. Only the commit knows what spans several blocks: the length of the open sentence, and
  * whether the open line has its target. */
@@ -63,7 +63,7 @@ struct encoding {
     struct corpus *corpus;
     const struct vocab *vocab;
     const struct corpus_options *options;
-    const struct recorded *recorded; /* NULL: the corpus is gathered data */
+    const struct numbered *numbered; /* NULL: the corpus is gathered data */
     _Atomic uint64_t next;           /* the next number to encode */
     struct progress progress;
     struct idstream_writer writer;
@@ -172,20 +172,20 @@ static int hand_over(struct encoding *encoding, struct encoded *mine) {
     return result;
 }
 
-enum { NUMBERS = 1 << 19 }; /* recorded numbers of a block */
+enum { NUMBERS = 1 << 19 }; /* numbers of a block */
 
 static int encode_blocks(void *context, unsigned worker) {
     struct encoding *encoding = context;
     struct encoded mine = {0};
     uint64_t first, end;
     int result = 0;
-    while (!result && pool_take(&encoding->next, encoding->recorded->count, NUMBERS, &first, &end)) {
+    while (!result && pool_take(&encoding->next, encoding->numbered->count, NUMBERS, &first, &end)) {
         mine.number = first / NUMBERS;
-        result = interrupt_check() || encode_recorded(&mine, encoding->recorded, encoding->options, first, end) ||
+        result = interrupt_check() || encode_numbered(&mine, encoding->numbered, encoding->options, first, end) ||
                          hand_over(encoding, &mine)
                      ? -1
                      : 0;
-        progress_show(&encoding->progress, end, encoding->recorded->count, "tok");
+        progress_show(&encoding->progress, end, encoding->numbered->count, "tok");
     }
     if (result) {
         pthread_mutex_lock(&encoding->lock);
@@ -317,17 +317,17 @@ static int group_pairs(struct encoding *encoding, struct pairs_met *met) {
     return result;
 }
 
-static int group_recorded(struct encoding *encoding) {
-    const struct recorded *recorded = encoding->recorded;
-    unsigned fields = recorded_fields(encoding->options);
-    struct pairs_met met = {.count = recorded->count / fields,
+static int group_numbered(struct encoding *encoding) {
+    const struct numbered *numbered = encoding->numbered;
+    unsigned fields = numbered_fields(encoding->options);
+    struct pairs_met met = {.count = numbered->count / fields,
                             .stride = fields,
-                            .ids = recorded->numbers + 1,
-                            .names = recorded->numbers,
-                            .weights = fields == 3 ? (const float *)(const void *)(recorded->numbers + 2) : NULL,
-                            .rows = recorded->items,
-                            .list_rows = recorded->lists,
-                            .list_numbers = recorded->list_numbers};
+                            .ids = numbered->numbers + 1,
+                            .names = numbered->numbers,
+                            .weights = fields == 3 ? (const float *)(const void *)(numbered->numbers + 2) : NULL,
+                            .rows = numbered->items,
+                            .list_rows = numbered->lists,
+                            .list_numbers = numbered->list_numbers};
     return met.count ? group_pairs(encoding, &met) : 0;
 }
 
@@ -376,7 +376,7 @@ static int encode_gathered(struct encoding *encoding, const struct gathered *gat
 /* ---- the whole corpus ---- */
 
 static int encode_files(struct encoding *encoding, struct pool *pool) {
-    if (corpus_formats[encoding->options->format].scattered) return group_recorded(encoding);
+    if (corpus_formats[encoding->options->format].scattered) return group_numbered(encoding);
     progress_start(&encoding->progress, "encoding", encoding->options->report_seconds);
     int result = pool_run(pool, encode_blocks, encoding);
     progress_end(&encoding->progress);
@@ -409,8 +409,8 @@ static int encode_as(struct encoding *encoding, const char *path, struct pool *p
 static int encode(const char *path, struct corpus *corpus, const struct vocab *vocab, const struct corpus_options *options,
                   struct pool *pool, uint64_t fingerprint) {
     struct encoding encoding = {.corpus = corpus, .vocab = vocab, .options = options};
-    struct recorded own;
-    int result = word_counts_record(&encoding.recorded, &own, corpus, options, vocab, path, pool);
+    struct numbered own;
+    int result = word_counts_numbered(&encoding.numbered, &own, corpus, options, vocab, path, pool);
     pthread_mutex_init(&encoding.lock, NULL);
     pthread_cond_init(&encoding.moved, NULL);
     encoding.ring_size = 2 * (uint64_t)pool_threads(pool) + 2;
@@ -421,7 +421,7 @@ static int encode(const char *path, struct corpus *corpus, const struct vocab *v
     free(encoding.lists);
     pthread_cond_destroy(&encoding.moved);
     pthread_mutex_destroy(&encoding.lock);
-    recorded_close(&own);
+    numbered_close(&own);
     return result;
 }
 

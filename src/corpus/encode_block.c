@@ -75,19 +75,19 @@ static int encoder_start(struct encoder *encoder, const struct corpus_options *o
     return mem_grow(&out->ids, &out->ids_capacity, count + 1, sizeof *out->ids, "the ids of a block");
 }
 
-int encode_recorded(struct encoded *encoded, const struct recorded *recorded, const struct corpus_options *options, uint64_t first,
+int encode_numbered(struct encoded *encoded, const struct numbered *numbered, const struct corpus_options *options, uint64_t first,
                     uint64_t end) {
-    const uint32_t *numbers = recorded->numbers, *rows = recorded->items;
+    const uint32_t *numbers = numbered->numbers, *rows = numbered->items;
     struct encoder encoder;
-    encoded->continues = first && numbers[first - 1] != RECORDED_END;
-    encoded->line_open = numbers[end - 1] != RECORDED_END;
+    encoded->continues = first && numbers[first - 1] != NUMBERED_END;
+    encoded->line_open = numbers[end - 1] != NUMBERED_END;
     if (encoder_start(&encoder, options, encoded, end - first)) return -1;
     for (uint64_t i = first; i < end; i++) {
         uint32_t number = numbers[i];
-        if (number == RECORDED_END) {
+        if (number == NUMBERED_END) {
             if (take_line_end(&encoder)) return -1;
         } else if (options->list_rows && !encoder.has_target) {
-            take_id(&encoder, recorded->lists[number]);
+            take_id(&encoder, numbered->lists[number]);
         } else {
             take_id(&encoder, rows ? rows[number] : number);
         }

@@ -1,16 +1,16 @@
-/* encode_block: turns the recorded words of a part of the corpus into ids, and finds where its lines end. encode.c then takes the
+/* encode_block: turns the words of a part of a numbered corpus into ids, and finds where its lines end. encode.c then takes the
  * blocks in the corpus' order and handles what spans several blocks: an open sentence, a target in an earlier block. */
 #ifndef SPTX_ENCODE_BLOCK_H
 #define SPTX_ENCODE_BLOCK_H
 
 #include "corpus.h"
 #include "gathered.h"
-#include "recorded.h"
+#include "numbered.h"
 #include "vocab.h"
 
 #include <stdint.h>
 
-/* A block: the recorded numbers first .. end - 1, and their ids. */
+/* A block: some numbers of the corpus, and their ids. */
 struct encoded {
     uint64_t number;     /* 0, 1, 2.. over the blocks of the corpus */
     int continues;       /* 1: the first line began in an earlier block, and had a word there */
@@ -38,9 +38,9 @@ int encode_are_rows(const struct corpus_options *options);
 void encode_rows(const struct vocab *vocab, const struct corpus_options *options, const struct word_query *queries, unsigned count,
                  uint32_t *rows);
 
-/* Encodes the recorded numbers first .. end - 1 into the arrays of `encoded`, whose earlier contents are overwritten. Not for
+/* Encodes the numbers first .. end - 1 of the corpus into the arrays of `encoded`, whose earlier contents are overwritten. Not for
  * scattered lists. Returns 0, or -1 after fail(). */
-int encode_recorded(struct encoded *encoded, const struct recorded *recorded, const struct corpus_options *options, uint64_t first,
+int encode_numbered(struct encoded *encoded, const struct numbered *numbered, const struct corpus_options *options, uint64_t first,
                     uint64_t end);
 
 /* The rows of gathered words, indexed by the words' numbers; WORDS_ABSENT if a word has no row. */
@@ -51,7 +51,7 @@ struct gathered_rows {
 int gathered_rows_find(struct gathered_rows *rows, const struct gathered *gathered, const struct vocab *vocab);
 void gathered_rows_release(struct gathered_rows *rows); /* harmless on a zeroed one */
 
-/* Encodes the gathered sentences first .. end - 1; the result is that of encode_recorded() for these lines. */
+/* Encodes the gathered sentences first .. end - 1; the result is that of encode_numbered() for these lines. */
 int encode_sentences(struct encoded *encoded, const struct gathered *gathered, const struct gathered_rows *rows,
                      uint64_t first, uint64_t end);
 

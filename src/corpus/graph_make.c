@@ -31,7 +31,7 @@ static void say_left_out(uint64_t loops, uint64_t zeros) {
     if (zeros) note("graph      %" PRIu64 " edge%s of weight 0 left out", zeros, zeros == 1 ? "" : "s");
 }
 
-/* What a graph is made with, whether its edges were recorded or gathered. */
+/* What a graph is made with, whether its edges were numbered or gathered. */
 struct making {
     const char *path; /* of the graph's file */
     uint64_t fingerprint, nodes;
@@ -53,30 +53,30 @@ static int write_edges(const struct making *making, const struct edges *edges, c
 
 /* Returns 1 if each node's count is the number of its arcs: edges lead both ways, all of their nodes have rows of their own, and the
  * counts are those of this corpus. */
-static int counts_are_degrees(const struct corpus_options *options, const struct recorded *recorded, const struct vocab *vocab) {
-    return recorded->items && !options->directed && options->order != ORDER_GIVEN && vocab->kept == vocab->tokens;
+static int counts_are_degrees(const struct corpus_options *options, const struct numbered *numbered, const struct vocab *vocab) {
+    return numbered->items && !options->directed && options->order != ORDER_GIVEN && vocab->kept == vocab->tokens;
 }
 
 static int make_of_files(const struct making *making, struct corpus *corpus, const struct vocab *vocab) {
-    struct recorded own;
-    const struct recorded *recorded;
-    int result = word_counts_record(&recorded, &own, corpus, making->options, vocab, making->path, making->pool) ||
+    struct numbered own;
+    const struct numbered *numbered;
+    int result = word_counts_numbered(&numbered, &own, corpus, making->options, vocab, making->path, making->pool) ||
                          corpus_check_unchanged(corpus)
                      ? -1
                      : 0;
-    unsigned fields = recorded_fields(making->options);
+    unsigned fields = numbered_fields(making->options);
     if (!result) {
-        struct edges edges = {.ends = recorded->numbers,
-                              .rows = recorded->items,
-                              .weights = fields == 3 ? (const float *)(const void *)(recorded->numbers + 2) : NULL,
+        struct edges edges = {.ends = numbered->numbers,
+                              .rows = numbered->items,
+                              .weights = fields == 3 ? (const float *)(const void *)(numbered->numbers + 2) : NULL,
                               .stride = fields,
                               .weight_stride = fields,
                               .weighted = fields == 3,
-                              .count = recorded->count / fields};
-        if (counts_are_degrees(making->options, recorded, vocab)) edges.degrees = vocab->counts;
-        result = write_edges(making, &edges, &recorded->left);
+                              .count = numbered->count / fields};
+        if (counts_are_degrees(making->options, numbered, vocab)) edges.degrees = vocab->counts;
+        result = write_edges(making, &edges, &numbered->left);
     }
-    recorded_close(&own);
+    numbered_close(&own);
     return result;
 }
 

@@ -9,15 +9,15 @@
 #include <string.h>
 #include <sys/mman.h>
 
-int phrase_tokens_recorded(struct phrase_tokens *tokens, const struct recorded *recorded) {
-    uint64_t bytes = recorded->count * sizeof *tokens->ids;
+int phrase_tokens_numbered(struct phrase_tokens *tokens, const struct numbered *numbered) {
+    uint64_t bytes = numbered->count * sizeof *tokens->ids;
     *tokens = (struct phrase_tokens){NULL, 0, 0};
     if (!bytes) return 0;
-    void *data = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, recorded->fd, 0);
+    void *data = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, numbered->fd, 0);
     if (data == MAP_FAILED) return fail("cannot map %" PRIu64 " bytes of the text's words: %s", bytes, strerror(errno));
-    *tokens = (struct phrase_tokens){data, recorded->count, bytes};
+    *tokens = (struct phrase_tokens){data, numbered->count, bytes};
     for (uint64_t i = 0; i < tokens->size; i++)
-        if (tokens->ids[i] != PHRASE_LINE_END) tokens->ids[i] = recorded->items[tokens->ids[i]];
+        if (tokens->ids[i] != PHRASE_LINE_END) tokens->ids[i] = numbered->items[tokens->ids[i]];
     return 0;
 }
 

@@ -385,16 +385,16 @@ static int read_text(struct joining *j, struct corpus *corpus, const struct corp
                                  .report_seconds = options->report_seconds};
     if (corpus_gathered(corpus)) return take_gathered(j, corpus_gathered(corpus));
     char *path = file_join(spool_directory(), "sptx-spool");
-    struct recorded recorded = {.fd = -1};
-    int result = path ? recorded_open(&recorded, path) : -1;
-    corpus_set_recorded(corpus, &recorded);
+    struct numbered numbered = {.fd = -1};
+    int result = path ? numbered_open(&numbered, path) : -1;
+    corpus_set_numbered(corpus, &numbered);
     if (!result)
-        result = vocab_build(&j->vocab, corpus, &all, pool) || phrase_tokens_recorded(&j->tokens, &recorded) ||
+        result = vocab_build(&j->vocab, corpus, &all, pool) || phrase_tokens_numbered(&j->tokens, &numbered) ||
                          corpus_check_unchanged(corpus)
                      ? -1
                      : 0;
-    corpus_set_recorded(corpus, NULL);
-    if (path) recorded_close(&recorded);
+    corpus_set_numbered(corpus, NULL);
+    if (path) numbered_close(&numbered);
     free(path);
     return result;
 }

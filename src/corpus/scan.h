@@ -1,48 +1,39 @@
-/* scan: finds the tokens of a block 64 bytes at a time, by masks that have a bit for each byte. The functions are inline, since every
- * token of a text passes through them.
+/* scan: finds the tokens of a block 64 bytes at a time, by masks that have a bit for each byte. The functions are inline, since
+ * every token of a text passes through them.
  */
 #ifndef SPTX_SCAN_H
 #define SPTX_SCAN_H
 
 #include "corpus.h"
 
-#ifdef __SSE2__
-#include <emmintrin.h>
-#endif
-
 enum { SCAN_BYTES = 64 };
 
-#ifdef __SSE2__
-static inline uint64_t scan_byte(const char *at, char byte) {
+/* Vectors of 16 bytes, which the compiler turns into a processor's own (SSE2, NEON). */
+typedef uint8_t scan_vector __attribute__((vector_size(16), aligned(1), may_alias));
+typedef uint64_t scan_halves __attribute__((vector_size(16)));
+
+/* Returns a bit for each byte of a comparison's result: 1 where all bits of the byte are set. */
+static inline uint64_t scan_bits(scan_vector equal) {
+    const scan_vector bits = {1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128};
+    const uint64_t ones = 0x0101010101010101u; /* a product by it has the sum of all 8 bytes in its highest byte */
+    scan_halves halves = (scan_halves)(equal & bits);
+    return halves[0] * ones >> 56 | halves[1] * ones >> 56 << 8;
+}
+/* Masks of the bytes at[0] .. at[length - 1] and up to 15 more: of those that are `byte`, and of white ones. */
+static inline uint64_t scan_byte(const char *at, uint64_t length, char byte) {
     uint64_t mask = 0;
-    for (int i = 0; i < SCAN_BYTES; i += 16) {
-        __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)(at + i));
-        mask |= (uint64_t)(unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(bytes, _mm_set1_epi8(byte))) << i;
+    for (uint64_t i = 0; i < length; i += 16)
+        mask |= scan_bits((scan_vector)(*(const scan_vector *)(const void *)(at + i) == (uint8_t)byte)) << i;
+    return mask;
+}
+static inline uint64_t scan_white(const char *at, uint64_t length) {
+    uint64_t mask = 0;
+    for (uint64_t i = 0; i < length; i += 16) {
+        scan_vector bytes = *(const scan_vector *)(const void *)(at + i), from_tab = bytes - (uint8_t)'\t';
+        mask |= scan_bits((scan_vector)((bytes == (uint8_t)' ') | (from_tab <= 4))) << i; /* TAB, LF, VT, FF, CR: 0 to 4 */
     }
     return mask;
 }
-static inline uint64_t scan_white(const char *at) {
-    uint64_t mask = 0;
-    for (int i = 0; i < SCAN_BYTES; i += 16) {
-        __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)(at + i));
-        __m128i from_tab = _mm_sub_epi8(bytes, _mm_set1_epi8('\t')); /* TAB, LF, VT, FF and CR become 0 to 4 */
-        __m128i breaks = _mm_cmpeq_epi8(_mm_min_epu8(from_tab, _mm_set1_epi8(4)), from_tab);
-        mask |= (uint64_t)(unsigned)_mm_movemask_epi8(_mm_or_si128(breaks, _mm_cmpeq_epi8(bytes, _mm_set1_epi8(' ')))) << i;
-    }
-    return mask;
-}
-#else
-static inline uint64_t scan_byte(const char *at, char byte) {
-    uint64_t mask = 0;
-    for (int i = 0; i < SCAN_BYTES; i++) mask |= (uint64_t)(at[i] == byte) << i;
-    return mask;
-}
-static inline uint64_t scan_white(const char *at) {
-    uint64_t mask = 0;
-    for (int i = 0; i < SCAN_BYTES; i++) mask |= (uint64_t)token_is_white(at[i]) << i;
-    return mask;
-}
-#endif
 
 /* A walk over the tokens of a block. */
 struct scan {
@@ -56,8 +47,8 @@ struct scan {
 
 static inline void scan_load(struct scan *scan, uint64_t white_before) {
     uint64_t left = (uint64_t)(scan->end - scan->at), valid = left < SCAN_BYTES ? ((uint64_t)1 << left) - 1 : UINT64_MAX;
-    scan->white = scan_white(scan->at) | ~valid;
-    scan->newline = scan_byte(scan->at, '\n') & valid;
+    scan->white = scan_white(scan->at, SCAN_BYTES) | ~valid;
+    scan->newline = scan_byte(scan->at, SCAN_BYTES, '\n') & valid;
     scan->edges = scan->white ^ (scan->white << 1 | white_before);
     scan->events = scan->edges | scan->newline;
 }

@@ -94,21 +94,21 @@ out:
 
 /* Appends the lists that `names` counted to the vocabulary. */
 static int add_lists(struct vocab *vocab, struct word_counts *names, const struct corpus_options *options, uint64_t corpus_bytes,
-                     struct recorded *recorded) {
+                     struct numbered *numbered) {
     struct corpus_options of_lists = *options;
     struct vocab lists = {0}, joined = {0};
     uint64_t numbers = word_counts_numbers(names), items = vocab->size;
     of_lists.order = ORDER_FIRST_SEEN;
     of_lists.min_count = 1;
     of_lists.max_vocab = 0;
-    int result = vocab_choose(&lists, names, &of_lists, corpus_bytes, recorded ? &recorded->lists : NULL);
+    int result = vocab_choose(&lists, names, &of_lists, corpus_bytes, numbered ? &numbered->lists : NULL);
     if (!result) result = join_lists(&joined, vocab, &lists);
     vocab_release(&lists);
     vocab_release(result ? &joined : vocab);
     if (result) return -1;
     *vocab = joined;
-    for (uint64_t i = 0; recorded && i < numbers; i++)
-        if (recorded->lists[i] != WORDS_ABSENT) recorded->lists[i] += (uint32_t)items;
+    for (uint64_t i = 0; numbered && i < numbers; i++)
+        if (numbered->lists[i] != WORDS_ABSENT) numbered->lists[i] += (uint32_t)items;
     return 0;
 }
 
@@ -116,15 +116,15 @@ static int add_lists(struct vocab *vocab, struct word_counts *names, const struc
 static int count_corpus(struct vocab *vocab, struct corpus *corpus, const struct corpus_options *options, struct pool *pool) {
     int lists = options->list_rows, given = vocab->size > 0;
     struct word_counts items = {0}, names = {0};
-    struct recorded *recorded = given || options->older || corpus_gathered(corpus) ? NULL : corpus_recorded(corpus);
-    int named = lists || (recorded && corpus_formats[options->format].scattered);
-    struct word_counts_wanted wanted = {given ? NULL : &items, named ? &names : NULL, NULL, recorded};
+    struct numbered *numbered = given || options->older || corpus_gathered(corpus) ? NULL : corpus_numbered(corpus);
+    int named = lists || (numbered && corpus_formats[options->format].scattered);
+    struct word_counts_wanted wanted = {given ? NULL : &items, named ? &names : NULL, NULL, numbered};
     uint64_t bytes = corpus_size(corpus);
     int result = word_counts_read(&wanted, corpus, options, pool);
-    if (!result && !given) result = vocab_choose(vocab, &items, options, bytes, recorded ? &recorded->items : NULL);
-    if (!result && recorded && named) recorded->list_numbers = word_counts_numbers(&names);
+    if (!result && !given) result = vocab_choose(vocab, &items, options, bytes, numbered ? &numbered->items : NULL);
+    if (!result && numbered && named) numbered->list_numbers = word_counts_numbers(&names);
     if (wanted.items) word_counts_release(&items);
-    if (!result && lists) result = add_lists(vocab, &names, options, bytes, recorded);
+    if (!result && lists) result = add_lists(vocab, &names, options, bytes, numbered);
     if (wanted.names) word_counts_release(&names); /* before vocab_index() builds the hash table, which can then reuse this memory */
     return result;
 }

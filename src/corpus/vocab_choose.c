@@ -236,7 +236,8 @@ int vocab_choose(struct vocab *vocab, struct word_counts *counts, const struct c
         goto out;
     }
     if (options->order == ORDER_FIRST_SEEN && sort(&candidates, 0)) goto out;
-    INVARIANT(options->order == ORDER_FIRST_SEEN || candidates.size < 2 || by_count(&candidates.words[0], &candidates.words[candidates.size - 1]));
+    INVARIANT(options->order == ORDER_FIRST_SEEN || candidates.size < 2 ||
+              by_count(&candidates.words[0], &candidates.words[candidates.size - 1]));
     result = given ? fill_given(vocab, counts, &candidates) : fill(vocab, counts, &candidates);
     if (!result && rows) result = (*rows = find_rows(vocab, counts, &candidates, given)) ? 0 : -1;
 out:

@@ -22,7 +22,7 @@ struct counting {
     struct corpus *corpus;
     const struct corpus_options *options;
     struct integer_rows rows; /* wanted->given: rows of its integers */
-    int alone;              /* 1: there is one worker */
+    int alone;                /* 1: there is one worker */
     struct progress progress;
     _Atomic int failed; /* 1: a worker failed, so the other workers stop */
 };
@@ -52,7 +52,7 @@ struct worker {
     struct corpus_block block;
     struct side items, names;
     uint32_t by_shard[TALLY_MOST]; /* words of a tally, sorted by shard */
-    uint32_t *out;                 /* [count]: the block as numbers of words (recorded.h) */
+    uint32_t *out;                 /* [count]: the block as numbers of words (numbered.h) */
     uint64_t count, capacity;
 };
 
@@ -69,8 +69,7 @@ static int add_batch(struct word_shard *shard, struct tally *tally, const uint32
             continue;
         }
         /* Memory for the count is reserved before the word is added: a word in the shard must always have a count. */
-        if (mem_grow(&shard->counts, &shard->counts_capacity, shard->words.size + 1, sizeof *shard->counts,
-                     "the words' counts"))
+        if (mem_grow(&shard->counts, &shard->counts_capacity, shard->words.size + 1, sizeof *shard->counts, "the words' counts"))
             return -1;
         int64_t added = words_add(&shard->words, queries[i].hash, queries[i].word, queries[i].length);
         if (added < 0) return -1;
@@ -80,8 +79,8 @@ static int add_batch(struct word_shard *shard, struct tally *tally, const uint32
     return 0;
 }
 
-static void query_words(const struct words *words, const struct tally *tally, const uint32_t *numbers, unsigned count, int hash_again,
-                        struct word_query *queries) {
+static void query_words(const struct words *words, const struct tally *tally, const uint32_t *numbers, unsigned count,
+                        int hash_again, struct word_query *queries) {
     for (unsigned i = 0; i < count; i++) {
         uint64_t length;
         const char *word = words_get(&tally->words, numbers[i], &length);
@@ -116,7 +115,7 @@ static int flush_shard(struct side *side, uint64_t s, const uint32_t *numbers, u
         unsigned new = 0;
         uint32_t batch[WORDS_BATCH];
         for (end = at; end < count && end - at < WORDS_BATCH; end++)
-            if (tally->slots[tally->of[numbers[end]].slot].number == TALLY_NEW) batch[new++] = numbers[end];
+            if (tally->slots[tally->of[numbers[end]].slot].number == TALLY_NEW) batch[new ++] = numbers[end];
         result = new ? number_batch(side, s, batch, new) : 0;
         for (uint64_t i = at; i < end && !result; i++) {
             struct tally_slot *slot = &tally->slots[tally->of[numbers[i]].slot];
@@ -164,8 +163,10 @@ static void find_given(const struct counting *counting, struct tally *tally) {
 static int flush(struct worker *worker, struct side *side, int all) {
     struct tally *tally = side->tally;
     if (!tally) return 0;
-    if (!side->counts) find_given(worker->counting, tally);
-    else if (flush_shards(worker, side, all ? 0 : tally->known)) return -1;
+    if (!side->counts)
+        find_given(worker->counting, tally);
+    else if (flush_shards(worker, side, all ? 0 : tally->known))
+        return -1;
     tally->known = tally->words.size;
     for (uint64_t i = 0; i < side->unnumbered_count; i++)
         worker->out[side->unnumbered[i].at] = tally->slots[side->unnumbered[i].slot].number;
@@ -200,12 +201,13 @@ static int put_integer(struct worker *worker, struct side *side, uint32_t intege
 }
 
 static int refuse_given(const struct worker *worker, const char *word, uint64_t length, uint64_t line) {
-    return fail("'%s' line %" PRIu64 ": '%.*s' is not an id; corpus.order = given wants numbers from 0 to %u", worker->block.path, line,
-                text_shown(length), word, WORDS_MOST - 1);
+    return fail("'%s' line %" PRIu64 ": '%.*s' is not an id; corpus.order = given wants numbers from 0 to %u", worker->block.path,
+                line, text_shown(length), word, WORDS_MOST - 1);
 }
 
 /* Adds a word to the tally, and stores its slot. */
-static int add_word(struct worker *worker, struct side *side, const struct tally_query *query, uint64_t line, struct tally_slot **slot) {
+static int add_word(struct worker *worker, struct side *side, const struct tally_query *query, uint64_t line,
+                    struct tally_slot **slot) {
     uint64_t id;
     struct tally *tally = side->tally;
     if (side == &worker->items && side->counts && worker->counting->options->order == ORDER_GIVEN &&
@@ -263,7 +265,7 @@ static int take_text(struct worker *worker) {
         }
         for (unsigned i = 0; i < count; i++)
             if (take_query(worker, &worker->items, &queries[i], lines[i])) return -1;
-        if (kind == TOKEN_NEWLINE && put(worker, RECORDED_END)) return -1;
+        if (kind == TOKEN_NEWLINE && put(worker, NUMBERED_END)) return -1;
     }
     return 0;
 }
@@ -278,7 +280,8 @@ static int take_tokens(struct worker *worker, const struct corpus_format_propert
     while ((kind = scan_next(&scan, &word, &length)) != TOKEN_END) {
         struct side *side = named && first ? &worker->names : &worker->items;
         first = kind == TOKEN_NEWLINE;
-        if (kind == TOKEN_NEWLINE ? put(worker, RECORDED_END) : side->tally && take_word(worker, side, word, length, scan.line)) return -1;
+        if (kind == TOKEN_NEWLINE ? put(worker, NUMBERED_END) : side->tally && take_word(worker, side, word, length, scan.line))
+            return -1;
     }
     return 0;
 }
@@ -291,7 +294,8 @@ static int take_lists(struct worker *worker) {
     corpus_fields_start(&fields, &worker->block, worker->counting->options);
     while ((more = corpus_fields_next(&fields, &field)) > 0) {
         struct side *side = field.part == PART_NAME ? &worker->names : &worker->items;
-        if (field.text ? side->tally && take_word(worker, side, field.text, field.length, field.line) : put(worker, RECORDED_END)) return -1;
+        if (field.text ? side->tally && take_word(worker, side, field.text, field.length, field.line) : put(worker, NUMBERED_END))
+            return -1;
     }
     return more;
 }
@@ -304,7 +308,7 @@ static int put_weight(struct worker *worker, float weight) {
 
 static int take_pairs(struct worker *worker) {
     const struct corpus_options *options = worker->counting->options;
-    int names = worker->names.tally != NULL, items = worker->items.tally != NULL, weighted = recorded_fields(options) == 3, more;
+    int names = worker->names.tally != NULL, items = worker->items.tally != NULL, weighted = numbered_fields(options) == 3, more;
     struct corpus_cursor cursor;
     struct pair_line pair;
     corpus_cursor_start(&cursor, &worker->block);
@@ -318,8 +322,8 @@ static int take_pairs(struct worker *worker) {
 
 static int take_edges(struct worker *worker) {
     const struct corpus_options *options = worker->counting->options;
-    int weighted = recorded_fields(options) == 3, more;
-    struct recorded *recorded = worker->counting->wanted->recorded;
+    int weighted = numbered_fields(options) == 3, more;
+    struct numbered *numbered = worker->counting->wanted->numbered;
     struct edges_left left = {0, 0};
     struct corpus_cursor cursor;
     struct edge_line edge;
@@ -328,9 +332,9 @@ static int take_edges(struct worker *worker) {
         if (take_word(worker, &worker->items, edge.from, edge.from_length, edge.line) ||
             take_word(worker, &worker->items, edge.to, edge.to_length, edge.line) || (weighted && put_weight(worker, edge.weight)))
             return -1;
-    if (recorded) {
-        __atomic_fetch_add(&recorded->left.loops, left.loops, __ATOMIC_RELAXED);
-        __atomic_fetch_add(&recorded->left.zeros, left.zeros, __ATOMIC_RELAXED);
+    if (numbered) {
+        __atomic_fetch_add(&numbered->left.loops, left.loops, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&numbered->left.zeros, left.zeros, __ATOMIC_RELAXED);
     }
     return more;
 }
@@ -342,18 +346,18 @@ static int take_lines(struct worker *worker) {
     if (format->scattered) return take_pairs(worker);
     int tokens = fields_are_tokens(&worker->block, options), text = format->sentences && !worker->items.integers;
     if (text ? take_text(worker) : tokens ? take_tokens(worker, format) : take_lists(worker)) return -1;
-    int in_line = worker->count ? worker->out[worker->count - 1] != RECORDED_END : worker->block.continues;
-    return in_line && !worker->block.line_open ? put(worker, RECORDED_END) : 0; /* a line also ends at the end of its file */
+    int in_line = worker->count ? worker->out[worker->count - 1] != NUMBERED_END : worker->block.continues;
+    return in_line && !worker->block.line_open ? put(worker, NUMBERED_END) : 0; /* a line also ends at the end of its file */
 }
 
 static int take_block(struct worker *worker) {
-    struct recorded *recorded = worker->counting->wanted->recorded;
+    struct numbered *numbered = worker->counting->wanted->numbered;
     enum { MET_MOST = 1 << 30 }; /* a count in the tally has 32 bits */
     worker->count = 0;
     if (take_lines(worker)) return -1;
     if (flush(worker, &worker->items, worker->items.met > MET_MOST) || flush(worker, &worker->names, worker->names.met > MET_MOST))
         return -1;
-    return recorded ? recorded_put(recorded, worker->block.number, worker->out, worker->count) : 0;
+    return numbered ? numbered_put(numbered, worker->block.number, worker->out, worker->count) : 0;
 }
 
 static int open_side(struct side *side, const struct counting *counting, struct word_counts *counts, const struct vocab *given) {
@@ -394,7 +398,7 @@ static int count_blocks(void *context, unsigned number) {
     int result = worker ? take_blocks(worker) : -1;
     if (worker && (close_side(worker, &worker->items, result) | close_side(worker, &worker->names, result))) result = -1;
     if (result) counting->failed = 1;
-    if (result && counting->wanted->recorded) recorded_give_up(counting->wanted->recorded);
+    if (result && counting->wanted->numbered) numbered_give_up(counting->wanted->numbered);
     if (worker) {
         corpus_block_release(&worker->block);
         free(worker->out);
@@ -438,7 +442,7 @@ int word_counts_read(const struct word_counts_wanted *wanted, struct corpus *cor
     int result = open_integers(&counting) || pool_run(pool, count_blocks, &counting) ? -1 : 0;
     progress_end(&counting.progress);
     integer_rows_release(&counting.rows);
-    if (!result && wanted->recorded) result = recorded_finish(wanted->recorded);
+    if (!result && wanted->numbered) result = numbered_finish(wanted->numbered);
     return result;
 }
 
@@ -460,26 +464,26 @@ static uint32_t *rows_of_lists(const struct word_counts *names, const struct voc
     return rows;
 }
 
-/* Records a corpus whose vocabulary is known. */
-static int record(struct recorded *recorded, struct corpus *corpus, const struct corpus_options *options, const struct vocab *vocab,
-                  struct pool *pool) {
+/* Numbers a corpus whose vocabulary is known. */
+static int number_known(struct numbered *numbered, struct corpus *corpus, const struct corpus_options *options,
+                        const struct vocab *vocab, struct pool *pool) {
     struct word_counts names = {0};
     int named = options->list_rows || corpus_formats[options->format].scattered;
-    struct word_counts_wanted wanted = {NULL, named ? &names : NULL, vocab, recorded};
+    struct word_counts_wanted wanted = {NULL, named ? &names : NULL, vocab, numbered};
     int result = word_counts_read(&wanted, corpus, options, pool);
-    if (!result && named) recorded->list_numbers = word_counts_numbers(&names);
-    if (!result && options->list_rows) result = (recorded->lists = rows_of_lists(&names, vocab, recorded->list_numbers)) ? 0 : -1;
+    if (!result && named) numbered->list_numbers = word_counts_numbers(&names);
+    if (!result && options->list_rows) result = (numbered->lists = rows_of_lists(&names, vocab, numbered->list_numbers)) ? 0 : -1;
     if (named) word_counts_release(&names);
     return result;
 }
 
-int word_counts_record(const struct recorded **recorded, struct recorded *own, struct corpus *corpus, const struct corpus_options *options,
-                       const struct vocab *vocab, const char *path, struct pool *pool) {
-    *own = (struct recorded){.fd = -1};
-    *recorded = corpus_gathered(corpus) ? NULL : corpus_recorded(corpus);
-    if (corpus_gathered(corpus) || (*recorded && (*recorded)->complete)) return 0;
-    *recorded = own;
-    return recorded_open(own, path) || record(own, corpus, options, vocab, pool) ? -1 : 0;
+int word_counts_numbered(const struct numbered **numbered, struct numbered *own, struct corpus *corpus,
+                         const struct corpus_options *options, const struct vocab *vocab, const char *path, struct pool *pool) {
+    *own = (struct numbered){.fd = -1};
+    *numbered = corpus_gathered(corpus) ? NULL : corpus_numbered(corpus);
+    if (corpus_gathered(corpus) || (*numbered && (*numbered)->complete)) return 0;
+    *numbered = own;
+    return numbered_open(own, path) || number_known(own, corpus, options, vocab, pool) ? -1 : 0;
 }
 
 void word_counts_release(struct word_counts *counts) {

@@ -1,8 +1,8 @@
-/* word_counts: counts all words of a corpus, finds where each first occurs, and records the corpus as numbers of words.
+/* word_counts: counts all words of a corpus, finds where each first occurs, and writes the corpus as numbers of words.
  *
  *   block -> a worker's tallies: the words that it has met lately (tally.h) -> 64 shards by hash, each with its own lock
  *         -> a word that is an integer: a table for integers that all threads share (integers.h)
- *         -> the number of each word, in the corpus' order (recorded.h)
+ *         -> the number of each word, in the corpus' order (numbered.h)
  *
  * The number of an integer is that integer; the numbers of all other words follow. Memory is about that of the different words,
  * whatever the number of threads. Counts are sums and first positions are minima, so they do not depend on the order or the size
@@ -14,7 +14,7 @@
 #include "base/pool.h"
 #include "corpus.h"
 #include "integers.h"
-#include "recorded.h"
+#include "numbered.h"
 #include "vocab.h"
 #include "words.h"
 
@@ -46,22 +46,22 @@ struct word_counts {
                                   * NULL: nothing is borrowed */
 };
 
-/* What is counted, and what is recorded. */
+/* What is counted, and where the numbers are written. */
 struct word_counts_wanted {
     struct word_counts *items, *names; /* zeroed; NULL: not counted. Words of a kind that is not counted have no number */
     const struct vocab *given;  /* not NULL: items are not counted, and the number of an item is its row in this vocabulary */
-    struct recorded *recorded;  /* opened; NULL: nothing is recorded */
+    struct numbered *numbered;  /* opened; NULL: no numbers are written */
 };
 
 /* Rewinds the corpus and counts its words, by options->format and min_rating. If order = given, every counted item must be a
  * number. Returns 0, or -1 after fail(). */
 int word_counts_read(const struct word_counts_wanted *wanted, struct corpus *corpus, const struct corpus_options *options,
                      struct pool *pool);
-/* Stores in *recorded the corpus as it was recorded when vocab_build() counted it (corpus_set_recorded). Otherwise records it in
- * *own, with the vocabulary's rows as numbers, in a nameless file beside `path`. The caller closes *own in any case. Gathered data is
- * not recorded: *recorded is then NULL. Returns 0, or -1 after fail(). */
-int word_counts_record(const struct recorded **recorded, struct recorded *own, struct corpus *corpus, const struct corpus_options *options,
-                       const struct vocab *vocab, const char *path, struct pool *pool);
+/* Stores in *numbered the corpus as vocab_build() has numbered it (corpus_set_numbered). If it has not, numbers it in *own, with the
+ * vocabulary's rows as numbers, in a nameless file beside `path`. The caller closes *own in any case. Gathered data is
+ * not numbered: *numbered is then NULL. Returns 0, or -1 after fail(). */
+int word_counts_numbered(const struct numbered **numbered, struct numbered *own, struct corpus *corpus,
+                         const struct corpus_options *options, const struct vocab *vocab, const char *path, struct pool *pool);
 void word_counts_release(struct word_counts *counts); /* harmless on a zeroed one */
 
 /* Returns one more than the highest number of a word. */

@@ -1,5 +1,6 @@
 """bench must count right and print lines of JSON; no test asks for its speed."""
 import json
+import os
 import re
 import subprocess
 import sys
@@ -96,6 +97,30 @@ def test_memory_holds_what_it_says(sptx):
 @pytest.mark.skipif(CUDA, reason="there is a GPU")
 def test_transfer_wants_a_gpu(sptx):
     assert "between tables and a GPU" in sptx.refuses("bench", "transfer", "--device.backend=cpu")
+
+
+@pytest.mark.parametrize("text, keys", [
+    ("a b a c\n" * 500, []),
+    ("u1 i7 3\nu2 i7 4\nu1 5 1\n" * 500, ["--corpus.format=pairs", "--corpus.weights=log"]),
+    ("1 2\n2 3\n3 1\n" * 500, ["--corpus.format=graph"]),
+])
+def test_read_measures_each_part_and_leaves_nothing(sptx, text, keys):
+    sptx.path("data").write_text(text)
+    sptx.path("tmp").mkdir()
+    done = sptx("bench", "read", "data", "--json", "--device.threads=2", *keys, env={**os.environ, "TMPDIR": str(sptx.path("tmp"))})
+    head, *parts = lines(done)
+    assert head["bench"] == "read" and [part["part"] for part in parts] == ["read", "count", "encode", "all"]
+    assert all(part["bytes"] == len(text) and part["seconds"] > 0 and part["core_seconds"] > 0 for part in parts)
+    assert not os.listdir(sptx.path("tmp"))
+    assert "MB/s a core" in sptx("bench", "read", "data", *keys).stdout
+
+
+def test_read_says_what_it_cannot_read(sptx):
+    assert "bench read wants a FILE of data" in sptx.refuses("bench", "read", code=2)
+    assert "cannot open 'none'" in sptx.refuses("bench", "read", "none")
+    sptx.path("words").write_text("a b\n")
+    assert "no option '--rows'" in sptx.refuses("bench", "read", "words", "--rows=5", code=2)
+    assert "no word of the corpus comes 5 times" in sptx("bench", "read", "words", "--corpus.min_count=5", expect=1).stderr
 
 
 @pytest.mark.parametrize("arguments, said", [

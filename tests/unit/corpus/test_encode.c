@@ -3,7 +3,7 @@
 #include "base/directory.h"
 #include "base/memory.h"
 #include "corpus/encode.h"
-#include "corpus/recorded.h"
+#include "corpus/numbered.h"
 #include "tests/unit/scratch.h"
 
 #include <signal.h>
@@ -21,21 +21,21 @@ struct case_ {
     struct idstream stream;
     int result, reused;
 };
-/* Every second case is recorded while its words are counted, as cache.h does it; the others are read a second time. */
+/* Every second case is numbered while its words are counted, as cache.h does it; the others are read a second time. */
 static struct case_ open_case(const struct corpus_options *options, char *path, unsigned threads, uint64_t block) {
     static int cases;
-    struct recorded recorded = {.fd = -1};
+    struct numbered numbered = {.fd = -1};
     struct case_ c = {.pool = pool_open(threads), .corpus = scratch_corpus(path, block)};
     assert_non_null(c.pool);
     assert_non_null(c.corpus);
     if (cases++ % 2) {
-        assert_int_equal(recorded_open(&recorded, in_scratch("ids")), 0);
-        corpus_set_recorded(c.corpus, &recorded);
+        assert_int_equal(numbered_open(&numbered, in_scratch("ids")), 0);
+        corpus_set_numbered(c.corpus, &numbered);
     }
     int built = vocab_build(&c.vocab, c.corpus, options, c.pool);
     c.result = built ? -1 : encode_open(&c.stream, in_scratch("ids"), c.corpus, &c.vocab, options, c.pool, &c.reused);
-    corpus_set_recorded(c.corpus, NULL);
-    if (recorded.fd >= 0) recorded_close(&recorded);
+    corpus_set_numbered(c.corpus, NULL);
+    if (numbered.fd >= 0) numbered_close(&numbered);
     return c;
 }
 static void close_case(struct case_ *c) {
@@ -406,7 +406,7 @@ static void a_file_that_grows_meanwhile_is_refused(void **state) {
 }
 
 static void a_full_disk_leaves_nothing(void **state) {
-    for (int recorded = 0; recorded < 2; recorded++) {
+    for (int numbered = 0; numbered < 2; numbered++) {
         no_room_to_write(FORMAT_TEXT);
         no_room_to_write(FORMAT_PAIRS);
         no_room_to_write(FORMAT_LISTS);

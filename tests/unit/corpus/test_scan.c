@@ -45,8 +45,8 @@ static void every_byte_is_white_or_not(void **state) {
     char bytes[256];
     for (int i = 0; i < 256; i++) bytes[i] = (char)i;
     for (int i = 0; i < 256; i++) {
-        assert_int_equal(scan_white(bytes + i / SCAN_BYTES * SCAN_BYTES) >> i % SCAN_BYTES & 1, token_is_white((char)i));
-        assert_int_equal(scan_byte(bytes + i / SCAN_BYTES * SCAN_BYTES, (char)i), (uint64_t)1 << i % SCAN_BYTES);
+        assert_int_equal(scan_white(bytes + i / SCAN_BYTES * SCAN_BYTES, SCAN_BYTES) >> i % SCAN_BYTES & 1, token_is_white((char)i));
+        assert_int_equal(scan_byte(bytes + i / SCAN_BYTES * SCAN_BYTES, SCAN_BYTES, (char)i), (uint64_t)1 << i % SCAN_BYTES);
     }
 }
 
