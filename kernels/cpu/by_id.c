@@ -100,7 +100,7 @@ static int update_rows(void *context, unsigned worker) {
         if (row.places > 1 && constants.clip > 0)
             cpu_shorten(&constants, call->dim, scratch->gradient, row.places, cpu_squares(call->dim, scratch->gradient));
         cpu_apply_rule(call->backend->rows, request->rule, request->lr, request->global_step, request->table, row.row,
-                       scratch->gradient, scratch->unused_slot, &memo);
+                       scratch->gradient, scratch->rule_scratch, &memo);
     }
     return 0;
 }

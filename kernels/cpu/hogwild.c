@@ -78,7 +78,7 @@ static int grow_scratch(struct cpu_scratch *scratch, const struct cpu_block *blo
                    mem_grow(&scratch->logits, &scratch->logit_capacity, vectors * block->c, sizeof(float), "logits") ||
                    mem_grow(&scratch->gradient, &scratch->gradient_capacity, (vectors + 2) * span, sizeof(float),
                             "gradients") ||
-                   mem_grow(&scratch->unused_slot, &scratch->unused_capacity, CPU_FIELDS * span, sizeof(float),
+                   mem_grow(&scratch->rule_scratch, &scratch->rule_scratch_capacity, CPU_FIELDS * span, sizeof(float),
                             "gradients")
                ? -1
                : 0;
@@ -138,7 +138,8 @@ static void move_wide(const struct hogwild *run, const struct cpu_block *block, 
             uint32_t band = v->count - t < BAND ? v->count - t : BAND;
             for (uint32_t i = 0; i < band; i++)
                 memcpy(factors + i * count, logits + (uint64_t)(t + i) * block->c + c, count * sizeof(float));
-            rows->gain(v->of + t, moves + t, band, (const float *const *)contexts + c, contexts + c, count, run->dim, factors, 0, 0);
+            rows->gain(v->of + t, moves + t, band, (const float *const *)contexts + c, contexts + c, count, run->dim, factors, 0,
+                       0);
         }
     }
     for (uint32_t t = 0; t < block->t; t += v->pooled ? BAND : 1) {
@@ -202,7 +203,7 @@ static void move_by_rule(const struct hogwild *run, struct piece *piece, const s
     const struct cpu_rows *rows = run->backend->rows;
     const struct hogwild_request *request = run->request;
     const uint32_t *targets = piece->blocks->target + block->targets, *context = piece->blocks->context + block->contexts;
-    float *unused = piece->scratch->unused_slot;
+    float *rule_scratch = piece->scratch->rule_scratch;
     uint64_t global_step = request->global_step + piece->first + block->example;
     if (piece->rate != lr) memset(piece->memo.updates, 0, sizeof piece->memo.updates);
     piece->rate = lr;
@@ -216,15 +217,15 @@ static void move_by_rule(const struct hogwild *run, struct piece *piece, const s
         if (table_is_frozen(&request->context->spec, context[c])) continue;
         memset(v->row, 0, run->span * sizeof(float));
         rows->combine(v->row, logits + c, block->c, v->of, v->count, run->dim);
-        cpu_apply_rule(rows, request->rule, lr, global_step, request->context, context[c], v->row, unused, &piece->memo);
+        cpu_apply_rule(rows, request->rule, lr, global_step, request->context, context[c], v->row, rule_scratch, &piece->memo);
     }
     for (uint32_t t = 0; t < block->t; t++) {
         const float *gradient = v->gradient + (v->pooled ? 0 : t * run->span);
         float share = share_of(run, block, t);
         if (v->pooled) memset(v->row, 0, run->span * sizeof(float));
         if (v->pooled) rows->combine(v->row, &share, 1, &gradient, 1, run->dim);
-        cpu_apply_rule(rows, request->rule, lr, global_step, request->target, targets[t], v->pooled ? v->row : gradient, unused,
-                       &piece->memo);
+        cpu_apply_rule(rows, request->rule, lr, global_step, request->target, targets[t], v->pooled ? v->row : gradient,
+                       rule_scratch, &piece->memo);
     }
 }
 

@@ -1,6 +1,6 @@
-/* batch_negatives: draws the negatives of a batch's blocks on the GPU: for each slot its first allowed draw (kernels/examples.h). Some
- * lanes work on a block, or a thread block if its negatives are distinct; for shared negatives a lane on a pair of slots. Slots
- * without an allowed draw in DRAW_ATTEMPTS stay as DRAW_NONE.
+/* batch_negatives: draws the negatives of a batch's blocks on the GPU: for each slot its first allowed draw (kernels/examples.h).
+ * Some lanes work on a block, or a thread block if its negatives are distinct; for shared negatives a lane on a pair of slots.
+ * Slots without an allowed draw in DRAW_ATTEMPTS stay as DRAW_NONE.
  */
 #include "warp.cuh"
 

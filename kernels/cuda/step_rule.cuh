@@ -138,9 +138,10 @@ struct record_quad {
 
 #define CHANGE_QUAD(name, enumerator)                                                                                  \
     case enumerator:                                                                                                   \
-        if constexpr (RULE == enumerator || RULE == ANY_RULE)                                                          \
+        if constexpr (RULE == enumerator || RULE == ANY_RULE) {                                                        \
             _Pragma("unroll") for (int c = 0; c < 4; c++)                                                              \
                 rule_##name(&k, (&g.x)[c], &quad.w.x + c, &quad.s[0].x + c, &quad.s[1].x + c, &quad.s[2].x + c);       \
+        }                                                                                                              \
         break;
 /* Applies RULE to a quad; or `rule`, if RULE is ANY_RULE. */
 template <int RULE>
@@ -247,8 +248,8 @@ static __device__ __forceinline__ void read_record(struct stored_record<F, B> &r
 
 /* Applies the rule to B quads of a record, and writes them back. All threads of the group must have read its count of updates. */
 template <class F, int G, int B>
-static __device__ __forceinline__ void change_stored(struct stored_record<F, B> &r, const float4 (&g)[B], char *weights, char *state,
-                                                     uint32_t updates, uint32_t chunk, const struct step_view &v,
+static __device__ __forceinline__ void change_stored(struct stored_record<F, B> &r, const float4 (&g)[B], char *weights,
+                                                     char *state, uint32_t updates, uint32_t chunk, const struct step_view &v,
                                                      const struct named_row &row) {
     float4 w[B];
     open_row<F, B>(w, r.weights);

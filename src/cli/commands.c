@@ -283,13 +283,13 @@ const struct command commands[] = {
      RUN_HELP
      "\n"
      "\n"
-     "Prints the row of each document of FILE, a line each: its name, a tab, the row's values with blanks between them. RUN was\n"
-     "trained with corpus.format = documents. The row is trained as the run's own were, while all others stay as they are. The\n"
+     "Prints the row of each document of FILE: its name, a tab, and the row's values with blanks between them. RUN was\n"
+     "trained with corpus.format = documents. Only the new rows are trained, in the way in which the run's rows were. The\n"
      "same words always give the same row. Words that the run does not know are left out.\n"
      "\n"
-     "  --text=FILE   a document a line: its words. Its name is the number of its line\n"
-     "  --names       lines begin with the document's name, as in the corpus of the run\n"
-     "  --epochs=N    passes over each document; by itself as many as the run made\n"
+     "  --text=FILE   the words of a document on each line. Its name is the number of the line\n"
+     "  --names       each line begins with the name of its document, as in the corpus of the run\n"
+     "  --epochs=N    number of passes over each document. Default: as many as the run made\n"
      "\n" DEVICE_HELP},
     {"report", cmd_report,
      "report RUN --out=FILE [--titles=FILE] [--labels=FILE] [--top=5000] [--search=20000] [--table=TABLE] [--lists] "
