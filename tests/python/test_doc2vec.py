@@ -103,8 +103,8 @@ def test_what_is_refused(given, error, sentence):
 def test_a_run_infers_several_documents_as_it_does_one(tmp_path):
     (tmp_path / "corpus.txt").write_text("".join("%s %s\n" % (one.tags[0], " ".join(one.words)) for one in DOCUMENTS))
     keys = {"corpus.format": "documents", "corpus.min_count": 1, "model.dim": 16, "examples.subsample": 0, "optimizer.lr": 0.1}
-    with sptx.fit({one.tags[0]: one.words for one in DOCUMENTS}, str(tmp_path / "given"), format="documents", keys={**keys, "train.update": "batch"},
-                  device="cpu") as given, sptx.fit(str(tmp_path / "corpus.txt"), str(tmp_path / "read"), keys={**keys, "train.update": "batch"},
+    with sptx.fit({one.tags[0]: one.words for one in DOCUMENTS}, str(tmp_path / "given"), format="documents", keys={**keys, "train.update": "batch", "train.batch": 64},
+                  device="cpu") as given, sptx.fit(str(tmp_path / "corpus.txt"), str(tmp_path / "read"), keys={**keys, "train.update": "batch", "train.batch": 64},
                                                    device="cpu") as read:
         assert given.target[:].tobytes() == read.target[:].tobytes()
     with sptx.fit(str(tmp_path / "corpus.txt"), str(tmp_path / "run"), format="documents", keys=keys, device="cpu") as run:
