@@ -1,6 +1,6 @@
 /* portable: lets the C compiler and nvcc compile the same headers. All code that differs between host and device is here. FN
  * marks a function for both. FN_RARE marks one that is called rarely: the host's compiler does not inline it into the loops that
- * call it. portable_philox() is the same counter-based function, from Random123 on the host and from cuRAND on the device. */
+ * call it. portable_philox() is the same counter-based function, from Random123 in C and from cuRAND in CUDA. */
 #ifndef SPTX_PORTABLE_H
 #define SPTX_PORTABLE_H
 
@@ -14,18 +14,18 @@ struct draw4 {
 #ifdef __CUDACC__
 #define FN static __host__ __device__ __forceinline__
 #define FN_RARE FN
-#define mulhilo32 curand_mulhilo32 /* Random123 and cuRAND each have a function of this name */
+#define QUALIFIERS FN /* cuRAND's functions are for host and device */
 #include <curand_philox4x32_x.h>
-#undef mulhilo32
+#undef QUALIFIERS
 #else
 #define FN static inline __attribute__((unused, always_inline))
 #define FN_RARE static __attribute__((unused, noinline, cold))
-#endif
 #include <Random123/philox.h>
+#endif
 
 FN struct draw4 portable_philox(uint32_t key0, uint32_t key1, uint32_t c0, uint32_t c1, uint32_t c2, uint32_t c3) {
     struct draw4 out;
-#ifdef __CUDA_ARCH__
+#ifdef __CUDACC__
     uint4 drawn = curand_Philox4x32_10(make_uint4(c0, c1, c2, c3), make_uint2(key0, key1));
     out.word[0] = drawn.x, out.word[1] = drawn.y, out.word[2] = drawn.z, out.word[3] = drawn.w;
 #else

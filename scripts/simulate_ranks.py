@@ -12,12 +12,12 @@ One step of a batch, in ms, where each of G ranks has C / G columns:
     all       the larger of step + seen, and batch; batch: making it, on every rank; seen: what of that shows beside the step
 
 passes: far, rows are read for the parts and again for what their sums lead to; near, they wait on the multiprocessor in between,
-which is what a kernel can reach (what ours does is measured in RESULTS.md). All rows are on the GPUs. A rank's gain ends where rows
+which is what a kernel can reach (what ours does is measured in results/gpus.md). All rows are on the GPUs. A rank's gain ends where rows
 are so narrow that `fixed` is most of them, or where the sum is, which no number of ranks makes shorter.
 """
 import argparse
 
-# One H200, measured (RESULTS.md): ms of a step with all columns and with half of them, of making its batch, and of all together.
+# One H200, measured (results/gpus.md): ms of a step with all columns and with half of them, of making its batch, and of all together.
 SHAPES = {
     "14,886,544 x 188, SGD": {"targets": 32768, "contexts": 68, "step": 1.06, "half": 0.64, "batch": 0.23, "all": 131072 / 113.0e3,
                               "passes": 1.4},

@@ -29,15 +29,14 @@
  *     sptx_update(users, &ids, gradients, SPTX_HOST, NULL);
  *     sptx_table_save(users, "users.npy");
  *
- * Status. Every call that can fail returns an enum sptx_status; sptx_error(context) then returns an error message, which says
- * what was found and what was expected. A call that returns SPTX_USAGE (its arguments were wrong) has changed nothing.
+ * Status. Every call that can fail returns an enum sptx_status; sptx_error(context) then says what was found and what was
+ * expected. A call that returns SPTX_USAGE (its arguments were wrong) has changed nothing.
  *
- * Output. The library prints nothing (unless SPTX_TRACE=1 is in the environment), never exits, installs no signal handler and keeps no
- * state outside its handles.
+ * Output. The library prints nothing (unless SPTX_TRACE=1 is in the environment), never exits, installs no signal handler and
+ * keeps no state outside its handles.
  *
- * Floating point. Calls compute in the default mode (round to nearest, denormal numbers kept, no traps), whatever mode the
- * calling thread has set, so that results depend neither on that mode nor on the number of threads. A call restores the
- * thread's mode before it returns, and while a callback runs.
+ * Floating point. Calls compute in the default mode (round to nearest, denormal numbers kept, no traps). A call restores the
+ * calling thread's mode before it returns, and while a callback runs.
  *
  * Threads. A context with its tables and runs is used by one thread at a time; different contexts by different threads at
  * once. After fork() only the parent may use its handles; the child must open new ones, before it uses CUDA. Rows that the GPU can
@@ -106,8 +105,7 @@ enum sptx_status sptx_open(struct sptx_context **context, const struct sptx_cont
 /* Closes a context and its open tables and runs, after all work on them is done. Harmless on NULL. */
 void sptx_close(struct sptx_context *context);
 
-/* Returns the error message of this context's last failed call; "" if no call has failed. Valid until the next call in the
- * context. */
+/* Returns the error message of this context's last failed call, or ""; valid until the next call in the context. */
 const char *sptx_error(const struct sptx_context *context);
 
 /* Returns the device of the context, "cpu" or "cuda:0"; valid as long as the context is open. */
@@ -120,23 +118,19 @@ enum sptx_status sptx_wait(struct sptx_context *context);
 /* ---- a table ---- */
 
 enum sptx_place {
-    SPTX_PINNED = 0, /* host memory that the GPU can address; ordinary memory if there is no GPU. It is CUDA's managed memory,
-                      * kept on the host: the GPU reads random rows of it up to three times as fast as rows of page-locked
-                      * memory. Page-locked memory is used if the system cannot do that (WSL), or if SPTX_PIN_ROWS=1 is in the
-                      * environment when the context is opened */
+    SPTX_PINNED = 0, /* host memory that the GPU can address: CUDA's managed memory, kept on the host, or page-locked memory if the
+                      * system lacks that (WSL) or SPTX_PIN_ROWS=1 is in the environment. Ordinary memory if there is no GPU */
     SPTX_GPU = 1,    /* the GPU's own memory; ordinary memory if there is no GPU */
     SPTX_FILE = 2,   /* a mapped working file, removed when the table is closed */
 };
 
-/* Number type of stored rows. Arithmetic is always float32. A bfloat16 is the upper half of a float32. When an update or a store
- * writes one, the value is rounded up or down at random, so that its expected value is exact. The random bits depend only on the
- * seed, the row and the number of calls before, so equal calls give equal bytes. */
+/* Number type of stored rows; arithmetic is always float32. A bfloat16 is the upper half of a float32. Writing one rounds up or
+ * down at random, so that the expected value is exact; equal calls on tables of equal seeds give equal bytes. */
 enum sptx_dtype { SPTX_FLOAT32 = 0, SPTX_BFLOAT16 = 1, SPTX_AS_WEIGHTS = 2 };
 
 /* How to make a table. Optimizers, their options' names and the defaults are those of PyTorch (torch.optim). Options that the
- * optimizer does not read are ignored; NaN means the optimizer's default. sparse_adam and rprop have no weight_decay and refuse
- * it. Two optimizers differ from PyTorch's after lr is changed: asgd uses the new rate at once, PyTorch's asgd one update later;
- * rprop's step sizes begin with the lr that the table was opened with. */
+ * optimizer does not read are ignored; NaN means the optimizer's default. sparse_adam and rprop refuse weight_decay. After lr is
+ * changed asgd uses the new rate one update earlier than PyTorch's, and rprop's step sizes still begin with the first lr. */
 struct sptx_table_options {
     uint64_t size;          /* sizeof (struct sptx_table_options) */
     uint64_t rows;          /* 1 .. SPTX_ROWS_MOST */
@@ -144,7 +138,7 @@ struct sptx_table_options {
     uint32_t weights;       /* enum sptx_place of the weights */
     uint32_t state;         /* enum sptx_place of the optimizer's state */
     uint32_t seed;          /* seed of the first values */
-    uint64_t hot_rows;      /* rows below this number are kept on the GPU, if the table's place is SPTX_PINNED or SPTX_FILE */
+    uint64_t hot_rows;      /* rows below this number are kept on the GPU (of SPTX_PINNED and SPTX_FILE) */
     const char *optimizer;  /* sgd adagrad adadelta rmsprop adam adamw sparse_adam adamax asgd rprop; "none": no update */
     const char *init;       /* first values: "zeros", "uniform LO HI", "normal MEAN SD", "word2vec" (uniform +-0.5/dim) */
     const char *directory;  /* the directory for working files; NULL: the current one */
@@ -155,6 +149,8 @@ struct sptx_table_options {
     uint32_t count_rows;    /* 1: bias corrections count the updates of each row; 0: those of the whole table, as PyTorch does */
     uint32_t dtype;         /* enum sptx_dtype of the stored weights; calls take and give float32 in any case */
     uint32_t state_dtype;   /* enum sptx_dtype of the optimizer's state; default SPTX_AS_WEIGHTS */
+    uint64_t gpu_rows;      /* number of rows of a pinned table that are copied to the GPU because calls use them often; which ones
+                             * is found out while the table is used, and changes no result. 0: none. Not beside hot_rows */
 };
 /* Sets every field to its default; rows and dim are 0, and the caller must set them. size: sizeof *options. */
 void sptx_table_defaults(struct sptx_table_options *options, uint64_t size);
@@ -165,8 +161,7 @@ const char *sptx_optimizer(uint32_t index);
 const char *sptx_optimizer_option(const char *optimizer, uint32_t index);
 
 /* Opens a table and fills it with its first values. Equal options give equal values on every machine. */
-enum sptx_status sptx_table_open(struct sptx_context *context, const struct sptx_table_options *options,
-                                 struct sptx_table **table);
+enum sptx_status sptx_table_open(struct sptx_context *context, const struct sptx_table_options *options, struct sptx_table **table);
 void sptx_table_close(struct sptx_table *table); /* harmless on NULL */
 
 uint64_t sptx_table_rows(const struct sptx_table *table);
@@ -207,20 +202,19 @@ struct sptx_ids {
 enum sptx_status sptx_fetch(struct sptx_table *table, const struct sptx_ids *ids, float *out, enum sptx_memory memory,
                             void *stream);
 
-/* Announces a coming fetch of exactly these ids in this order: their rows begin to move now. If a row is updated or stored
- * before that fetch, the fetch gives its new value. Two announcements are kept; a third replaces the oldest. An announcement
- * that no fetch follows costs time and changes nothing. */
+/* Announces a coming fetch of exactly these ids in this order: their rows begin to move now. If a row is changed before that
+ * fetch, the fetch gives its new value. Two announcements are kept; a third replaces the oldest. */
 enum sptx_status sptx_prefetch(struct sptx_table *table, const struct sptx_ids *ids, void *stream);
 
 /* Updates rows by gradients [count x dim]. The gradients of equal ids are summed in the order of the ids; then each distinct row
  * gets one update by the table's optimizer. The result has the same bits for any number of threads and any place of the table. */
-enum sptx_status sptx_update(struct sptx_table *table, const struct sptx_ids *ids, const float *gradients,
-                             enum sptx_memory memory, void *stream);
+enum sptx_status sptx_update(struct sptx_table *table, const struct sptx_ids *ids, const float *gradients, enum sptx_memory memory,
+                             void *stream);
 
 /* Overwrites rows: row ids[i] = values[i]; values is [count x dim]. If an id repeats, its last values count. In a bfloat16
  * table, values that bfloat16 can represent are stored exactly. */
-enum sptx_status sptx_store(struct sptx_table *table, const struct sptx_ids *ids, const float *values,
-                            enum sptx_memory memory, void *stream);
+enum sptx_status sptx_store(struct sptx_table *table, const struct sptx_ids *ids, const float *values, enum sptx_memory memory,
+                            void *stream);
 
 /* ---- the rows as memory ---- */
 
@@ -229,7 +223,7 @@ enum sptx_status sptx_store(struct sptx_table *table, const struct sptx_ids *ids
  * has returned. */
 struct sptx_view {
     uint64_t size;   /* sizeof (struct sptx_view), set by the caller */
-    float *data;     /* NULL if no row is on the host; points to bfloat16 if dtype says so */
+    float *data;     /* NULL if no row is on the host, or if the table has gpu_rows; points to bfloat16 if dtype says so */
     uint64_t first;  /* rows below this number are hot: they are on the GPU. A run's table has no hot rows */
     uint64_t rows;   /* number of rows that can be read through the view */
     uint64_t stride; /* bytes from the beginning of a row to that of the next */
@@ -240,6 +234,9 @@ struct sptx_view {
 };
 /* Fills a view of "weights", or of an array of optimizer state by PyTorch's name ("exp_avg"). */
 enum sptx_status sptx_table_view(struct sptx_table *table, const char *field, struct sptx_view *view);
+
+/* Writes at most `capacity` ids of rows that gpu_rows keeps on the GPU now to ids[], in any order, and their number to *count. */
+enum sptx_status sptx_table_cached(struct sptx_table *table, uint32_t *ids, uint64_t capacity, uint64_t *count);
 
 /* Returns the name of a field that sptx_table_view() accepts: index 0 is "weights", then the arrays of optimizer state. NULL
  * past the last. */
@@ -268,16 +265,14 @@ enum sptx_beginning {
 
 /* Trains, as `sptx-w2v train` does. config: path of an INI file, or NULL. settings: `count` strings "section.key=value", which
  * override the file. beginning: enum sptx_beginning. Returns SPTX_STOPPED if the callback or sptx_stop() ended training. */
-enum sptx_status sptx_train(struct sptx_context *context, const char *config, const char *const *settings,
-                            uint64_t count, int beginning, sptx_progress_fn *progress, void *user);
+enum sptx_status sptx_train(struct sptx_context *context, const char *config, const char *const *settings, uint64_t count,
+                            int beginning, sptx_progress_fn *progress, void *user);
 
-/* Returns the directory of the run that this context trained last; "" if it has trained no run. Valid until the next call in the
- * context. */
+/* Returns the directory of the run that this context trained last, or ""; valid until the next call in the context. */
 const char *sptx_trained(const struct sptx_context *context);
 
-/* Asks the sptx_train() that is running in the context to end soon: it writes a checkpoint, if training has begun, and returns
- * SPTX_STOPPED. If none is running, the next one stops at once. May be called by any thread and in a signal handler, while the
- * context is open. Harmless on NULL. */
+/* Asks the sptx_train() that is running in the context, or else the next one, to end soon: it writes a checkpoint, if training has
+ * begun, and returns SPTX_STOPPED. May be called by any thread and in a signal handler. Harmless on NULL. */
 void sptx_stop(struct sptx_context *context);
 
 /* ---- training on data that the program has ----
@@ -312,8 +307,8 @@ struct sptx_tokens {
 /* Opens a corpus for a run of these settings (as for sptx_train; corpus.path stays empty). The settings are checked before data
  * is read. corpus.format selects the calls: text, lists and adjacency are given as sentences, pairs as pairs, a graph as edges.
  * Nothing is written before sptx_corpus_train(). */
-enum sptx_status sptx_corpus_open(struct sptx_context *context, const char *config, const char *const *settings,
-                                  uint64_t count, struct sptx_corpus **corpus);
+enum sptx_status sptx_corpus_open(struct sptx_context *context, const char *config, const char *const *settings, uint64_t count,
+                                  struct sptx_corpus **corpus);
 void sptx_corpus_close(struct sptx_corpus *corpus); /* call it before the context is closed; harmless on NULL */
 
 /* Adds words to the dictionary that SPTX_KNOWN tokens refer to. lists: 1: names of lists; 0: words or items. A word counts only
@@ -322,8 +317,8 @@ enum sptx_status sptx_corpus_words(struct sptx_corpus *corpus, uint32_t lists, c
 
 /* Adds `count` sentences, lists, or (for adjacency) targets each followed by its contexts. Number i is the tokens starts[i] ..
  * starts[i + 1] - 1; starts is [count + 1]. names: [count] names of the lists; NULL: the lists are called 0, 1, 2.. */
-enum sptx_status sptx_corpus_sentences(struct sptx_corpus *corpus, const struct sptx_tokens *tokens,
-                                       const uint64_t *starts, uint64_t count, const struct sptx_tokens *names);
+enum sptx_status sptx_corpus_sentences(struct sptx_corpus *corpus, const struct sptx_tokens *tokens, const uint64_t *starts,
+                                       uint64_t count, const struct sptx_tokens *names);
 
 /* Returns what a column of this name contains in a table of pairs: 0: the list ("user_id"); 1: the item ("movieId"); 2: the
  * rating; -1: unknown. Any thread may call it. */
@@ -335,8 +330,8 @@ int sptx_edge_column(const char *name);
 /* Adds pairs: list lists[i] contains items[i], with the rating ratings[i] (NaN: no rating; ratings = NULL: no pair has one).
  * Pairs rated below corpus.min_rating are left out; corpus.weights turns ratings into weights. If either key is set, a pair
  * without a rating is refused. */
-enum sptx_status sptx_corpus_pairs(struct sptx_corpus *corpus, const struct sptx_tokens *lists,
-                                   const struct sptx_tokens *items, const double *ratings);
+enum sptx_status sptx_corpus_pairs(struct sptx_corpus *corpus, const struct sptx_tokens *lists, const struct sptx_tokens *items,
+                                   const double *ratings);
 
 /* Adds edges of a graph: from[i] to to[i], of weight weights[i]. weights: [count], or NULL in every call: edges have no weights.
  * Edges from a node to itself and edges of weight 0 are left out; graph.directed and graph.weights work as for a file. */
@@ -345,8 +340,8 @@ enum sptx_status sptx_corpus_edges(struct sptx_corpus *corpus, const struct sptx
 
 /* Trains on the corpus's data, as sptx_train() does. This works once, but a call that returns SPTX_USAGE does not count and
  * leaves the corpus unchanged. Fails if an earlier call failed after adding some of its data. */
-enum sptx_status sptx_corpus_train(struct sptx_corpus *corpus, enum sptx_beginning beginning,
-                                   sptx_progress_fn *progress, void *user);
+enum sptx_status sptx_corpus_train(struct sptx_corpus *corpus, enum sptx_beginning beginning, sptx_progress_fn *progress,
+                                   void *user);
 
 /* ---- finding keys ---- */
 
@@ -355,8 +350,7 @@ struct sptx_tune_options {
     double minutes;    /* time limit; 0: none */
     uint64_t trials;   /* most trials to begin; 0: no limit but the time */
     const char *out;   /* path of an INI file to write the best keys to; NULL: none */
-    const char *const *pairs, *const *analogies; /* paths of files that judge a run of words; if there are no files, the held-out
-                                                  * loss judges it */
+    const char *const *pairs, *const *analogies; /* paths of files that judge a run of words; without them the held-out loss does */
     uint64_t pair_count, analogy_count;
 };
 #define SPTX_TUNE_OPTIONS {sizeof(struct sptx_tune_options), 5, 0, 0, 0, 0, 0, 0}
@@ -394,8 +388,7 @@ void sptx_words_close(struct sptx_words *words); /* call it before the context i
  * have added words. */
 enum sptx_status sptx_words_number(struct sptx_words *words, uint32_t grow, const char *text, uint64_t bytes, int32_t *numbers,
                                    uint64_t *starts, uint64_t *sentences);
-/* Gives the words from number `first` on as text; valid until the next call. A NUL follows each word, and the offsets include
- * it. */
+/* Gives the words from number `first` on as text, each with its NUL; valid until the next call. */
 enum sptx_status sptx_words_from(struct sptx_words *words, uint64_t first, struct sptx_tokens *tokens);
 
 /* ---- finished runs ---- */
@@ -436,9 +429,8 @@ uint64_t sptx_run_items(const struct sptx_run *run);
 /* Warns if a row was never trained in a table, and so still has its first values. In a run of citations or links this is
  * SPTX_FAILED instead, since the row may be trained in the other table. */
 enum sptx_status sptx_run_check_trained(struct sptx_run *run, const char *table, uint64_t row);
-/* Fills a view of the stored weights of table "target" or "context"; rows trained only in the other table are in it, too. If
- * lists have rows of their own and items are not targets, the target table begins with the first list (view->first), and the
- * context table ends before it. */
+/* Fills a view of the stored weights of table "target" or "context", whichever table a row was trained in. If lists have rows of
+ * their own and items are not targets, the target table begins with the first list (view->first); the context table ends there. */
 enum sptx_status sptx_run_view(struct sptx_run *run, const char *table, struct sptx_view *view);
 struct sptx_nearest_options {
     uint64_t size;            /* sizeof (struct sptx_nearest_options) */
@@ -455,8 +447,8 @@ enum sptx_status sptx_run_nearest(struct sptx_run *run, const float *queries, ui
 /* Answers "asked[0] is to asked[1] as asked[2] is to ?", as `sptx-w2v analogy` does: finds the k words or items nearest by
  * cosine to asked[1] - asked[0] + asked[2], with all rows scaled to unit length. The three rows asked are never answers. rows,
  * scores: [k], as in sptx_run_nearest(). */
-enum sptx_status sptx_run_analogy(struct sptx_run *run, const char *table, const uint64_t asked[3], uint32_t k,
-                                  uint32_t *rows, float *scores);
+enum sptx_status sptx_run_analogy(struct sptx_run *run, const char *table, const uint64_t asked[3], uint32_t k, uint32_t *rows,
+                                  float *scores);
 struct sptx_recommend_options {
     uint64_t size;                  /* sizeof (struct sptx_recommend_options) */
     const char *score;              /* how a list chooses items: "target", "context", "context-cosine", "normsum", "sum",
@@ -501,22 +493,18 @@ struct sptx_pairs_score {
     double rho;              /* Spearman's rank correlation of the pairs' cosines with the file's scores */
     uint64_t covered, total; /* number of pairs whose two words the run knows; number of pairs in the file */
 };
-enum sptx_status sptx_run_evaluate_pairs(struct sptx_run *run, const char *table, const char *path,
-                                         struct sptx_pairs_score *score);
+enum sptx_status sptx_run_evaluate_pairs(struct sptx_run *run, const char *table, const char *path, struct sptx_pairs_score *score);
 
 struct sptx_analogies_score {
-    double accuracy, semantic, syntactic; /* shares of right answers: of all, of the semantic and of the syntactic questions;
-                                           * NaN: the file has no such questions */
-    uint64_t covered, total;              /* number of questions whose four words are all considered; number of questions in the
-                                           * file */
+    double accuracy, semantic, syntactic; /* shares of right answers: to all, semantic, syntactic questions; NaN: none */
+    uint64_t covered, total;              /* number of questions whose four words are all considered; of questions in the file */
 };
 /* first: only this number of most frequent words is considered; 0: all words. */
 enum sptx_status sptx_run_evaluate_analogies(struct sptx_run *run, const char *table, const char *path, uint64_t first,
                                              struct sptx_analogies_score *score);
 
 struct sptx_lists_score {
-    double recall, ndcg, hit; /* measures at k: how many of a list's held-out items are among the k items that suit its training
-                               * items best */
+    double recall, ndcg, hit; /* measures at k: held-out items among the k items that suit the list's training items best */
     uint64_t lists, unknown;  /* number of lists scored; number of held-out items that the run does not know */
     uint64_t held_out;        /* number of held-out items of the lists that `train` has; includes `trained` */
     uint64_t trained;         /* number of held-out items left out: their list has them in `train`, and no answer repeats those */
@@ -527,47 +515,38 @@ struct sptx_lists_score {
  * pairs, guessed from each file. score: as sptx_recommend_options.score; NULL: the score that compares rows of `table`, or the
  * run's default if `table` is NULL, too. Held-out items that the same list has in `train` are left out. If these are most of the
  * items, the call returns SPTX_FAILED; if they are fewer, warning() of the context is called. */
-enum sptx_status sptx_run_evaluate_lists(struct sptx_run *run, const char *table, const char *train,
-                                         const char *held_out, const char *format, const char *score, uint32_t k,
-                                         struct sptx_lists_score *result);
-
-/* Does what sptx_run_evaluate_lists() does, with files or corpora. The corpus.format of a corpus must be lists, pairs or
- * adjacency; `format` applies to files only. */
+enum sptx_status sptx_run_evaluate_lists(struct sptx_run *run, const char *table, const char *train, const char *held_out,
+                                         const char *format, const char *score, uint32_t k, struct sptx_lists_score *result);
+/* The same with files or corpora. The corpus.format of a corpus is lists, pairs or adjacency; `format` applies to files only. */
 enum sptx_status sptx_run_evaluate_lists_of(struct sptx_run *run, const char *table, const struct sptx_data *train,
                                             const struct sptx_data *held_out, const char *format, const char *score, uint32_t k,
                                             struct sptx_lists_score *result);
 
 struct sptx_groups_score {
-    double share,
-        chance; /* share of a row's k nearest rows, and of all rows, that are in its group; NaN if no row could be asked */
+    double share, chance; /* share of a row's k nearest rows, and of all rows, that are in its group; NaN: no row was asked */
     uint64_t asked, rows; /* number of rows asked; number of rows in the file that occur `met` times */
 };
 #define SPTX_GROUPS_MOST 8 /* most columns of groups that a file may have */
 /* Fills scores[0 .. *columns - 1], one for each column of groups in the file; the array must hold SPTX_GROUPS_MOST. Only rows
  * that occur at least `met` times in the corpus are considered, and at most `sample` of them are asked. */
-enum sptx_status sptx_run_evaluate_groups(struct sptx_run *run, const char *table, const char *path, uint64_t met,
-                                          uint64_t sample, uint32_t k, struct sptx_groups_score *scores,
-                                          uint32_t *columns);
+enum sptx_status sptx_run_evaluate_groups(struct sptx_run *run, const char *table, const char *path, uint64_t met, uint64_t sample,
+                                          uint32_t k, struct sptx_groups_score *scores, uint32_t *columns);
 
 struct sptx_labels_score {
     double share;                                    /* share of the labelled nodes that the regressions are trained on */
     double micro, micro_spread, macro, macro_spread; /* F1: means and standard deviations over ten shuffles of the nodes */
-    uint64_t covered, total, labels;                 /* number of labelled nodes that the run knows; of labelled nodes in the
-                                                      * file; of different labels */
+    uint64_t covered, total, labels;                 /* number of labelled nodes that the run knows; of all; of different labels */
 };
 #define SPTX_SHARES_MOST 16 /* most shares of one call */
 /* Each line of the file is a node and its labels. Fills scores[count], one for each of shares[count], which are between 0 and 1. */
 enum sptx_status sptx_run_evaluate_labels(struct sptx_run *run, const char *table, const char *path, const double *shares,
                                           uint32_t count, struct sptx_labels_score *scores);
-
-/* Does what sptx_run_evaluate_labels() does, with a file or a corpus of pairs (corpus.format = pairs). In each pair the list is
- * a node and the item is its label. */
+/* The same with a file or a corpus of pairs (corpus.format = pairs), each of a node (the list) and a label (the item). */
 enum sptx_status sptx_run_evaluate_labels_of(struct sptx_run *run, const char *table, const struct sptx_data *labels,
                                              const double *shares, uint32_t count, struct sptx_labels_score *scores);
 
 struct sptx_links_score {
-    double auc, mrr, hits; /* hits: share of link ends ranked among the first 10. NaN if the score needs training links and the
-                            * call has none */
+    double auc, mrr, hits; /* hits: share of link ends ranked among the first 10. NaN: the score needs training links */
 };
 struct sptx_links_counts {
     uint64_t links, asked;   /* number of held-out links judged; number of link ends ranked */
@@ -581,10 +560,8 @@ struct sptx_links_counts {
 /* Each line of a file is a link: two nodes. known: path of the links that the run was trained on; NULL: not given. directed: 1
  * or 0. Fills scores[SPTX_LINK_SCORES]. Returns SPTX_FAILED if most held-out links are training links. */
 enum sptx_status sptx_run_evaluate_links(struct sptx_run *run, const char *table, const char *held_out, const char *known,
-                                         uint32_t directed, struct sptx_links_score *scores,
-                                         struct sptx_links_counts *counts);
-
-/* Does what sptx_run_evaluate_links() does, but both arguments may be files or corpora of edges (corpus.format = graph). */
+                                         uint32_t directed, struct sptx_links_score *scores, struct sptx_links_counts *counts);
+/* The same with files or corpora of edges (corpus.format = graph). */
 enum sptx_status sptx_run_evaluate_links_of(struct sptx_run *run, const char *table, const struct sptx_data *held_out,
                                             const struct sptx_data *known, uint32_t directed, struct sptx_links_score *scores,
                                             struct sptx_links_counts *counts);
@@ -594,12 +571,10 @@ enum sptx_status sptx_run_evaluate_links_of(struct sptx_run *run, const char *ta
 /* Writes vectors to a file, as `sptx-w2v export` does. format: "word2vec-bin", "word2vec-text" or another that `sptx-w2v help
  * export` lists. lists: 1: the rows of lists are written, too. An old file at the path is replaced only when the new one is
  * complete. */
-enum sptx_status sptx_run_export(struct sptx_run *run, const char *table, uint32_t lists, const char *format,
-                                 const char *path);
-/* Does what sptx_run_export() does, with a number type: "f32" (or NULL); for npy, fbin and safetensors also "bf16" or "f16", of
- * half the size. */
-enum sptx_status sptx_run_export_as(struct sptx_run *run, const char *table, uint32_t lists, const char *format,
-                                    const char *type, const char *path);
+enum sptx_status sptx_run_export(struct sptx_run *run, const char *table, uint32_t lists, const char *format, const char *path);
+/* The same with a number type: "f32" (or NULL); for npy, fbin and safetensors also "bf16" or "f16", of half the size. */
+enum sptx_status sptx_run_export_as(struct sptx_run *run, const char *table, uint32_t lists, const char *format, const char *type,
+                                    const char *path);
 
 struct sptx_report_options {
     uint64_t size;                  /* sizeof (struct sptx_report_options) */
@@ -613,8 +588,7 @@ struct sptx_report_options {
     uint64_t lists;  /* 1: rows of lists are shown, too */
     const char *labels; /* path of a file that labels rows, one a line; the labels colour the map; NULL: clusters colour it */
 };
-#define SPTX_REPORT_OPTIONS                                                                                            \
-    { sizeof(struct sptx_report_options), 0, 0, 0, 0, 0, 5000, 20000, 0, 0 }
+#define SPTX_REPORT_OPTIONS {sizeof(struct sptx_report_options), 0, 0, 0, 0, 0, 5000, 20000, 0, 0}
 /* Writes one page of HTML that shows the run, as `sptx-w2v report` does. options: NULL for the defaults. */
 enum sptx_status sptx_run_report(struct sptx_run *run, const char *path, const struct sptx_report_options *options);
 

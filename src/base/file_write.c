@@ -35,8 +35,7 @@ char *file_own_name(const char *path) {
         return NULL;
     }
     if (own)
-        snprintf(own, capacity, "%.*s%.*s.%ld-%016" PRIx64 "%s", before, path, length, name, (long)getpid(), number,
-                 partial_end);
+        snprintf(own, capacity, "%.*s%.*s.%ld-%016" PRIx64 "%s", before, path, length, name, (long)getpid(), number, partial_end);
     return own;
 }
 
@@ -149,8 +148,7 @@ static int open_target(struct file_writer *writer, int stream_too) {
         if (faccessat(AT_FDCWD, writer->target, W_OK, AT_EACCESS)) return fail_system("write", writer->path);
         return open_partial(writer, &about);
     }
-    if (stream_too && (own || S_ISFIFO(about.st_mode) || S_ISCHR(about.st_mode)))
-        return open_stream(writer, about.st_mode);
+    if (stream_too && (own || S_ISFIFO(about.st_mode) || S_ISCHR(about.st_mode))) return open_stream(writer, about.st_mode);
     return fail("cannot write '%s': it is no plain file but %s", writer->path, file_kind(about.st_mode));
 }
 

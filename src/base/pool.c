@@ -75,8 +75,7 @@ struct pool *pool_open(unsigned threads) {
         int error = pthread_create(&pool->handles[pool->threads], NULL, work, worker);
         if (error) {
             free(worker);
-            fail("thread %u of %u cannot be started: %s; lower device.threads", pool->threads + 1, wanted,
-                 strerror(error));
+            fail("thread %u of %u cannot be started: %s; lower device.threads", pool->threads + 1, wanted, strerror(error));
             break;
         }
     }

@@ -46,8 +46,7 @@ void progress_show(struct progress *progress, uint64_t done, uint64_t total, con
     } else {
         if (done > total) done = total;
         text_of_time(left, spent * (double)(total - done) / (double)done);
-        snprintf(line, sizeof line, "%s %.0f%%  %s  ETA %s", progress->what, 100.0 * (double)done / (double)total, rate,
-                 left);
+        snprintf(line, sizeof line, "%s %.0f%%  %s  ETA %s", progress->what, 100.0 * (double)done / (double)total, rate, left);
     }
     report_live(line);
 }

@@ -131,12 +131,7 @@ char *text_of_bytes(char *out, uint64_t bytes) {
     double value = (double)bytes;
     int i = 0;
     while (value >= 1024 && i < 5) value /= 1024, i++;
-    snprintf(out, TEXT_BYTES,
-             i == 0        ? "%.0f %s"
-             : value < 10  ? "%.2f %s"
-             : value < 100 ? "%.1f %s"
-                           : "%.0f %s",
-             value, names[i]);
+    snprintf(out, TEXT_BYTES, i == 0 ? "%.0f %s" : value < 10 ? "%.2f %s" : value < 100 ? "%.1f %s" : "%.0f %s", value, names[i]);
     return out;
 }
 

@@ -5,7 +5,6 @@
 #include "base/report.h"
 #include "base/text.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,8 +44,7 @@ static int refuse_option(const char *command, const struct option *options, cons
     name[sizeof name - 1] = 0;
     name[strcspn(name, "=")] = 0;
     const char *value = strchr(argument, '='), *full = full_name(name, sections);
-    if (full)
-        return fail_usage("%s has no option '--%s'; the key is --%s%.100s", command, name, full, value ? value : "=...");
+    if (full) return fail_usage("%s has no option '--%s'; the key is --%s%.100s", command, name, full, value ? value : "=...");
     const char *near = text_nearest(name, names, count);
     if (near) return fail_usage("%s has no option '--%s'; did you mean '--%s'?", command, name, near);
     return fail_usage("%s has no option '--%s'; see 'sptx-w2v help %.*s'", command, name, (int)strcspn(command, " "), command);
@@ -94,9 +92,7 @@ static int take_argument(struct arguments *a, const char *command, const char *a
 
 /* Fails for "--model.dim 100" and "--model.dim = 100", in which 100 would be read as a file's name. */
 static int check_blank(const char *command, const char *argument, const char *next) {
-    if (strncmp(argument, "--", 2) || !is_setting(argument) || strchr(argument, '=') || !next ||
-        !strncmp(next, "--", 2))
-        return 0;
+    if (strncmp(argument, "--", 2) || !is_setting(argument) || strchr(argument, '=') || !next || !strncmp(next, "--", 2)) return 0;
     const char *value = next + (*next == '=');
     return fail_usage("%s: '%.100s %.100s' has a blank between key and value; write %.100s=%.100s", command, argument, next,
                       argument, *value ? value : "...");

@@ -37,8 +37,7 @@ void arguments_release(struct arguments *arguments);
 
 /* Reads an option's value as a whole number from `lowest` to `highest`. If `text` is NULL, *value is unchanged. Returns 0, or -1
  * after fail_usage(), which names the option. */
-int arguments_number(const char *command, const char *option, const char *text, uint64_t lowest, uint64_t highest,
-                     uint64_t *value);
+int arguments_number(const char *command, const char *option, const char *text, uint64_t lowest, uint64_t highest, uint64_t *value);
 
 /* ---- configurations from arguments; the caller always releases them ---- */
 

@@ -46,8 +46,7 @@ static int answer(const struct model *model, const struct asked *asked, uint32_t
     float *query = mem_alloc(model->dim, sizeof *query, "a query"), *scores = mem_alloc(k, sizeof *scores, "answers");
     uint32_t *ids = mem_alloc(k, sizeof *ids, "answers");
     int result = -1;
-    if (!query || !scores || !ids ||
-        search_open(&search, model, asked->view, METRIC_COSINE, answers_rows(model, 0), config))
+    if (!query || !scores || !ids || search_open(&search, model, asked->view, METRIC_COSINE, answers_rows(model, 0), config))
         goto out;
     int64_t excluded = search_analogy(&search, asked->rows, asked->unseen, query, banned);
     if (excluded < 0) goto out;

@@ -14,8 +14,7 @@
 int bench_arguments(struct arguments *arguments, struct bench_call *call, const struct option *options, const char *sections) {
     if (arguments_read(arguments, call->name, call->argc, call->argv, options, sections)) return -1;
     if (arguments->count > 2)
-        return fail_usage("%s wants one configuration file, %d given; see 'sptx-w2v help bench'", call->name,
-                          arguments->count - 1);
+        return fail_usage("%s wants one configuration file, %d given; see 'sptx-w2v help bench'", call->name, arguments->count - 1);
     call->config_path = arguments->count == 2 ? arguments->given[1] : NULL;
     return 0;
 }
@@ -90,7 +89,7 @@ void bench_print_head(const struct bench_call *call, const struct backend_info *
 
 /* ---- the command ---- */
 
-/* sptx-w2v bench transfer|train|ranks|walks|memory [CONFIG.ini] [--section.key=value ...] */
+/* sptx-w2v bench transfer|train|ranks|walks|memory [CONFIG.ini] [--section.key=value ...], or bench read FILE */
 int cmd_bench(int argc, char **argv) {
     static const struct {
         const char *name;
@@ -99,11 +98,12 @@ int cmd_bench(int argc, char **argv) {
                  {"train", cmd_bench_train},
                  {"ranks", cmd_bench_ranks},
                  {"walks", cmd_bench_walks},
-                 {"memory", cmd_bench_memory}};
+                 {"memory", cmd_bench_memory},
+                 {"read", cmd_bench_read}};
     int at = 1;
     while (at < argc && !strncmp(argv[at], "--", 2)) at++;
-    if (at == argc) return fail_usage("bench wants transfer, train, ranks, walks or memory, and a CONFIG.ini at most");
+    if (at == argc) return fail_usage("bench wants transfer, train, ranks, walks or memory, and a CONFIG.ini at most, or read and a FILE");
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (!strcmp(argv[at], kinds[i].name)) return kinds[i].run(argc, argv);
-    return fail_usage("bench has no '%.100s'; it measures transfer, train, ranks, walks or memory", argv[at]);
+    return fail_usage("bench has no '%.100s'; it measures transfer, train, ranks, walks, memory or read", argv[at]);
 }

@@ -10,6 +10,7 @@ int cmd_bench_train(int argc, char **argv);
 int cmd_bench_ranks(int argc, char **argv);
 int cmd_bench_memory(int argc, char **argv);
 int cmd_bench_walks(int argc, char **argv);
+int cmd_bench_read(int argc, char **argv);
 
 struct bench_call {
     int argc;

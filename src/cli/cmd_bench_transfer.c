@@ -40,8 +40,7 @@ static void print_json_line(const struct line *l) {
 static void print_table_line(const struct line *l) {
     double bytes = (double)(l->moved * l->row_bytes);
     printf("%-8s %-21s %9.3f %7.1f %9.3f %7.1f %9.3f", place_names[l->place], order_names[l->order], l->times.to * 1e3,
-           bytes / l->times.to / 1e9, l->times.from * 1e3, bytes / l->times.from / 1e9,
-           (l->times.to + l->times.from) * 1e3);
+           bytes / l->times.to / 1e9, l->times.from * 1e3, bytes / l->times.from / 1e9, (l->times.to + l->times.from) * 1e3);
     if (l->times.both > 0) printf(" %9.3f %7.1f", l->times.both * 1e3, 2 * bytes / l->times.both / 1e9);
     putchar('\n');
 }
@@ -102,8 +101,7 @@ static int sweep_table(const struct transfer *asked, struct bench *bench, uint64
             struct line line = {PLACE_PINNED, rows, moved[i], row_bytes, (enum bench_order)order, {0, 0, 0}};
             if (2 * moved[i] > rows) continue; /* rows to the GPU and rows from it are different ones, so there must be twice as
                                                 * many */
-            if (!(result = time_line(bench, table, &line)))
-                (asked->call.json ? print_json_line : print_sweep_line)(&line);
+            if (!(result = time_line(bench, table, &line))) (asked->call.json ? print_json_line : print_sweep_line)(&line);
             fflush(stdout);
         }
     bench->ops->table_close(bench->backend, table);
@@ -123,7 +121,7 @@ static int print_sweep(const struct transfer *asked, struct bench *bench, uint64
 }
 
 /* Fails because the opened backend has no GPU, and says why: the user named it, or no GPU is usable. */
-static void refuse(const struct config *config) {
+static void refuse_without_gpu(const struct config *config) {
     char why[512];
     const struct backend_ops *named = config_named_backend(config);
     if (named) snprintf(why, sizeof why, "device.backend = %s", named->name);
@@ -131,12 +129,12 @@ static void refuse(const struct config *config) {
     fail("bench transfer measures rows between tables and a GPU, and there is none to use: %s", why);
 }
 
-static int measure(const struct transfer *asked, const struct config *config) {
+static int measure_transfer(const struct transfer *asked, const struct config *config) {
     struct bench bench;
     int result = -1;
     if (bench_open(&bench, config)) goto out;
     if (!bench.ops->bench_transfer) {
-        refuse(config);
+        refuse_without_gpu(config);
         goto out;
     }
     bench_print_head(&asked->call, &bench.machine, &bench.limits, 1);
@@ -175,7 +173,7 @@ int cmd_bench_transfer(int argc, char **argv) {
                              .span = 16 * GIB,
                              .file = "sptx-bench-rows"};
     struct config config = {.name = NULL};
-    int result = read_arguments(&asked, &config) || measure(&asked, &config) ? -1 : 0;
+    int result = read_arguments(&asked, &config) || measure_transfer(&asked, &config) ? -1 : 0;
     config_release(&config);
     return result;
 }

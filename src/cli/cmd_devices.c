@@ -16,8 +16,7 @@ static void print_processor(void) {
     processor_name(name, sizeof name);
     printf("processor  %s\n", name);
     printf("cores      %u may be used, of %ld\n", pool_cores(), sysconf(_SC_NPROCESSORS_ONLN));
-    printf("memory     %s, %s available\n", text_of_bytes(total, mem_total()),
-           text_of_bytes(available, mem_available()));
+    printf("memory     %s, %s available\n", text_of_bytes(total, mem_total()), text_of_bytes(available, mem_available()));
 }
 
 static void print_gpu(int number, const struct backend_info *gpu) {

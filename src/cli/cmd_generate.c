@@ -53,7 +53,7 @@ static int refuse_files_of_runs(const char *path) {
     return 0;
 }
 
-static int read_arguments(int argc, char **argv, struct generate_options *wanted, const char **out) {
+static int read_wanted(int argc, char **argv, struct generate_options *wanted, const char **out) {
     const char *rows = NULL, *lists = NULL, *edges = NULL, *seed_text = NULL;
     const struct option options[] = {{.name = "out", .text = out},
                                      {.name = "rows", .text = &rows},
@@ -72,8 +72,7 @@ static int read_arguments(int argc, char **argv, struct generate_options *wanted
     int graph = kind == GENERATE_GRAPH;
     if (graph ? lists != NULL : edges != NULL)
         return fail_usage("a graph has edges, and other corpora have lists: wanted --%s=N", graph ? "edges" : "lists");
-    *wanted = (struct generate_options){
-        .kind = (enum generate_kind)kind, .rows = usual[kind].rows, .lists = usual[kind].lists};
+    *wanted = (struct generate_options){.kind = (enum generate_kind)kind, .rows = usual[kind].rows, .lists = usual[kind].lists};
     if (arguments_number("generate", "rows", rows, graph ? 2 : 1, WORDS_MOST, &wanted->rows) ||
         arguments_number("generate", graph ? "edges" : "lists", graph ? edges : lists, 1, ((uint64_t)1 << 48) - 1,
                          &wanted->lists) ||
@@ -88,7 +87,7 @@ int cmd_generate(int argc, char **argv) {
     struct generate_options wanted;
     struct interrupt watch;
     const char *out = NULL;
-    if (read_arguments(argc, argv, &wanted, &out) || refuse_files_of_runs(out)) return -1;
+    if (read_wanted(argc, argv, &wanted, &out) || refuse_files_of_runs(out)) return -1;
     interrupt_watch(&watch);
     int result = generate_write(&wanted, out);
     interrupt_end(&watch);

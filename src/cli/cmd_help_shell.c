@@ -2,10 +2,8 @@
  * config.def. */
 #include "cmd_help.h"
 #include "commands.h"
-#include "base/report.h"
 
 #include <ctype.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- what a command takes ---- */

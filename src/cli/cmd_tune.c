@@ -13,7 +13,6 @@
 
 static void print_tried(void *user, const struct tune_tried *tried) {
     char line[1024];
-    (void)user;
     tune_line(tried, line, sizeof line);
     terminal_print(line, strlen(line));
     printf("\n");
@@ -57,8 +56,7 @@ int cmd_tune(int argc, char **argv) {
     int result = -1;
     if (arguments_read(&arguments, argv[0], argc, argv, options, ANY_SECTION)) goto out;
     if (!minutes && !trials) request.seconds = 5 * 60;
-    if (read_minutes(minutes, &request.seconds) ||
-        arguments_number("tune", "trials", trials, 1, UINT32_MAX, &request.trials) ||
+    if (read_minutes(minutes, &request.seconds) || arguments_number("tune", "trials", trials, 1, UINT32_MAX, &request.trials) ||
         arguments_keys_wanted(&config, argv[0], &arguments))
         goto out;
     printf("%s\n", TUNE_HEAD);

@@ -32,8 +32,7 @@ static int take_flag(struct word2vec_flag *flags, enum word2vec_program program,
     return 0;
 }
 
-int word2vec_flags_read(struct word2vec_flag *flags, struct config *config, enum word2vec_program program, int argc,
-                        char **argv) {
+int word2vec_flags_read(struct word2vec_flag *flags, struct config *config, enum word2vec_program program, int argc, char **argv) {
     memcpy(flags, all_flags, sizeof all_flags);
     for (int i = 1; i < argc; i++)
         if (strncmp(argv[i], "--", 2) && take_flag(flags, program, argv[i], argv[i + 1]))
@@ -41,8 +40,7 @@ int word2vec_flags_read(struct word2vec_flag *flags, struct config *config, enum
         else
             i += strncmp(argv[i], "--", 2) != 0;
     for (int i = 0; i < WORD2VEC_FLAGS; i++)
-        if (flags[i].program == program && flags[i].key && *flags[i].value &&
-            command_set_key(config, flags[i].key, flags[i].value))
+        if (flags[i].program == program && flags[i].key && *flags[i].value && command_set_key(config, flags[i].key, flags[i].value))
             return -1;
     for (int i = 1; i < argc; i++) {
         int foreign = strncmp(argv[i], "--", 2) ? i++, 0 : config_argument(config, argv[i]);

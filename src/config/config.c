@@ -39,9 +39,7 @@ static int read_time_of_checkpoint(char *text, struct config_times *times) {
         return 0;
     }
     if (!length || !isalpha((unsigned char)word[length - 1])) return -1;
-    size_t unit = length > 5 && !strcmp(word + length - 5, "steps")  ? 5
-                  : length > 4 && !strcmp(word + length - 4, "step") ? 4
-                                                                     : 0;
+    size_t unit = length > 5 && !strcmp(word + length - 5, "steps") ? 5 : length > 4 && !strcmp(word + length - 4, "step") ? 4 : 0;
     if (unit) {
         word[length - unit] = 0;
         return text_count(word, &times->steps) || !times->steps ? -1 : 0;
@@ -74,8 +72,7 @@ static const char *refuse_form(enum config_form form, const char *text) {
         return "none, or two lengths such as 3-6: the fewest and the most characters of an n-gram, from 1 to 255, the fewest first";
     if (form == FORM_THRESHOLDS && strcmp(text, "auto") && phrase_thresholds(text, (double[PHRASE_PASSES]){0}) < 0)
         return "auto, or numbers with commas between, 16 at most, such as 200,100";
-    if (form == FORM_BUCKETS && subwords_read_buckets(text, &subwords))
-        return "a whole number from 1 to 2,147,483,647, or used";
+    if (form == FORM_BUCKETS && subwords_read_buckets(text, &subwords)) return "a whole number from 1 to 2,147,483,647, or used";
     return NULL;
 }
 
@@ -138,15 +135,13 @@ static int set_number(struct config *config, const struct config_key *key, const
 
 static int refuse_value(const struct config_key *key, const char *value, const char *wanted, const char *where,
                         config_refuser *refuse) {
-    const char *near = key->type == TYPE_CHOICE
-                           ? text_nearest(value, config_choices(key)->name, (size_t)config_choices(key)->count)
-                           : NULL;
+    const char *near =
+        key->type == TYPE_CHOICE ? text_nearest(value, config_choices(key)->name, (size_t)config_choices(key)->count) : NULL;
     return refuse("%s: %s = '%.200s' is not %s%s%s%s", where, key->name, value, wanted, near ? "; did you mean '" : "",
                   near ? near : "", near ? "'?" : "");
 }
 
-static int set_text(struct config *config, const struct config_key *key, char *value, const char *where,
-                    config_refuser *refuse) {
+static int set_text(struct config *config, const struct config_key *key, char *value, const char *where, config_refuser *refuse) {
     if (key->form != FORM_PATHS) unquote(value);
     const char *wanted = refuse_text(key, value);
     if (wanted) return refuse_value(key, value, wanted, where, refuse);
@@ -197,8 +192,7 @@ static int refuse_key(const char *section, const char *key, const char *where, c
     if (!near || strlen(key) < 3) /* the key may be one of another section */
         for (int i = 0; i < CONFIG_KEYS; i++)
             if (!strcmp(config_keys[i].key, key))
-                return refuse("%s: [%s] has no key '%.100s'; did you mean %s?", where, section, key,
-                              config_keys[i].name);
+                return refuse("%s: [%s] has no key '%.100s'; did you mean %s?", where, section, key, config_keys[i].name);
     if (near) return refuse("%s: [%s] has no key '%.100s'; did you mean '%s'?", where, section, key, near);
     return refuse("%s: [%s] has no key '%.100s'; 'sptx-w2v help keys' lists them all", where, section, key);
 }
@@ -238,8 +232,7 @@ int config_argument(struct config *config, const char *argument) {
     if (strncmp(argument, "--", 2) || !dot || dot == argument + 2) return 1;
     snprintf(section, sizeof section, "%.*s", (int)(dot - argument - 2), argument + 2);
     snprintf(key, sizeof key, "%.*s", (int)(argument + name - dot - 1), dot + 1);
-    if (!argument[name] && config_find_key(section, key))
-        return fail_usage("%s needs a value: %s=...", argument, argument);
+    if (!argument[name] && config_find_key(section, key)) return fail_usage("%s needs a value: %s=...", argument, argument);
     return set_named(config, section, key, argument[name] ? argument + name + 1 : "", where, fail_usage);
 }
 

@@ -5,9 +5,7 @@
 #include "base/report.h"
 #include "kernels/backend.h"
 
-#include <string.h>
-
-/* These values were found by experiment: configs/README.md, "How far gowalla goes". */
+/* These values were found by experiment: configs/notes/gowalla.md. */
 static const struct effort efforts[] = {
     [EFFORT_QUICK] = {.dim = 128, .epochs = 20, .negatives = 1000, .lr = 0.002, .temperature = 0.1, .shared = 0},
     [EFFORT_THOROUGH] = {.dim = 256, .epochs = 60, .negatives = 4000, .lr = 0.001, .temperature = 0.09, .shared = 1},

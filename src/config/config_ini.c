@@ -84,8 +84,7 @@ static int begin_value(struct ini_source *source, const char *section, const cha
 static int take_text(void *user, const char *section, const char *name, const char *text) {
     struct ini_source *source = user;
     source->unknown = NULL;
-    int result = source->is_piece ? add_text(&source->value, text + 1, strlen(text) - 2)
-                                  : begin_value(source, section, name, text);
+    int result = source->is_piece ? add_text(&source->value, text + 1, strlen(text) - 2) : begin_value(source, section, name, text);
     if (result) source->failed = 1;
     return !result;
 }
@@ -97,10 +96,8 @@ static int end_value(struct ini_source *source) {
     if (!key) return 0;
     unsigned line = source->value.line, *before = &source->key_lines[key - config_keys];
     source->value.key = NULL;
-    if (config_set(source->config, key->section, key->key, source->value.text, place_of(source, line, place)))
-        return -1;
-    if (*before)
-        warn("%s: %s was set on line %u already; this line counts", place_of(source, line, place), key->name, *before);
+    if (config_set(source->config, key->section, key->key, source->value.text, place_of(source, line, place))) return -1;
+    if (*before) warn("%s: %s was set on line %u already; this line counts", place_of(source, line, place), key->name, *before);
     *before = line;
     return 0;
 }

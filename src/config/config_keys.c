@@ -23,8 +23,7 @@
 #define BYTES(s, k, fallback, low, high, help) {BEGIN(TYPE_BYTES, s, k, fallback, help), .least = low, .most = high},
 #define TRUTH(s, k, fallback, help)            {BEGIN(TYPE_TRUTH, s, k, fallback, help)},
 #define CHOICE(s, k, fallback, choices, help)  {BEGIN(TYPE_CHOICE, s, k, fallback, help), .list = choices},
-_Static_assert((int)HEADER_NO == 0 && (int)HEADER_YES == 1 && (int)HEADER_AUTO == (int)TRUTH_AUTO,
-               "corpus.header is a truth");
+_Static_assert((int)HEADER_NO == 0 && (int)HEADER_YES == 1 && (int)HEADER_AUTO == (int)TRUTH_AUTO, "corpus.header is a truth");
 _Static_assert((int)RULE_AUTO == (int)RULE_COUNT, "auto stands after the rules");
 _Static_assert((int)MODE_ADJACENCY == (int)EXAMPLE_ADJACENCY, "modes stand in the kernels' order");
 _Static_assert((int)LOSS_HIERARCHICAL == (int)LOSS_CONTRASTIVE + 1, "the kernels' losses come first");

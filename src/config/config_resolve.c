@@ -16,7 +16,7 @@
 /* ---- "auto" ---- */
 
 enum { POOLED_ITEMS = 100 }; /* items in a list's mean, as in SimpleX */
-enum { SHARED_NEGATIVES = 8192 }; /* negatives that a batch shares; found by experiment, configs/README.md */
+enum { SHARED_NEGATIVES = 8192 }; /* negatives that a batch shares; found by experiment, configs/notes/gowalla.md */
 
 static void choose(int *value, int automatic, int chosen) {
     if (*value == automatic) *value = chosen;
@@ -83,7 +83,7 @@ static int resolve_examples(struct config *c) {
     return 0;
 }
 
-/* These defaults make a good model of items. They were found by experiment (configs/README.md). Learning rate and schedule are
+/* These defaults make a good model of items. They were found by experiment (configs/notes/items.md). Learning rate and schedule are
  * set only if the rule is chosen here: a rule that the user sets has its own defaults. */
 static void resolve_items(struct config *c) {
     int walks = c->examples_mode == MODE_WALK, adjacency = corpus_formats[c->corpus_format].targets;
@@ -97,7 +97,7 @@ static void resolve_items(struct config *c) {
     choose(&c->optimizer_schedule, SCHEDULE_AUTO, SCHEDULE_LINEAR);
 }
 
-/* The defaults are those of torch.optim. The rates of sgd are word2vec's, or found by experiment (configs/README.md). */
+/* The defaults are those of torch.optim. The rates of sgd are word2vec's, or found by experiment (configs/notes/rules.md). */
 static void resolve_optimizer(struct config *c) {
     int rule = c->optimizer_rule;
     struct rule_options usual = rules_defaults(rule);
@@ -114,7 +114,7 @@ static void resolve_optimizer(struct config *c) {
 #include "kernels/optimizers.def"
 }
 
-enum { CLIP_OF_TEXT = 30 }; /* for sgd in batches of text; found by experiment, configs/README.md */
+enum { CLIP_OF_TEXT = 30 }; /* for sgd in batches of text; found by experiment, configs/notes/rules.md */
 
 /* Text and walks are trained lock-free with sgd if possible. Several ranks train them in batches, in which plain sgd diverges
  * unless gradients are clipped. */
@@ -207,8 +207,7 @@ static int check_format(const struct config *c) {
     if (format->edges != (c->examples_mode == MODE_WALK))
         return fail("examples.mode = %s with corpus.format = %s: a graph is walked (corpus.format = %s with examples.mode = walk), "
                     "and nothing else is",
-                    config_choice_name("examples", "mode", c->examples_mode), format->name,
-                    formats_with(EDGES, others));
+                    config_choice_name("examples", "mode", c->examples_mode), format->name, formats_with(EDGES, others));
     return 0;
 }
 
@@ -334,8 +333,7 @@ static int check_optimizer(const struct config *c) {
         return fail("optimizer.weight_decay = %g: %s has no weight decay, as in PyTorch; set it to 0, or use %s",
                     c->optimizer_weight_decay, rule, c->optimizer_rule == RULE_SPARSE_ADAM ? "adam" : "another rule");
     if (c->optimizer_rule == RULE_RPROP && c->optimizer_step_min > c->optimizer_step_max)
-        return fail("optimizer.step_min = %g is above optimizer.step_max = %g", c->optimizer_step_min,
-                    c->optimizer_step_max);
+        return fail("optimizer.step_min = %g is above optimizer.step_max = %g", c->optimizer_step_min, c->optimizer_step_max);
     return 0;
 }
 
@@ -388,8 +386,7 @@ static int warn_without_effect(const struct config *config) {
         char now[CONFIG_BYTES], usual[CONFIG_BYTES];
         const struct config_key *key = config_find_key("optimizer", options[i]);
         const char *value = config_text_of(config, key, now);
-        if (rules_has(config->optimizer_rule, options[i]) || !strcmp(value, config_text_of(&defaults, key, usual)))
-            continue;
+        if (rules_has(config->optimizer_rule, options[i]) || !strcmp(value, config_text_of(&defaults, key, usual))) continue;
         if (!(atomic_fetch_or(&warned, 1u << i) >> i & 1))
             warn("%s = %s has no effect with optimizer.rule = %s", key->name, value, rule);
     }

@@ -101,6 +101,7 @@ struct table_line {
     uint64_t count; /* number of fields of the line, which may be larger than COLUMNS_READ */
     int quoted;     /* 1: at least one field was quoted */
     int open;       /* 1: at least one field has a quote that is not closed */
+    int plain;      /* 1: no field has white space in it */
 };
 
 /* Splits the line [at, end) into fields; keep: as in column_walk_next(). */

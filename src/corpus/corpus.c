@@ -47,6 +47,7 @@ struct corpus {
     struct corpus_file *replaced; /* [replaced_count] the files whose text corpus_replace() replaced; NULL: none */
     uint64_t replaced_count;
     int replacement; /* the nameless file with the text that replaces `replaced`; -1: corpus_replace() was not called */
+    struct recorded *recorded;          /* the caller's; or NULL */
     struct gathered *gathered;          /* the caller's; NULL: the corpus is read from files */
     struct gathered *replaced_gathered; /* the gathered data whose text corpus_replace() replaced; NULL: none */
 
@@ -197,6 +198,14 @@ struct corpus *corpus_open_gathered(struct gathered *gathered) {
 
 struct gathered *corpus_gathered(const struct corpus *corpus) {
     return corpus->gathered;
+}
+
+void corpus_set_recorded(struct corpus *corpus, struct recorded *recorded) {
+    corpus->recorded = recorded;
+}
+
+struct recorded *corpus_recorded(const struct corpus *corpus) {
+    return corpus->recorded;
 }
 
 struct corpus *corpus_open(char *const *paths, uint64_t count) {
@@ -387,7 +396,7 @@ static int fill(struct corpus *corpus, struct corpus_block *block, int *ended) {
     uint64_t want = (corpus->carried > corpus->block_bytes ? corpus->carried : corpus->block_bytes) + 1, looked = 0,
              cut = 0;
     *ended = 0;
-    if (mem_grow(&block->bytes, &block->capacity, want, 1, "a block of the corpus")) return -1;
+    if (mem_grow(&block->bytes, &block->capacity, want + CORPUS_PADDING, 1, "a block of the corpus")) return -1;
     if (corpus->carried) memcpy(block->bytes, corpus->carry, corpus->carried);
     block->length = corpus->carried;
     corpus->carried = 0;
@@ -406,7 +415,7 @@ static int fill(struct corpus *corpus, struct corpus_block *block, int *ended) {
         looked = block->length - 1;
         want = block->length * 2;
         if (!cut && check_growth(corpus, block)) return -1;
-        if (!cut && mem_grow(&block->bytes, &block->capacity, want, 1, "a long token or line")) return -1;
+        if (!cut && mem_grow(&block->bytes, &block->capacity, want + CORPUS_PADDING, 1, "a long token or line")) return -1;
     }
     corpus->carried = block->length - cut;
     if (mem_grow(&corpus->carry, &corpus->carry_capacity, corpus->carried, 1, "a block of the corpus")) return -1;
@@ -458,7 +467,7 @@ enum { NUMBER_BYTES = 24 }; /* largest number of bytes of a line number and the 
 /* Writes its line number and a separator before each non-empty line of a block. A list without a name is so named by its line
  * number. */
 static int number_lines(struct corpus *corpus, struct corpus_block *block, const struct columns_form *form) {
-    uint64_t lines = count_newlines(block->bytes, block->length) + 1, capacity = block->length + lines * NUMBER_BYTES;
+    uint64_t lines = count_newlines(block->bytes, block->length) + 1, capacity = block->length + lines * NUMBER_BYTES + CORPUS_PADDING;
     char *bytes = mem_alloc(capacity, 1, "lists without names"), *out = bytes;
     const char *at = block->bytes, *end = at + block->length;
     if (!bytes) return -1;

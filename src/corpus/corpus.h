@@ -57,7 +57,7 @@ struct corpus; /* the files of a run in order, with their open files */
 
 /* Some bytes of one file, unpacked, that end where a token ends. */
 struct corpus_block {
-    char *bytes;       /* owned by the block; grows when needed */
+    char *bytes;       /* owned by the block; grows when needed; CORPUS_PADDING bytes behind the last one may be read */
     uint64_t length;   /* bytes in use */
     uint64_t capacity;
     uint64_t skip;     /* number of bytes at the front that are not data: a byte order mark, a header */
@@ -88,6 +88,12 @@ struct gathered;
 struct corpus *corpus_open_gathered(struct gathered *gathered);
 struct gathered *corpus_gathered(const struct corpus *corpus); /* returns NULL if the corpus is read from files */
 
+/* Where the words' numbers are recorded when the corpus is counted (recorded.h), for encoding it without a second reading. The
+ * caller owns `recorded`. corpus_recorded() returns NULL if nothing is set. */
+struct recorded;
+void corpus_set_recorded(struct corpus *corpus, struct recorded *recorded);
+struct recorded *corpus_recorded(const struct corpus *corpus);
+
 /* Reads the next block into `block`, whose memory is reused. Returns 1, 0 at the end, -1 after fail(). corpus_block_release()
  * frees the block's bytes. */
 int corpus_next(struct corpus *corpus, struct corpus_block *block);
@@ -96,7 +102,7 @@ void corpus_rewind(struct corpus *corpus);
 
 /* Default size of a block in bytes. A block grows beyond it if a token is longer (up to max_word). Results do not depend on the
  * size. */
-enum { CORPUS_BLOCK = 2 << 20 };
+enum { CORPUS_BLOCK = 2 << 20, CORPUS_PADDING = 64 };
 void corpus_set_block(struct corpus *corpus, uint64_t bytes);
 /* Sets corpus.format, corpus.max_word and the user's keys about the format of lines (look.h). The strings in `options` must stay
  * valid while the corpus is read. Before this call, files are read as text. */

@@ -1,7 +1,7 @@
-/* Workers encode blocks in any order; the blocks are committed to the file in file order. A finished block waits in a ring. The
- * worker that finishes the next block in file order commits it and every finished block that follows it. So the file does not
- * depend on the number of threads. Only the commit knows what spans several blocks: the length of the open sentence, whether the
- * open line has its target, and the number of each list. */
+/* Workers encode blocks of the recorded corpus in any order; the blocks are committed to the file in the corpus' order. A finished
+ * block waits in a ring. The worker that finishes the next block commits it and every finished block that follows it. So the file
+ * does not depend on the number of threads. Only the commit knows what spans several blocks: the length of the open sentence, and
+ * whether the open line has its target. */
 #include "encode.h"
 
 #include "base/interrupt.h"
@@ -10,15 +10,14 @@
 #include "base/report.h"
 #include "encode_block.h"
 #include "phrases.h"
+#include "word_counts.h"
 
 #include <inttypes.h>
 #include <limits.h>
 #include <pthread.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include <xxhash.h>
 
 enum { ENCODING = 2 }; /* version of the encoding: raise it when the same corpus would give other ids or sentences */
@@ -52,9 +51,10 @@ uint64_t encode_fingerprint(const struct corpus *corpus, const struct vocab *voc
 
 /* ---- committing blocks in order ---- */
 
-/* A list of pairs. encoding.lists is indexed by the number of the list's name. */
+/* A list of pairs. */
 struct list {
     uint64_t items;
+    uint32_t row;  /* WORDS_ABSENT if lists have no rows */
     uint64_t next; /* while items are grouped: index in the output of the list's next item */
 };
 
@@ -63,16 +63,16 @@ struct encoding {
     struct corpus *corpus;
     const struct vocab *vocab;
     const struct corpus_options *options;
+    const struct recorded *recorded; /* NULL: the corpus is gathered data */
+    _Atomic uint64_t next;           /* the next number to encode */
     struct progress progress;
     struct idstream_writer writer;
     uint64_t open_start; /* index of the open sentence's first token in the stream */
     int line_lost;       /* adjacency, 1: the open line's target is not in the vocabulary, so its contexts are dropped */
     int held;            /* adjacency, 1: of the open line, only the target is known so far; it is written when a context follows */
     uint32_t held_id;
-    struct words names;        /* pairs: names of the lists, in the order of their first mention */
-    struct list *lists;        /* [names.size] */
-    uint64_t lists_capacity;
-    struct file_writer places; /* pairs: working file of all pairs as struct place, in the order met; later grouped by list */
+    struct list *lists;        /* [list_count]: pairs: in the order of their first mention */
+    uint64_t list_count, lists_capacity;
 
     pthread_mutex_t lock;
     pthread_cond_t moved;
@@ -80,15 +80,6 @@ struct encoding {
     uint64_t ring_size, committed;
     int committing, failed;
 };
-
-/* A pair in the working file. The file has `weight` only if pairs have weights (place_bytes). */
-struct place {
-    uint32_t list, id;
-    float weight;
-};
-static uint64_t place_bytes(const struct corpus_options *options) {
-    return options->pair_weights ? sizeof(struct place) : offsetof(struct place, weight);
-}
 
 /* Ends sentences that reach max_sentence tokens, up to token `end`. line_ends = 1: also ends the sentence at `end`. */
 static int cut_sentences(struct encoding *encoding, uint64_t end, int line_ends) {
@@ -121,10 +112,10 @@ static int commit_rest_of_line(struct encoding *encoding, const uint32_t *ids, u
 
 static int commit_adjacency(struct encoding *encoding, const struct encoded *block) {
     uint64_t from = 0, line = 0;
-    if (block->block.continues) {
+    if (block->continues) {
         from = block->lines ? block->ends[0] : block->count;
         if (commit_rest_of_line(encoding, block->ids, from)) return -1;
-        if (!block->lines && block->block.line_open) return 0;
+        if (!block->lines && block->line_open) return 0;
         if (cut_sentences(encoding, encoding->writer.tokens, 1)) return -1;
         line = 1;
     }
@@ -141,29 +132,7 @@ static int commit_adjacency(struct encoding *encoding, const struct encoded *blo
     return idstream_put(&encoding->writer, block->ids + from, end - from);
 }
 
-/* Returns the number of a list by its name, a new number if the name is new; -1 after fail(). */
-static int64_t list_named(struct encoding *encoding, const char *name, uint64_t length) {
-    uint64_t before = encoding->names.size;
-    if (mem_grow(&encoding->lists, &encoding->lists_capacity, before + 1, sizeof *encoding->lists, "the lists"))
-        return -1;
-    encoding->lists[before] = (struct list){0};
-    return words_add(&encoding->names, words_hash(name, length), name, length);
-}
-
-static int commit_scattered(struct encoding *encoding, const struct encoded *block) {
-    for (uint64_t i = 0; i < block->count; i++) {
-        const char *name = block->block.bytes + block->names[i].at;
-        uint64_t length = block->names[i].length;
-        int64_t list = list_named(encoding, name, length);
-        struct place place = {(uint32_t)list, block->ids[i], encoding->options->pair_weights ? block->weights[i] : 1};
-        if (list < 0 || file_write(&encoding->places, &place, place_bytes(encoding->options))) return -1;
-        encoding->lists[list].items++;
-    }
-    return 0;
-}
-
 static int commit_block(struct encoding *encoding, const struct encoded *block) {
-    if (corpus_formats[encoding->options->format].scattered) return commit_scattered(encoding, block);
     return encode_has_targets(encoding->options) ? commit_adjacency(encoding, block) : commit_lines(encoding, block);
 }
 
@@ -175,7 +144,7 @@ static void give_up(struct encoding *encoding) {
 /* Puts a finished block into the ring, and gets the empty block that was there. Then, unless another worker is committing,
  * commits all finished blocks that are next in file order. */
 static int hand_over(struct encoding *encoding, struct encoded *mine) {
-    uint64_t number = mine->block.number;
+    uint64_t number = mine->number;
     pthread_mutex_lock(&encoding->lock);
     while (!encoding->failed && number >= encoding->committed + encoding->ring_size)
         pthread_cond_wait(&encoding->moved, &encoding->lock);
@@ -203,23 +172,28 @@ static int hand_over(struct encoding *encoding, struct encoded *mine) {
     return result;
 }
 
+enum { NUMBERS = 1 << 19 }; /* recorded numbers of a block */
+
 static int encode_blocks(void *context, unsigned worker) {
     struct encoding *encoding = context;
     struct encoded mine = {0};
-    int more;
-    while ((more = corpus_next(encoding->corpus, &mine.block)) > 0) {
-        more = encode_block(&mine, encoding->vocab, encoding->options);
-        if (!more) more = hand_over(encoding, &mine);
-        if (more) break;
-        progress_show(&encoding->progress, corpus_done(encoding->corpus), corpus_size(encoding->corpus), "B");
+    uint64_t first, end;
+    int result = 0;
+    while (!result && pool_take(&encoding->next, encoding->recorded->count, NUMBERS, &first, &end)) {
+        mine.number = first / NUMBERS;
+        result = interrupt_check() || encode_recorded(&mine, encoding->recorded, encoding->options, first, end) ||
+                         hand_over(encoding, &mine)
+                     ? -1
+                     : 0;
+        progress_show(&encoding->progress, end, encoding->recorded->count, "tok");
     }
-    if (more) {
+    if (result) {
         pthread_mutex_lock(&encoding->lock);
         give_up(encoding);
         pthread_mutex_unlock(&encoding->lock);
     }
     encoded_release(&mine);
-    return more;
+    return result;
 }
 
 /* ---- pairs: grouping items by list ---- */
@@ -235,7 +209,7 @@ static uint64_t ids_of(const struct encoding *encoding, const struct list *list)
  * number of their ids. */
 static uint64_t choose_lists(struct encoding *encoding, uint64_t first, uint64_t *end) {
     uint64_t ids = 0;
-    for (*end = first; *end < encoding->names.size; ++*end) {
+    for (*end = first; *end < encoding->list_count; ++*end) {
         struct list *list = &encoding->lists[*end];
         if (*end > first && ids + ids_of(encoding, list) > GROUP_IDS) break;
         list->next = ids;
@@ -253,33 +227,27 @@ union value {
 /* If lists have rows, writes each list's id before its items; or, with weights = 1, the weight 0, since a list is no item. */
 static void put_own(struct encoding *encoding, uint64_t first, uint64_t end, int weights, union value *values) {
     for (uint64_t list = first; list < end && encoding->options->list_rows; list++) {
-        uint64_t length;
-        const char *name = words_get(&encoding->names, list, &length);
         union value *own = &values[encoding->lists[list].next++];
         if (weights) own->weight = 0;
-        else own->id = (uint32_t)vocab_find_list(encoding->vocab, name, length);
+        else own->id = encoding->lists[list].row;
     }
 }
 
-/* All pairs in the order met, read from the working file or from gathered data. */
+/* All pairs in the order met. Pair i is at index stride * i of each array. */
 struct pairs_met {
     uint64_t count;
-    const char *places;                           /* the working file's bytes; NULL: the pairs are gathered data, in the fields
-                                                   * below */
-    uint64_t place_bytes;
-    const uint32_t *ids, *names, *rows, *numbers; /* word and list name of each pair; row of each word; list number of each name */
-    const float *weights;                         /* [count] of gathered pairs; NULL: pairs have no weights */
+    unsigned stride;
+    const uint32_t *ids, *names; /* numbers of the pairs' items and lists */
+    const float *weights;        /* NULL: pairs have no weights */
+    const uint32_t *rows, *list_rows; /* row of each item's number; NULL: numbers are rows. Row of each list's number; NULL: lists
+                                       * have no rows */
+    uint64_t list_numbers;       /* one more than the highest number of a list */
+    uint32_t *numbers;           /* [list_numbers]: place of each list in encoding.lists; UINT32_MAX: none */
 };
 
-/* Returns pair i. If a gathered item has no row, the pair's list is UINT32_MAX, which is no list, so the pair is left out. */
-static inline struct place place_met(const struct pairs_met *met, uint64_t i) {
-    struct place place = {.weight = 1};
-    if (met->places) {
-        memcpy(&place, met->places + i * met->place_bytes, met->place_bytes == sizeof place ? sizeof place : 2 * sizeof(uint32_t));
-        return place;
-    }
-    uint32_t row = met->rows[met->ids[i]];
-    return (struct place){row == WORDS_ABSENT ? UINT32_MAX : met->numbers[met->names[i]], row, met->weights ? met->weights[i] : 1};
+static inline uint32_t row_met(const struct pairs_met *met, uint64_t i) {
+    uint32_t item = met->ids[i * met->stride];
+    return met->rows ? met->rows[item] : item;
 }
 
 /* Writes the ids of lists first .. end - 1 and ends a sentence after each; or, with weights = 1, writes the weights of these
@@ -301,16 +269,16 @@ static int group_values(struct encoding *encoding, const struct pairs_met *met, 
     union value *values = NULL;
     uint64_t capacity = 0, end;
     int result = -1;
-    for (uint64_t first = 0; first < encoding->names.size; first = end) {
+    for (uint64_t first = 0; first < encoding->list_count; first = end) {
         uint64_t count = choose_lists(encoding, first, &end);
         if (interrupt_check() || mem_grow(&values, &capacity, count, sizeof *values, "the items of lists")) goto out;
         put_own(encoding, first, end, weights, values);
         for (uint64_t i = 0; i < met->count; i++) {
-            struct place place = place_met(met, i);
-            if (place.list - first >= end - first) continue;
-            union value *value = &values[lists[place.list].next++];
-            if (weights) value->weight = place.weight;
-            else value->id = place.id;
+            uint32_t row = row_met(met, i), list = met->numbers[met->names[i * met->stride]];
+            if (row == WORDS_ABSENT || list - first >= end - first) continue;
+            union value *value = &values[lists[list].next++];
+            if (weights) value->weight = met->weights ? met->weights[i * met->stride] : 1;
+            else value->id = row;
         }
         if (put_lists(encoding, first, end, weights, values, count)) goto out;
     }
@@ -320,19 +288,47 @@ out:
     return result;
 }
 
-static int group_pairs(struct encoding *encoding, const struct pairs_met *met) {
-    if (group_values(encoding, met, 0)) return -1;
-    return encoding->options->pair_weights ? group_values(encoding, met, 1) : 0;
+/* Numbers the lists in the order of their first item that has a row, and counts their items. */
+static int number_lists(struct encoding *encoding, const struct pairs_met *met) {
+    for (uint64_t i = 0; i < met->count; i++) {
+        uint32_t name = met->names[i * met->stride];
+        if (i % NUMBERS == 0 && interrupt_check()) return -1;
+        if (row_met(met, i) == WORDS_ABSENT) continue;
+        if (met->numbers[name] == UINT32_MAX) {
+            if (mem_grow(&encoding->lists, &encoding->lists_capacity, encoding->list_count + 1, sizeof *encoding->lists, "the lists"))
+                return -1;
+            encoding->lists[encoding->list_count] = (struct list){.row = met->list_rows ? met->list_rows[name] : WORDS_ABSENT};
+            met->numbers[name] = (uint32_t)encoding->list_count++;
+        }
+        encoding->lists[met->numbers[name]].items++;
+    }
+    return 0;
 }
 
-static int group_places(struct encoding *encoding, const char *path) {
-    struct file_map map;
-    if (file_map_open(&map, path)) return -1;
-    uint64_t bytes = place_bytes(encoding->options);
-    struct pairs_met met = {.count = map.size / bytes, .places = map.data, .place_bytes = bytes};
-    int result = met.count ? group_pairs(encoding, &met) : 0;
-    file_map_close(&map);
+static int group_pairs(struct encoding *encoding, struct pairs_met *met) {
+    met->numbers = mem_alloc(met->list_numbers + 1, sizeof *met->numbers, "the lists");
+    if (!met->numbers) return -1;
+    memset(met->numbers, 0xff, met->list_numbers * sizeof *met->numbers);
+    int result = number_lists(encoding, met) || group_values(encoding, met, 0) ||
+                         (encoding->options->pair_weights && group_values(encoding, met, 1))
+                     ? -1
+                     : 0;
+    free(met->numbers);
     return result;
+}
+
+static int group_recorded(struct encoding *encoding) {
+    const struct recorded *recorded = encoding->recorded;
+    unsigned fields = recorded_fields(encoding->options);
+    struct pairs_met met = {.count = recorded->count / fields,
+                            .stride = fields,
+                            .ids = recorded->numbers + 1,
+                            .names = recorded->numbers,
+                            .weights = fields == 3 ? (const float *)(const void *)(recorded->numbers + 2) : NULL,
+                            .rows = recorded->items,
+                            .list_rows = recorded->lists,
+                            .list_numbers = recorded->list_numbers};
+    return met.count ? group_pairs(encoding, &met) : 0;
 }
 
 /* ---- gathered data ---- */
@@ -355,41 +351,16 @@ static int commit_sentences(struct encoding *encoding, const struct gathered *ga
     return result;
 }
 
-/* Numbers the lists in the order of their first item that has a row, as for lists read from files, and counts their items.
- * numbers: [names] the number of each name's list; all are UINT32_MAX before the call. */
-static int number_lists(struct encoding *encoding, const struct pairs_met *met, const struct words *names,
-                        uint32_t *numbers) {
-    uint64_t length;
-    for (uint64_t i = 0; i < met->count; i++) {
-        uint32_t name = met->names[i];
-        if (i % GATHERED_BLOCK == 0 && interrupt_check()) return -1;
-        if (met->rows[met->ids[i]] == WORDS_ABSENT) continue;
-        if (numbers[name] == UINT32_MAX) {
-            const char *text = words_get(names, name, &length);
-            int64_t number = list_named(encoding, text, length);
-            if (number < 0) return -1;
-            numbers[name] = (uint32_t)number;
-        }
-        encoding->lists[numbers[name]].items++;
-    }
-    return 0;
-}
-
-static int group_gathered(struct encoding *encoding, const struct gathered *gathered,
-                          const struct gathered_rows *rows) {
-    const struct words *names = &gathered->lists.words;
-    uint32_t *numbers = mem_alloc(names->size, sizeof *numbers, "the lists");
+static int group_gathered(struct encoding *encoding, const struct gathered *gathered, const struct gathered_rows *rows) {
     struct pairs_met met = {.count = gathered->tokens,
+                            .stride = 1,
                             .ids = gathered->ids,
                             .names = gathered->names,
-                            .rows = rows->items,
                             .weights = gathered->weights,
-                            .numbers = numbers};
-    if (!numbers) return -1;
-    memset(numbers, 0xff, names->size * sizeof *numbers);
-    int result = number_lists(encoding, &met, names, numbers) || group_pairs(encoding, &met) ? -1 : 0;
-    free(numbers);
-    return result;
+                            .rows = rows->items,
+                            .list_rows = rows->lists,
+                            .list_numbers = gathered->lists.words.size};
+    return group_pairs(encoding, &met);
 }
 
 static int encode_gathered(struct encoding *encoding, const struct gathered *gathered) {
@@ -404,16 +375,12 @@ static int encode_gathered(struct encoding *encoding, const struct gathered *gat
 
 /* ---- the whole corpus ---- */
 
-static int encode_files(struct encoding *encoding, struct pool *pool, const char *places_path) {
-    int scattered = corpus_formats[encoding->options->format].scattered;
-    corpus_read_as(encoding->corpus, encoding->options);
-    corpus_rewind(encoding->corpus);
-    if (scattered && file_writer_open(&encoding->places, places_path)) return -1;
+static int encode_files(struct encoding *encoding, struct pool *pool) {
+    if (corpus_formats[encoding->options->format].scattered) return group_recorded(encoding);
     progress_start(&encoding->progress, "encoding", encoding->options->report_seconds);
     int result = pool_run(pool, encode_blocks, encoding);
     progress_end(&encoding->progress);
-    if (result || !scattered) return result;
-    return file_commit(&encoding->places) || group_places(encoding, places_path) ? -1 : 0;
+    return result;
 }
 
 static int nothing_left(const struct encoding *encoding) {
@@ -426,15 +393,40 @@ static int nothing_left(const struct encoding *encoding) {
                 encoding->vocab->size);
 }
 
-/* End of the name of the working file of pairs, PATH.<process>.pairs. The process id keeps processes from sharing a file. */
-static const char places_end[] = ".pairs";
-
-static char *name_places(const char *path) {
-    uint64_t capacity = strlen(path) + 32 + sizeof places_end;
-    char *name = mem_alloc(capacity, 1, "a path");
-    if (name) snprintf(name, capacity, "%s.%ld%s", path, (long)getpid(), places_end);
-    return name;
+static int encode_as(struct encoding *encoding, const char *path, struct pool *pool, uint64_t fingerprint) {
+    const struct corpus_options *options = encoding->options;
+    if (idstream_writer_open(&encoding->writer, path)) return -1;
+    int result = corpus_gathered(encoding->corpus) ? encode_gathered(encoding, corpus_gathered(encoding->corpus))
+                                                   : encode_files(encoding, pool);
+    if (!result) result = corpus_check_unchanged(encoding->corpus);
+    if (!result && !encoding->writer.tokens) result = nothing_left(encoding);
+    encoding->writer.weighed = options->pair_weights;
+    if (!result) return idstream_writer_commit(&encoding->writer, fingerprint);
+    idstream_writer_abandon(&encoding->writer);
+    return -1;
 }
+
+static int encode(const char *path, struct corpus *corpus, const struct vocab *vocab, const struct corpus_options *options,
+                  struct pool *pool, uint64_t fingerprint) {
+    struct encoding encoding = {.corpus = corpus, .vocab = vocab, .options = options};
+    struct recorded own;
+    int result = word_counts_record(&encoding.recorded, &own, corpus, options, vocab, path, pool);
+    pthread_mutex_init(&encoding.lock, NULL);
+    pthread_cond_init(&encoding.moved, NULL);
+    encoding.ring_size = 2 * (uint64_t)pool_threads(pool) + 2;
+    encoding.ring = mem_zalloc(encoding.ring_size, sizeof *encoding.ring, "encoding");
+    if (!result) result = encoding.ring ? encode_as(&encoding, path, pool, fingerprint) : -1;
+    for (uint64_t i = 0; encoding.ring && i < encoding.ring_size; i++) encoded_release(&encoding.ring[i]);
+    free(encoding.ring);
+    free(encoding.lists);
+    pthread_cond_destroy(&encoding.moved);
+    pthread_mutex_destroy(&encoding.lock);
+    recorded_close(&own);
+    return result;
+}
+
+/* End of the name of the working file of pairs, PATH.<process>.pairs, which earlier versions wrote. */
+static const char places_end[] = ".pairs";
 
 int encode_is_leftover(const char *name, const char *of) {
     size_t length = strlen(of), digits;
@@ -444,38 +436,6 @@ int encode_is_leftover(const char *name, const char *of) {
     if (!digits) return 0;
     snprintf(places, sizeof places, "%.*s%s", (int)(length + 1 + digits), name, places_end);
     return !strcmp(name, places) || file_is_partial(name, places);
-}
-
-static int encode(const char *path, struct corpus *corpus, const struct vocab *vocab, const struct corpus_options *options,
-                  struct pool *pool, uint64_t fingerprint) {
-    struct encoding encoding = {.corpus = corpus, .vocab = vocab, .options = options, .places.fd = -1};
-    char *places = name_places(path);
-    int result = -1;
-    pthread_mutex_init(&encoding.lock, NULL);
-    pthread_cond_init(&encoding.moved, NULL);
-    encoding.ring_size = 2 * (uint64_t)pool_threads(pool) + 2;
-    encoding.ring = mem_zalloc(encoding.ring_size, sizeof *encoding.ring, "encoding");
-    if (!places || !encoding.ring || idstream_writer_open(&encoding.writer, path)) goto out;
-    result = corpus_gathered(corpus) ? encode_gathered(&encoding, corpus_gathered(corpus))
-                                     : encode_files(&encoding, pool, places);
-    file_abandon(&encoding.places);
-    if (corpus_formats[options->format].scattered && file_remove(places)) result = -1;
-    if (!result) result = corpus_check_unchanged(corpus);
-    if (!result && !encoding.writer.tokens) result = nothing_left(&encoding);
-    encoding.writer.weighed = options->pair_weights;
-    if (!result)
-        result = idstream_writer_commit(&encoding.writer, fingerprint);
-    else
-        idstream_writer_abandon(&encoding.writer);
-out:
-    for (uint64_t i = 0; encoding.ring && i < encoding.ring_size; i++) encoded_release(&encoding.ring[i]);
-    free(encoding.ring);
-    words_release(&encoding.names);
-    free(encoding.lists);
-    pthread_cond_destroy(&encoding.moved);
-    pthread_mutex_destroy(&encoding.lock);
-    free(places);
-    return result;
 }
 
 int encode_open(struct idstream *stream, const char *path, struct corpus *corpus, const struct vocab *vocab,

@@ -23,7 +23,8 @@ int encode_open(struct idstream *stream, const char *path, struct corpus *corpus
 /* Returns the fingerprint of the id stream that this corpus gives with these options and this vocabulary. */
 uint64_t encode_fingerprint(const struct corpus *corpus, const struct vocab *vocab, const struct corpus_options *options);
 
-/* Returns 1 if `name` is a working file that a killed process left behind when it encoded pairs into a file named `of`. Partial
+/* Returns 1 if `name` is a working file that a killed process of an earlier version left when it encoded pairs into a file named
+ * `of`. Partial
  * files of `of` itself are recognized by file_is_partial() only. */
 int encode_is_leftover(const char *name, const char *of);
 

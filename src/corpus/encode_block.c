@@ -1,29 +1,18 @@
 #include "encode_block.h"
 
 #include "base/memory.h"
-#include "fields.h"
 
 #include <stdlib.h>
 
 void encoded_release(struct encoded *encoded) {
-    corpus_block_release(&encoded->block);
     free(encoded->ids);
     free(encoded->ends);
-    free(encoded->names);
-    free(encoded->weights);
 }
 
-/* State of encoding one block. Words are looked up in batches, and the ids found are appended to `out`. In queries[], a NULL
- * word is the end of a line. */
+/* State of encoding one block. */
 struct encoder {
-    const struct vocab *vocab;
     struct encoded *out;
-    const struct corpus_options *options;
     int adjacency;
-    struct word_query queries[WORDS_BATCH];
-    uint32_t ids[WORDS_BATCH];
-    int64_t lists[WORDS_BATCH]; /* [waiting]: the row of a list, if the query is a list's name; -1: the query is a word */
-    unsigned waiting;
     uint64_t line_start; /* index in out->ids of the line's first id */
     int line_began;      /* 1: the line began in this block, not in an earlier one */
     int has_target;      /* lines with targets, 1: the line's first token was seen, in this block or an earlier one */
@@ -65,104 +54,45 @@ static int take_line_end(struct encoder *encoder) {
     return 0;
 }
 
-/* Handles the next id of a line. out->ids has memory for it: flush() reserves a whole batch. */
-static void take_id(struct encoder *encoder, uint32_t id) {
+/* Handles the next id of a line. out->ids has memory for it. */
+static inline void take_id(struct encoder *encoder, uint32_t id) {
     struct encoded *out = encoder->out;
     int target = encoder->adjacency && !encoder->has_target;
     encoder->has_target = 1;
     if (target && id == WORDS_ABSENT) out->target_lost = 1;
-    if (id != WORDS_ABSENT && !out->target_lost) out->ids[out->count++] = id;
+    out->ids[out->count] = id;
+    out->count += id != WORDS_ABSENT && !out->target_lost;
 }
 
-static int flush(struct encoder *encoder) {
-    struct encoded *out = encoder->out;
-    if (mem_grow(&out->ids, &out->ids_capacity, out->count + WORDS_BATCH, sizeof *out->ids, "the ids of a block"))
-        return -1;
-    encode_rows(encoder->vocab, encoder->options, encoder->queries, encoder->waiting, encoder->ids);
-    for (unsigned i = 0; i < encoder->waiting; i++)
-        if (encoder->lists[i] >= 0)
-            take_id(encoder, (uint32_t)encoder->lists[i]);
-        else if (encoder->queries[i].word)
-            take_id(encoder, encoder->ids[i]);
-        else if (take_line_end(encoder))
-            return -1;
-    encoder->waiting = 0;
-    return 0;
-}
-
-static int ask(struct encoder *encoder, const char *word, uint64_t length) {
-    uint64_t hash = word ? words_hash(word, length) : 0;
-    encoder->lists[encoder->waiting] = -1;
-    words_ask(&encoder->vocab->words, &encoder->queries[encoder->waiting++], hash, word, length);
-    return encoder->waiting == WORDS_BATCH ? flush(encoder) : 0;
-}
-
-/* Queues a list's name. Its row is looked up at once, since the vocabulary's word for it has a prefix that the block lacks;
- * queueing keeps its order among the words. */
-static int take_list(struct encoder *encoder, const char *name, uint64_t length) {
-    int64_t row = vocab_find_list(encoder->vocab, name, length);
-    unsigned place = encoder->waiting;
-    words_ask(&encoder->vocab->words, &encoder->queries[encoder->waiting++], words_hash(name, length), name, length);
-    encoder->lists[place] = row < 0 ? WORDS_ABSENT : row;
-    return encoder->waiting == WORDS_BATCH ? flush(encoder) : 0;
-}
-
-static void encoder_start(struct encoder *encoder, const struct vocab *vocab, const struct corpus_options *options,
-                          struct encoded *out) {
-    *encoder = (struct encoder){.vocab = vocab, .out = out, .options = options};
+/* Prepares to encode `count` ids. */
+static int encoder_start(struct encoder *encoder, const struct corpus_options *options, struct encoded *out, uint64_t count) {
+    *encoder = (struct encoder){.out = out};
     encoder->adjacency = encode_has_targets(options) && !corpus_formats[options->format].scattered;
-    encoder->line_began = !out->block.continues;
-    encoder->has_target = out->block.continues;
+    encoder->line_began = !out->continues;
+    encoder->has_target = out->continues;
     out->count = out->lines = 0;
     out->target_lost = 0;
+    return mem_grow(&out->ids, &out->ids_capacity, count + 1, sizeof *out->ids, "the ids of a block");
 }
 
-static int encode_lines(struct encoder *encoder) {
-    struct corpus_fields fields;
-    struct corpus_field field;
-    int more;
-    corpus_fields_start(&fields, &encoder->out->block, encoder->options);
-    while ((more = corpus_fields_next(&fields, &field)) > 0)
-        if (field.part == PART_WORD ? ask(encoder, field.text, field.length)
-                                    : encoder->options->list_rows && take_list(encoder, field.text, field.length))
-            return -1;
-    if (more || flush(encoder)) return -1;
-    return encoder->out->block.line_open ? 0 : take_line_end(encoder); /* a line also ends at the end of its file */
-}
-
-/* Encodes one item of a scattered list, with the list's name. */
-static int take_scattered(struct encoder *encoder, const struct list_name *name, const struct corpus_field *item) {
-    struct encoded *out = encoder->out;
-    uint64_t before = out->count;
-    ask(encoder, item->text, item->length); /* the batch was empty, so this cannot fill it and fail */
-    if (flush(encoder)) return -1;
-    if (out->count == before) return 0;
-    if (mem_grow(&out->names, &out->names_capacity, out->count, sizeof *out->names, "the lists of a block")) return -1;
-    out->names[before] = *name;
-    if (!encoder->options->pair_weights) return 0;
-    if (mem_grow(&out->weights, &out->weights_capacity, out->count, sizeof *out->weights, "the weights of a block")) return -1;
-    out->weights[before] = item->weight;
-    return 0;
-}
-
-static int encode_scattered(struct encoder *encoder) {
-    struct corpus_fields fields;
-    struct corpus_field field;
-    struct list_name name = {0};
-    int more;
-    corpus_fields_start(&fields, &encoder->out->block, encoder->options);
-    while ((more = corpus_fields_next(&fields, &field)) > 0)
-        if (field.part == PART_NAME)
-            name = (struct list_name){(uint64_t)(field.text - encoder->out->block.bytes), field.length};
-        else if (take_scattered(encoder, &name, &field))
-            return -1;
-    return more;
-}
-
-int encode_block(struct encoded *encoded, const struct vocab *vocab, const struct corpus_options *options) {
+int encode_recorded(struct encoded *encoded, const struct recorded *recorded, const struct corpus_options *options, uint64_t first,
+                    uint64_t end) {
+    const uint32_t *numbers = recorded->numbers, *rows = recorded->items;
     struct encoder encoder;
-    encoder_start(&encoder, vocab, options, encoded);
-    return corpus_formats[options->format].scattered ? encode_scattered(&encoder) : encode_lines(&encoder);
+    encoded->continues = first && numbers[first - 1] != RECORDED_END;
+    encoded->line_open = numbers[end - 1] != RECORDED_END;
+    if (encoder_start(&encoder, options, encoded, end - first)) return -1;
+    for (uint64_t i = first; i < end; i++) {
+        uint32_t number = numbers[i];
+        if (number == RECORDED_END) {
+            if (take_line_end(&encoder)) return -1;
+        } else if (options->list_rows && !encoder.has_target) {
+            take_id(&encoder, recorded->lists[number]);
+        } else {
+            take_id(&encoder, rows ? rows[number] : number);
+        }
+    }
+    return 0;
 }
 
 /* ---- gathered data ---- */
@@ -201,8 +131,7 @@ int encode_sentences(struct encoded *encoded, const struct gathered *gathered, c
                      uint64_t first, uint64_t end) {
     struct encoder encoder;
     uint64_t at = first ? gathered->ends[first - 1] : 0, most = gathered->ends[end - 1] - at + (end - first);
-    encoder_start(&encoder, NULL, gathered->options, encoded);
-    if (mem_grow(&encoded->ids, &encoded->ids_capacity, most, sizeof *encoded->ids, "the ids of a block")) return -1;
+    if (encoder_start(&encoder, gathered->options, encoded, most)) return -1;
     for (uint64_t i = first; i < end; i++) {
         if (rows->lists) take_id(&encoder, rows->lists[gathered->names[i]]);
         for (; at < gathered->ends[i]; at++) take_id(&encoder, rows->items[gathered->ids[at]]);

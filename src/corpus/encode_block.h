@@ -1,29 +1,24 @@
-/* encode_block: turns the tokens of one block into ids, and finds where its lines end. encode.c then takes the blocks in file
- * order and handles what spans several blocks: an open sentence, a target in an earlier block, the number of a list. */
+/* encode_block: turns the recorded words of a part of the corpus into ids, and finds where its lines end. encode.c then takes the
+ * blocks in the corpus' order and handles what spans several blocks: an open sentence, a target in an earlier block. */
 #ifndef SPTX_ENCODE_BLOCK_H
 #define SPTX_ENCODE_BLOCK_H
 
 #include "corpus.h"
 #include "gathered.h"
+#include "recorded.h"
 #include "vocab.h"
 
 #include <stdint.h>
 
-/* Where a list's name is in its block: block.bytes[at .. at + length). */
-struct list_name {
-    uint64_t at, length;
-};
-
-/* A block and its ids. */
+/* A block: the recorded numbers first .. end - 1, and their ids. */
 struct encoded {
-    struct corpus_block block;
+    uint64_t number;     /* 0, 1, 2.. over the blocks of the corpus */
+    int continues;       /* 1: the first line began in an earlier block, and had a word there */
+    int line_open;       /* 1: the last line continues in the next block, and has had a word so far */
     uint32_t *ids; /* [count] */
     uint64_t count, ids_capacity;
     uint64_t *ends; /* [lines]: ids[ends[i]] is the first id after line i. Only lines that end in this block */
     uint64_t lines, ends_capacity;
-    struct list_name *names; /* [count]: for each id the name of its list; only for scattered lists */
-    float *weights; /* [count]: the weight of each id; only for scattered lists with weights */
-    uint64_t names_capacity, weights_capacity;
     int target_lost; /* 1: the last line began in this block, and its target is not in the vocabulary; only for lines with
                       * targets */
     int ready;       /* 1: encoded, and waits in the ring (encode.c) to be committed */
@@ -43,8 +38,10 @@ int encode_are_rows(const struct corpus_options *options);
 void encode_rows(const struct vocab *vocab, const struct corpus_options *options, const struct word_query *queries, unsigned count,
                  uint32_t *rows);
 
-/* Encodes encoded->block into the arrays of `encoded`, whose earlier contents are overwritten. Returns 0, or -1 after fail(). */
-int encode_block(struct encoded *encoded, const struct vocab *vocab, const struct corpus_options *options);
+/* Encodes the recorded numbers first .. end - 1 into the arrays of `encoded`, whose earlier contents are overwritten. Not for
+ * scattered lists. Returns 0, or -1 after fail(). */
+int encode_recorded(struct encoded *encoded, const struct recorded *recorded, const struct corpus_options *options, uint64_t first,
+                    uint64_t end);
 
 /* The rows of gathered words, indexed by the words' numbers; WORDS_ABSENT if a word has no row. */
 struct gathered_rows {
@@ -54,7 +51,7 @@ struct gathered_rows {
 int gathered_rows_find(struct gathered_rows *rows, const struct gathered *gathered, const struct vocab *vocab);
 void gathered_rows_release(struct gathered_rows *rows); /* harmless on a zeroed one */
 
-/* Encodes the gathered sentences first .. end - 1; the result is that of encode_block() for a block with these lines. */
+/* Encodes the gathered sentences first .. end - 1; the result is that of encode_recorded() for these lines. */
 int encode_sentences(struct encoded *encoded, const struct gathered *gathered, const struct gathered_rows *rows,
                      uint64_t first, uint64_t end);
 

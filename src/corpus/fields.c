@@ -18,6 +18,15 @@ void corpus_fields_start(struct corpus_fields *fields, const struct corpus_block
     corpus_cursor_start(&fields->cursor, block);
 }
 
+static int splits_at_blanks(const struct columns_form *form) {
+    return !form || (*form->separator == ' ' && form->quotes == QUOTES_BYTES);
+}
+
+int fields_are_tokens(const struct corpus_block *block, const struct corpus_options *options) {
+    corpus_reader *read = corpus_formats[options->format].read;
+    return read == fields_of_tokens || (read == fields_of_lists && splits_at_blanks(block->form));
+}
+
 /* Prepares to read the fields of the next line. Returns 1, or 0 at the end of the block. */
 static int begin_line(struct corpus_fields *fields, const struct columns_form *form) {
     struct corpus_cursor *cursor = &fields->cursor;
@@ -43,7 +52,7 @@ static int refuse_list(const struct corpus_fields *fields, const struct column_f
 int fields_of_lists(struct corpus_fields *fields, struct corpus_field *field) {
     const struct columns_form *form = fields->block->form;
     struct column_field column;
-    if (!form || (*form->separator == ' ' && form->quotes == QUOTES_BYTES)) return fields_of_tokens(fields, field);
+    if (splits_at_blanks(form)) return fields_of_tokens(fields, field);
     for (;;) {
         if (!fields->in_line && !begin_line(fields, form)) return 0;
         if (!column_walk_next(&fields->walk, form, 0, &column)) {

@@ -34,6 +34,9 @@ struct corpus_fields {
 void corpus_fields_start(struct corpus_fields *fields, const struct corpus_block *block,
                          const struct corpus_options *options);
 
+/* Returns 1 if the fields of a block are its words between blanks. */
+int fields_are_tokens(const struct corpus_block *block, const struct corpus_options *options);
+
 /* Stores the next field. Returns 1, 0 at the block's end, -1 after fail(). */
 static inline int corpus_fields_next(struct corpus_fields *fields, struct corpus_field *field) {
     return fields->format->read(fields, field);

@@ -365,7 +365,18 @@ int gathered_take_edges(struct gathered *gathered, const struct tokens *from, co
     return 0;
 }
 
-/* ---- fingerprint ---- */
+/* ---- all data ---- */
+
+int gathered_counts(struct word_counts *counts, struct gathered_words *words) {
+    struct word_shard *shard = &counts->shards[0];
+    uint64_t size = words->words.size;
+    shard->counts = mem_alloc(size ? size : 1, sizeof *shard->counts, "the words' counts");
+    if (!shard->counts) return -1;
+    if (size) memcpy(shard->counts, words->counts, size * sizeof *shard->counts);
+    counts->lent = words;
+    shard->words = words->words;
+    return 0;
+}
 
 static uint64_t hash_words(const struct gathered_words *words, uint64_t sum) {
     return words->words.used ? XXH3_64bits_withSeed(words->words.bytes, words->words.used, sum) : sum;

@@ -85,6 +85,10 @@ int gathered_take_pairs(struct gathered *gathered, const struct tokens *lists, c
  * Returns 0, or -1 after fail(). */
 int gathered_take_edges(struct gathered *gathered, const struct tokens *from, const struct tokens *to, const double *weights);
 
+/* Sets `counts`, whose shards are zeroed, to the counts that the data has: the words are lent (counts->lent), the counts copied, since
+ * vocab_choose() frees them. Returns 0, or -1 after fail(). */
+int gathered_counts(struct word_counts *counts, struct gathered_words *words);
+
 /* Returns a hash of the data. */
 uint64_t gathered_fingerprint(const struct gathered *gathered);
 

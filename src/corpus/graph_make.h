@@ -1,7 +1,7 @@
 /* graph_make: makes a graph (graph.h) from a corpus of edges and its vocabulary. The nodes are the vocabulary's words; an
  * edge with a word that is not in the vocabulary is left out.
  *
- *   lines -> rows of the edges' nodes, in a nameless file (of gathered edges: their words' numbers, in memory)
+ *   lines -> numbers of the edges' nodes (recorded.h; of gathered edges: in memory), and the row of each number
  *         -> the graph's file (graph_write.h)
  */
 #ifndef SPTX_GRAPH_MAKE_H

@@ -34,8 +34,7 @@ void graph_sort_release(struct graph_sort *sort) {
 
 enum { DIGIT_BITS = 11, DIGITS = 1 << DIGIT_BITS };
 
-/* Sorts the keys by one digit of the neighbour; keys with equal digits keep their order. A key is the number of a row (upper 32
- * bits) and a neighbour (lower 32 bits). */
+/* Sorts the keys by one digit of the neighbour; keys with equal digits keep their order. */
 static void sort_by_digit(struct graph_sort *sort, uint64_t count, unsigned shift, int weighted) {
     uint64_t next[DIGITS] = {0}, sum = 0;
     for (uint64_t i = 0; i < count; i++) next[sort->keys[i] >> shift & (DIGITS - 1)]++;
@@ -57,14 +56,18 @@ static void sort_by_digit(struct graph_sort *sort, uint64_t count, unsigned shif
     sort->other_weights = weights;
 }
 
-static void take_keys(struct graph_sort *sort, const uint32_t *neighbours, const float *weights, uint64_t rows) {
-    uint64_t at = 0;
-    for (uint64_t row = 0; row < rows; row++)
-        for (; at < sort->ends[row]; at++) sort->keys[at] = row << 32 | neighbours[at];
-    if (weights) memcpy(sort->weights, weights, at * sizeof *weights);
+/* Copies the keys, and finds where each row ends. */
+static void take_keys(struct graph_sort *sort, const uint64_t *keys, uint64_t count, const float *weights, uint64_t rows) {
+    memset(sort->ends, 0, rows * sizeof *sort->ends);
+    for (uint64_t i = 0; i < count; i++) {
+        sort->keys[i] = keys[i];
+        sort->ends[keys[i] >> 32]++;
+    }
+    for (uint64_t row = 1; row < rows; row++) sort->ends[row] += sort->ends[row - 1];
+    if (weights && count) memcpy(sort->weights, weights, count * sizeof *weights);
 }
 
-/* Writes the sorted keys back: each neighbour goes to the next free place of its row, so each row's neighbours rise. */
+/* Stores each neighbour at the next free place of its row, so each row's neighbours rise. */
 static void put_keys(struct graph_sort *sort, uint32_t *neighbours, float *weights, uint64_t rows, uint64_t count) {
     uint64_t begin = 0;
     for (uint64_t row = 0; row < rows; row++) {
@@ -132,9 +135,9 @@ static int neighbours_rise(const struct graph_sort *sort, const uint32_t *neighb
     return 1;
 }
 
-int graph_sort(struct graph_sort *sort, uint32_t *neighbours, float *weights, uint64_t rows, uint64_t nodes) {
-    uint64_t count = sort->ends[rows - 1];
-    take_keys(sort, neighbours, weights, rows);
+int graph_sort(struct graph_sort *sort, const uint64_t *keys, uint64_t count, uint32_t *neighbours, float *weights, uint64_t rows,
+               uint64_t nodes) {
+    take_keys(sort, keys, count, weights, rows);
     for (unsigned shift = 0; shift < 32 && (nodes - 1) >> shift; shift += DIGIT_BITS)
         sort_by_digit(sort, count, shift, weights != NULL);
     put_keys(sort, neighbours, weights, rows, count);

@@ -9,7 +9,7 @@ enum { SORT_ARCS = 1 << 15, SORT_ROWS = 1 << 15 };
 
 /* The memory of one worker. */
 struct graph_sort {
-    uint64_t *ends;         /* [SORT_ROWS], set by the caller: index after each row's last arc, before and after graph_sort() */
+    uint64_t *ends;         /* [SORT_ROWS], set by graph_sort(): index after each row's last arc */
     uint64_t *keys, *other; /* [capacity] each */
     float *weights, *other_weights;
     uint64_t capacity;
@@ -21,10 +21,10 @@ struct graph_sort {
 int graph_sort_grow(struct graph_sort *sort, uint64_t arcs, int weighted);
 void graph_sort_release(struct graph_sort *sort);
 
-/* Sorts the arcs of each of `rows` rows by neighbour; neighbours are below `nodes`. The first row begins at index 0, and row i
- * ends before sort->ends[i]. weights: [arcs], or NULL. Arcs of a row to the same neighbour are joined, and their weights added.
- * The rows are then stored without gaps, and sort->ends is updated. Returns 0, or -1 without a sentence if a sum is too large
- * for a float. */
-int graph_sort(struct graph_sort *sort, uint32_t *neighbours, float *weights, uint64_t rows, uint64_t nodes);
+/* Sorts `count` arcs by row and then by neighbour, and stores the neighbours. A key is the number of the row, below `rows`, in its
+ * upper 32 bits, and the neighbour, below `nodes`. weights: [count], or NULL. Arcs of a row to the same neighbour are joined, and their
+ * weights added. `neighbours` may be the memory of the keys. Returns 0, or -1 without a sentence if a sum is too large for a float. */
+int graph_sort(struct graph_sort *sort, const uint64_t *keys, uint64_t count, uint32_t *neighbours, float *weights, uint64_t rows,
+               uint64_t nodes);
 
 #endif

@@ -1,6 +1,6 @@
-/* A graph is written in ranges of rows, each as large as memory allows. First all threads store the range's arcs in their rows,
- * in any order. Then each thread sorts groups of rows. The arcs of a group are sorted together, by neighbour and then by row,
- * since most rows are short. */
+/* A graph is written in ranges of rows, each as large as memory allows. First all threads store the range's arcs in groups of rows, in
+ * any order: a thread collects some arcs of each group before it stores them, so memory is written in runs. Then each thread sorts
+ * groups, which fit its core's cache. */
 #include "graph_write.h"
 
 #include "base/file.h"
@@ -24,10 +24,10 @@ enum {
     LEAST_AT_ONCE = 1 << 24 /* lowest limit for the arcs of a range, even if memory is short */
 };
 
-/* Rows first .. end - 1, whose arcs are sorted together. The first arc is at index `begin` of the range; `kept` arcs are left
- * after doubles are joined. */
+/* Rows first .. end - 1, whose arcs are sorted together. The first arc is at index `begin` of the range; the next one that is stored,
+ * at `next`. `kept` arcs are left after doubles are joined. */
 struct group {
-    uint64_t first, end, begin, kept;
+    uint64_t first, end, begin, next, kept;
 };
 
 /* State of writing one graph; the workers share it. */
@@ -38,13 +38,13 @@ struct writing {
     struct progress progress;
     uint64_t arcs, placed; /* arcs: number of arcs of the whole graph, counting doubles; placed: arcs of finished ranges */
 
-    /* [nodes + 1]: at first the number of a row's arcs; for rows of the current range, the index of the row's next arc; of
-     * finished ranges, the number of arcs without doubles; in the end graph.starts */
+    /* [nodes + 1]: at first the number of a row's arcs; for rows of the current range, the row's group; of finished ranges, the
+     * number of arcs without doubles; in the end graph.starts */
     uint64_t *at;
     uint64_t first, end; /* rows first .. end - 1 are the current range */
     uint64_t range;      /* number of arcs of the current range */
-    uint32_t *neighbours;
-    float *weights; /* NULL: edges have no weights */
+    uint64_t *keys; /* [range] arcs (graph_sort.h); of a sorted group, its neighbours */
+    float *weights; /* [range]; NULL: edges have no weights */
     struct group *groups;
     uint64_t group_count, groups_capacity;
     _Atomic uint64_t next, loops;
@@ -57,8 +57,9 @@ struct writing {
 
 /* ---- counting ---- */
 
-static inline uint32_t row_of(const struct edges *edges, uint64_t end) {
-    return edges->rows ? edges->rows[edges->ends[end]] : edges->ends[end];
+static inline uint32_t row_of(const struct edges *edges, uint64_t edge, int end) {
+    uint32_t node = edges->ends[edges->stride * edge + (unsigned)end];
+    return edges->rows ? edges->rows[node] : node;
 }
 
 /* Arcs that are counted or stored together, so that their waits for memory overlap. */
@@ -87,7 +88,7 @@ static int count_arcs(void *context, unsigned worker) {
     while (pool_take(&w->next, w->edges->count, EDGES, &edge, &end)) {
         if (interrupt_check()) return -1;
         for (; edge < end; edge++) {
-            uint32_t from = row_of(w->edges, 2 * edge), to = row_of(w->edges, 2 * edge + 1);
+            uint32_t from = row_of(w->edges, edge, 0), to = row_of(w->edges, edge, 1);
             if (from == WORDS_ABSENT || to == WORDS_ABSENT) continue;
             if (from == to) {
                 loops++;
@@ -108,11 +109,11 @@ static int add_group(struct writing *w, uint64_t first, uint64_t begin) {
     if (mem_grow(&w->groups, &w->groups_capacity, w->group_count + 1, sizeof *w->groups, "the rows of a graph"))
         return -1;
     if (w->group_count) w->groups[w->group_count - 1].end = first;
-    w->groups[w->group_count++] = (struct group){.first = first, .begin = begin};
+    w->groups[w->group_count++] = (struct group){.first = first, .begin = begin, .next = begin};
     return 0;
 }
 
-/* Chooses the rows of the next range, at least one, and their groups. Sets w->at of each row to the index of its first arc. */
+/* Chooses the rows of the next range, at least one, and their groups. Sets w->at of each row to its group. */
 static int choose_range(struct writing *w, uint64_t most) {
     uint64_t row = w->first = w->end, place = 0;
     w->group_count = 0;
@@ -123,7 +124,7 @@ static int choose_range(struct writing *w, uint64_t most) {
         if ((!group || place + arcs - group->begin > SORT_ARCS || row - group->first == SORT_ROWS) &&
             add_group(w, row, place))
             return -1;
-        w->at[row] = place;
+        w->at[row] = w->group_count - 1;
         place += arcs;
     }
     if (w->group_count) w->groups[w->group_count - 1].end = row;
@@ -132,32 +133,59 @@ static int choose_range(struct writing *w, uint64_t most) {
     return 0;
 }
 
-static void place_arcs_of(struct writing *w, struct arcs *arcs) {
-    uint64_t at[ARCS];
-    for (unsigned i = 0; i < arcs->count; i++) {
-        at[i] = __atomic_fetch_add(&w->at[arcs->row[i]], 1, __ATOMIC_RELAXED);
-        __builtin_prefetch(&w->neighbours[at[i]], 1);
-        if (w->weights) __builtin_prefetch(&w->weights[at[i]], 1);
-    }
-    for (unsigned i = 0; i < arcs->count; i++) {
-        w->neighbours[at[i]] = arcs->neighbour[i];
-        if (w->weights) w->weights[at[i]] = arcs->weight[i];
-    }
-    arcs->count = 0;
+/* Arcs that a thread has collected for each group. */
+enum { COLLECTED = 16 };
+struct collected {
+    uint64_t (*keys)[COLLECTED];
+    float (*weights)[COLLECTED]; /* NULL: edges have no weights */
+    uint8_t *counts;
+    struct arcs arcs; /* arcs whose groups are still to be looked up */
+};
+
+static int collected_open(struct collected *c, const struct writing *w) {
+    c->keys = mem_alloc(w->group_count, sizeof *c->keys, "the arcs of groups");
+    c->weights = w->weights ? mem_alloc(w->group_count, sizeof *c->weights, "the arcs of groups") : NULL;
+    c->counts = mem_zalloc(w->group_count, 1, "the arcs of groups");
+    c->arcs.count = 0;
+    return c->keys && c->counts && (c->weights || !w->weights) ? 0 : -1;
 }
 
-static inline void take_arc(struct writing *w, struct arcs *arcs, uint32_t row, uint32_t neighbour, uint64_t edge) {
+static void collected_close(struct collected *c) {
+    free(c->keys);
+    free(c->weights);
+    free(c->counts);
+}
+
+/* Stores the collected arcs of a group. */
+static void store_group(struct writing *w, struct collected *c, uint64_t g) {
+    uint64_t count = c->counts[g], at = __atomic_fetch_add(&w->groups[g].next, count, __ATOMIC_RELAXED);
+    memcpy(w->keys + at, c->keys[g], count * sizeof *w->keys);
+    if (w->weights) memcpy(w->weights + at, c->weights[g], count * sizeof *w->weights);
+    c->counts[g] = 0;
+}
+
+static void collect_arcs(struct writing *w, struct collected *c) {
+    for (unsigned i = 0; i < c->arcs.count; i++) {
+        uint64_t g = w->at[c->arcs.row[i]];
+        unsigned n = c->counts[g]++;
+        c->keys[g][n] = (c->arcs.row[i] - w->groups[g].first) << 32 | c->arcs.neighbour[i];
+        if (w->weights) c->weights[g][n] = c->arcs.weight[i];
+        if (n + 1 == COLLECTED) store_group(w, c, g);
+    }
+    c->arcs.count = 0;
+}
+
+static inline void take_arc(struct writing *w, struct collected *c, uint32_t row, uint32_t neighbour, uint64_t edge) {
+    struct arcs *arcs = &c->arcs;
     if (row - w->first >= w->end - w->first) return;
-    __builtin_prefetch(&w->at[row], 1);
+    __builtin_prefetch(&w->at[row]);
     arcs->row[arcs->count] = row;
     arcs->neighbour[arcs->count] = neighbour;
-    if (w->weights) arcs->weight[arcs->count] = w->edges->weights[edge];
-    if (++arcs->count == ARCS) place_arcs_of(w, arcs);
+    if (w->weights) arcs->weight[arcs->count] = w->edges->weights[w->edges->weight_stride * edge];
+    if (++arcs->count == ARCS) collect_arcs(w, c);
 }
 
-static int place_arcs(void *context, unsigned worker) {
-    struct writing *w = context;
-    struct arcs arcs = {.count = 0};
+static int place_edges(struct writing *w, struct collected *c) {
     uint64_t edge, end;
     while (pool_take(&w->next, w->edges->count, EDGES, &edge, &end)) {
         if (interrupt_check()) return -1;
@@ -165,24 +193,30 @@ static int place_arcs(void *context, unsigned worker) {
                       w->placed + (uint64_t)((double)w->range / 2 * (double)edge / (double)w->edges->count), w->arcs,
                       "arc");
         for (; edge < end; edge++) {
-            uint32_t from = row_of(w->edges, 2 * edge), to = row_of(w->edges, 2 * edge + 1);
+            uint32_t from = row_of(w->edges, edge, 0), to = row_of(w->edges, edge, 1);
             if (from == WORDS_ABSENT || to == WORDS_ABSENT || from == to) continue;
-            take_arc(w, &arcs, from, to, edge);
-            if (!w->wanted->directed) take_arc(w, &arcs, to, from, edge);
+            take_arc(w, c, from, to, edge);
+            if (!w->wanted->directed) take_arc(w, c, to, from, edge);
         }
     }
-    place_arcs_of(w, &arcs);
+    collect_arcs(w, c);
+    for (uint64_t g = 0; g < w->group_count; g++) store_group(w, c, g);
     return 0;
 }
 
-/* Sorts the arcs of a group and joins doubles. Before, w->at is the index after each row's last arc; afterwards it is the number
- * of the row's arcs. */
+static int place_arcs(void *context, unsigned worker) {
+    struct writing *w = context;
+    struct collected c;
+    int result = collected_open(&c, w) || place_edges(w, &c) ? -1 : 0;
+    collected_close(&c);
+    return result;
+}
+
+/* Sorts the arcs of a group and joins doubles. Sets w->at to the number of each row's arcs. */
 static int sort_group(struct writing *w, struct group *group, struct graph_sort *sort) {
-    uint64_t rows = group->end - group->first, end = w->at[group->end - 1];
-    if (graph_sort_grow(sort, end - group->begin, w->weights != NULL)) return -1;
-    for (uint64_t i = 0; i < rows; i++) sort->ends[i] = w->at[group->first + i] - group->begin;
-    if (graph_sort(sort, w->neighbours + group->begin, w->weights ? w->weights + group->begin : NULL, rows,
-                   w->wanted->nodes))
+    uint64_t rows = group->end - group->first, count = group->next - group->begin, *keys = w->keys + group->begin;
+    if (graph_sort_grow(sort, count, w->weights != NULL)) return -1;
+    if (graph_sort(sort, keys, count, (uint32_t *)(void *)keys, w->weights ? w->weights + group->begin : NULL, rows, w->wanted->nodes))
         return fail("the weights of the edge from row %" PRIu64 " to row %" PRIu32
                     " of the vocabulary add up to more than 32 bits hold (3.4e38)",
                     group->first + sort->wrong_row, sort->wrong_neighbour);
@@ -224,7 +258,7 @@ static int keep_weights(struct writing *w, const float *weights, uint64_t count)
 static int put_range(struct writing *w) {
     for (uint64_t i = 0; i < w->group_count; i++) {
         const struct group *group = &w->groups[i];
-        if (put(w, w->neighbours + group->begin, group->kept * sizeof *w->neighbours) ||
+        if (put(w, w->keys + group->begin, group->kept * sizeof(uint32_t)) ||
             (w->weights && keep_weights(w, w->weights + group->begin, group->kept)))
             return -1;
         w->kept += group->kept;
@@ -269,7 +303,7 @@ static int commit(struct writing *w) {
 
 /* Returns the limit for the arcs of a range: they may take a quarter of the free memory. */
 static uint64_t most_at_once(const struct writing *w) {
-    uint64_t free_bytes = mem_available(), bytes = w->edges->weighted ? 8 : 4;
+    uint64_t free_bytes = mem_available(), bytes = w->edges->weighted ? 12 : 8;
     if (w->wanted->at_once) return w->wanted->at_once;
     return free_bytes / 4 / bytes > LEAST_AT_ONCE ? free_bytes / 4 / bytes : LEAST_AT_ONCE;
 }
@@ -280,11 +314,11 @@ static int put_rows(struct writing *w) {
         if (choose_range(w, most)) return -1;
         room = w->range > room ? w->range : room; /* a single row may exceed `most` */
         int fresh = room > capacity;
-        if (mem_reserve(&w->neighbours, &capacity, room, sizeof *w->neighbours, "the arcs of a graph") ||
+        if (mem_reserve(&w->keys, &capacity, room, sizeof *w->keys, "the arcs of a graph") ||
             (w->edges->weighted &&
              mem_reserve(&w->weights, &weights_capacity, room, sizeof *w->weights, "the weights of a graph")))
             return -1;
-        if (fresh) mem_prefer_huge(w->neighbours, room * sizeof *w->neighbours);
+        if (fresh) mem_prefer_huge(w->keys, room * sizeof *w->keys);
         if (fresh) mem_prefer_huge(w->weights, room * sizeof *w->weights);
         if (run(w, place_arcs) || run(w, sort_groups) || put_range(w)) return -1;
     }
@@ -294,7 +328,8 @@ static int put_rows(struct writing *w) {
 static int write_all(struct writing *w) {
     static const struct graph_header none;
     static const char padding[8];
-    if (run(w, count_arcs)) return -1;
+    if (w->edges->degrees) memcpy(w->at, w->edges->degrees, w->wanted->nodes * sizeof *w->at);
+    else if (run(w, count_arcs)) return -1;
     for (uint64_t row = 0; row < w->wanted->nodes; row++) w->arcs += w->at[row];
     if (!w->arcs)
         return fail("no edge of the graph joins two nodes of the vocabulary of %" PRIu64 " words", w->wanted->nodes);
@@ -320,7 +355,7 @@ int graph_write(const char *path, const struct graph_wanted *wanted, const struc
     piece_sum_close(&w.sum);
     if (w.kept_weights >= 0) close(w.kept_weights);
     free(w.at);
-    free(w.neighbours);
+    free(w.keys);
     free(w.weights);
     free(w.groups);
     return result;

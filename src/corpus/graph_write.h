@@ -1,9 +1,9 @@
 /* graph_write: writes a graph's file (graph.h) from edges in any order.
  *
- *   edges -> number of arcs of each node -> arcs stored by node -> each node's arcs sorted -> doubles joined -> the file
+ *   edges -> number of arcs of each node -> arcs stored by groups of nodes -> each group sorted -> doubles joined -> the file
  *
  * An edge that occurs more than once becomes one edge, whose weight is the sum of the weights (added from the smallest up, so that
- * the order of edges does not change the sum). Self-loops are left out. Memory: 8 bytes a node, and 4 bytes (8 with weights) for
+ * the order of edges does not change the sum). Self-loops are left out. Memory: 8 bytes a node, and 8 bytes (12 with weights) for
  * each of the arcs that are sorted at a time. The file does not depend on the number of threads, or of arcs at a time.
  */
 #ifndef SPTX_GRAPH_WRITE_H
@@ -14,11 +14,13 @@
 
 /* Edges in the caller's memory; the graph is made of them. */
 struct edges {
-    const uint32_t *ends; /* [2 * count]: the nodes of edge i are ends[2 * i] and ends[2 * i + 1] */
+    const uint32_t *ends; /* the nodes of edge i are ends[stride * i] and ends[stride * i + 1] */
     const uint32_t *rows; /* the row of each node; WORDS_ABSENT: the node's edges are left out. NULL: nodes are rows */
-    const float *weights; /* [count]; used if `weighted` is 1 */
+    const float *weights; /* the weight of edge i is weights[weight_stride * i]; used if `weighted` is 1 */
+    unsigned stride, weight_stride;
     int weighted;
     uint64_t count;
+    const uint64_t *degrees; /* number of arcs of each row, counting doubles; NULL: graph_write() counts them */
 };
 
 struct graph_wanted {

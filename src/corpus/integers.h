@@ -50,10 +50,12 @@ struct integer_counts {
 void integer_counts_make(struct integer_counts *counts, uint64_t most);
 void integer_counts_release(struct integer_counts *counts);
 
-static inline void integer_counts_add(struct integer_counts *counts, uint32_t integer, uint64_t place) {
+/* Counts an integer at a byte of the corpus. alone: 1 if no other thread counts. */
+static inline void integer_counts_add(struct integer_counts *counts, uint32_t integer, uint64_t place, int alone) {
     struct integer_count *met = &counts->counts[integer];
     uint64_t after = atomic_load_explicit(&met->after, memory_order_relaxed);
-    atomic_fetch_add_explicit(&met->count, 1, memory_order_relaxed);
+    if (alone) atomic_store_explicit(&met->count, atomic_load_explicit(&met->count, memory_order_relaxed) + 1, memory_order_relaxed);
+    else atomic_fetch_add_explicit(&met->count, 1, memory_order_relaxed);
     while (after < ~place && !atomic_compare_exchange_weak_explicit(&met->after, &after, ~place, memory_order_relaxed,
                                                                     memory_order_relaxed))
         continue;

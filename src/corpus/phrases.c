@@ -15,7 +15,6 @@
 
 #include <errno.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -385,10 +384,19 @@ static int read_text(struct joining *j, struct corpus *corpus, const struct corp
                                  .min_rating = options->min_rating,
                                  .report_seconds = options->report_seconds};
     if (corpus_gathered(corpus)) return take_gathered(j, corpus_gathered(corpus));
-    return vocab_build(&j->vocab, corpus, &all, pool) || phrase_tokens_read(&j->tokens, corpus, &all, &j->vocab, pool) ||
-                   corpus_check_unchanged(corpus)
-               ? -1
-               : 0;
+    char *path = file_join(spool_directory(), "sptx-spool");
+    struct recorded recorded = {.fd = -1};
+    int result = path ? recorded_open(&recorded, path) : -1;
+    corpus_set_recorded(corpus, &recorded);
+    if (!result)
+        result = vocab_build(&j->vocab, corpus, &all, pool) || phrase_tokens_recorded(&j->tokens, &recorded) ||
+                         corpus_check_unchanged(corpus)
+                     ? -1
+                     : 0;
+    corpus_set_recorded(corpus, NULL);
+    if (path) recorded_close(&recorded);
+    free(path);
+    return result;
 }
 
 static int refuse(const struct corpus *corpus, const struct corpus_options *options) {

@@ -64,15 +64,6 @@ int vocab_index(struct vocab *vocab, const char *path) {
                 text_shown(length), word, first + 1);
 }
 
-static int count_corpus(struct vocab *vocab, struct corpus *corpus, const struct corpus_options *options,
-                        enum token_part part, struct pool *pool) {
-    struct word_counts counts;
-    int result = word_counts_init(&counts, corpus, options, part, pool);
-    if (!result) result = vocab_choose(vocab, &counts, options, corpus_size(corpus));
-    word_counts_release(&counts); /* freed before vocab_index() builds the hash table, which can then reuse this memory */
-    return result;
-}
-
 /* Makes one vocabulary: first the items, then the lists. */
 static int join_lists(struct vocab *joined, const struct vocab *items, const struct vocab *lists) {
     uint64_t size = items->size + lists->size, length, capacity = 0;
@@ -101,18 +92,40 @@ out:
     return result;
 }
 
-/* Appends the names of the corpus' lists to the vocabulary. */
-static int add_lists(struct vocab *vocab, struct corpus *corpus, const struct corpus_options *options, struct pool *pool) {
+/* Appends the lists that `names` counted to the vocabulary. */
+static int add_lists(struct vocab *vocab, struct word_counts *names, const struct corpus_options *options, uint64_t corpus_bytes,
+                     struct recorded *recorded) {
     struct corpus_options of_lists = *options;
     struct vocab lists = {0}, joined = {0};
+    uint64_t numbers = word_counts_numbers(names), items = vocab->size;
     of_lists.order = ORDER_FIRST_SEEN;
     of_lists.min_count = 1;
     of_lists.max_vocab = 0;
-    int result = count_corpus(&lists, corpus, &of_lists, PART_NAME, pool);
+    int result = vocab_choose(&lists, names, &of_lists, corpus_bytes, recorded ? &recorded->lists : NULL);
     if (!result) result = join_lists(&joined, vocab, &lists);
     vocab_release(&lists);
-    if (!result) vocab_release(vocab), *vocab = joined;
-    else vocab_release(&joined);
+    vocab_release(result ? &joined : vocab);
+    if (result) return -1;
+    *vocab = joined;
+    for (uint64_t i = 0; recorded && i < numbers; i++)
+        if (recorded->lists[i] != WORDS_ABSENT) recorded->lists[i] += (uint32_t)items;
+    return 0;
+}
+
+/* Counts the corpus and chooses the rows. The vocabulary of the items may be filled already: then only lists are counted. */
+static int count_corpus(struct vocab *vocab, struct corpus *corpus, const struct corpus_options *options, struct pool *pool) {
+    int lists = options->list_rows, given = vocab->size > 0;
+    struct word_counts items = {0}, names = {0};
+    struct recorded *recorded = given || options->older || corpus_gathered(corpus) ? NULL : corpus_recorded(corpus);
+    int named = lists || (recorded && corpus_formats[options->format].scattered);
+    struct word_counts_wanted wanted = {given ? NULL : &items, named ? &names : NULL, NULL, recorded};
+    uint64_t bytes = corpus_size(corpus);
+    int result = word_counts_read(&wanted, corpus, options, pool);
+    if (!result && !given) result = vocab_choose(vocab, &items, options, bytes, recorded ? &recorded->items : NULL);
+    if (!result && recorded && named) recorded->list_numbers = word_counts_numbers(&names);
+    if (wanted.items) word_counts_release(&items);
+    if (!result && lists) result = add_lists(vocab, &names, options, bytes, recorded);
+    if (wanted.names) word_counts_release(&names); /* before vocab_index() builds the hash table, which can then reuse this memory */
     return result;
 }
 
@@ -133,8 +146,7 @@ int vocab_build(struct vocab *vocab, struct corpus *corpus, const struct corpus_
     if (!given && options->grown) return vocab_read(vocab, options->grown);
     if (given && vocab_read_given(vocab, options->vocab)) return -1;
     if (given && (!options->list_rows || vocab->lists || corpus_stream(corpus))) return 0;
-    if ((!given && count_corpus(vocab, corpus, options, PART_WORD, pool)) ||
-        (options->list_rows && add_lists(vocab, corpus, options, pool)) || vocab_index(vocab, options->path) ||
+    if (count_corpus(vocab, corpus, options, pool) || vocab_index(vocab, options->path) ||
         (!given && options->older && vocab_keep_older(vocab, options->older, options))) {
         vocab_release(vocab);
         return -1;

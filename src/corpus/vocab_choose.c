@@ -10,11 +10,12 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* A word that may get a row. */
 struct candidate {
     uint64_t count, first; /* as in struct word_count */
-    uint64_t position;     /* where the word is: the number of its shard (top bits) and its number in that shard */
+    uint64_t number;       /* of the word (word_counts.h) */
 };
 
 struct candidates {
@@ -22,88 +23,80 @@ struct candidates {
     uint64_t size;
 };
 
-static uint64_t position_of(uint64_t shard, uint64_t number) {
-    return shard << WORD_SHARD_SHIFT | number;
-}
-
-static const char *candidate_word(const struct word_counts *counts, const struct candidate *candidate, uint64_t *length) {
-    const struct word_shard *shard = &counts->shards[candidate->position >> WORD_SHARD_SHIFT];
-    return words_get(&shard->words, candidate->position & (((uint64_t)1 << WORD_SHARD_SHIFT) - 1), length);
-}
-
 /* ---- sorting ---- */
 
 static int by_count(const struct candidate *a, const struct candidate *b) {
     return a->count != b->count ? a->count > b->count : a->first < b->first;
 }
-static int by_first(const struct candidate *a, const struct candidate *b) {
-    return a->first < b->first;
-}
-typedef int before(const struct candidate *a, const struct candidate *b);
 
-static inline __attribute__((always_inline)) void swap(struct candidate *a, struct candidate *b) {
-    struct candidate kept = *a;
-    *a = *b;
-    *b = kept;
-}
-
-/* Sorts in place by quicksort: qsort() may allocate as much memory again. A hash chooses the pivot, so that no input order is
- * slow. No two words are equal, since no two are first met at the same byte. */
-static void sort(struct candidate *words, uint64_t size, before *less) {
-    while (size > 16) {
-        uint64_t i = 0, j = size - 1, hash = size * 0x9E3779B97F4A7C15u;
-        swap(&words[0], &words[(uint64_t)((unsigned __int128)hash * size >> 64)]);
-        struct candidate pivot = words[0];
-        for (;;) { /* Hoare's partition: the pivot itself stops both loops, so neither leaves the array */
-            while (less(&words[i], &pivot)) i++;
-            while (less(&pivot, &words[j])) j--;
-            if (i >= j) break;
-            swap(&words[i++], &words[j--]);
-        }
-        uint64_t left = j + 1;
-        if (left < size - left) {
-            sort(words, left, less);
-            words += left;
-            size -= left;
-        } else {
-            sort(words + left, size - left, less);
-            size = left;
-        }
+/* Sorts by falling counts, or by rising first places; words of equal keys keep their order. One pass for each 11 bits in which keys
+ * differ, between the list and a second one as long. Returns 0, or -1 after fail(). */
+static int sort(struct candidates *candidates, int counts) {
+    enum { BITS = 11, DIGITS = 1 << BITS };
+    struct candidate *from = candidates->words, *to = mem_alloc(candidates->size + 1, sizeof *to, "sorting words");
+    uint64_t size = candidates->size, varying = 0;
+    if (!to) return -1;
+#define KEY(word) (counts ? ~(word).count : (word).first)
+    for (uint64_t i = 1; i < size; i++) varying |= KEY(from[i]) ^ KEY(from[0]);
+    for (unsigned shift = 0; shift < 64; shift += BITS) {
+        uint64_t next[DIGITS] = {0}, sum = 0;
+        if (!(varying >> shift & (DIGITS - 1))) continue;
+        for (uint64_t i = 0; i < size; i++) next[KEY(from[i]) >> shift & (DIGITS - 1)]++;
+        for (int d = 0; d < DIGITS; d++) sum += next[d], next[d] = sum - next[d];
+        for (uint64_t i = 0; i < size; i++) to[next[KEY(from[i]) >> shift & (DIGITS - 1)]++] = from[i];
+        struct candidate *sorted = to;
+        to = from;
+        from = sorted;
     }
-    for (uint64_t i = 1; i < size; i++) {
-        struct candidate word = words[i];
-        uint64_t j = i;
-        for (; j > 0 && less(&word, &words[j - 1]); j--) words[j] = words[j - 1];
-        words[j] = word;
-    }
+#undef KEY
+    candidates->words = from;
+    free(to);
+    return 0;
 }
 
 /* ---- which words stay ---- */
 
 /* Returns 1 if the word stays in the vocabulary: it occurs at least `least` times, or it occurs and an older run has it too. */
-static int stays(const struct word_shard *shard, uint64_t number, uint64_t least, const struct vocab *older) {
-    uint64_t count = shard->counts[number].count, length;
-    if (count >= least || !count || !older) return count >= least;
-    const char *word = words_get(&shard->words, number, &length);
-    return vocab_find(older, word, length) >= 0;
+static int stays(const struct word_counts *counts, const struct candidate *word, uint64_t least, const struct vocab *older) {
+    uint64_t length;
+    char digits[WORD_DIGITS];
+    if (word->count >= least || !word->count || !older) return word->count >= least;
+    const char *text = word_counts_word(counts, word->number, digits, &length);
+    return vocab_find(older, text, length) >= 0;
 }
 
-/* Computes vocab->tokens and vocab->distinct, the number of words that stay (*staying) and the most frequent word (*top), which
- * the message names if no word stays. */
-static void add_up(const struct word_counts *counts, struct vocab *vocab, uint64_t least, const struct vocab *older,
-                   uint64_t *staying, struct candidate *top) {
-    *staying = 0;
-    *top = (struct candidate){0};
-    for (uint64_t s = 0; s < WORD_SHARDS; s++) {
-        const struct word_shard *shard = &counts->shards[s];
-        for (uint64_t n = 0; n < shard->words.size; n++) {
-            struct candidate word = {shard->counts[n].count, shard->counts[n].first, position_of(s, n)};
-            vocab->distinct += word.count > 0; /* a gathered dictionary may have words that no token of the data uses */
-            vocab->tokens += word.count;
-            *staying += (uint64_t)stays(shard, n, least, older);
-            if (!top->count || by_count(&word, top)) *top = word;
-        }
-    }
+static inline struct candidate integer_candidate(const struct word_counts *counts, uint64_t i) {
+    const struct integer_count *met = &counts->integers.counts[i];
+    return (struct candidate){met->count, ~met->after, i};
+}
+
+static inline struct candidate shard_candidate(const struct word_counts *counts, uint64_t s, uint64_t n) {
+    struct word_count met = counts->shards[s].counts[n];
+    return (struct candidate){met.count, met.first, word_counts_number(counts, s, n)};
+}
+
+/* State of add_up(). */
+struct sums {
+    const struct word_counts *counts;
+    struct vocab *vocab;
+    uint64_t least, staying; /* staying: number of words that stay */
+    const struct vocab *older;
+    struct candidate top; /* the most frequent word, which the message names if no word stays */
+};
+
+static void add(struct sums *sums, struct candidate word) {
+    sums->vocab->distinct += word.count > 0; /* a gathered dictionary may have words that no token of the data uses */
+    sums->vocab->tokens += word.count;
+    sums->staying += (uint64_t)stays(sums->counts, &word, sums->least, sums->older);
+    if (!sums->top.count || by_count(&word, &sums->top)) sums->top = word;
+}
+
+/* Computes vocab->tokens and vocab->distinct, and the sums above. */
+static void add_up(struct sums *sums) {
+    for (uint64_t i = 0; i < sums->counts->integers.size; i++)
+        if (sums->counts->integers.counts[i].count) add(sums, integer_candidate(sums->counts, i));
+    for (uint64_t s = 0; s < WORD_SHARDS; s++)
+        for (uint64_t n = 0; n < sums->counts->shards[s].words.size; n++) add(sums, shard_candidate(sums->counts, s, n));
 }
 
 /* Fails if a program gave no tokens at all. Such data has no file that the message could name. */
@@ -128,27 +121,29 @@ static int no_word(const struct word_counts *counts, const struct vocab *vocab, 
     if (!vocab->tokens)
         return fail("the corpus '%s' is empty: not one word, read as %s, in its %" PRIu64 " bytes", options->path,
                     format, corpus_bytes);
-    const char *word = candidate_word(counts, top, &length);
+    const char *word = word_counts_word(counts, top->number, (char[WORD_DIGITS]){0}, &length);
     return fail("no word of the corpus comes %" PRIu64 " times (corpus.min_count): the most frequent of %" PRIu64
                 ", '%.*s', comes %" PRIu64 " times; lower corpus.min_count",
                 options->min_count, vocab->distinct, text_shown(length), word, top->count);
 }
 
+static void keep(struct candidates *candidates, const struct sums *sums, struct candidate word) {
+    if (stays(sums->counts, &word, sums->least, sums->older)) candidates->words[candidates->size++] = word;
+}
+
 /* Lists the words that stay. Frees the hash table and the counts of each shard after their last use. */
-static int gather(struct word_counts *counts, uint64_t least, const struct vocab *older, uint64_t staying,
-                  struct candidates *candidates) {
-    candidates->words = mem_alloc(staying, sizeof *candidates->words, "the list of words");
+static int gather(struct word_counts *counts, const struct sums *sums, struct candidates *candidates) {
+    candidates->words = mem_alloc(sums->staying, sizeof *candidates->words, "the list of words");
     if (!candidates->words) return -1;
+    for (uint64_t i = 0; i < counts->integers.size; i++)
+        if (counts->integers.counts[i].count) keep(candidates, sums, integer_candidate(counts, i));
+    free(counts->integers.counts);
+    counts->integers.counts = NULL;
     for (uint64_t s = 0; s < WORD_SHARDS; s++) {
-        struct word_shard *shard = &counts->shards[s];
-        words_drop_index(&shard->words);
-        for (uint64_t n = 0; n < shard->words.size; n++) {
-            struct word_count word = shard->counts[n];
-            if (!stays(shard, n, least, older)) continue;
-            candidates->words[candidates->size++] = (struct candidate){word.count, word.first, position_of(s, n)};
-        }
-        free(shard->counts);
-        shard->counts = NULL;
+        words_drop_index(&counts->shards[s].words);
+        for (uint64_t n = 0; n < counts->shards[s].words.size; n++) keep(candidates, sums, shard_candidate(counts, s, n));
+        free(counts->shards[s].counts);
+        counts->shards[s].counts = NULL;
     }
     mem_give_back(); /* saves 44 of 208 MB with 2.5 million words; memory is highest when the vocabulary is filled */
     return 0;
@@ -158,13 +153,14 @@ static int gather(struct word_counts *counts, uint64_t least, const struct vocab
 
 static int fill(struct vocab *vocab, const struct word_counts *counts, const struct candidates *candidates) {
     uint64_t bytes = 0, length;
+    char digits[WORD_DIGITS];
     for (uint64_t i = 0; i < candidates->size; i++) {
-        candidate_word(counts, &candidates->words[i], &length);
+        word_counts_word(counts, candidates->words[i].number, digits, &length);
         bytes += length + 1;
     }
     if (vocab_reserve(vocab, candidates->size, bytes)) return -1;
     for (uint64_t id = 0; id < candidates->size; id++) {
-        const char *word = candidate_word(counts, &candidates->words[id], &length);
+        const char *word = word_counts_word(counts, candidates->words[id].number, digits, &length);
         vocab_append(vocab, word, length, candidates->words[id].count);
         vocab->kept += vocab->counts[id];
     }
@@ -183,9 +179,9 @@ static uint64_t bytes_of_numbers(uint64_t highest) {
  * was left out or does not occur. */
 static int fill_given(struct vocab *vocab, const struct word_counts *counts, const struct candidates *candidates) {
     uint64_t highest = 0, length, id = 0;
-    char digits[24];
+    char digits[WORD_DIGITS];
     for (uint64_t i = 0; i < candidates->size; i++) {
-        const char *word = candidate_word(counts, &candidates->words[i], &length);
+        const char *word = word_counts_word(counts, candidates->words[i].number, digits, &length);
         vocab_given_id(word, length, &id);
         if (id > highest) highest = id;
     }
@@ -193,7 +189,7 @@ static int fill_given(struct vocab *vocab, const struct word_counts *counts, con
     for (id = 0; id <= highest; id++)
         vocab_append(vocab, digits, (uint64_t)snprintf(digits, sizeof digits, "%" PRIu64, id), 0);
     for (uint64_t i = 0; i < candidates->size; i++) {
-        const char *word = candidate_word(counts, &candidates->words[i], &length);
+        const char *word = word_counts_word(counts, candidates->words[i].number, digits, &length);
         vocab_given_id(word, length, &id);
         vocab->counts[id] += candidates->words[i].count; /* "7" and "07" are the same number */
         vocab->kept += candidates->words[i].count;
@@ -201,25 +197,48 @@ static int fill_given(struct vocab *vocab, const struct word_counts *counts, con
     return 0;
 }
 
-int vocab_choose(struct vocab *vocab, struct word_counts *counts, const struct corpus_options *options,
-                 uint64_t corpus_bytes) {
-    uint64_t least = options->min_count ? options->min_count : 1, staying;
+/* ---- the rows of all words ---- */
+
+static void set_given(uint32_t *rows, const struct vocab *vocab, const struct word_counts *counts, uint64_t number) {
+    char digits[WORD_DIGITS];
+    uint64_t length, id;
+    const char *word = word_counts_word(counts, number, digits, &length);
+    if (!vocab_given_id(word, length, &id) && id < vocab->size && vocab->counts[id]) rows[number] = (uint32_t)id;
+}
+
+static uint32_t *find_rows(const struct vocab *vocab, const struct word_counts *counts, const struct candidates *candidates,
+                           int given) {
+    uint64_t size = word_counts_numbers(counts);
+    uint32_t *rows = mem_alloc(size + 1, sizeof *rows, "the rows of words");
+    if (!rows) return NULL;
+    memset(rows, 0xff, size * sizeof *rows);
+    for (uint64_t row = 0; row < candidates->size && !given; row++) rows[candidates->words[row].number] = (uint32_t)row;
+    for (uint64_t i = 0; i < counts->integers.size && given; i++) set_given(rows, vocab, counts, i);
+    for (uint64_t s = 0; s < WORD_SHARDS && given; s++)
+        for (uint64_t n = 0; n < counts->shards[s].words.size; n++) set_given(rows, vocab, counts, word_counts_number(counts, s, n));
+    return rows;
+}
+
+int vocab_choose(struct vocab *vocab, struct word_counts *counts, const struct corpus_options *options, uint64_t corpus_bytes,
+                 uint32_t **rows) {
+    struct sums sums = {
+        .counts = counts, .vocab = vocab, .least = options->min_count ? options->min_count : 1, .older = options->older};
     struct candidates candidates = {0};
-    struct candidate top;
     int given = options->order == ORDER_GIVEN, result = -1;
-    add_up(counts, vocab, least, options->older, &staying, &top);
-    if (!staying) return no_word(counts, vocab, options, corpus_bytes, &top);
-    if (gather(counts, least, options->older, staying, &candidates)) goto out;
-    sort(candidates.words, candidates.size, by_count);
+    add_up(&sums);
+    if (!sums.staying) return no_word(counts, vocab, options, corpus_bytes, &sums.top);
+    if (gather(counts, &sums, &candidates)) goto out;
+    if (sort(&candidates, 0) || sort(&candidates, 1)) goto out;
     if (options->max_vocab && candidates.size > options->max_vocab) candidates.size = options->max_vocab;
     if (candidates.size > WORDS_MOST) {
         fail("%" PRIu64 " words are more than the %u that ids can name; raise corpus.min_count or set corpus.max_vocab",
              candidates.size, WORDS_MOST);
         goto out;
     }
-    if (options->order == ORDER_FIRST_SEEN) sort(candidates.words, candidates.size, by_first);
-    else INVARIANT(candidates.size < 2 || by_count(&candidates.words[0], &candidates.words[candidates.size - 1]));
+    if (options->order == ORDER_FIRST_SEEN && sort(&candidates, 0)) goto out;
+    INVARIANT(options->order == ORDER_FIRST_SEEN || candidates.size < 2 || by_count(&candidates.words[0], &candidates.words[candidates.size - 1]));
     result = given ? fill_given(vocab, counts, &candidates) : fill(vocab, counts, &candidates);
+    if (!result && rows) result = (*rows = find_rows(vocab, counts, &candidates, given)) ? 0 : -1;
 out:
     free(candidates.words);
     return result;

@@ -4,57 +4,68 @@
 #include "base/progress.h"
 #include "base/report.h"
 #include "base/text.h"
+#include "encode_block.h"
 #include "fields.h"
 #include "gathered.h"
-#include "integers.h"
-#include "vocab.h"
+#include "pairs.h"
+#include "scan.h"
+#include "tally.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { TALLY_MOST = 3 << 14 }; /* largest number of different words: three quarters of 65,536 slots, which take 512 KiB */
-
-/* The words of a worker's block, up to as many as fit its core's cache. `counts` and `hashes` are indexed by a word's number in
- * `words`. */
-struct tally {
-    struct words words;
-    struct word_count counts[TALLY_MOST];
-    uint64_t hashes[TALLY_MOST];
-    uint32_t by_shard[TALLY_MOST]; /* numbers of the words, sorted by shard */
-    struct word_query asked[WORDS_BATCH]; /* [waiting]: tokens of the block that are still to be counted */
-    uint64_t lines[WORDS_BATCH];          /* [waiting]: the line of each token in `asked` */
-    unsigned waiting;                     /* number of tokens in `asked` */
-    uint32_t integers[WORDS_BATCH];       /* [integers_waiting]: tokens that are integers and still to be counted */
-    uint64_t places[WORDS_BATCH];         /* [integers_waiting]: the byte of the corpus where each of them is */
-    unsigned integers_waiting;
-    struct corpus_block block;
-};
-
 /* State of counting one corpus; the workers share it. */
 struct counting {
-    struct word_counts *counts;
+    const struct word_counts_wanted *wanted;
     struct corpus *corpus;
     const struct corpus_options *options;
-    enum token_part part; /* which fields are counted: words or names of lists */
-    struct integer_counts integers;
-    _Atomic uint64_t next; /* the next integer that put_integers() moves to the shards */
+    struct integer_rows rows; /* wanted->given: rows of its integers */
+    int alone;              /* 1: there is one worker */
     struct progress progress;
     _Atomic int failed; /* 1: a worker failed, so the other workers stop */
 };
 
-/* ---- from the tally to the shards ---- */
+/* A place in `out` whose word has no number yet. */
+struct unnumbered {
+    uint64_t at;
+    uint32_t slot;
+};
 
-/* Adds the counts of `count` words of the tally to the shard. known[i]: number of word i in the shard, or WORDS_ABSENT. */
-static int add_batch(struct word_shard *shard, const struct tally *tally, const uint32_t *numbers, unsigned count,
-                     const struct word_query *queries, const uint32_t *known) {
+/* One kind of words, as a worker meets them. */
+struct side {
+    struct word_counts *counts; /* NULL: the words are looked up in counting.wanted->given */
+    struct tally *tally;        /* NULL: words of this kind are not wanted */
+    int alone;                  /* 1: there is one thread, so nothing needs to be atomic */
+    uint64_t integers;          /* integers below this are not looked up in the tally */
+    uint64_t met;               /* tokens counted in the tally since its counts were last added up */
+    struct unnumbered *unnumbered;
+    uint64_t unnumbered_count, unnumbered_capacity;
+    uint32_t waiting[WORDS_BATCH]; /* [waiting_count]: integers that are still to be counted */
+    uint64_t places[WORDS_BATCH];  /* [waiting_count]: the byte of the corpus where each of them is */
+    unsigned waiting_count;
+};
+
+struct worker {
+    struct counting *counting;
+    struct corpus_block block;
+    struct side items, names;
+    uint32_t by_shard[TALLY_MOST]; /* words of a tally, sorted by shard */
+    uint32_t *out;                 /* [count]: the block as numbers of words (recorded.h) */
+    uint64_t count, capacity;
+};
+
+/* ---- from a tally to the shards ---- */
+
+/* Adds words that the shard lacks, and stores their numbers in the tally. known[i]: number of word i in the shard. */
+static int add_batch(struct word_shard *shard, struct tally *tally, const uint32_t *numbers, unsigned count,
+                     const struct word_query *queries, uint32_t *known) {
     for (unsigned i = 0; i < count; i++) {
-        struct word_count met = tally->counts[numbers[i]];
+        uint64_t first = tally->of[numbers[i]].first;
         if (known[i] != WORDS_ABSENT) {
             struct word_count *word = &shard->counts[known[i]];
-            word->count += met.count;
-            if (met.first < word->first) word->first = met.first;
+            if (first < word->first) word->first = first;
             continue;
         }
         /* Memory for the count is reserved before the word is added: a word in the shard must always have a count. */
@@ -63,207 +74,412 @@ static int add_batch(struct word_shard *shard, const struct tally *tally, const 
             return -1;
         int64_t added = words_add(&shard->words, queries[i].hash, queries[i].word, queries[i].length);
         if (added < 0) return -1;
-        shard->counts[added] = met;
+        shard->counts[added] = (struct word_count){0, first};
+        known[i] = (uint32_t)added;
     }
     return 0;
 }
 
-static int flush_shard(struct word_shard *shard, const struct tally *tally, const uint32_t *numbers, uint64_t count) {
+static void query_words(const struct words *words, const struct tally *tally, const uint32_t *numbers, unsigned count, int hash_again,
+                        struct word_query *queries) {
+    for (unsigned i = 0; i < count; i++) {
+        uint64_t length;
+        const char *word = words_get(&tally->words, numbers[i], &length);
+        words_ask(words, &queries[i], hash_again ? words_hash(word, length) : tally->of[numbers[i]].hash, word, length);
+    }
+}
+
+/* Gives words of the tally that have no number one of the shard. */
+static int number_batch(struct side *side, uint64_t s, const uint32_t *numbers, unsigned count) {
+    struct word_shard *shard = &side->counts->shards[s];
+    struct tally *tally = side->tally;
     struct word_query queries[WORDS_BATCH];
     uint32_t known[WORDS_BATCH];
+    query_words(&shard->words, tally, numbers, count, 0, queries);
+    words_find_batch(&shard->words, queries, count, known);
+    if (add_batch(shard, tally, numbers, count, queries, known)) return -1;
+    for (unsigned i = 0; i < count; i++) {
+        uint64_t number = word_counts_number(side->counts, s, known[i]);
+        if (number >= TALLY_NEW) return fail("more than %u different words fall together", TALLY_NEW);
+        tally->slots[tally->of[numbers[i]].slot].number = (uint32_t)number;
+    }
+    return 0;
+}
+
+/* Numbers the words numbers[count] of one shard, where they have no number, and adds their counts. */
+static int flush_shard(struct side *side, uint64_t s, const uint32_t *numbers, uint64_t count) {
+    struct word_shard *shard = &side->counts->shards[s];
+    struct tally *tally = side->tally;
     int result = 0;
     pthread_mutex_lock(&shard->lock);
-    for (uint64_t at = 0; at < count && !result; at += WORDS_BATCH) {
-        unsigned batch = count - at < WORDS_BATCH ? (unsigned)(count - at) : WORDS_BATCH;
-        for (unsigned i = 0; i < batch; i++) {
-            uint64_t length;
-            const char *word = words_get(&tally->words, numbers[at + i], &length);
-            words_ask(&shard->words, &queries[i], tally->hashes[numbers[at + i]], word, length);
+    for (uint64_t at = 0, end; at < count && !result; at = end) {
+        unsigned new = 0;
+        uint32_t batch[WORDS_BATCH];
+        for (end = at; end < count && end - at < WORDS_BATCH; end++)
+            if (tally->slots[tally->of[numbers[end]].slot].number == TALLY_NEW) batch[new++] = numbers[end];
+        result = new ? number_batch(side, s, batch, new) : 0;
+        for (uint64_t i = at; i < end && !result; i++) {
+            struct tally_slot *slot = &tally->slots[tally->of[numbers[i]].slot];
+            shard->counts[(slot->number - side->counts->integers.size) >> WORD_SHARD_BITS].count += slot->count;
+            slot->count = 0;
         }
-        words_find_batch(&shard->words, queries, batch, known);
-        result = add_batch(shard, tally, numbers + at, batch, queries, known);
     }
     pthread_mutex_unlock(&shard->lock);
     return result;
 }
 
-/* Adds the tally's words to the shards, one locked at a time, and empties the tally. */
-static int tally_flush(struct counting *counting, struct tally *tally) {
+/* Adds the tally's words from word `from` on to the shards, one locked at a time. */
+static int flush_shards(struct worker *worker, struct side *side, uint64_t from) {
+    const struct tally *tally = side->tally;
     uint64_t starts[WORD_SHARDS + 1] = {0}, next[WORD_SHARDS], size = tally->words.size;
-    for (uint64_t n = 0; n < size; n++) starts[(tally->hashes[n] >> WORD_SHARD_SHIFT) + 1]++;
+    enum { SHIFT = 64 - WORD_SHARD_BITS };
+    for (uint64_t n = from; n < size; n++) starts[(tally->of[n].hash >> SHIFT) + 1]++;
     for (int s = 0; s < WORD_SHARDS; s++) {
         next[s] = starts[s];
         starts[s + 1] += starts[s];
     }
-    for (uint64_t n = 0; n < size; n++) tally->by_shard[next[tally->hashes[n] >> WORD_SHARD_SHIFT]++] = (uint32_t)n;
+    for (uint64_t n = from; n < size; n++) worker->by_shard[next[tally->of[n].hash >> SHIFT]++] = (uint32_t)n;
     for (unsigned i = 0; i < WORD_SHARDS; i++) {
-        unsigned s = (i + (unsigned)tally->block.number * 17) % WORD_SHARDS; /* workers begin at different shards */
-        const uint32_t *numbers = tally->by_shard + starts[s];
-        if (flush_shard(&counting->counts->shards[s], tally, numbers, starts[s + 1] - starts[s])) return -1;
-    }
-    words_clear(&tally->words);
-    return 0;
-}
-
-/* ---- from a block to the tally ---- */
-
-/* Counts a token whose word was not in the tally when the batch was looked up. An earlier token of the batch may have added it
- * since. */
-static int count_new(struct counting *counting, struct tally *tally, const struct word_query *query, uint64_t line) {
-    uint64_t before = tally->words.size, id;
-    int64_t number = words_add(&tally->words, query->hash, query->word, query->length);
-    if (number < 0) return -1;
-    if ((uint64_t)number < before) {
-        tally->counts[number].count++;
-        return 0;
-    }
-    tally->counts[number] = (struct word_count){1, tally->block.offset + (uint64_t)(query->word - tally->block.bytes)};
-    tally->hashes[number] = query->hash;
-    if (counting->part == PART_WORD && counting->options->order == ORDER_GIVEN && vocab_given_id(query->word, query->length, &id))
-        return fail("'%s' line %" PRIu64 ": '%.*s' is not an id; corpus.order = given wants numbers from 0 to %u",
-                    tally->block.path, line, text_shown(query->length), query->word, WORDS_MOST - 1);
-    return 0;
-}
-
-/* Counts the tokens in tally->asked. If the tally might become too full, it is emptied into the shards first. */
-static int count_waiting(struct counting *counting, struct tally *tally) {
-    uint32_t numbers[WORDS_BATCH];
-    unsigned waiting = tally->waiting;
-    if (tally->words.size + waiting > TALLY_MOST && tally_flush(counting, tally)) return -1;
-    tally->waiting = 0;
-    words_find_batch(&tally->words, tally->asked, waiting, numbers);
-    for (unsigned i = 0; i < waiting; i++) {
-        if (numbers[i] != WORDS_ABSENT) tally->counts[numbers[i]].count++;
-        else if (count_new(counting, tally, &tally->asked[i], tally->lines[i])) return -1;
+        unsigned s = (i + (unsigned)worker->block.number * 17) % WORD_SHARDS; /* workers begin at different shards */
+        if (flush_shard(side, s, worker->by_shard + starts[s], starts[s + 1] - starts[s])) return -1;
     }
     return 0;
 }
 
-static void count_integers(struct counting *counting, struct tally *tally) {
-    for (unsigned i = 0; i < tally->integers_waiting; i++)
-        integer_counts_add(&counting->integers, tally->integers[i], tally->places[i]);
-    tally->integers_waiting = 0;
-}
-
-static void count_integer(struct counting *counting, struct tally *tally, uint32_t integer, const char *word) {
-    __builtin_prefetch(&counting->integers.counts[integer], 1);
-    tally->places[tally->integers_waiting] = tally->block.offset + (uint64_t)(word - tally->block.bytes);
-    tally->integers[tally->integers_waiting++] = integer;
-    if (tally->integers_waiting == WORDS_BATCH) count_integers(counting, tally);
-}
-
-static int count_word(struct counting *counting, struct tally *tally, const char *word, uint64_t length,
-                      uint64_t line) {
-    uint32_t integer = counting->integers.size ? integer_of(word, length) : NO_INTEGER;
-    if (integer < counting->integers.size) {
-        count_integer(counting, tally, integer, word);
-        return 0;
+/* Sets the numbers of the tally's words from `known` on to their rows in the given vocabulary. */
+static void find_given(const struct counting *counting, struct tally *tally) {
+    const struct vocab *given = counting->wanted->given;
+    struct word_query queries[WORDS_BATCH];
+    uint32_t numbers[WORDS_BATCH], rows[WORDS_BATCH];
+    for (uint64_t n = tally->known; n < tally->words.size;) {
+        unsigned count = 0;
+        for (; n < tally->words.size && count < WORDS_BATCH; n++) numbers[count++] = (uint32_t)n;
+        query_words(&given->words, tally, numbers, count, 1, queries);
+        encode_rows(given, counting->options, queries, count, rows);
+        for (unsigned i = 0; i < count; i++) tally->slots[tally->of[numbers[i]].slot].number = rows[i];
     }
-    tally->lines[tally->waiting] = line;
-    words_ask(&tally->words, &tally->asked[tally->waiting++], words_hash(word, length), word, length);
-    return tally->waiting == WORDS_BATCH ? count_waiting(counting, tally) : 0;
 }
 
-static int count_fields(struct counting *counting, struct tally *tally) {
+/* Gives all words of the tally their numbers. all = 1: also adds up all counts. */
+static int flush(struct worker *worker, struct side *side, int all) {
+    struct tally *tally = side->tally;
+    if (!tally) return 0;
+    if (!side->counts) find_given(worker->counting, tally);
+    else if (flush_shards(worker, side, all ? 0 : tally->known)) return -1;
+    tally->known = tally->words.size;
+    for (uint64_t i = 0; i < side->unnumbered_count; i++)
+        worker->out[side->unnumbered[i].at] = tally->slots[side->unnumbered[i].slot].number;
+    side->unnumbered_count = 0;
+    if (all) side->met = 0;
+    return 0;
+}
+
+/* ---- from a block to the tallies ---- */
+
+static int put(struct worker *worker, uint32_t number) {
+    if (worker->count == worker->capacity &&
+        mem_grow(&worker->out, &worker->capacity, worker->count + 1, sizeof *worker->out, "the words of a block"))
+        return -1;
+    worker->out[worker->count++] = number;
+    return 0;
+}
+
+static void count_integers(struct side *side) {
+    for (unsigned i = 0; i < side->waiting_count; i++)
+        integer_counts_add(&side->counts->integers, side->waiting[i], side->places[i], side->alone);
+    side->waiting_count = 0;
+}
+
+static int put_integer(struct worker *worker, struct side *side, uint32_t integer, const char *word) {
+    if (!side->counts) return put(worker, worker->counting->rows.rows[integer]);
+    __builtin_prefetch(&side->counts->integers.counts[integer], 1);
+    side->places[side->waiting_count] = worker->block.offset + (uint64_t)(word - worker->block.bytes);
+    side->waiting[side->waiting_count++] = integer;
+    if (side->waiting_count == WORDS_BATCH) count_integers(side);
+    return put(worker, integer);
+}
+
+static int refuse_given(const struct worker *worker, const char *word, uint64_t length, uint64_t line) {
+    return fail("'%s' line %" PRIu64 ": '%.*s' is not an id; corpus.order = given wants numbers from 0 to %u", worker->block.path, line,
+                text_shown(length), word, WORDS_MOST - 1);
+}
+
+/* Adds a word to the tally, and stores its slot. */
+static int add_word(struct worker *worker, struct side *side, const struct tally_query *query, uint64_t line, struct tally_slot **slot) {
+    uint64_t id;
+    struct tally *tally = side->tally;
+    if (side == &worker->items && side->counts && worker->counting->options->order == ORDER_GIVEN &&
+        vocab_given_id(query->word, query->length, &id))
+        return refuse_given(worker, query->word, query->length, line);
+    if (tally->words.size == TALLY_MOST) {
+        if (flush(worker, side, 1)) return -1;
+        tally_clear(tally);
+        *slot = tally_find(tally, query);
+    }
+    return tally_add(tally, *slot, query, worker->block.offset + (uint64_t)(query->word - worker->block.bytes));
+}
+
+/* Counts a word by the tally and puts out its number. */
+static inline int take_query(struct worker *worker, struct side *side, const struct tally_query *query, uint64_t line) {
+    struct tally_slot *slot = tally_find(side->tally, query);
+    if (__builtin_expect(!slot->word, 0) && add_word(worker, side, query, line, &slot)) return -1;
+    slot->count++;
+    side->met++;
+    if (__builtin_expect(slot->number == TALLY_NEW, 0)) {
+        if (mem_grow(&side->unnumbered, &side->unnumbered_capacity, side->unnumbered_count + 1, sizeof *side->unnumbered,
+                     "the words of a block"))
+            return -1;
+        side->unnumbered[side->unnumbered_count++] = (struct unnumbered){worker->count, (uint32_t)(slot - side->tally->slots)};
+    }
+    return put(worker, slot->number);
+}
+
+/* Counts a word and puts out its number. */
+static inline int take_word(struct worker *worker, struct side *side, const char *word, uint64_t length, uint64_t line) {
+    if (side->integers) {
+        uint32_t integer = integer_of(word, length);
+        if (integer < side->integers) return put_integer(worker, side, integer, word);
+    }
+    const struct tally_query query = tally_ask(word, length);
+    return take_query(worker, side, &query, line);
+}
+
+/* Takes words of a text. Their slots are loaded while later words are found: otherwise a third of the time is spent on waits for
+ * them. */
+static int take_text(struct worker *worker) {
+    enum { AHEAD = 32 };
+    struct tally_query queries[AHEAD];
+    uint64_t lines[AHEAD], length;
+    struct scan scan;
+    const char *word;
+    int kind = TOKEN_WORD;
+    scan_start(&scan, &worker->block);
+    while (kind != TOKEN_END) {
+        unsigned count = 0;
+        while (count < AHEAD && (kind = scan_next(&scan, &word, &length)) == TOKEN_WORD) {
+            queries[count] = tally_ask(word, length);
+            __builtin_prefetch(tally_home(worker->items.tally, &queries[count]), 1);
+            lines[count++] = scan.line;
+        }
+        for (unsigned i = 0; i < count; i++)
+            if (take_query(worker, &worker->items, &queries[i], lines[i])) return -1;
+        if (kind == TOKEN_NEWLINE && put(worker, RECORDED_END)) return -1;
+    }
+    return 0;
+}
+
+/* Takes the words of lists whose words are separated by blanks. The first word of a list is its name. */
+static int take_tokens(struct worker *worker, const struct corpus_format_properties *format) {
+    int named = format->parts[0] == PART_NAME, first = !worker->block.continues, kind;
+    struct scan scan;
+    const char *word;
+    uint64_t length;
+    scan_start(&scan, &worker->block);
+    while ((kind = scan_next(&scan, &word, &length)) != TOKEN_END) {
+        struct side *side = named && first ? &worker->names : &worker->items;
+        first = kind == TOKEN_NEWLINE;
+        if (kind == TOKEN_NEWLINE ? put(worker, RECORDED_END) : side->tally && take_word(worker, side, word, length, scan.line)) return -1;
+    }
+    return 0;
+}
+
+/* Takes lists whose items are not separated by blanks. */
+static int take_lists(struct worker *worker) {
     struct corpus_fields fields;
     struct corpus_field field;
     int more;
-    corpus_fields_start(&fields, &tally->block, counting->options);
-    while ((more = corpus_fields_next(&fields, &field)) > 0)
-        if (field.text && field.part == counting->part &&
-            count_word(counting, tally, field.text, field.length, field.line))
+    corpus_fields_start(&fields, &worker->block, worker->counting->options);
+    while ((more = corpus_fields_next(&fields, &field)) > 0) {
+        struct side *side = field.part == PART_NAME ? &worker->names : &worker->items;
+        if (field.text ? side->tally && take_word(worker, side, field.text, field.length, field.line) : put(worker, RECORDED_END)) return -1;
+    }
+    return more;
+}
+
+static int put_weight(struct worker *worker, float weight) {
+    uint32_t bits;
+    memcpy(&bits, &weight, sizeof bits);
+    return put(worker, bits);
+}
+
+static int take_pairs(struct worker *worker) {
+    const struct corpus_options *options = worker->counting->options;
+    int names = worker->names.tally != NULL, items = worker->items.tally != NULL, weighted = recorded_fields(options) == 3, more;
+    struct corpus_cursor cursor;
+    struct pair_line pair;
+    corpus_cursor_start(&cursor, &worker->block);
+    while ((more = pairs_next(&cursor, &worker->block, options->min_rating, options->pair_weights, &pair)) > 0)
+        if ((names && take_word(worker, &worker->names, pair.list, pair.list_length, pair.line)) ||
+            (items && take_word(worker, &worker->items, pair.item, pair.item_length, pair.line)) ||
+            (weighted && put_weight(worker, pair.weight)))
             return -1;
     return more;
 }
 
-static int count_blocks(void *context, unsigned worker) {
-    struct counting *counting = context;
-    struct tally *tally = mem_zalloc(1, sizeof *tally, "counting");
-    int more = -1;
-    if (!tally) return -1;
-    while (!counting->failed && (more = corpus_next(counting->corpus, &tally->block)) > 0) {
-        more = count_fields(counting, tally);
-        count_integers(counting, tally);
-        if (!more) more = count_waiting(counting, tally) || tally_flush(counting, tally) ? -1 : 0;
-        if (more) break;
-        progress_show(&counting->progress, corpus_done(counting->corpus), corpus_size(counting->corpus), "B");
+static int take_edges(struct worker *worker) {
+    const struct corpus_options *options = worker->counting->options;
+    int weighted = recorded_fields(options) == 3, more;
+    struct recorded *recorded = worker->counting->wanted->recorded;
+    struct edges_left left = {0, 0};
+    struct corpus_cursor cursor;
+    struct edge_line edge;
+    corpus_cursor_start(&cursor, &worker->block);
+    while ((more = edges_next(&cursor, &worker->block, options->weights, &left, &edge)) > 0)
+        if (take_word(worker, &worker->items, edge.from, edge.from_length, edge.line) ||
+            take_word(worker, &worker->items, edge.to, edge.to_length, edge.line) || (weighted && put_weight(worker, edge.weight)))
+            return -1;
+    if (recorded) {
+        __atomic_fetch_add(&recorded->left.loops, left.loops, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&recorded->left.zeros, left.zeros, __ATOMIC_RELAXED);
     }
-    if (more) counting->failed = 1;
-    words_release(&tally->words);
-    corpus_block_release(&tally->block);
-    free(tally);
     return more;
 }
 
-/* ---- from integers to the shards ---- */
-
-enum { INTEGERS_AT_ONCE = 1 << 16 };
-
-static int put_integer(struct counting *counting, struct tally *tally, uint64_t integer) {
-    const struct integer_count *met = &counting->integers.counts[integer];
-    char digits[24];
-    if (!met->count) return 0;
-    if (tally->words.size == TALLY_MOST && tally_flush(counting, tally)) return -1;
-    uint64_t length = (uint64_t)snprintf(digits, sizeof digits, "%" PRIu64, integer), hash = words_hash(digits, length);
-    int64_t number = words_add(&tally->words, hash, digits, length);
-    if (number < 0) return -1;
-    tally->counts[number] = (struct word_count){met->count, ~met->after};
-    tally->hashes[number] = hash;
-    return 0;
+static int take_lines(struct worker *worker) {
+    const struct corpus_options *options = worker->counting->options;
+    const struct corpus_format_properties *format = &corpus_formats[options->format];
+    if (format->edges) return take_edges(worker);
+    if (format->scattered) return take_pairs(worker);
+    int tokens = fields_are_tokens(&worker->block, options), text = format->sentences && !worker->items.integers;
+    if (text ? take_text(worker) : tokens ? take_tokens(worker, format) : take_lists(worker)) return -1;
+    int in_line = worker->count ? worker->out[worker->count - 1] != RECORDED_END : worker->block.continues;
+    return in_line && !worker->block.line_open ? put(worker, RECORDED_END) : 0; /* a line also ends at the end of its file */
 }
 
-static int put_integers(void *context, unsigned worker) {
-    struct counting *counting = context;
-    struct tally *tally = mem_zalloc(1, sizeof *tally, "counting");
-    uint64_t integer, end;
-    int result = tally ? 0 : -1;
-    while (!result && pool_take(&counting->next, counting->integers.size, INTEGERS_AT_ONCE, &integer, &end)) {
-        for (; integer < end && !result; integer++) result = put_integer(counting, tally, integer);
-        tally->block.number++; /* makes tally_flush() begin at another shard */
+static int take_block(struct worker *worker) {
+    struct recorded *recorded = worker->counting->wanted->recorded;
+    enum { MET_MOST = 1 << 30 }; /* a count in the tally has 32 bits */
+    worker->count = 0;
+    if (take_lines(worker)) return -1;
+    if (flush(worker, &worker->items, worker->items.met > MET_MOST) || flush(worker, &worker->names, worker->names.met > MET_MOST))
+        return -1;
+    return recorded ? recorded_put(recorded, worker->block.number, worker->out, worker->count) : 0;
+}
+
+static int open_side(struct side *side, const struct counting *counting, struct word_counts *counts, const struct vocab *given) {
+    side->counts = counts;
+    side->alone = counting->alone;
+    side->integers = counts ? counts->integers.size : given ? counting->rows.size : 0;
+    side->tally = counts || given ? mem_zalloc(1, sizeof *side->tally, "counting") : NULL;
+    return (counts || given) && !side->tally ? -1 : 0;
+}
+
+/* Adds up what the worker has counted last, and frees its memory. */
+static int close_side(struct worker *worker, struct side *side, int failed) {
+    if (!failed && side->counts) count_integers(side);
+    int result = failed || !side->counts ? 0 : flush(worker, side, 1);
+    if (side->tally) words_release(&side->tally->words);
+    free(side->tally);
+    free(side->unnumbered);
+    return result;
+}
+
+static int take_blocks(struct worker *worker) {
+    struct counting *counting = worker->counting;
+    int more = -1;
+    if (open_side(&worker->items, counting, counting->wanted->items, counting->wanted->given) ||
+        open_side(&worker->names, counting, counting->wanted->names, NULL))
+        return -1;
+    while (!counting->failed && (more = corpus_next(counting->corpus, &worker->block)) > 0) {
+        if ((more = take_block(worker))) break;
+        progress_show(&counting->progress, corpus_done(counting->corpus), corpus_size(counting->corpus), "B");
     }
-    if (!result) result = tally_flush(counting, tally);
-    if (tally) words_release(&tally->words);
-    free(tally);
+    return more;
+}
+
+static int count_blocks(void *context, unsigned number) {
+    struct counting *counting = context;
+    struct worker *worker = mem_zalloc(1, sizeof *worker, "counting");
+    if (worker) worker->counting = counting;
+    int result = worker ? take_blocks(worker) : -1;
+    if (worker && (close_side(worker, &worker->items, result) | close_side(worker, &worker->names, result))) result = -1;
+    if (result) counting->failed = 1;
+    if (result && counting->wanted->recorded) recorded_give_up(counting->wanted->recorded);
+    if (worker) {
+        corpus_block_release(&worker->block);
+        free(worker->out);
+    }
+    free(worker);
     return result;
 }
 
 /* ---- the whole corpus ---- */
 
-/* Uses the counts that gathered data already has. The words are borrowed from it (counts->lent); the counts are copied, since
- * vocab_choose() frees them. */
-static int take_gathered(struct word_counts *counts, struct gathered_words *words) {
-    struct word_shard *shard = &counts->shards[0];
-    uint64_t size = words->words.size;
-    shard->counts = mem_alloc(size ? size : 1, sizeof *shard->counts, "the words' counts");
-    if (!shard->counts) return -1;
-    if (size) memcpy(shard->counts, words->counts, size * sizeof *shard->counts);
-    counts->lent = words;
-    shard->words = words->words;
+/* Makes the tables of integers, unless the corpus is text: few words of a text are integers, and the table would be spread thinly
+ * over its memory. */
+static int open_integers(struct counting *counting) {
+    const struct word_counts_wanted *wanted = counting->wanted;
+    const struct corpus_options *options = counting->options;
+    if (wanted->given && !encode_are_rows(options) && integer_rows_make(&counting->rows, wanted->given)) return -1;
+    if (corpus_formats[options->format].rows == LOOK_TEXT && options->order != ORDER_GIVEN) return 0;
+    if (wanted->items) integer_counts_make(&wanted->items->integers, corpus_size(counting->corpus));
+    if (wanted->names) integer_counts_make(&wanted->names->integers, corpus_size(counting->corpus));
     return 0;
 }
 
-/* Returns 1 if most words are likely to be integers. In text few words are, and a table of integers would be spread thinly over
- * its memory. */
-static int has_integers(const struct corpus_options *options) {
-    return corpus_formats[options->format].edges || options->order == ORDER_GIVEN;
+static void open_shards(struct word_counts *counts) {
+    for (int s = 0; counts && s < WORD_SHARDS; s++) pthread_mutex_init(&counts->shards[s].lock, NULL);
 }
 
-int word_counts_init(struct word_counts *counts, struct corpus *corpus, const struct corpus_options *options,
-                     enum token_part part, struct pool *pool) {
-    struct counting counting = {.counts = counts, .corpus = corpus, .options = options, .part = part};
-    *counts = (struct word_counts){0};
-    for (int s = 0; s < WORD_SHARDS; s++) pthread_mutex_init(&counts->shards[s].lock, NULL);
+int word_counts_read(const struct word_counts_wanted *wanted, struct corpus *corpus, const struct corpus_options *options,
+                     struct pool *pool) {
+    struct counting counting = {.wanted = wanted, .corpus = corpus, .options = options, .alone = pool_threads(pool) == 1};
+    open_shards(wanted->items);
+    open_shards(wanted->names);
     struct gathered *gathered = corpus_gathered(corpus);
-    if (gathered) return take_gathered(counts, part == PART_WORD ? &gathered->items : &gathered->lists);
+    if (gathered)
+        return (wanted->items && gathered_counts(wanted->items, &gathered->items)) ||
+                       (wanted->names && gathered_counts(wanted->names, &gathered->lists))
+                   ? -1
+                   : 0;
     corpus_read_as(corpus, options);
     corpus_rewind(corpus);
-    progress_start(&counting.progress, "counting", options->report_seconds);
-    if (has_integers(options)) integer_counts_make(&counting.integers, corpus_size(corpus));
-    int result = pool_run(pool, count_blocks, &counting);
+    progress_start(&counting.progress, wanted->given ? "encoding" : "counting", options->report_seconds);
+    int result = open_integers(&counting) || pool_run(pool, count_blocks, &counting) ? -1 : 0;
     progress_end(&counting.progress);
-    if (!result) result = pool_run(pool, put_integers, &counting);
-    integer_counts_release(&counting.integers);
+    integer_rows_release(&counting.rows);
+    if (!result && wanted->recorded) result = recorded_finish(wanted->recorded);
     return result;
+}
+
+/* Returns the row of each name of a list, by its number; NULL after fail(). */
+static uint32_t *rows_of_lists(const struct word_counts *names, const struct vocab *vocab, uint64_t size) {
+    uint32_t *rows = mem_alloc(size + 1, sizeof *rows, "the rows of lists");
+    char digits[WORD_DIGITS];
+    uint64_t length;
+    if (!rows) return NULL;
+    memset(rows, 0xff, size * sizeof *rows);
+    for (uint64_t number = 0; number < size; number++) {
+        uint64_t other = number - names->integers.size;
+        if (number < names->integers.size ? !names->integers.counts[number].count
+                                          : other >> WORD_SHARD_BITS >= names->shards[other & (WORD_SHARDS - 1)].words.size)
+            continue;
+        const char *name = word_counts_word(names, number, digits, &length);
+        rows[number] = (uint32_t)vocab_find_list(vocab, name, length); /* as uint32_t, -1 is WORDS_ABSENT */
+    }
+    return rows;
+}
+
+/* Records a corpus whose vocabulary is known. */
+static int record(struct recorded *recorded, struct corpus *corpus, const struct corpus_options *options, const struct vocab *vocab,
+                  struct pool *pool) {
+    struct word_counts names = {0};
+    int named = options->list_rows || corpus_formats[options->format].scattered;
+    struct word_counts_wanted wanted = {NULL, named ? &names : NULL, vocab, recorded};
+    int result = word_counts_read(&wanted, corpus, options, pool);
+    if (!result && named) recorded->list_numbers = word_counts_numbers(&names);
+    if (!result && options->list_rows) result = (recorded->lists = rows_of_lists(&names, vocab, recorded->list_numbers)) ? 0 : -1;
+    if (named) word_counts_release(&names);
+    return result;
+}
+
+int word_counts_record(const struct recorded **recorded, struct recorded *own, struct corpus *corpus, const struct corpus_options *options,
+                       const struct vocab *vocab, const char *path, struct pool *pool) {
+    *own = (struct recorded){.fd = -1};
+    *recorded = corpus_gathered(corpus) ? NULL : corpus_recorded(corpus);
+    if (corpus_gathered(corpus) || (*recorded && (*recorded)->complete)) return 0;
+    *recorded = own;
+    return recorded_open(own, path) || record(own, corpus, options, vocab, pool) ? -1 : 0;
 }
 
 void word_counts_release(struct word_counts *counts) {
@@ -273,4 +489,24 @@ void word_counts_release(struct word_counts *counts) {
         free(counts->shards[s].counts);
         pthread_mutex_destroy(&counts->shards[s].lock);
     }
+    integer_counts_release(&counts->integers);
+    *counts = (struct word_counts){0};
+}
+
+uint64_t word_counts_numbers(const struct word_counts *counts) {
+    uint64_t most = 0;
+    for (int s = 0; s < WORD_SHARDS; s++) most = counts->shards[s].words.size > most ? counts->shards[s].words.size : most;
+    return word_counts_number(counts, 0, most);
+}
+
+const char *word_counts_word(const struct word_counts *counts, uint64_t number, char digits[WORD_DIGITS], uint64_t *length) {
+    if (number < counts->integers.size) {
+        char *end = digits + WORD_DIGITS, *at = end; /* snprintf() takes five times as long */
+        do *--at = (char)('0' + number % 10);
+        while (number /= 10);
+        *length = (uint64_t)(end - at);
+        return at;
+    }
+    number -= counts->integers.size;
+    return words_get(&counts->shards[number & (WORD_SHARDS - 1)].words, number >> WORD_SHARD_BITS, length);
 }

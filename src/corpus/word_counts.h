@@ -1,24 +1,27 @@
-/* word_counts: counts all words of a corpus, and finds where each first occurs.
+/* word_counts: counts all words of a corpus, finds where each first occurs, and records the corpus as numbers of words.
  *
- *   block -> a worker's tally: the words of that block, in the core's cache -> 64 shards by hash, each with its own lock
- *         -> if words are ids: a table for integers that all threads share (integers.h); in the end its counts are added to the
- *            shards
+ *   block -> a worker's tallies: the words that it has met lately (tally.h) -> 64 shards by hash, each with its own lock
+ *         -> a word that is an integer: a table for integers that all threads share (integers.h)
+ *         -> the number of each word, in the corpus' order (recorded.h)
  *
- * Memory is about that of the different words, whatever the number of threads. Counts are sums and first positions are
- * minima, so the result does not depend on the order or the size of blocks.
+ * The number of an integer is that integer; the numbers of all other words follow. Memory is about that of the different words,
+ * whatever the number of threads. Counts are sums and first positions are minima, so they do not depend on the order or the size
+ * of blocks.
  */
 #ifndef SPTX_WORD_COUNTS_H
 #define SPTX_WORD_COUNTS_H
 
 #include "base/pool.h"
 #include "corpus.h"
+#include "integers.h"
+#include "recorded.h"
 #include "vocab.h"
 #include "words.h"
 
 #include <pthread.h>
 #include <stdint.h>
 
-enum { WORD_SHARDS = 64, WORD_SHARD_SHIFT = 58 }; /* the highest 6 bits of a word's hash are its shard's number */
+enum { WORD_SHARDS = 64, WORD_SHARD_BITS = 6 }; /* the highest 6 bits of a word's hash are its shard's number */
 
 /* How often a word occurs, and where it first does. */
 struct word_count {
@@ -34,17 +37,40 @@ struct word_shard {
     uint64_t counts_capacity;
 };
 
+/* All words of one kind: words of the data, or names of lists. */
 struct gathered_words;
 struct word_counts {
     struct word_shard shards[WORD_SHARDS];
+    struct integer_counts integers; /* the words that are integers below its size */
     struct gathered_words *lent; /* gathered words whose table the first shard borrows; word_counts_release() gives it back.
                                   * NULL: nothing is borrowed */
 };
 
-/* Rewinds the corpus and counts its words (part = PART_WORD) or the names of its lists (PART_NAME), by options->format and
- * min_rating. If order = given, every word must be a number. Returns 0, or -1 after fail(). */
-int word_counts_init(struct word_counts *counts, struct corpus *corpus, const struct corpus_options *options,
-                     enum token_part part, struct pool *pool);
-void word_counts_release(struct word_counts *counts); /* must be called even if word_counts_init() failed */
+/* What is counted, and what is recorded. */
+struct word_counts_wanted {
+    struct word_counts *items, *names; /* zeroed; NULL: not counted. Words of a kind that is not counted have no number */
+    const struct vocab *given;  /* not NULL: items are not counted, and the number of an item is its row in this vocabulary */
+    struct recorded *recorded;  /* opened; NULL: nothing is recorded */
+};
+
+/* Rewinds the corpus and counts its words, by options->format and min_rating. If order = given, every counted item must be a
+ * number. Returns 0, or -1 after fail(). */
+int word_counts_read(const struct word_counts_wanted *wanted, struct corpus *corpus, const struct corpus_options *options,
+                     struct pool *pool);
+/* Stores in *recorded the corpus as it was recorded when vocab_build() counted it (corpus_set_recorded). Otherwise records it in
+ * *own, with the vocabulary's rows as numbers, in a nameless file beside `path`. The caller closes *own in any case. Gathered data is
+ * not recorded: *recorded is then NULL. Returns 0, or -1 after fail(). */
+int word_counts_record(const struct recorded **recorded, struct recorded *own, struct corpus *corpus, const struct corpus_options *options,
+                       const struct vocab *vocab, const char *path, struct pool *pool);
+void word_counts_release(struct word_counts *counts); /* harmless on a zeroed one */
+
+/* Returns one more than the highest number of a word. */
+uint64_t word_counts_numbers(const struct word_counts *counts);
+static inline uint64_t word_counts_number(const struct word_counts *counts, uint64_t shard, uint64_t in_shard) {
+    return counts->integers.size + (in_shard << WORD_SHARD_BITS | shard);
+}
+/* Returns the word of a number; an integer is written into `digits`. */
+enum { WORD_DIGITS = 24 };
+const char *word_counts_word(const struct word_counts *counts, uint64_t number, char digits[WORD_DIGITS], uint64_t *length);
 
 #endif

@@ -79,20 +79,22 @@ void words_append(struct words *words, const char *word, uint64_t length) {
     words->offsets[words->size] = words->used;
 }
 
-static int64_t put_word(struct words *words, struct word_slot *slot, uint64_t hash, const char *word, uint64_t length) {
+int words_put(struct words *words, const char *word, uint64_t length) {
     if (words->size >= WORDS_MOST) return fail("more than %u different words fall together", WORDS_MOST);
     if (mem_grow(&words->offsets, &words->offsets_capacity, words->size + 2, sizeof *words->offsets, "the words' places") ||
         mem_grow(&words->bytes, &words->bytes_capacity, words->used + length + 1, 1, "the words"))
         return -1;
     words_append(words, word, length);
-    *slot = (struct word_slot){(uint32_t)hash, (uint32_t)words->size};
-    return (int64_t)words->size - 1;
+    return 0;
 }
 
 int64_t words_add(struct words *words, uint64_t hash, const char *word, uint64_t length) {
     if (words->size * 4 >= words->slot_count * 3 && grow_slots(words)) return -1;
     struct word_slot *slot = find_slot(words, hash, word, length);
-    return slot->number ? (int64_t)slot->number - 1 : put_word(words, slot, hash, word, length);
+    if (slot->number) return (int64_t)slot->number - 1;
+    if (words_put(words, word, length)) return -1;
+    *slot = (struct word_slot){(uint32_t)hash, (uint32_t)words->size};
+    return (int64_t)words->size - 1;
 }
 
 int64_t words_find(const struct words *words, uint64_t hash, const char *word, uint64_t length) {

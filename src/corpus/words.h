@@ -37,6 +37,9 @@ struct words {
 uint64_t words_hash(const char *word, uint64_t length);
 /* Adds the word unless it is there already. Returns its number, or -1 after fail(). */
 int64_t words_add(struct words *words, uint64_t hash, const char *word, uint64_t length);
+/* Adds the word without a look whether it is there. words_find() does not find it before words_index(). Returns 0, or -1 after
+ * fail(). */
+int words_put(struct words *words, const char *word, uint64_t length);
 /* Returns the word's number, or -1 if it is absent. */
 int64_t words_find(const struct words *words, uint64_t hash, const char *word, uint64_t length);
 /* Returns the word, NUL-terminated; *length may be NULL. */

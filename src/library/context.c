@@ -1,6 +1,5 @@
 #include "handles.h"
 
-#include "base/memory.h"
 #include "config/config.h"
 
 #include <inttypes.h>
@@ -71,8 +70,7 @@ int take_options(void *options, uint64_t size, const void *given) {
 
 int check_aligned(const void *at, unsigned bytes, const char *what) {
     if ((uintptr_t)at % bytes == 0) return 0;
-    return fail_usage("%s lie at %p, which is no multiple of their %u bytes: copy them to memory that is aligned", what, at,
-                      bytes);
+    return fail_usage("%s lie at %p, which is no multiple of their %u bytes: copy them to memory that is aligned", what, at, bytes);
 }
 
 int check_count(uint64_t count, const char *what) {
@@ -180,6 +178,5 @@ const char *sptx_device(const struct sptx_context *context) {
 enum sptx_status sptx_wait(struct sptx_context *context) {
     if (!context) return SPTX_USAGE;
     enter(context);
-    return leave(context, context->backend ? context->ops->rows_wait(context->backend)
-                                           : fail_usage("the context is not open"));
+    return leave(context, context->backend ? context->ops->rows_wait(context->backend) : fail_usage("the context is not open"));
 }

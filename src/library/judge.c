@@ -10,6 +10,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { MOST_LISTED = 1000000 }; /* largest `listed`, as in `sptx-w2v report`; the limit on a page's size is reached far earlier */
 
@@ -26,8 +27,7 @@ static int ask_analogy(struct sptx_run *run, const uint64_t asked[3], uint32_t k
     uint64_t starts[2] = {0, 0};
     float query[SPTX_COLUMNS_MOST];
     for (int i = 0; i < 3; i++) {
-        if (asked[i] >= run->model.rows)
-            return fail_usage("%" PRIu64 " is no row of a run of %" PRIu64, asked[i], run->model.rows);
+        if (asked[i] >= run->model.rows) return fail_usage("%" PRIu64 " is no row of a run of %" PRIu64, asked[i], run->model.rows);
         words[i] = (uint32_t)asked[i];
     }
     int64_t excluded = search_analogy(&run->search, words, NULL, query, banned);
@@ -41,10 +41,8 @@ enum sptx_status sptx_run_analogy(struct sptx_run *run, const char *table, const
     if (!run) return SPTX_USAGE;
     enter(run->context);
     if (!k) return leave(run->context, 0);
-    if (!asked || !rows || !scores)
-        return leave(run->context, fail_usage("three rows, rows and scores are wanted; one is NULL"));
-    if (check_aligned(asked, sizeof *asked, "the three rows") || check_answers(rows, scores))
-        return leave(run->context, -1);
+    if (!asked || !rows || !scores) return leave(run->context, fail_usage("three rows, rows and scores are wanted; one is NULL"));
+    if (check_aligned(asked, sizeof *asked, "the three rows") || check_answers(rows, scores)) return leave(run->context, -1);
     int result = open_search(run, table, METRIC_COSINE, 0) || ask_analogy(run, asked, k, rows, scores) ? -1 : 0;
     return leave(run->context, result);
 }
@@ -53,28 +51,25 @@ enum sptx_status sptx_run_analogy(struct sptx_run *run, const char *table, const
 
 enum sptx_status sptx_run_evaluate_pairs(struct sptx_run *run, const char *table, const char *path,
                                          struct sptx_pairs_score *score) {
-    struct pairs_score found;
+    struct sptx_pairs_score found;
     if (!run) return SPTX_USAGE;
     enter(run->context);
     int view = judged_table(run, table, path, score);
     int result = view < 0 ? -1 : evaluate_pairs(&found, &run->model, (enum model_view)view, path);
-    if (!result) *score = (struct sptx_pairs_score){found.rho, found.covered, found.total};
+    if (!result) *score = found;
     return leave(run->context, result);
 }
 
 enum sptx_status sptx_run_evaluate_analogies(struct sptx_run *run, const char *table, const char *path, uint64_t first,
                                              struct sptx_analogies_score *score) {
-    struct analogies_score found;
+    struct sptx_analogies_score found;
     struct config config = {.name = NULL};
     if (!run) return SPTX_USAGE;
     enter(run->context);
     int view = judged_table(run, table, path, score);
     int result = view < 0 || device_config(run->context, &config)
-                     ? -1
-                     : evaluate_analogies(&found, &run->model, (enum model_view)view, path, first, &config);
-    if (!result)
-        *score =
-            (struct sptx_analogies_score){found.accuracy, found.semantic, found.syntactic, found.covered, found.total};
+                     ? -1 : evaluate_analogies(&found, &run->model, (enum model_view)view, path, first, &config);
+    if (!result) *score = found;
     config_release(&config);
     return leave(run->context, result);
 }
@@ -92,14 +87,12 @@ static int read_as_trained(struct config *config, const struct sptx_run *run, co
     char *path = file_join(run->model.directory, "config.ini");
     *config = (struct config){.name = NULL};
     int result = !path || config_init(config) || config_read(config, path) ||
-                         (format && config_set(config, "corpus", "format", format, "the caller"))
-                     ? -1
-                     : 0;
+                         (format && config_set(config, "corpus", "format", format, "the caller")) ? -1 : 0;
     free(path);
     return result;
 }
 
-static int evaluate_held_out(struct lists_score *found, const struct sptx_run *run, struct lists_request *request,
+static int evaluate_held_out(struct sptx_lists_score *found, const struct sptx_run *run, struct lists_request *request,
                              const char *format) {
     struct config config = {.name = NULL}, trained;
     int result = read_as_trained(&trained, run, format) || device_config(run->context, &config) ? -1 : 0;
@@ -111,11 +104,6 @@ static int evaluate_held_out(struct lists_score *found, const struct sptx_run *r
     config_release(&trained);
     config_release(&config);
     return result;
-}
-
-static struct sptx_lists_score lists_score_of(const struct lists_score *found) {
-    return (struct sptx_lists_score){found->recall,   found->ndcg,    found->hit,  found->lists,      found->unknown,
-                                     found->held_out, found->trained, found->cold, found->without_row};
 }
 
 /* Sets *path and *data from a file or a corpus given by the caller. For a corpus, *path is `name`, for error messages. Returns 0,
@@ -131,7 +119,7 @@ static int take_data(const char **path, const struct gathered **data, const stru
 enum sptx_status sptx_run_evaluate_lists_of(struct sptx_run *run, const char *table, const struct sptx_data *train,
                                             const struct sptx_data *held_out, const char *format, const char *score, uint32_t k,
                                             struct sptx_lists_score *out) {
-    struct lists_score found;
+    struct sptx_lists_score found;
     struct lists_request request = {.k = k};
     if (!run) return SPTX_USAGE;
     enter(run->context);
@@ -139,12 +127,11 @@ enum sptx_status sptx_run_evaluate_lists_of(struct sptx_run *run, const char *ta
     int result = named < 0 || take_data(&request.train, &request.train_data, train, NULL, "train") ||
                          take_data(&request.held_out, &request.held_out_data, held_out, NULL, "held_out") ||
                          judged_table(run, NULL, request.train, out) < 0 || judged_table(run, NULL, request.held_out, out) < 0
-                     ? -1
-                     : 0;
+                     ? -1 : 0;
     if (!result && !k) result = fail_usage("k = 0 places are none; wanted at least 1");
     request.score = result ? 0 : (enum list_score)named;
     if (!result) result = evaluate_held_out(&found, run, &request, format);
-    if (!result) *out = lists_score_of(&found);
+    if (!result) *out = found;
     return leave(run->context, result);
 }
 
@@ -154,12 +141,9 @@ enum sptx_status sptx_run_evaluate_lists(struct sptx_run *run, const char *table
     return sptx_run_evaluate_lists_of(run, table, &files[0], &files[1], format, score, k, out);
 }
 
-_Static_assert((int)SPTX_GROUPS_MOST == (int)GROUPS_MOST, "the header tells of the most columns");
-
-enum sptx_status sptx_run_evaluate_groups(struct sptx_run *run, const char *table, const char *path, uint64_t met,
-                                          uint64_t sample, uint32_t k, struct sptx_groups_score *scores,
-                                          uint32_t *columns) {
-    struct groups_score found[GROUPS_MOST];
+enum sptx_status sptx_run_evaluate_groups(struct sptx_run *run, const char *table, const char *path, uint64_t met, uint64_t sample,
+                                          uint32_t k, struct sptx_groups_score *scores, uint32_t *columns) {
+    struct sptx_groups_score found[SPTX_GROUPS_MOST];
     struct groups_request request = {.met = met, .sample = sample, .k = k};
     struct config config = {.name = NULL};
     if (!run) return SPTX_USAGE;
@@ -169,18 +153,14 @@ enum sptx_status sptx_run_evaluate_groups(struct sptx_run *run, const char *tabl
         fail_usage("k = %u and sample = %" PRIu64 " are wanted to be at least 1", k, sample);
     else if (view >= 0 && !device_config(run->context, &config))
         count = evaluate_groups(found, &run->model, (enum model_view)view, path, &request, &config);
-    for (int i = 0; i < count; i++)
-        scores[i] = (struct sptx_groups_score){found[i].share, found[i].chance, found[i].asked, found[i].rows};
-    if (count >= 0) *columns = (uint32_t)count;
+    if (count >= 0) memcpy(scores, found, (size_t)count * sizeof *found), *columns = (uint32_t)count;
     config_release(&config);
     return leave(run->context, count < 0 ? -1 : 0);
 }
 
-_Static_assert((int)SPTX_SHARES_MOST == (int)LABELS_SHARES, "the header tells of the most shares");
-
 static int check_shares(const double *shares, uint32_t count) {
-    if (!shares || !count || count > LABELS_SHARES)
-        return fail_usage("%u shares are asked for, wanted 1 to %d, and where they are", count, LABELS_SHARES);
+    if (!shares || !count || count > SPTX_SHARES_MOST)
+        return fail_usage("%u shares are asked for, wanted 1 to %d, and where they are", count, SPTX_SHARES_MOST);
     for (uint32_t i = 0; i < count; i++)
         if (!(shares[i] > 0 && shares[i] < 1)) return fail_usage("a share of %g is not between 0 and 1", shares[i]);
     return 0;
@@ -188,7 +168,7 @@ static int check_shares(const double *shares, uint32_t count) {
 
 enum sptx_status sptx_run_evaluate_labels_of(struct sptx_run *run, const char *table, const struct sptx_data *labels,
                                              const double *shares, uint32_t count, struct sptx_labels_score *scores) {
-    struct labels_score found[LABELS_SHARES];
+    struct sptx_labels_score found[SPTX_SHARES_MOST];
     struct config config = {.name = NULL};
     const struct gathered *data = NULL;
     const char *path = NULL;
@@ -199,10 +179,7 @@ enum sptx_status sptx_run_evaluate_labels_of(struct sptx_run *run, const char *t
     if (!result)
         result = data ? evaluate_labels_of(found, &run->model, (enum model_view)view, data, path, shares, (int)count, &config)
                       : evaluate_labels(found, &run->model, (enum model_view)view, path, shares, (int)count, &config);
-    for (uint32_t i = 0; !result && i < count; i++)
-        scores[i] =
-            (struct sptx_labels_score){found[i].share,        found[i].micro,   found[i].micro_spread, found[i].macro,
-                                       found[i].macro_spread, found[i].covered, found[i].total,        found[i].labels};
+    if (!result) memcpy(scores, found, count * sizeof *found);
     config_release(&config);
     return leave(run->context, result);
 }
@@ -221,18 +198,11 @@ static int take_links(struct links_request *request, const struct sptx_data *hel
     return request->directed > 1 ? fail_usage("directed = %d is neither 0 nor 1", request->directed) : 0;
 }
 
-static void give_links(struct sptx_links_score *scores, struct sptx_links_counts *counts, const struct links_score *found,
-                       const struct links_counts *counted) {
-    for (int i = 0; i < LINK_SCORES; i++) scores[i] = (struct sptx_links_score){found[i].auc, found[i].mrr, found[i].hits};
-    *counts = (struct sptx_links_counts){counted->links,    counted->asked,   counted->nodes, counted->unknown,
-                                         counted->left_out, counted->trained, counted->among, counted->all};
-}
-
 enum sptx_status sptx_run_evaluate_links_of(struct sptx_run *run, const char *table, const struct sptx_data *held_out,
                                             const struct sptx_data *known, uint32_t directed, struct sptx_links_score *scores,
                                             struct sptx_links_counts *counts) {
-    struct links_score found[LINK_SCORES];
-    struct links_counts counted;
+    struct sptx_links_score found[LINK_SCORES];
+    struct sptx_links_counts counted;
     struct links_request request = {.directed = directed > 1 ? 2 : (int)directed};
     struct config config = {.name = NULL};
     if (!run) return SPTX_USAGE;
@@ -241,9 +211,8 @@ enum sptx_status sptx_run_evaluate_links_of(struct sptx_run *run, const char *ta
                    ? -1
                    : judged_table(run, table, request.held_out, counts ? (const void *)scores : NULL);
     int result = view < 0 || device_config(run->context, &config)
-                     ? -1
-                     : evaluate_links(found, &counted, &run->model, (enum model_view)view, &request, &config);
-    if (!result) give_links(scores, counts, found, &counted);
+                     ? -1 : evaluate_links(found, &counted, &run->model, (enum model_view)view, &request, &config);
+    if (!result) memcpy(scores, found, sizeof found), *counts = counted;
     config_release(&config);
     return leave(run->context, result);
 }
@@ -260,16 +229,13 @@ enum sptx_status sptx_run_export_as(struct sptx_run *run, const char *table, uin
                                     const char *type_name, const char *path) {
     if (!run) return SPTX_USAGE;
     enter(run->context);
-    if (!format_name || !path || !*path)
-        return leave(run->context, fail_usage("a format and a file are wanted; one is NULL"));
+    if (!format_name || !path || !*path) return leave(run->context, fail_usage("a format and a file are wanted; one is NULL"));
     if (lists > 1) return leave(run->context, fail_usage("lists = %u is neither 0 nor 1", lists));
     int format = export_format_named(format_name), type = format < 0 || !type_name ? EXPORT_F32 : export_type_named(type_name),
         view = answers_view_named(&run->model, table, pool_threads(run->context->pool));
     struct export export = {.model = &run->model, .view = (enum model_view)view, .type = (enum export_type)type};
     int result = format < 0 || type < 0 || view < 0 || !(export.rows = answers_rows(&run->model, (int)lists)) ||
-                         export_write(&export, (enum export_format)format, path)
-                     ? -1
-                     : 0;
+                         export_write(&export, (enum export_format)format, path) ? -1 : 0;
     return leave(run->context, result);
 }
 
@@ -282,8 +248,7 @@ static int check_report(const struct sptx_report_options *options) {
     if (!options->top || options->top > MAP_ROWS)
         return fail_usage("a map of %" PRIu64 " rows cannot be drawn; wanted 1 to %d", options->top, MAP_ROWS);
     if (!options->listed || options->listed > MOST_LISTED)
-        return fail_usage("%" PRIu64 " rows cannot be searched in a page; wanted 1 to %d", options->listed,
-                          MOST_LISTED);
+        return fail_usage("%" PRIu64 " rows cannot be searched in a page; wanted 1 to %d", options->listed, MOST_LISTED);
     if (options->evaluation_count && !options->evaluations)
         return fail_usage("%" PRIu64 " evaluations at NULL", options->evaluation_count);
     return 0;
@@ -304,9 +269,7 @@ static int write_report(struct sptx_run *run, const char *path, const struct spt
                                    .evaluations = options->evaluations,
                                    .evaluation_count = (int)options->evaluation_count};
     int result = view < 0 || !request.rows || (options->titles && titles_read(&titles, &run->model, options->titles)) ||
-                         device_config(run->context, &config) || page_write(&run->model, &request, &config, path, &size)
-                     ? -1
-                     : 0;
+                         device_config(run->context, &config) || page_write(&run->model, &request, &config, path, &size) ? -1 : 0;
     titles_release(&titles);
     config_release(&config);
     return result;
@@ -317,9 +280,7 @@ enum sptx_status sptx_run_report(struct sptx_run *run, const char *path, const s
     if (!run) return SPTX_USAGE;
     enter(run->context);
     if (!path || !*path) return leave(run->context, fail_usage("a page is written to a file; none was given"));
-    int result = (given && take_options(&options, sizeof options, given)) || check_report(&options) ||
-                         write_report(run, path, &options)
-                     ? -1
-                     : 0;
+    int result = given ? take_options(&options, sizeof options, given) : 0;
+    if (!result) result = check_report(&options) || write_report(run, path, &options) ? -1 : 0;
     return leave(run->context, result);
 }

@@ -166,14 +166,11 @@ int open_search(struct sptx_run *run, const char *table, enum search_metric metr
     int view = answers_view_named(&run->model, table, pool_threads(run->context->pool));
     uint64_t rows = view < 0 ? 0 : answers_rows(&run->model, (int)lists);
     if (!rows) return -1;
-    if (run->searching && run->searched == (enum model_view)view && run->search.rows == rows &&
-        run->search.metric == metric)
+    if (run->searching && run->searched == (enum model_view)view && run->search.rows == rows && run->search.metric == metric)
         return 0;
     if (run->searching) search_close(&run->search);
     int result = device_config(run->context, &config) ||
-                         search_open(&run->search, &run->model, (enum model_view)view, metric, rows, &config)
-                     ? -1
-                     : 0;
+                         search_open(&run->search, &run->model, (enum model_view)view, metric, rows, &config) ? -1 : 0;
     config_release(&config);
     run->search.first = answers_first(&run->model, (int)lists);
     run->searched = (enum model_view)view;
@@ -193,9 +190,7 @@ static int search_nearest(struct sptx_run *run, const struct sptx_nearest_option
     if (options->excluded && !(starts = mem_alloc(count + 1, sizeof *starts, "queries"))) return -1;
     for (uint64_t i = 0; starts && i <= count; i++) starts[i] = i;
     int result = open_search(run, options->table, (enum search_metric)metric, (uint32_t)options->lists) ||
-                         search_top(&run->search, queries, count, k, starts, options->excluded, rows, scores)
-                     ? -1
-                     : 0;
+                         search_top(&run->search, queries, count, k, starts, options->excluded, rows, scores) ? -1 : 0;
     free(starts);
     return result;
 }
@@ -234,9 +229,7 @@ static int open_lists(struct sptx_run *run, const char *name, int named, const s
     if (run->recommending && run->lists.score == (enum list_score)score && same_candidates(&run->candidates, candidates)) return 0;
     close_lists(run);
     int result = device_config(run->context, &config) || keep_candidates(run, candidates) ||
-                         list_scores_open(&run->lists, &run->model, (enum list_score)score, candidates, &config)
-                     ? -1
-                     : 0;
+                         list_scores_open(&run->lists, &run->model, (enum list_score)score, candidates, &config) ? -1 : 0;
     config_release(&config);
     run->recommending = !result;
     if (result) close_lists(run);
@@ -324,9 +317,7 @@ static int check_recommend_options(const struct sptx_recommend_options *options)
     if (!options->candidates) return 0;
     if (options->among) return fail_usage("among = %" PRIu64 " and candidates are two choices of rows; wanted one", options->among);
     return check_count(options->candidate_count, "candidates") ||
-                   check_aligned(options->candidates, sizeof *options->candidates, "candidates")
-               ? -1
-               : 0;
+                   check_aligned(options->candidates, sizeof *options->candidates, "candidates") ? -1 : 0;
 }
 
 static int recommend(struct recommending *r, const struct sptx_recommend_options *options) {
@@ -336,9 +327,7 @@ static int recommend(struct recommending *r, const struct sptx_recommend_options
         join_lists(r, options->names))
         return -1;
     return open_lists(r->run, options->score, options->names != NULL, &candidates) ||
-                   list_scores_ask(&r->run->lists, &r->question, take_answer, r)
-               ? -1
-               : 0;
+                   list_scores_ask(&r->run->lists, &r->question, take_answer, r) ? -1 : 0;
 }
 
 enum sptx_status sptx_run_recommend(struct sptx_run *run, const uint64_t *starts, const uint64_t *items, uint64_t count,

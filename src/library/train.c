@@ -15,20 +15,10 @@ struct listener {
     void *user;
 };
 
-static int hear(void *user, const struct trainer_report *report) {
+static int hear(void *user, const struct sptx_progress *report) {
     const struct listener *listener = user;
-    struct sptx_progress told = {.size = sizeof told,
-                                 .step = report->step,
-                                 .epoch = report->epoch,
-                                 .done = report->done,
-                                 .loss = report->loss,
-                                 .lr = report->lr,
-                                 .words_per_second = report->words_per_second,
-                                 .pairs_per_second = report->pairs_per_second,
-                                 .seconds = report->seconds,
-                                 .line = report->line};
     step_out(listener->context);
-    int stop = listener->progress(listener->user, &told);
+    int stop = listener->progress(listener->user, report);
     step_in();
     report_clear(); /* if a call in the callback failed, its error is not why training ends */
     return stop;
@@ -52,8 +42,7 @@ int read_keys(struct config *config, const struct sptx_context *context, const c
     if (config_init(config) || (path && config_read(config, path))) return -1;
     for (uint64_t i = 0; i < count; i++)
         if (set_key(config, settings[i])) return -1;
-    if (config->device_backend == BACKEND_AUTO &&
-        config_set(config, "device", "backend", context->ops->name, "the context"))
+    if (config->device_backend == BACKEND_AUTO && config_set(config, "device", "backend", context->ops->name, "the context"))
         return -1;
     if (!config->device_threads) config->device_threads = pool_threads(context->pool);
     return 0;
@@ -105,9 +94,8 @@ enum sptx_status sptx_train(struct sptx_context *context, const char *path, cons
     if (!context) return SPTX_USAGE;
     enter(context);
     if (!context->backend) return leave(context, fail_usage("the context is not open"));
-    int result = read_config(&config, context, path, settings, count)
-                     ? -1
-                     : train(context, &config, NULL, beginning, progress, user);
+    int result =
+        read_config(&config, context, path, settings, count) ? -1 : train(context, &config, NULL, beginning, progress, user);
     config_release(&config);
     return leave_training(context, result);
 }

@@ -6,8 +6,6 @@
 #include "tune/tune.h"
 
 #include <limits.h>
-#include <stdio.h>
-#include <string.h>
 
 struct listener {
     struct sptx_context *context;
@@ -53,8 +51,7 @@ int tune(struct sptx_context *context, const struct config *config, struct gathe
     if (given && take_options(&options, sizeof options, given)) return -1;
     if (!(options.minutes >= 0 && options.minutes <= TUNE_MINUTES))
         return fail_usage("minutes = %g is not a number from 0 to %g", options.minutes, TUNE_MINUTES);
-    if (options.pair_count > INT_MAX || options.analogy_count > INT_MAX)
-        return fail_usage("so many files cannot be meant");
+    if (options.pair_count > INT_MAX || options.analogy_count > INT_MAX) return fail_usage("so many files cannot be meant");
     if (!context->tuned && !(context->tuned = mem_zalloc(1, sizeof *context->tuned, "what is found"))) return -1;
     const struct tune_request request = {.config = config,
                                          .data = data,
@@ -80,9 +77,8 @@ enum sptx_status sptx_tune(struct sptx_context *context, const char *path, const
     if (!context) return SPTX_USAGE;
     enter(context);
     if (!context->backend) return leave(context, fail_usage("the context is not open"));
-    int result = read_keys(&config, context, path, settings, count)
-                     ? -1
-                     : tune(context, &config, NULL, options, progress, user, tuned);
+    int result =
+        read_keys(&config, context, path, settings, count) ? -1 : tune(context, &config, NULL, options, progress, user, tuned);
     config_release(&config);
     context->stop = 0;
     return leave(context, result);

@@ -27,11 +27,8 @@ static inline double minus_log(uint32_t word) {
 /* Computes cosine and sine of the angle 2 pi x turn / 2^32: first those of a quarter of the angle, then doubles the angle twice. */
 static inline void turned(int32_t turn, double *cosine, double *sine) {
     double a = turn * (pi / 2 / 4294967296.0), q = a * a;
-    double c =
-        1 - q * (1 / 2. - q * (1 / 24. - q * (1 / 720. - q * (1 / 40320. - q * (1 / 3628800. - q / 479001600)))));
-    double s =
-        a * (1 - q * (1 / 6. -
-                      q * (1 / 120. - q * (1 / 5040. - q * (1 / 362880. - q * (1 / 39916800. - q / 6227020800))))));
+    double c = 1 - q * (1 / 2. - q * (1 / 24. - q * (1 / 720. - q * (1 / 40320. - q * (1 / 3628800. - q / 479001600)))));
+    double s = a * (1 - q * (1 / 6. - q * (1 / 120. - q * (1 / 5040. - q * (1 / 362880. - q * (1 / 39916800. - q / 6227020800))))));
     double c2 = c * c - s * s, s2 = 2 * c * s;
     *cosine = c2 * c2 - s2 * s2;
     *sine = 2 * c2 * s2;

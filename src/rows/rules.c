@@ -2,7 +2,6 @@
 
 #include "base/report.h"
 
-#include <math.h>
 #include <string.h>
 
 static const char *const names[RULE_COUNT] = {
@@ -29,9 +28,8 @@ const char *rules_name(int rule) {
 
 struct rule_options rules_defaults(int rule) {
     static const double rates[RULE_COUNT] = {
-        [RULE_SGD] = 1e-3,  [RULE_ADAGRAD] = 0.01, [RULE_ADADELTA] = 1.0,     [RULE_RMSPROP] = 0.01,
-        [RULE_ADAM] = 1e-3, [RULE_ADAMW] = 1e-3,   [RULE_SPARSE_ADAM] = 1e-3, [RULE_ADAMAX] = 2e-3,
-        [RULE_ASGD] = 0.01, [RULE_RPROP] = 0.01};
+        [RULE_SGD] = 1e-3,   [RULE_ADAGRAD] = 0.01,     [RULE_ADADELTA] = 1.0, [RULE_RMSPROP] = 0.01, [RULE_ADAM] = 1e-3,
+        [RULE_ADAMW] = 1e-3, [RULE_SPARSE_ADAM] = 1e-3, [RULE_ADAMAX] = 2e-3,  [RULE_ASGD] = 0.01,    [RULE_RPROP] = 0.01};
     return (struct rule_options){
         .rule = rule,
         .lr = rates[rule],

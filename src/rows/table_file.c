@@ -143,8 +143,7 @@ static int sync_part(void *user) {
 static int save_rows(struct table *table, struct file_part *part, unsigned takers, uint64_t data, XXH64_state_t *hash) {
     uint64_t chunk = table_first_chunk(table) * table->whole.packed;
     char *records = mem_alloc(SAVED_AT_ONCE, chunk, "pieces of a table on their way to disk");
-    struct saving saving = {
-        .table = table, .part = part, .data = data, .hash = hash, .next = records, .not_finite = UINT64_MAX};
+    struct saving saving = {.table = table, .part = part, .data = data, .hash = hash, .next = records, .not_finite = UINT64_MAX};
     int writes = part->fd >= 0, result = whole_rows_init(&saving.rounds, table, takers) || !records ? -1 : 0;
     if (records) saving.last = records + chunk;
     if (!result && ranks_first(table->ranks)) result = file_part_resize(part, data + table_file_bytes(table));
@@ -244,9 +243,7 @@ static int load_rows(struct table *table, const struct npy *npy, unsigned reader
     int result = ranks_meet(table->ranks, NULL, whole_rows_init(&rounds, table, readers));
     while (!result && whole_rows_next(&rounds)) {
         const char *own = rounds.own_count ? npy_row(npy, &npy->field[0], rounds.own_first - table->spec.first_row) : NULL;
-        result = interrupt_check()                 ? -1
-                 : is_untouched_zero(table, &rounds, own) ? 0
-                                                          : whole_rows_scatter(&rounds, own);
+        result = interrupt_check() ? -1 : is_untouched_zero(table, &rounds, own) ? 0 : whole_rows_scatter(&rounds, own);
     }
     whole_rows_release(&rounds);
     return result;

@@ -18,7 +18,6 @@
 #include "base/text.h"
 #include "checkpoints.h"
 #include "replacement.h"
-#include "schedule.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -81,8 +80,7 @@ static int check_open(int fd, const char *path, const struct table_file *wanted,
     *broken = 1;
     if ((uint64_t)about.st_size != wanted->bytes)
         return fail("'%s' has %" PRId64 " bytes, its state.ini says %" PRIu64, path, (int64_t)about.st_size, wanted->bytes);
-    return fail("'%s' was changed: its checksum is %016" PRIx64 ", its state.ini says %016" PRIx64, path, seen,
-                wanted->xxh64);
+    return fail("'%s' was changed: its checksum is %016" PRIx64 ", its state.ini says %016" PRIx64, path, seen, wanted->xxh64);
 }
 
 static int check_file(const char *directory, const char *name, const struct table_file *wanted, int *broken) {
@@ -96,12 +94,11 @@ static int check_file(const char *directory, const char *name, const struct tabl
 }
 
 /* Returns 0 if the checkpoint is whole, otherwise -1 after fail(), with *broken as state_read() sets it. */
-static int check(const char *directory, struct run_state *state, int *broken) {
+static int check_whole(const char *directory, struct run_state *state, int *broken) {
     struct run_state read;
     if (state_read(directory, &read, broken)) return -1;
     *broken = 0;
-    if (check_file(directory, "target.npy", &read.target, broken) ||
-        check_file(directory, "context.npy", &read.context, broken) ||
+    if (check_file(directory, "target.npy", &read.target, broken) || check_file(directory, "context.npy", &read.context, broken) ||
         (read.known.bytes && check_file(directory, "known.npy", &read.known, broken)))
         return -1;
     if (state) *state = read;
@@ -110,7 +107,7 @@ static int check(const char *directory, struct run_state *state, int *broken) {
 
 int checkpoint_verify(const char *directory, struct run_state *state) {
     int broken;
-    return check(directory, state, &broken);
+    return check_whole(directory, state, &broken);
 }
 
 char *checkpoint_newest(const char *run, struct run_state *state, int *found) {
@@ -125,7 +122,7 @@ char *checkpoint_newest(const char *run, struct run_state *state, int *found) {
         int failed_before = report_exit_code(), broken;
         if (one->kind == CHECKPOINT_PARTIAL) continue;
         own += (uint64_t)one->own;
-        if (!check(one->path, state, &broken)) {
+        if (!check_whole(one->path, state, &broken)) {
             good = one->path, one->path = NULL;
             break;
         }
@@ -140,8 +137,7 @@ char *checkpoint_newest(const char *run, struct run_state *state, int *found) {
     if (!good && own) {
         *found = -1;
         if (*unreadable)
-            fail("none of the %" PRIu64 " checkpoints in '%s' can be read now, though one may be whole: %s", own, run,
-                 unreadable);
+            fail("none of the %" PRIu64 " checkpoints in '%s' can be read now, though one may be whole: %s", own, run, unreadable);
         else
             fail("none of the %" PRIu64 " checkpoints in '%s' is whole, so there is nothing to go on from", own, run);
     }
@@ -219,9 +215,7 @@ static int save_known(struct writing *w) {
 static int put_in_place(char *const paths[], uint64_t step) {
     const struct checkpoint_entry aside = {.path = paths[CHECKPOINT_ASIDE], .step = step, .kind = CHECKPOINT_ASIDE, .own = 1};
     int there = file_exists(paths[CHECKPOINT_IN_PLACE]);
-    if (there == 1 && (checkpoint_remove(&aside) ||
-                       file_rename(paths[CHECKPOINT_IN_PLACE], paths[CHECKPOINT_ASIDE])))
-        return -1;
+    if (there == 1 && (checkpoint_remove(&aside) || file_rename(paths[CHECKPOINT_IN_PLACE], paths[CHECKPOINT_ASIDE]))) return -1;
     return there < 0 ? -1 : file_rename(paths[CHECKPOINT_PARTIAL], paths[CHECKPOINT_IN_PLACE]);
 }
 
@@ -247,12 +241,11 @@ int checkpoint_name_latest(const char *run, const char *checkpoint) {
  * `step` that stay. A checkpoint of a later step could not be read when the run was resumed from an earlier one. That may have
  * been a temporary fault of the disk, so it is removed only if it is certainly broken; otherwise the run replaces it when it
  * reaches that step. */
-static int can_go(const struct checkpoint_entry *one, const char *checkpoint, uint64_t step, uint64_t kept,
-                  uint64_t keep) {
+static int can_go(const struct checkpoint_entry *one, const char *checkpoint, uint64_t step, uint64_t kept, uint64_t keep) {
     int broken = 0, failed_before = report_exit_code();
     if (!one->own || !strcmp(one->path, checkpoint)) return 0;
     if (one->step <= step) return one->kind != CHECKPOINT_IN_PLACE || kept >= keep;
-    if (check(one->path, NULL, &broken) && !failed_before) report_clear();
+    if (check_whole(one->path, NULL, &broken) && !failed_before) report_clear();
     return broken;
 }
 

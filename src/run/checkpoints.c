@@ -78,8 +78,7 @@ enum owner { OWNER_OTHER, OWNER_SELF, OWNER_LINK };
 /* Returns a value of enum owner, or -1 after fail() if the owner cannot be determined. */
 static int owner_of(const char *path, enum checkpoint_kind kind) {
     struct stat about;
-    if (lstat(path, &about))
-        return errno == ENOENT ? OWNER_OTHER : fail_system("look at", path);
+    if (lstat(path, &about)) return errno == ENOENT ? OWNER_OTHER : fail_system("look at", path);
     int link = S_ISLNK(about.st_mode);
     if (!S_ISDIR(about.st_mode) && (!link || kind == CHECKPOINT_PARTIAL)) return OWNER_OTHER;
     int own = kind == CHECKPOINT_PARTIAL ? holds_contents_only(path) : state_is_own(path);
@@ -102,8 +101,7 @@ static int take_name(struct checkpoints *all, const char *run, const char *name)
     int owner = there == 1 ? owner_of(one.path, one.kind) : OWNER_OTHER;
     one.own = owner == OWNER_SELF;
     one.linked = owner == OWNER_LINK;
-    if (there == 1 && owner >= 0 &&
-        !mem_grow(&all->list, &all->capacity, all->count + 1, sizeof one, "the list of checkpoints")) {
+    if (there == 1 && owner >= 0 && !mem_grow(&all->list, &all->capacity, all->count + 1, sizeof one, "the list of checkpoints")) {
         all->list[all->count++] = one;
         return 0;
     }

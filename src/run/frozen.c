@@ -69,7 +69,7 @@ static uint32_t *join(const struct frozen *frozen) {
 }
 
 /* Writes the file's bytes, and computes their hash. */
-static int put(const struct frozen *frozen, const uint32_t *records, struct file_writer *writer, XXH64_state_t *hash) {
+static int put_mark(const struct frozen *frozen, const uint32_t *records, struct file_writer *writer, XXH64_state_t *hash) {
     struct npy npy = describe(frozen);
     uint64_t bytes = npy.rows * 2 * sizeof *records;
     if (npy_write_header(&npy, writer)) return -1;
@@ -88,7 +88,7 @@ int frozen_write(const struct frozen *frozen, const char *path, uint64_t *checks
         result = -1;
     } else {
         XXH64_reset(hash, 0);
-        result = put(frozen, records, &writer, hash);
+        result = put_mark(frozen, records, &writer, hash);
         *checksum = XXH64_digest(hash);
         if (result) file_abandon(&writer);
         else result = file_commit(&writer);
@@ -103,11 +103,9 @@ int frozen_read(struct frozen *frozen, const char *path) {
     if (npy_open(&npy, path)) return -1;
     const struct npy_field *fields[2] = {npy_find(&npy, "target"), npy_find(&npy, "context")};
     int result = fields[0] && fields[1] && npy.fields == 2 && npy.rows == wanted.rows && npy.record == 2 * sizeof(uint32_t)
-                     ? 0
-                     : fail("'%s' does not say of %" PRIu64 " rows which came from train.from", path, frozen->rows);
+                     ? 0 : fail("'%s' does not say of %" PRIu64 " rows which came from train.from", path, frozen->rows);
     for (int side = 0; side < 2 && !result; side++)
-        for (uint64_t i = 0; i < npy.rows; i++)
-            memcpy(&frozen->bits[side][i], npy_row(&npy, fields[side], i), sizeof(uint32_t));
+        for (uint64_t i = 0; i < npy.rows; i++) memcpy(&frozen->bits[side][i], npy_row(&npy, fields[side], i), sizeof(uint32_t));
     npy_close(&npy);
     return result;
 }

@@ -219,8 +219,7 @@ static void begin_line(struct json *line, const struct standing *at) {
 }
 
 /* Writes a line with its loss; `rates`: further keys, or empty. */
-static void write_line(struct metrics *metrics, const struct standing *at, const struct loss *loss,
-                       const struct json *rates) {
+static void write_line(struct metrics *metrics, const struct standing *at, const struct loss *loss, const struct json *rates) {
     struct json line = {.used = 0};
     begin_line(&line, at);
     add_number(&line, "loss", loss->example);
@@ -246,8 +245,7 @@ static void show_line(struct metrics *metrics, const struct standing *at, double
     n = text_add(line, most, n, "  lr %.3g", at->lr);
     if (words_rate > 0) n = text_add(line, most, n, "  %s words/s", words);
     n = text_add(line, most, n, "  %s pairs/s", pairs);
-    if (metrics->tally.link_bytes)
-        n = text_add(line, most, n, "  %s moved", text_of_bytes(moved, metrics->tally.link_bytes));
+    if (metrics->tally.link_bytes) n = text_add(line, most, n, "  %s moved", text_of_bytes(moved, metrics->tally.link_bytes));
     text_add(line, most, n, "  ETA %s", eta);
     report_live(line);
 }

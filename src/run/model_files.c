@@ -83,9 +83,7 @@ static int take_keys(struct model *model, const struct config *config) {
     model->trained = args_of(config, &form);
     if (model->mode == MODE_AUTO) return 0; /* without config.ini the first values are not known */
     return tables_first_values(&model->first[TABLE_TARGET], config, TABLE_TARGET) ||
-                   tables_first_values(&model->first[TABLE_CONTEXT], config, TABLE_CONTEXT)
-               ? -1
-               : 0;
+                   tables_first_values(&model->first[TABLE_CONTEXT], config, TABLE_CONTEXT) ? -1 : 0;
 }
 
 /* Reads the keys that the rows were trained with. If config.ini is lost, the defaults are assumed. */
@@ -117,8 +115,7 @@ static int verify(struct model *model, const char *checkpoint) {
 
 static int open_tables(struct model *model, const char *checkpoint) {
     uint64_t lists = model->vocab.lists;
-    if (open_table(&model->target, model, checkpoint, "target.npy", lists ? lists : vocab_targets(&model->vocab)))
-        return -1;
+    if (open_table(&model->target, model, checkpoint, "target.npy", lists ? lists : vocab_targets(&model->vocab))) return -1;
     model->dim = npy_find(&model->target, "weights")->columns;
     return open_table(&model->context, model, checkpoint, "context.npy", model->rows - lists - (uint64_t)model->tree);
 }

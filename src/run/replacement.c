@@ -15,8 +15,7 @@
 #include <unistd.h>
 
 static const char name[] = "replacement";
-static const struct directory_mark mark = {"replaces",
-                                           "the run of sptx-w2v in this directory takes the place of the one above\n"};
+static const struct directory_mark mark = {"replaces", "the run of sptx-w2v in this directory takes the place of the one above\n"};
 
 /* ---- whose it is ---- */
 

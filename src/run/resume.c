@@ -3,9 +3,7 @@
 #include "ranks_alike.h"
 #include "base/report.h"
 #include "config/defaults_by_size.h"
-#include "schedule.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 
 /* Reads RUN/config.ini, which perhaps only the first rank sees, and resolves it for the number of ranks that resume the run. */
@@ -49,8 +47,7 @@ int resume_corpus(const struct config *config, const char *checkpoint, const str
                   const struct corpus_identity *corpus, uint64_t examples_per_epoch) {
     uint64_t position = older->progress.position;
     if (older->corpus.vocab != corpus->vocab)
-        return fail("'%s' was trained on another vocabulary: the corpus has changed since; --overwrite starts over",
-                    checkpoint);
+        return fail("'%s' was trained on another vocabulary: the corpus has changed since; --overwrite starts over", checkpoint);
     if (older->corpus.stream != corpus->stream || position >= examples_per_epoch || older->progress.epoch > UINT32_MAX)
         return fail("'%s' was trained on the same words in another order or other %s: the corpus has changed since; "
                     "--overwrite starts over",

@@ -75,18 +75,15 @@ int run_directory_check(const char *path) {
 static int check_place(const char *path, int resumed) {
     if (check_owner(path)) return -1;
     return run_files_remove_pieces(path) || replacement_settle(path) || (!resumed && replacement_check(path)) ||
-                   run_files_check(path, resumed)
-               ? -1
-               : 0;
+                   run_files_check(path, resumed) ? -1 : 0;
 }
 
 /* ---- who has it ---- */
 
-static int take(struct run_directory *run) {
+static int claim(struct run_directory *run) {
     char holder[LOCK_HOLDER];
     int taken = directory_claim(&run->lock, run->path, lock_name, &run->made, holder);
-    if (taken == 1)
-        fail("'%s' is being trained by %s; one process at a time has a run directory", run->path, holder);
+    if (taken == 1) fail("'%s' is being trained by %s; one process at a time has a run directory", run->path, holder);
     return taken ? -1 : 0;
 }
 
@@ -139,8 +136,7 @@ static int retake(struct run_directory *run) {
     char holder[LOCK_HOLDER];
     struct lock again;
     int taken = lock_try(&again, run->lock.path, holder);
-    if (taken == 1)
-        return fail("the lock of '%s' was removed while a run trained in it, and now %s has it", run->path, holder);
+    if (taken == 1) return fail("the lock of '%s' was removed while a run trained in it, and now %s has it", run->path, holder);
     if (taken) return -1;
     lock_give(&run->lock);
     run->lock = again;
@@ -165,7 +161,7 @@ static int hold(struct run_directory *run) {
 int run_directory_open(struct run_directory *run, const char *path, int resumed) {
     *run = (struct run_directory){.path = path_resolve(path), .fd = -1};
     if (run->path) run->place = mem_text(run->path, strlen(run->path), "a path");
-    if (run->place && !take(run) && !hold(run) && !check_place(run->path, resumed)) return 0;
+    if (run->place && !claim(run) && !hold(run) && !check_place(run->path, resumed)) return 0;
     run_directory_close(run);
     return -1;
 }

@@ -28,8 +28,7 @@ int run_owns_refuse(const char *path, const char *option) {
     const char *slash = place ? strrchr(place, '/') : NULL;
     int result = directory ? owns(directory, slash ? slash + 1 : place) : -1;
     if (result == 1)
-        result = fail("%s = '%s' is a file of the run in '%s', which would be lost: choose another", option, path,
-                      directory);
+        result = fail("%s = '%s' is a file of the run in '%s', which would be lost: choose another", option, path, directory);
     free(directory);
     free(place);
     return result;

@@ -88,8 +88,7 @@ int bench_memory(struct bench *bench, uint64_t rows, uint32_t dim, struct bench_
     double began = progress_now();
     int result = -1;
     *out = (struct bench_memory){.rows = rows, .dim = dim, .payload = rows * dim * sizeof(float)};
-    if (bench->ops->info(bench->backend, &before) || bench_table_open(bench, PLACE_PINNED, rows, dim, NULL, &table))
-        goto out;
+    if (bench->ops->info(bench->backend, &before) || bench_table_open(bench, PLACE_PINNED, rows, dim, NULL, &table)) goto out;
     out->opening = progress_now() - began;
     began = progress_now();
     if (check_sample(bench, table, rows, dim) || bench->ops->info(bench->backend, &after)) goto out;
@@ -188,7 +187,7 @@ static void say_nothing(void *user, double lr, int last) {
 }
 
 /* Trains for `seconds`, or `steps` steps if `steps` is not 0, and sets *out to what was counted. */
-static int run(struct training *t, double seconds, uint64_t steps) {
+static int run_steps(struct training *t, double seconds, uint64_t steps) {
     struct bench_training *out = t->out;
     const struct steps_watch watch = {.user = t,
                                       .took_batch = count_batch,
@@ -251,11 +250,12 @@ static int measure_phases(struct training *t) {
 static int measure(struct training *t, double seconds, uint64_t steps) {
     uint64_t warm = steps ? steps / 10 + 1 : 0;
     if (ranks_count(t->ranks) > 1 && !steps) {
-        if (run(t, 0, RANK_WARM_STEPS) || run(t, 0, RANK_WARM_STEPS)) return -1; /* run twice: during the first, buffers grow */
+        if (run_steps(t, 0, RANK_WARM_STEPS) || run_steps(t, 0, RANK_WARM_STEPS))
+            return -1; /* run twice: during the first, buffers grow */
         steps = steps_for(t, seconds);
         warm = steps_for(t, seconds * warm_share);
     }
-    if (run(t, seconds * warm_share, warm) || run(t, seconds, steps)) return -1;
+    if (run_steps(t, seconds * warm_share, warm) || run_steps(t, seconds, steps)) return -1;
     return t->out->hogwild ? 0 : measure_phases(t);
 }
 

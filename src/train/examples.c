@@ -145,9 +145,8 @@ static int check_negatives(const struct example_source *source, const struct voc
     uint64_t positives = example_wanted(source, longest - 1);
     if (source->negatives == 0) return 0;
     if (source->noise == NOISE_LOG_UNIFORM && source->rows - source->target_only < 3)
-        return fail(
-            "negatives.law = log-uniform draws from rows 1..V-1 and needs three rows, the vocabulary has %" PRIu64,
-            source->rows);
+        return fail("negatives.law = log-uniform draws from rows 1..V-1 and needs three rows, the vocabulary has %" PRIu64,
+                    source->rows);
     if (source->mode != EXAMPLE_WINDOW && source->per_pair) slots *= positives;
     numbered = source->mode == EXAMPLE_WINDOW && source->per_pair ? slots * (2 * source->window + (uint64_t)source->documents) : slots;
     if (numbered > EXAMPLE_MOST_NEGATIVES)
@@ -244,8 +243,7 @@ static int make_tables(struct examples *examples, const struct config *config, c
     struct example_source *source = &examples->source;
     if (config_has_tree(config) && make_tree(examples, vocab)) return -1;
     if (config->examples_subsample > 0 && make_keep(examples, vocab, config->examples_subsample)) return -1;
-    if (source->noise == NOISE_UNIGRAM && source->negatives > 0 && make_alias(examples, vocab, config->negatives_power))
-        return -1;
+    if (source->noise == NOISE_UNIGRAM && source->negatives > 0 && make_alias(examples, vocab, config->negatives_power)) return -1;
     source->keep = examples->keep;
     source->alias = examples->alias;
     source->log2_rows = log2((double)(source->rows - source->target_only));

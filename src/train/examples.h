@@ -26,8 +26,7 @@ struct examples {
 
 /* Make the examples of an id stream, or of a graph (examples.mode = walk). The stream or graph must outlive the examples. Return
  * 0, or -1 after fail(). */
-int examples_init(struct examples *examples, const struct config *config, const struct vocab *vocab,
-                  const struct idstream *stream);
+int examples_init(struct examples *examples, const struct config *config, const struct vocab *vocab, const struct idstream *stream);
 int examples_init_walks(struct examples *examples, const struct config *config, const struct vocab *vocab,
                         const struct graph *graph, struct pool *pool);
 void examples_release(struct examples *examples); /* harmless on a zeroed one */

@@ -29,8 +29,7 @@ static const char *place_name(const struct plan *plan, enum place place) {
     return plan->gpu_available ? "pinned on the host" : "in memory";
 }
 
-static void print_part(const struct plan *plan, int to_stdout, const char *name, enum place place, uint64_t bytes,
-                       int shared) {
+static void print_part(const struct plan *plan, int to_stdout, const char *name, enum place place, uint64_t bytes, int shared) {
     char text[TEXT_BYTES];
     if (bytes)
         line(to_stdout, name, "%10s  %s", text_of_bytes(text, bytes), place_name(plan, place));
@@ -67,8 +66,7 @@ static void print_step(const struct plan *plan, const struct config *config, int
     }
     line(to_stdout, "a step", "%s %s: %s examples, %s pairs", text_of_count(a, plan->batch), unit,
          text_of_count(b, (uint64_t)(plan->batch_blocks + 0.5)), text_of_count(c, (uint64_t)(plan->batch_pairs + 0.5)));
-    line(to_stdout, "  distinct rows", "%s targets, %s contexts",
-         text_of_count(a, (uint64_t)(plan->batch_targets + 0.5)),
+    line(to_stdout, "  distinct rows", "%s targets, %s contexts", text_of_count(a, (uint64_t)(plan->batch_targets + 0.5)),
          text_of_count(b, (uint64_t)(plan->batch_contexts + 0.5)));
     line(to_stdout, "  traffic", "%s of memory%s%s%s", text_of_bytes(a, (uint64_t)plan->memory_bytes),
          plan->gpu_available ? ", " : "", plan->gpu_available ? text_of_bytes(b, (uint64_t)plan->link_bytes) : "",
@@ -102,8 +100,7 @@ void planner_print(const struct plan *plan, const struct config *config, int to_
     print_part(plan, to_stdout, "target", plan->target, plan->target_bytes, 0);
     print_part(plan, to_stdout, "target_state", plan->target_state, plan->target_state_bytes, plan->one_record_target);
     print_part(plan, to_stdout, "context", plan->context, plan->context_bytes, 0);
-    print_part(plan, to_stdout, "context_state", plan->context_state, plan->context_state_bytes,
-               plan->one_record_context);
+    print_part(plan, to_stdout, "context_state", plan->context_state, plan->context_state_bytes, plan->one_record_context);
     print_bytes(to_stdout, "vocabulary", plan->vocab_bytes, "");
     if (plan->draw_bytes) print_bytes(to_stdout, "draw tables", plan->draw_bytes, "negatives, subsampling, a tree of words");
     print_bytes(to_stdout, "work", plan->work_bytes, "batches in flight and threads' scratch");
@@ -114,8 +111,7 @@ void planner_print(const struct plan *plan, const struct config *config, int to_
         line(to_stdout, "hot rows", "%s of %s, %s on the GPU instead of the host: %.1f%% of the target rows that a step reads",
              text_of_count(a, plan->hot_rows), text_of_count(b, plan->rows), text_of_bytes(c, plan->hot_bytes),
              100 * plan->hot_hits);
-        line(to_stdout, "GPU needed", "%10s  of %s", text_of_bytes(a, plan->gpu_needed),
-             text_of_bytes(b, plan->gpu_available));
+        line(to_stdout, "GPU needed", "%10s  of %s", text_of_bytes(a, plan->gpu_needed), text_of_bytes(b, plan->gpu_available));
     }
     line(to_stdout, "memory needed", "%10s  of %s", text_of_bytes(a, plan->host_needed),
          plan->host_available ? text_of_bytes(b, plan->host_available) : "an unknown amount");
@@ -129,10 +125,7 @@ void planner_print(const struct plan *plan, const struct config *config, int to_
 /* ---- for machines ---- */
 
 static void json_part(const struct plan *plan, const char *name, enum place place, uint64_t bytes) {
-    const char *at = place == PLACE_FILE   ? "file"
-                     : place == PLACE_GPU  ? "gpu"
-                     : plan->gpu_available ? "pinned"
-                                           : "memory";
+    const char *at = place == PLACE_FILE ? "file" : place == PLACE_GPU ? "gpu" : plan->gpu_available ? "pinned" : "memory";
     printf(", \"%s_place\": \"%s\", \"%s_bytes\": %" PRIu64, name, at, name, bytes);
 }
 
@@ -168,8 +161,7 @@ void planner_print_json(const struct plan *plan) {
     json_part(plan, "target_state", plan->target_state, plan->target_state_bytes);
     json_part(plan, "context", plan->context, plan->context_bytes);
     json_part(plan, "context_state", plan->context_state, plan->context_state_bytes);
-    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
-        printf(", \"%s\": %" PRIu64, counts[i].name, counts[i].value);
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) printf(", \"%s\": %" PRIu64, counts[i].name, counts[i].value);
     printf(", \"hot_hits\": %.6g, \"batch_examples\": %.6g, \"batch_pairs\": %.6g, \"batch_targets\": %.6g, "
            "\"batch_contexts\": %.6g, \"link_bytes\": %.6g, \"memory_bytes\": %.6g, \"floor_pairs\": %.6g",
            plan->hot_hits, plan->batch_blocks, plan->batch_pairs, plan->batch_targets, plan->batch_contexts,

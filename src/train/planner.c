@@ -136,8 +136,7 @@ static void settle_batch(struct planning *p) {
                     : window     ? CPU_WINDOW_BATCH
                                  : CPU_ROW_BATCH);
     while (!asked && p->gpu && plan->batch > SMALLEST_BATCH && work_is_large(p)) expect_batch(p, plan->batch / 2);
-    if (!is_bounded(p) && share_made(p) > 0)
-        p->source.capacity = examples_capacity(p->examples, plan->batch, share_made(p));
+    if (!is_bounded(p) && share_made(p) > 0) p->source.capacity = examples_capacity(p->examples, plan->batch, share_made(p));
     plan->capacity = p->source.capacity;
 }
 
@@ -157,7 +156,6 @@ static void settle_asked_places(struct planning *p) {
     p->plan->context = settle(p, config->memory_context);
     p->plan->context_state = settle(p, config->memory_context_state);
 }
-
 
 /* Puts the corpus on the GPU if it and all else fit there; otherwise it is read over the link. Ids are read in sequence, which
  * is cheap over the link, so they may take only a small share of the budget; a graph is read at random. Returns 1 if all fits. */

@@ -68,8 +68,7 @@ static int open_files(struct session *s) {
     if (count < 0) return -1;
     int input = count > 0 && ranks_count(s->ranks) > 1 && !strcmp(paths[0], CORPUS_INPUT);
     if (input)
-        fail("corpus.path = " CORPUS_INPUT
-             ": several ranks read the corpus, and standard input comes once, to one; put it into a "
+        fail("corpus.path = " CORPUS_INPUT ": several ranks read the corpus, and standard input comes once, to one; put it into a "
              "file first");
     else if (count == 0)
         fail("corpus.path is empty: say which files to read (corpus.path = FILE, or --corpus.path=FILE)");
@@ -95,8 +94,7 @@ static int find_corpus(void *session) {
     options.older = warm_start_older(&s->grow, c);
     options.grown = s->grown;
     const char *directory = *c->corpus_cache ? c->corpus_cache : c->run_dir;
-    if (open_corpus(s) || ratings_note(s->corpus, &options) ||
-        (directory == c->run_dir && run_directory_check(directory)))
+    if (open_corpus(s) || ratings_note(s->corpus, &options) || (directory == c->run_dir && run_directory_check(directory)))
         return -1;
     return cache_open(directory, s->corpus, &options, s->pool, &s->vocab, &s->stream, &s->graph, &s->reused);
 }
@@ -149,8 +147,7 @@ static int set_items_apart(struct session *s) {
 
 static int find_examples(void *session) {
     struct session *s = session;
-    if (s->config->examples_mode == MODE_WALK)
-        return examples_init_walks(&s->examples, s->config, &s->vocab, &s->graph, s->pool);
+    if (s->config->examples_mode == MODE_WALK) return examples_init_walks(&s->examples, s->config, &s->vocab, &s->graph, s->pool);
     if (set_items_apart(s)) return -1;
     return examples_init(&s->examples, s->config, &s->vocab, s->held_out.lists ? &s->held_out.trained : &s->stream);
 }
@@ -178,7 +175,8 @@ static int open_with(struct session *s, struct config *config, int (*machine)(st
                      int measure) {
     if (tables_check_init(config) || !(s->pool = pool_open(threads_of(s))) || read_corpus(s)) return -1;
     if (s->reads_older) warm_start_release(&s->grow);
-    if (settle_defaults(s, checkpoint) || ranks_agree(s->ranks, find_subwords(s)) || find_rows(s, checkpoint) || ranks_do(s->ranks, find_examples, s) || machine(s))
+    if (settle_defaults(s, checkpoint) || ranks_agree(s->ranks, find_subwords(s)) || find_rows(s, checkpoint) ||
+        ranks_do(s->ranks, find_examples, s) || machine(s))
         return -1;
     if (config->examples_targets == TARGETS_NEW) s->examples.source.known = s->frozen.bits[TABLE_TARGET];
     const struct planner_machine planned = {.ops = s->ops,
@@ -193,7 +191,8 @@ static int open_with(struct session *s, struct config *config, int (*machine)(st
 
 static int check_ranks(const struct config *config, const struct ranks *ranks) {
     if (config->device_gpus > 1 && ranks_count(ranks) == 1)
-        return fail("device.gpus = %" PRIu64 " begins a process for each GPU, which the command 'sptx-w2v train' alone does; this is "
+        return fail("device.gpus = %" PRIu64
+                    " begins a process for each GPU, which the command 'sptx-w2v train' alone does; this is "
                     "one process: leave the key out",
                     config->device_gpus);
     if (!config->device_ranks || config->device_ranks == ranks_count(ranks)) return 0;
@@ -236,9 +235,7 @@ int session_open(struct session *s, struct config *config, struct gathered *data
 int session_settle(struct config *config, struct gathered *data) {
     struct session s = {.config = config, .data = data, .local = 1};
     int result = warm_start_read_words(&s.grow, config) || !(s.pool = pool_open(threads_of(&s))) || read_corpus(&s) ||
-                         settle_defaults(&s, NULL)
-                     ? -1
-                     : 0;
+                         settle_defaults(&s, NULL) ? -1 : 0;
     session_close(&s);
     return result;
 }
@@ -325,8 +322,7 @@ void session_print(const struct session *s) {
 
 /* Replaces memory.* = auto by the places that the plan has settled. */
 static void settle_places(struct config *config, const struct plan *plan) {
-    int *wanted[] = {&config->memory_target, &config->memory_target_state, &config->memory_context,
-                     &config->memory_context_state};
+    int *wanted[] = {&config->memory_target, &config->memory_target_state, &config->memory_context, &config->memory_context_state};
     const enum place settled[] = {plan->target, plan->target_state, plan->context, plan->context_state};
     for (int i = 0; i < 4; i++)
         if (*wanted[i] == PLACE_AUTO) *wanted[i] = (int)settled[i];
@@ -361,7 +357,7 @@ int session_tables(struct session *s) {
     return ranks_do(s->ranks, open_tables, s);
 }
 
-static int fill(void *session) {
+static int fill_tables(void *session) {
     struct session *s = session;
     int result = warm_start_fill(&s->grow, &s->target, s->pool) || warm_start_fill(&s->grow, &s->context, s->pool) ? -1 : 0;
     warm_start_release(&s->grow); /* the mapped files are as large as the tables, and no longer needed */
@@ -369,7 +365,7 @@ static int fill(void *session) {
 }
 
 int session_fill(struct session *s) {
-    return ranks_do(s->ranks, fill, s);
+    return ranks_do(s->ranks, fill_tables, s);
 }
 
 struct steps session_steps(struct session *s) {

@@ -88,8 +88,7 @@ int trainer_judge_epoch(struct trainer *t) {
     if (t->steps.state.step == t->steps.state.judged_step) return 0;
     if (trainer_write_checkpoint(t) || find_score(t, &score)) return -1;
     if (isnan(score.score))
-        return fail("train.patience = %" PRIu64 " found nothing that is held out after epoch %" PRIu64
-                    "; raise train.held_out",
+        return fail("train.patience = %" PRIu64 " found nothing that is held out after epoch %" PRIu64 "; raise train.held_out",
                     t->config->train_patience, t->steps.state.epoch);
     take_score(&t->steps.state, score.score);
     look_at_patience(t);

@@ -12,10 +12,9 @@
 #include <string.h>
 
 static int refuse_older(const char *run, const struct progress_state *state) {
-    if (state->finished)
-        return fail("'%s' holds a finished run; --overwrite replaces it, run.dir = ... writes elsewhere", run);
-    return fail("'%s' holds an unfinished run at step %" PRIu64 "; --resume goes on from it, --overwrite starts over",
-                run, state->step);
+    if (state->finished) return fail("'%s' holds a finished run; --overwrite replaces it, run.dir = ... writes elsewhere", run);
+    return fail("'%s' holds an unfinished run at step %" PRIu64 "; --resume goes on from it, --overwrite starts over", run,
+                state->step);
 }
 
 /* Refuses a run whose `latest` names a checkpoint but which has no whole one: it can neither be resumed, nor be replaced without
@@ -48,9 +47,7 @@ static int share(struct trainer_run *claim, struct ranks *ranks) {
     if (ranks_count(ranks) == 1) return 0;
     ranks_share(ranks, &claim->older, sizeof claim->older);
     return ranks_alike_text(&claim->run.path, ranks) || ranks_alike_text(&claim->run.place, ranks) ||
-                   ranks_alike_text(&claim->checkpoint, ranks)
-               ? -1
-               : 0;
+                   ranks_alike_text(&claim->checkpoint, ranks) ? -1 : 0;
 }
 
 /* ---- the whole ---- */

@@ -6,7 +6,6 @@
 #include "base/report.h"
 #include "base/text.h"
 #include "rows/values.h"
-#include "run/tables.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -29,8 +28,7 @@ static int refuse_itself(const struct config *config, const char *path) {
 
 static int check_dim(const struct config *config, uint32_t dim) {
     if (dim == config->model_dim) return 0;
-    return fail("train.from = %s has rows of %" PRIu32 " columns, and model.dim is %" PRIu64
-                ": set model.dim = %" PRIu32,
+    return fail("train.from = %s has rows of %" PRIu32 " columns, and model.dim is %" PRIu64 ": set model.dim = %" PRIu32,
                 config->train_from, dim, config->model_dim, dim);
 }
 
@@ -63,8 +61,7 @@ static int open_source(struct warm_start *grow) {
     if (directory < 0 || fasttext < 0) return -1;
     if (directory || fasttext) return open_run(grow);
     if (grow->path_count > 2)
-        return fail("train.from = %s names %" PRId64
-                    " files; wanted a run, a file of vectors, or an npy and its vocabulary",
+        return fail("train.from = %s names %" PRId64 " files; wanted a run, a file of vectors, or an npy and its vocabulary",
                     grow->config->train_from, grow->path_count);
     grow->kind = WARM_VECTORS;
     if (vectors_file_open(&grow->vectors, grow->paths[0], grow->path_count == 2 ? grow->paths[1] : NULL)) return -1;
@@ -128,7 +125,7 @@ static void find_buckets(struct warm_start *grow) {
     }
 }
 
-static void find_rows(struct warm_start *grow) {
+static void find_older_rows(struct warm_start *grow) {
     struct word_query queries[WORDS_BATCH];
     const struct words *words = words_of(grow);
     for (uint64_t first = 0; first < grow->rows; first += WORDS_BATCH) {
@@ -162,8 +159,7 @@ static int begins_there(const struct warm_start *grow, enum table_side side, uin
  * matched if both runs have the same tree, which follows from the vocabulary. */
 static int compare_trees(struct warm_start *grow) {
     int own = config_has_tree(grow->config), older = grow->kind == WARM_RUN && grow->run.tree;
-    grow->targets_alone =
-        own != older || (own && vocab_fingerprint(grow->vocab) != grow->run.state.corpus.vocab);
+    grow->targets_alone = own != older || (own && vocab_fingerprint(grow->vocab) != grow->run.state.corpus.vocab);
     if (!grow->targets_alone || grow->config->train_freeze != FREEZE_CONTEXT) return 0;
     return fail("train.freeze = context keeps the contexts of train.from = %s, and they are %s", grow->config->train_from,
                 !older ? "not the nodes of a tree (train.loss = hierarchical)"
@@ -189,7 +185,7 @@ static int match(void *user) {
     struct frozen *frozen = matching->frozen;
     grow->row = mem_alloc(vocab_targets(grow->vocab), sizeof *grow->row, "the rows that words begin from");
     if (!grow->row) return -1;
-    find_rows(grow);
+    find_older_rows(grow);
     find_buckets(grow);
     if (compare_trees(grow)) return -1;
     grow->scaled = grow->vocab->subwords.starts && !(grow->kind == WARM_RUN && grow->run.vocab.subwords.starts);
@@ -198,8 +194,7 @@ static int match(void *user) {
                   vector_side(grow, 0) == TABLE_TARGET;
     int contexts_learn = vectors || grow->targets_alone;
     if (frozen->known && grow->known == grow->rows && !contexts_learn)
-        return fail("train.freeze = known: train.from = %s has all %" PRIu64
-                    " words of this corpus, so there is nothing to "
+        return fail("train.freeze = known: train.from = %s has all %" PRIu64 " words of this corpus, so there is nothing to "
                     "train",
                     grow->config->train_from, grow->rows);
     grow->dropped = grow->kind == WARM_RUN ? grow->run.vocab.size - grow->known : 0;
@@ -329,14 +324,16 @@ void warm_start_print(const struct warm_start *grow) {
     char known[TEXT_BYTES], rows[TEXT_BYTES], new_words[TEXT_BYTES], others[TEXT_BYTES], rest[128] = "";
     if (!grow->kind) return;
     if (grow->dropped)
-        snprintf(rest, sizeof rest, "; %s of its words are not in this corpus and are left out", text_of_count(others, grow->dropped));
+        snprintf(rest, sizeof rest, "; %s of its words are not in this corpus and are left out",
+                 text_of_count(others, grow->dropped));
     if (grow->vocab->older)
         snprintf(rest, sizeof rest, ", %s are kept though this corpus lacks them (train.from_words = drop leaves them out)",
                  text_of_count(others, grow->vocab->older));
     note("from       '%s': %s of %s words begin there, %s are new%s", grow->config->train_from, text_of_count(known, grow->known),
          text_of_count(rows, grow->rows), text_of_count(new_words, grow->rows - grow->known), rest);
     if (grow->targets_alone && grow->kind == WARM_RUN)
-        note("contexts   begin anew: with train.loss = hierarchical they are rows of a tree, and that of '%s' is another, or there is none",
+        note("contexts   begin anew: with train.loss = hierarchical they are rows of a tree, and that of '%s' is another, or there "
+             "is none",
              grow->config->train_from);
 }
 

@@ -3,7 +3,6 @@
 
 #include "base/file.h"
 #include "base/report.h"
-#include "base/text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -30,8 +29,7 @@ static int print_head(const struct tuning *t, const struct tune_answer *a, struc
                    a->measure, a->shown))
         return -1;
     if (a->own == a->own && file_print(w, ", the keys as they were %.4f", a->own)) return -1;
-    return file_print(w, ".\n# It was found on most of the data; train on all of it:  sptx-w2v train %s\n#\n",
-                      t->request->out);
+    return file_print(w, ".\n# It was found on most of the data; train on all of it:  sptx-w2v train %s\n#\n", t->request->out);
 }
 
 static int print_table(const struct tuning *t, struct file_writer *w) {
@@ -78,14 +76,10 @@ int best_write(const struct tuning *t, const struct tune_answer *answer) {
     struct config config;
     struct file_writer writer = {.path = NULL};
     int result = trial_config(t, &t->points[answer->best], &config) || set_epochs(t, answer, &config) ||
-                         file_writer_open(&writer, t->request->out)
-                     ? -1
-                     : 0;
+                         file_writer_open(&writer, t->request->out) ? -1 : 0;
     if (!result)
-        result = print_head(t, answer, &writer) || print_table(t, &writer) || print_keys(&config, &writer) ||
-                         file_commit(&writer)
-                     ? -1
-                     : 0;
+        result = print_head(t, answer, &writer) || print_table(t, &writer) || print_keys(&config, &writer) || file_commit(&writer)
+                     ? -1 : 0;
     file_abandon(&writer);
     config_release(&config);
     return result;

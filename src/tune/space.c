@@ -10,7 +10,7 @@
 
 /* ---- the keys, by the data of a run ---- */
 
-/* For each key, values that did well on the data of configs/README.md, and one or two more on either side. */
+/* For each key, values that did well on the data of configs/notes, and one or two more on either side. */
 static const struct space_key user_keys[] = {
     {"model", "dim", {"64", "128", "256", "512"}, 0, 0},
     {"optimizer", "lr", {"0.0005", "0.0007", "0.001", "0.0015", "0.002", "0.003", "0.004", "0.006"}, 0, 0},
@@ -151,8 +151,7 @@ static struct space_point draw_near(const struct space *space, const struct spac
     int one = (int)draw_below(draw_pair(whole, 0), (uint64_t)space->count);
     for (int i = 0; i < space->count; i++) {
         struct draw4 drawn = draw_of(seed, number, attempt, i);
-        if (i == one || draw_below(draw_pair(drawn, 0), 3) == 0)
-            point.place[i] = move(&space->key[i], parent->place[i], drawn);
+        if (i == one || draw_below(draw_pair(drawn, 0), 3) == 0) point.place[i] = move(&space->key[i], parent->place[i], drawn);
     }
     return point;
 }
@@ -162,8 +161,7 @@ struct space_point space_draw(const struct space *space, const struct space_poin
     struct space_point point = {{0}};
     if (parent) return draw_near(space, parent, seed, number, attempt);
     for (int i = 0; i < space->count; i++)
-        point.place[i] =
-            (int)draw_below(draw_pair(draw_of(seed, number, attempt, i), 0), (uint64_t)space->key[i].count);
+        point.place[i] = (int)draw_below(draw_pair(draw_of(seed, number, attempt, i), 0), (uint64_t)space->key[i].count);
     return point;
 }
 
@@ -187,8 +185,7 @@ int space_equal(const struct space *space, const struct space_point *a, const st
 int space_set(const struct space *space, const struct space_point *point, struct config *config) {
     for (int i = 0; i < space->count; i++) {
         const struct space_key *key = &space->key[i];
-        if (point->place[i] != SPACE_OWN &&
-            config_set(config, key->section, key->key, key->value[point->place[i]], "tune"))
+        if (point->place[i] != SPACE_OWN && config_set(config, key->section, key->key, key->value[point->place[i]], "tune"))
             return -1;
     }
     return 0;

@@ -46,8 +46,7 @@ static int joins(struct edges *edges, const struct edge *edge) {
 }
 
 static int write_edge(struct file_writer *writer, const struct edge *edge, int weighted) {
-    if (weighted)
-        return file_print(writer, "%" PRIu32 "\t%" PRIu32 "\t%.9g\n", edge->from, edge->to, (double)edge->weight);
+    if (weighted) return file_print(writer, "%" PRIu32 "\t%" PRIu32 "\t%.9g\n", edge->from, edge->to, (double)edge->weight);
     return file_print(writer, "%" PRIu32 "\t%" PRIu32 "\n", edge->from, edge->to);
 }
 
@@ -64,13 +63,10 @@ static int write_parts(struct edges *edges, uint64_t wanted, uint32_t seed, int 
     return taken ? 0 : fail("tune holds out edges that no two nodes need to hang together, and this graph has none");
 }
 
-static int write_files(struct edges *edges, uint64_t wanted, uint32_t seed, int weighted, const char *kept,
-                       const char *out) {
+static int write_files(struct edges *edges, uint64_t wanted, uint32_t seed, int weighted, const char *kept, const char *out) {
     struct file_writer writers[2] = {{.path = NULL}, {.path = NULL}};
     int result = file_writer_open(&writers[0], kept) || file_writer_open(&writers[1], out) ||
-                         write_parts(edges, wanted, seed, weighted, &writers[0], &writers[1])
-                     ? -1
-                     : 0;
+                         write_parts(edges, wanted, seed, weighted, &writers[0], &writers[1]) ? -1 : 0;
     if (!result) result = file_commit(&writers[0]) || file_commit(&writers[1]) ? -1 : 0;
     file_abandon(&writers[0]);
     file_abandon(&writers[1]);

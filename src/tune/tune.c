@@ -76,9 +76,9 @@ static int split_graph(struct tuning *t, struct corpus *corpus) {
     struct idstream stream = {.tokens = 0};
     struct graph graph = {.nodes = 0};
     int reused, result = !pool || cache_open(t->directory.trials, corpus, &options, pool, &vocab, &stream, &graph, &reused)
-                             ? -1
-                             : 0;
-    if (!result) result = split_edges(&graph, held_out_edges, (uint32_t)t->resolved.train_seed, t->directory.edges, t->directory.held_out);
+                             ? -1 : 0;
+    if (!result)
+        result = split_edges(&graph, held_out_edges, (uint32_t)t->resolved.train_seed, t->directory.edges, t->directory.held_out);
     graph_close(&graph);
     idstream_close(&stream);
     vocab_release(&vocab);
@@ -91,9 +91,7 @@ static int open_data(struct tuning *t) {
     struct corpus *corpus = open_corpus(t);
     const struct corpus_options options = config_corpus(&t->resolved);
     int result = !corpus || find_fingerprint(t, corpus, &fingerprint) ||
-                         tried_open(&t->tried, t->directory.path, fingerprint, t->request->anew)
-                     ? -1
-                     : 0;
+                         tried_open(&t->tried, t->directory.path, fingerprint, t->request->anew) ? -1 : 0;
     if (!result) result = (t->weighable = ratings_may_weigh(corpus, &options)) < 0 ? -1 : 0;
     if (!result && t->measure == TUNE_LINKS) result = split_graph(t, corpus);
     if (corpus) corpus_close(corpus);
@@ -115,8 +113,7 @@ static int check_request(const struct tuning *t) {
         return fail("tune measures trials in epochs, and train.epochs is 0: leave it out, or set how many a run has");
     if (!(r->seconds > 0) && !r->trials) return fail_usage("tune wants an end: --minutes=M, --trials=N, or both");
     if (config_ranks(&t->resolved) > 1)
-        return fail("tune trains its trials in one process, and device.gpus asks for %u; leave it out",
-                    config_ranks(&t->resolved));
+        return fail("tune trains its trials in one process, and device.gpus asks for %u; leave it out", config_ranks(&t->resolved));
     if (!corpus_formats[t->resolved.corpus_format].sentences && r->pair_count + r->analogy_count)
         return fail("--pairs and --analogies judge words, and corpus.format is %s: leave them out",
                     corpus_formats[t->resolved.corpus_format].name);
@@ -168,8 +165,7 @@ static int is_new(const struct tuning *t, const struct space_point *point) {
 static int is_affordable(const struct tuning *t, const struct space_point *point) {
     double all = t->request->seconds;
     if (!(all > 0) || !t->halving.count) return 1;
-    return space_cost(&t->space, point) * t->halving.trial[0].seconds[0] <=
-           fmax(all / PARTS, t->halving.trial[0].seconds[0]);
+    return space_cost(&t->space, point) * t->halving.trial[0].seconds[0] <= fmax(all / PARTS, t->halving.trial[0].seconds[0]);
 }
 
 /* Draws the keys of a new trial. Returns 0; 1 if no new keys were found in ATTEMPTS draws; -1 after fail(). */
@@ -178,8 +174,7 @@ static int draw_point(struct tuning *t) {
     if (mem_grow(&t->points, &t->point_capacity, number + 1, sizeof *t->points, "trials")) return -1;
     for (uint32_t attempt = 0; attempt < ATTEMPTS; attempt++) {
         struct space_point *point = &t->points[number];
-        *point = number ? space_draw(&t->space, parent_of(t, number, attempt), (uint32_t)t->resolved.train_seed, number,
-                                     attempt)
+        *point = number ? space_draw(&t->space, parent_of(t, number, attempt), (uint32_t)t->resolved.train_seed, number, attempt)
                         : space_own(&t->space);
         if (is_new(t, point) && is_affordable(t, point)) return 0;
     }
@@ -335,7 +330,7 @@ static int answer_of(const struct tuning *t, struct tune_answer *answer) {
     return a.diverged ? fail_diverged(t, &a) : 0;
 }
 
-static int run(struct tuning *t, struct tune_answer *answer) {
+static int search_and_answer(struct tuning *t, struct tune_answer *answer) {
     return open_tuning(t) || search(t) < 0 || answer_of(t, answer) ? -1 : 0;
 }
 
@@ -343,7 +338,7 @@ int tune_run(struct tune_answer *answer, const struct tune_request *request) {
     struct tuning t = {.request = request, .began = progress_now()};
     int ended_before = interrupt_ends_work(1);
     *answer = (struct tune_answer){.trials = 0};
-    int result = run(&t, answer);
+    int result = search_and_answer(&t, answer);
     interrupt_ends_work(ended_before);
     close_tuning(&t);
     return result;

@@ -44,8 +44,7 @@ static int name_paths(struct tune_directory *d, const char *run) {
 /* Returns 1 if tune, or NFS (.nfs...), has made this entry of RUN.tune; 0 if not; -1 after fail(). */
 static int is_own(const struct tune_directory *d, const char *name) {
     if (!strcmp(name, trials_name)) return directory_mark_is_there(d->trials, &mark);
-    return !strcmp(name, tried_name) || file_is_partial(name, tried_name) || !strcmp(name, lock_name) ||
-           !strncmp(name, ".nfs", 4);
+    return !strcmp(name, tried_name) || file_is_partial(name, tried_name) || !strcmp(name, lock_name) || !strncmp(name, ".nfs", 4);
 }
 
 static int refuse_others(const struct tune_directory *d) {
@@ -73,7 +72,7 @@ static int remove_trials(const struct tune_directory *d) {
 
 /* ---- the whole ---- */
 
-static int take(struct tune_directory *d) {
+static int claim(struct tune_directory *d) {
     char holder[LOCK_HOLDER];
     int taken = directory_claim(&d->lock, d->path, lock_name, &d->made, holder);
     if (taken == 1)
@@ -95,7 +94,7 @@ static int begin_trials(struct tune_directory *d) {
 
 int tune_directory_open(struct tune_directory *d, const char *run) {
     *d = (struct tune_directory){.lock = {.fd = -1}};
-    return name_paths(d, run) || take(d) || refuse_others(d) || begin_trials(d) ? -1 : 0;
+    return name_paths(d, run) || claim(d) || refuse_others(d) || begin_trials(d) ? -1 : 0;
 }
 
 void tune_directory_close(struct tune_directory *d) {

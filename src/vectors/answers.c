@@ -1,6 +1,5 @@
 #include "answers.h"
 
-#include "base/memory.h"
 #include "base/report.h"
 #include "propagate.h"
 #include "run_graph.h"

@@ -17,7 +17,7 @@
  * Cosines: rows trained by cosines are similar to rows of the other table but hardly to related rows of their own table, unlike
  * rows trained by dot products (goodbooks, softmax: recall@20 0.020 by target, 0.106 by context-cosine).
  * Citations: a paper's target row is trained by the papers it cites, its context row by the papers that cite it. Many papers have
- * only one of the two; configs/README.md, "Citations, both ways", has the experiments.
+ * only one of the two; configs/notes/citations.md has the experiments.
  * Nodes: propagated rows tell classes of nodes apart best (labels of planted blogs, 20 walks: target .22, normsum .24, propagated
  * .39). Each command computes them anew; if that would take more than some seconds, or the graph's file is gone, normsum is used.
  * Linked nodes are found best by comparing a target row with context rows, as training did (recall@20 of a node's held-out links,

@@ -24,9 +24,8 @@ static const struct type {
     const char *name, *safetensors;
     char npy; /* NumPy's kind character, as in npy.h */
     uint64_t bytes;
-} types[] = {[EXPORT_F32] = {"f32", "F32", 'f', 4},
-             [EXPORT_BF16] = {"bf16", "BF16", 'h', 2},
-             [EXPORT_F16] = {"f16", "F16", 'e', 2}};
+} types[] = {
+    [EXPORT_F32] = {"f32", "F32", 'f', 4}, [EXPORT_BF16] = {"bf16", "BF16", 'h', 2}, [EXPORT_F16] = {"f16", "F16", 'e', 2}};
 enum { TYPES = sizeof types / sizeof *types };
 
 int export_type_named(const char *name) {
@@ -121,9 +120,7 @@ static int sized_row(struct file_writer *writer, const struct row *row) {
 
 static int word_raw_row(struct file_writer *writer, const struct row *row) {
     return file_write(writer, row->word, row->length) || file_write(writer, " ", 1) || raw_row(writer, row) ||
-                   file_write(writer, "\n", 1)
-               ? -1
-               : 0;
+                   file_write(writer, "\n", 1) ? -1 : 0;
 }
 
 /* Prints nine digits, from which every float32 can be read back exactly. */
@@ -137,9 +134,7 @@ static int print_values(struct file_writer *writer, const struct row *row, char 
 }
 
 static int word_text_row(struct file_writer *writer, const struct row *row) {
-    return file_write(writer, row->word, row->length) || file_write(writer, " ", 1) || print_values(writer, row, ' ')
-               ? -1
-               : 0;
+    return file_write(writer, row->word, row->length) || file_write(writer, " ", 1) || print_values(writer, row, ' ') ? -1 : 0;
 }
 
 static int word_class_row(struct file_writer *writer, const struct row *row) {
@@ -183,9 +178,7 @@ static const struct format {
     [EXPORT_FVECS] = {"fvecs", NULL, {{"", NULL, sized_row}}},
     [EXPORT_FBIN] = {"fbin", NULL, {{"", fbin_head, typed_row}}},
     [EXPORT_SAFETENSORS] = {"safetensors", NULL, {{"", safetensors_head, typed_row}}},
-    [EXPORT_PROJECTOR] = {"projector",
-                          &cell_ends,
-                          {{"", NULL, tsv_row}, {".metadata.tsv", metadata_head, metadata_row}}},
+    [EXPORT_PROJECTOR] = {"projector", &cell_ends, {{"", NULL, tsv_row}, {".metadata.tsv", metadata_head, metadata_row}}},
     [EXPORT_CLASSES] = {"classes", &white_space, {{"", NULL, word_class_row}}},
     [EXPORT_FASTTEXT] = {"fasttext", NULL, {{"", export_fasttext, NULL}}},
 };
@@ -204,8 +197,7 @@ int export_format_named(const char *name) {
 
 static int check_word(const struct format *format, const char *word, uint64_t length, uint64_t id) {
     if (!length)
-        return fail("word %" PRIu64 " of the vocabulary is empty, which %s cannot hold; export npy instead", id,
-                    format->name);
+        return fail("word %" PRIu64 " of the vocabulary is empty, which %s cannot hold; export npy instead", id, format->name);
     for (uint64_t i = 0; i < length; i++)
         if (word[i] && strchr(format->refused->bytes, word[i]))
             return fail("word %" PRIu64 " of the vocabulary, '%s', holds %s, which %s cannot hold; export npy instead",
@@ -225,8 +217,7 @@ static int check_words(const struct export *export, const struct format *format)
 /* Fails if the format cannot have the number type: only formats that write rows by typed_row() can have others than f32. */
 static int check_type(const struct export *export, const struct format *format) {
     if (export->type == EXPORT_F32 || format->parts[0].row == typed_row) return 0;
-    return fail_usage("%s holds float32 alone; --type=%s is for npy, fbin and safetensors", format->name,
-                      types[export->type].name);
+    return fail_usage("%s holds float32 alone; --type=%s is for npy, fbin and safetensors", format->name, types[export->type].name);
 }
 
 /* ---- writing ---- */

@@ -30,8 +30,7 @@ static int check_word(const struct model *model, uint64_t row) {
     uint64_t length;
     const char *word = vocab_word(&model->vocab, row, &length);
     if (!memchr(word, 0, length)) return 0;
-    return fail("word %" PRIu64 " of the vocabulary, '%s', holds a NUL, which fasttext cannot hold; export npy instead",
-                row, word);
+    return fail("word %" PRIu64 " of the vocabulary, '%s', holds a NUL, which fasttext cannot hold; export npy instead", row, word);
 }
 
 /* ---- before the rows ---- */
@@ -46,9 +45,7 @@ static int write_word(const struct model *model, uint64_t row, struct file_write
     const char *word = vocab_word(&model->vocab, row, &length), kind = 0;
     const int64_t count = (int64_t)model->vocab.counts[row];
     return check_word(model, row) || file_write(writer, word, length + 1) || file_write(writer, &count, sizeof count) ||
-                   file_write(writer, &kind, 1)
-               ? -1
-               : 0;
+                   file_write(writer, &kind, 1) ? -1 : 0;
 }
 
 static int write_words(const struct model *model, struct file_writer *writer) {
@@ -93,8 +90,7 @@ static int write_targets(const struct model *model, struct file_writer *writer) 
     for (uint64_t row = 0; row < model->rows; row++)
         if (write_row(model, TABLE_TARGET, (uint32_t)row, writer)) return -1;
     for (uint64_t bucket = 0; bucket < buckets; bucket++)
-        if (write_row(model, TABLE_TARGET, subwords->starts ? subwords->row_of[bucket] : WORDS_ABSENT, writer))
-            return -1;
+        if (write_row(model, TABLE_TARGET, subwords->starts ? subwords->row_of[bucket] : WORDS_ABSENT, writer)) return -1;
     return 0;
 }
 
@@ -108,7 +104,5 @@ static int write_contexts(const struct model *model, struct file_writer *writer)
 int export_fasttext(const struct export *export, struct file_writer *writer) {
     const struct model *model = export->model;
     return check_model(export) || write_args(model, writer) || write_words(model, writer) ||
-                   write_targets(model, writer) || write_contexts(model, writer)
-               ? -1
-               : 0;
+                   write_targets(model, writer) || write_contexts(model, writer) ? -1 : 0;
 }

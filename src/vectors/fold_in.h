@@ -5,7 +5,7 @@
  *   steps       FOLD_STEPS, or twice as many for few negatives
  *   length      1 if scores are cosines; otherwise the root mean square length of the run's trained lists
  *
- * Lists that were not in training score as well as trained lists; configs/README.md, "Lists that were never trained", has the
+ * Lists that were not in training score as well as trained lists; configs/notes/items.md has the
  * figures. A list's row has the same bits whatever other lists are solved in the same call, and for any number of threads.
  */
 #ifndef SPTX_FOLD_IN_H

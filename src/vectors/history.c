@@ -38,8 +38,7 @@ struct curves {
 };
 
 static int add(struct curve *curve, const struct point *point) {
-    if (mem_grow(&curve->points, &curve->capacity, curve->count + 1, sizeof *curve->points,
-                 "the lines of metrics.jsonl"))
+    if (mem_grow(&curve->points, &curve->capacity, curve->count + 1, sizeof *curve->points, "the lines of metrics.jsonl"))
         return -1;
     curve->points[curve->count++] = *point;
     return 0;

@@ -38,7 +38,6 @@ int list_form_look(struct corpus_options *reading, const char *path) {
     if (pairs)
         note("read       '%s' as pairs: list, item[, rating] on each line; --format=lists reads lines of lists", path);
     else
-        note("read       '%s' as lists: a name and its items on each line; --format=pairs reads list, item[, rating]",
-             path);
+        note("read       '%s' as lists: a name and its items on each line; --format=pairs reads list, item[, rating]", path);
     return 0;
 }

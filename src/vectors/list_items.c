@@ -90,8 +90,7 @@ static int group(struct list_items *items, uint64_t lists) {
     if (!items->starts || !items->codes) return -1;
     for (uint64_t i = 0; i < items->count; i++) items->starts[items->item[i].list + 2]++;
     for (uint64_t list = 0; list < lists; list++) items->starts[list + 2] += items->starts[list + 1];
-    for (uint64_t i = 0; i < items->count; i++)
-        items->codes[items->starts[items->item[i].list + 1]++] = items->item[i].code;
+    for (uint64_t i = 0; i < items->count; i++) items->codes[items->starts[items->item[i].list + 1]++] = items->item[i].code;
     free(items->item);
     items->item = NULL;
     return 0;

@@ -80,8 +80,7 @@ static int find_pulls(struct drawing *d) {
     d->pulls = mem_alloc(2 * edges + 1, sizeof *d->pulls, "the map");
     int result = at && shares && d->starts && d->pulls ? 0 : -1;
     if (result) goto out;
-    for (uint64_t row = 0; row < r->count && r->k; row++)
-        share_out(r->cosines + row * r->k, r->k, perplexity, shares + row * r->k);
+    for (uint64_t row = 0; row < r->count && r->k; row++) share_out(r->cosines + row * r->k, r->k, perplexity, shares + row * r->k);
     for (uint64_t edge = 0; edge < edges; edge++) d->starts[r->near[edge] + 1]++;
     for (uint64_t row = 0; row < r->count; row++) d->starts[row + 1] += d->starts[row] + r->k;
     memcpy(at, d->starts, r->count * sizeof *at);
@@ -144,7 +143,6 @@ static void drive_row(struct drawing *d, uint64_t i) {
 
 static int each_row(void *context, unsigned worker) {
     struct drawing *d = context;
-    (void)worker;
     uint64_t first, end;
     while (pool_take(&d->next, d->count, GRAIN, &first, &end))
         for (uint64_t i = first; i < end; i++) d->work(d, i);
@@ -174,7 +172,7 @@ static int play_round(struct drawing *d, int round, struct pool *pool) {
 
 /* ---- the whole ---- */
 
-static int begin(struct drawing *d, float *xy) {
+static int begin_drawing(struct drawing *d, float *xy) {
     const struct map_request *r = d->request;
     double squares = 0;
     d->x = mem_aligned(d->padded, sizeof *d->x, "the map");
@@ -220,7 +218,7 @@ int map_make(float *xy, const struct map_request *request, struct pool *pool) {
     d.padded = (d.count + LANES - 1) / LANES * LANES;
     float least = 50, rate = (float)d.count / early_pull / 4;
     d.rate = rate > least ? rate : least;
-    int result = find_pulls(&d) || begin(&d, xy) || (d.count > 2 && draw(&d, xy, pool)) ? -1 : 0;
+    int result = find_pulls(&d) || begin_drawing(&d, xy) || (d.count > 2 && draw(&d, xy, pool)) ? -1 : 0;
     free(d.x);
     free(d.y);
     free(d.push_x);

@@ -5,7 +5,6 @@
 #include "base/report.h"
 #include "config/config.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -101,8 +100,7 @@ void model_rows(const struct model *model, enum model_view view, uint64_t first,
 int model_row(const struct model *model, enum model_view view, uint64_t row, int unit, float *out) {
     model_rows(model, view, row, 1, out);
     if (!floats_finite(out, model->dim))
-        return fail("the vector of '%s' in '%s' holds NaN or infinity", vocab_word(&model->vocab, row, NULL),
-                    model->directory);
+        return fail("the vector of '%s' in '%s' holds NaN or infinity", vocab_word(&model->vocab, row, NULL), model->directory);
     if (unit) model_make_unit(out, model->dim);
     return 0;
 }

@@ -102,8 +102,7 @@ int numpy_draws_choice(struct numpy_draws *draws, uint32_t *out, uint64_t count,
     uint32_t *order = mem_alloc(n, sizeof *order, "a choice");
     if (!order) return -1;
     for (uint64_t i = 0; i < n; i++) order[i] = (uint32_t)i;
-    for (uint64_t i = n, first = n > count ? n - count : 1; i-- > first;)
-        exchange(order, i, numpy_draws_below(draws, i + 1));
+    for (uint64_t i = n, first = n > count ? n - count : 1; i-- > first;) exchange(order, i, numpy_draws_below(draws, i + 1));
     memcpy(out, order + (n - count), count * sizeof *out);
     free(order);
     return 0;

@@ -23,10 +23,9 @@ static void print_run(struct json *json, const struct model *model, const struct
     const struct progress_state *state = &model->state.progress;
     json_print(json, "{\"version\":\"%s\",\"run\":", SPTX_VERSION);
     page_print_name(json, request->run, strlen(request->run));
-    json_print(json, ",\"rows\":%" PRIu64 ",\"dim\":%u,\"tokens\":%" PRIu64, model->rows, model->dim,
-               model->vocab.kept);
-    json_print(json, ",\"step\":%" PRIu64 ",\"epoch\":%" PRIu64 ",\"words\":%" PRIu64 ",\"pairs\":%" PRIu64,
-               state->step, state->epoch, state->words, state->pairs);
+    json_print(json, ",\"rows\":%" PRIu64 ",\"dim\":%u,\"tokens\":%" PRIu64, model->rows, model->dim, model->vocab.kept);
+    json_print(json, ",\"step\":%" PRIu64 ",\"epoch\":%" PRIu64 ",\"words\":%" PRIu64 ",\"pairs\":%" PRIu64, state->step,
+               state->epoch, state->words, state->pairs);
     json_print(json, ",\"seconds\":");
     json_number(json, state->seconds);
     json_print(json, ",\"finished\":%s", state->finished ? "true" : "false");
@@ -88,7 +87,7 @@ struct filling {
     struct page_part parts[3];
 };
 
-static void fill(struct filling *filling, const struct json *json) {
+static void fill_page(struct filling *filling, const struct json *json) {
     make_nonce(filling->nonce, json);
     filling->parts[0] = (struct page_part){"nonce", filling->nonce, strlen(filling->nonce)};
     filling->parts[1] = (struct page_part){"json", json->bytes, json->used};
@@ -104,7 +103,7 @@ static int print_rows(struct json *json, struct page_rows *rows, const struct mo
         int result = page_rows_print(json, rows, model, request->titles);
         json_print(json, "}");
         if (result || json->failed) return -1;
-        fill(filling, json);
+        fill_page(filling, json);
         if (!(*bytes = page_files_bytes(filling->parts))) return -1;
         if (*bytes <= PAGE_BYTES) return 0;
         if (rows->count == rows->top)
@@ -124,10 +123,8 @@ static int write_page(struct page_rows *rows, const struct model *model, const s
     struct json json = {.used = 0};
     struct filling filling;
     int result = print_head(&json, model, request) || page_rows_find(rows, model, config) ||
-                         print_rows(&json, rows, model, request, &filling, bytes) ||
-                         page_files_write(filling.parts, writer)
-                     ? -1
-                     : 0;
+                         print_rows(&json, rows, model, request, &filling, bytes) || page_files_write(filling.parts, writer)
+                     ? -1 : 0;
     json_release(&json);
     return result;
 }

@@ -9,7 +9,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 void page_groups_release(struct page_groups *groups) {
     free(groups->of);
@@ -105,8 +104,7 @@ int page_groups_find(struct page_groups *groups, const struct model *model, enum
                      uint64_t count, const char *path) {
     groups->of = mem_alloc(count, sizeof *groups->of, "the groups of a map");
     if (!groups->of) return -1;
-    return path ? group_by_labels(groups, model, rows, count, path)
-                : group_by_clusters(groups, model, view, rows, count);
+    return path ? group_by_labels(groups, model, rows, count, path) : group_by_clusters(groups, model, view, rows, count);
 }
 
 /* ---- as JSON ---- */
@@ -124,8 +122,7 @@ static void print_name(struct json *json, const struct page_groups *groups, uint
 
 void page_groups_print(struct json *json, const struct page_groups *groups, uint64_t count) {
     int labels = groups->labels.words.size > 0;
-    json_print(json, ",\"groups\":{\"by\":\"%s\",\"count\":%u,\"names\":[", labels ? "labels" : "clusters",
-               groups->count);
+    json_print(json, ",\"groups\":{\"by\":\"%s\",\"count\":%u,\"names\":[", labels ? "labels" : "clusters", groups->count);
     for (uint32_t group = 0; labels && group < groups->count; group++) {
         if (group) json_print(json, ",");
         print_name(json, groups, group);

@@ -41,8 +41,7 @@ int page_rows_find(struct page_rows *rows, const struct model *model, const stru
  *
  * Returns 0, or -1 after fail().
  */
-int page_rows_print(struct json *json, const struct page_rows *rows, const struct model *model,
-                    const struct titles *titles);
+int page_rows_print(struct json *json, const struct page_rows *rows, const struct model *model, const struct titles *titles);
 
 /* Appends a name. A long name is cut, but never inside a character. */
 void page_print_name(struct json *json, const char *name, uint64_t length);

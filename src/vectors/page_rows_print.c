@@ -65,8 +65,7 @@ static void print_names(struct json *json, const struct names_of_page *names, co
         page_print_name(json, word, length);
     }
     json_print(json, "],\"counts\":[");
-    for (uint32_t i = 0; i < names->count; i++)
-        json_print(json, "%s%" PRIu64, i ? "," : "", model->vocab.counts[names->row[i]]);
+    for (uint32_t i = 0; i < names->count; i++) json_print(json, "%s%" PRIu64, i ? "," : "", model->vocab.counts[names->row[i]]);
     json_print(json, "],\"titles\":[");
     for (uint32_t i = 0; titles->title && i < names->count; i++) {
         const char *title = titles->title[names->row[i]];
@@ -122,8 +121,7 @@ static int print_map(struct json *json, const struct page_rows *rows) {
     return 0;
 }
 
-int page_rows_print(struct json *json, const struct page_rows *rows, const struct model *model,
-                    const struct titles *titles) {
+int page_rows_print(struct json *json, const struct page_rows *rows, const struct model *model, const struct titles *titles) {
     struct names_of_page names = {.rows = rows};
     int result = number_rows(&names, model);
     if (!result) {

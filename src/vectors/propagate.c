@@ -49,7 +49,6 @@ static int multiply_spans(void *context, unsigned worker) {
     struct turning *t = context;
     float *last = mem_zalloc(ROWS, t->dim * sizeof *last, "products of columns");
     uint64_t span, stop, first, end;
-    (void)worker;
     while (last && pool_take(&t->next, t->spans, 1, &span, &stop)) {
         double *out = t->products + span * t->dim * t->dim;
         span_of(t, span, &first, &end);
@@ -79,8 +78,7 @@ static int find_turn(struct turning *t) {
     if (!result) eigen_symmetric(t->products, dim, values, vectors);
     for (uint32_t i = 0; !result && i < dim; i++) {
         double factor = values[i] > least * values[0] ? pow(values[i], -0.25) : 0;
-        for (uint32_t j = 0; j < dim; j++)
-            t->turn[(uint64_t)j * dim + i] = (float)(factor * vectors[(uint64_t)i * dim + j]);
+        for (uint32_t j = 0; j < dim; j++) t->turn[(uint64_t)j * dim + i] = (float)(factor * vectors[(uint64_t)i * dim + j]);
     }
     free(values);
     free(vectors);
@@ -112,7 +110,6 @@ static int turn_rows(void *context, unsigned worker) {
     struct turning *t = context;
     float *out = mem_aligned(t->dim, sizeof *out, "a row");
     uint64_t first, end;
-    (void)worker;
     while (out && pool_take(&t->next, t->nodes, GRAIN, &first, &end))
         for (uint64_t node = first; node < end; node++) turn_row(t, t->x + node * t->dim, out);
     free(out);
@@ -121,8 +118,7 @@ static int turn_rows(void *context, unsigned worker) {
 
 /* Replaces the rows X by U sqrt(S), each scaled to wanted_length. */
 static int decompose(float *x, uint32_t dim, uint64_t nodes, struct pool *pool) {
-    struct turning t = {
-        .x = x, .nodes = nodes, .spans = SPANS_BYTES / ((uint64_t)dim * dim * sizeof(double)), .dim = dim};
+    struct turning t = {.x = x, .nodes = nodes, .spans = SPANS_BYTES / ((uint64_t)dim * dim * sizeof(double)), .dim = dim};
     t.spans = t.spans < 4 ? 4 : t.spans > SPANS ? SPANS : t.spans;
     t.products = mem_zalloc(t.spans, (uint64_t)dim * dim * sizeof *t.products, "products of columns");
     t.turn = mem_aligned((uint64_t)dim * dim, sizeof *t.turn, "singular vectors");

@@ -108,8 +108,7 @@ static int take_items(struct recommending *r) {
     r->items.starts = mem_zalloc(2, sizeof *r->items.starts, "items");
     r->items.codes = mem_alloc(all.count, sizeof *r->items.codes, "items");
     if (!r->items.starts || !r->items.codes) goto out;
-    for (uint64_t i = 0; i < all.count; i++)
-        r->items.codes[i] = all.item[i].row < 0 ? r->model->rows : (uint64_t)all.item[i].row;
+    for (uint64_t i = 0; i < all.count; i++) r->items.codes[i] = all.item[i].row < 0 ? r->model->rows : (uint64_t)all.item[i].row;
     r->items.starts[1] = all.count;
     result = 0;
 out:
@@ -121,8 +120,7 @@ out:
 
 static uint64_t known_of(const struct recommending *r, uint64_t list) {
     uint64_t known = 0;
-    for (uint64_t i = r->items.starts[list]; i < r->items.starts[list + 1]; i++)
-        known += r->items.codes[i] < r->model->rows;
+    for (uint64_t i = r->items.starts[list]; i < r->items.starts[list + 1]; i++) known += r->items.codes[i] < r->model->rows;
     return known;
 }
 
@@ -165,8 +163,7 @@ static int check_lists(const struct recommending *r) {
         empty += !of_list;
     }
     if (!r->count) return fail("'%s' has no list", file);
-    if (!items)
-        return fail("%s lists of '%s' have no items", r->request->names_count ? "these" : "the", file);
+    if (!items) return fail("%s lists of '%s' have no items", r->request->names_count ? "these" : "the", file);
     if (!known)
         return fail("none of the %" PRIu64 " items of %s'%s' is in the vocabulary of '%s'", items,
                     r->request->names_count ? "these lists of " : "", file, run);
@@ -234,8 +231,10 @@ static int read_candidates(const struct recommending *r, struct list_candidates 
     }
     free(text);
     candidates->rows = *rows;
-    if (!result && !candidates->count) return fail("'%s' has no item that '%s' knows; wanted one a line", path, r->model->directory);
-    if (!result && unknown) warn("%" PRIu64 " candidates of '%s' are no items of '%s' and are left out", unknown, path, r->model->directory);
+    if (!result && !candidates->count)
+        return fail("'%s' has no item that '%s' knows; wanted one a line", path, r->model->directory);
+    if (!result && unknown)
+        warn("%" PRIu64 " candidates of '%s' are no items of '%s' and are left out", unknown, path, r->model->directory);
     return result;
 }
 
@@ -253,7 +252,7 @@ static int hand_over(void *context, uint64_t list, const struct list_found *foun
     return r->answer(r->user, &answer);
 }
 
-static int ask(struct recommending *r, const struct config *config) {
+static int ask_scores(struct recommending *r, const struct config *config) {
     const struct recommend_request *request = r->request;
     struct list_scores scores = {.model = NULL};
     struct list_candidates candidates = {.first = request->among};
@@ -269,9 +268,7 @@ static int ask(struct recommending *r, const struct config *config) {
                                      .progress = request->progress};
     int result = (request->candidates && read_candidates(r, &candidates, &rows)) ||
                          list_scores_open(&scores, r->model, request->score, &candidates, config) ||
-                         list_scores_ask(&scores, &question, hand_over, r)
-                     ? -1
-                     : 0;
+                         list_scores_ask(&scores, &question, hand_over, r) ? -1 : 0;
     list_scores_close(&scores);
     free(rows);
     return result;
@@ -282,7 +279,7 @@ int recommend(const struct model *model, const struct recommend_request *request
     struct recommending r = {.model = model, .request = request, .answer = answer, .user = user};
     int result = -1;
     if (request->lists ? take_lists(&r) : request->items_count ? take_items(&r) : take_trained(&r)) goto out;
-    if (choose_lists(&r) || (request->lists && check_lists(&r)) || ask(&r, config)) goto out;
+    if (choose_lists(&r) || (request->lists && check_lists(&r)) || ask_scores(&r, config)) goto out;
     result = 0;
 out:
     free(r.asked);

@@ -25,8 +25,7 @@ static int read_keys(struct config *config, const struct model *model) {
 static char *path_of(const struct model *model) {
     struct config config;
     char *path = NULL;
-    if (!read_keys(&config, model))
-        path = file_join(*config.corpus_cache ? config.corpus_cache : model->directory, "corpus.graph");
+    if (!read_keys(&config, model)) path = file_join(*config.corpus_cache ? config.corpus_cache : model->directory, "corpus.graph");
     config_release(&config);
     return path;
 }

@@ -112,14 +112,14 @@ void search_block_release(struct search_block *block) {
     *block = (struct search_block){.rows = 0};
 }
 
-static int by_id(const void *a, const void *b) {
+int search_by_id(const void *a, const void *b) {
     uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
     return x < y ? -1 : x > y;
 }
 
 uint64_t search_distinct(uint32_t *ids, uint64_t count) {
     uint64_t kept = 0;
-    if (count) qsort(ids, count, sizeof *ids, by_id);
+    if (count) qsort(ids, count, sizeof *ids, search_by_id);
     for (uint64_t i = 0; i < count; i++)
         if (!kept || ids[kept - 1] != ids[i]) ids[kept++] = ids[i];
     return kept;
@@ -139,7 +139,6 @@ int64_t search_analogy(const struct search *search, const uint32_t rows[3], cons
         row[i] = search->base + (uint64_t)rows[i] * search->dim;
         banned[count++] = rows[i];
     }
-    for (uint32_t column = 0; column < search->dim; column++)
-        query[column] = row[1][column] - row[0][column] + row[2][column];
+    for (uint32_t column = 0; column < search->dim; column++) query[column] = row[1][column] - row[0][column] + row[2][column];
     return (int64_t)search_distinct(banned, count);
 }

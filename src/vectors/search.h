@@ -49,6 +49,8 @@ struct search_block {
 int search_block_init(struct search_block *block, uint32_t dim, uint32_t k, uint64_t wanted);
 void search_block_release(struct search_block *block); /* harmless on a zeroed one */
 
+/* Compares two ids, uint32_t, for qsort() and bsearch(). */
+int search_by_id(const void *a, const void *b);
 /* Sorts ids and removes repeats, as the array `banned` requires. Returns the number of ids left. */
 uint64_t search_distinct(uint32_t *ids, uint64_t count);
 

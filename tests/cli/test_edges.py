@@ -101,7 +101,7 @@ def test_keys_of_a_graph_make_another_one(sptx):
 
 def test_nothing_is_left_of_a_graph_that_is_stopped(sptx):
     """The files that hold edges meanwhile have no name, and a killed process' half graph goes when the next one is made."""
-    sptx("generate", "graph", "--rows=300000", "--edges=2000000", "--out=edges")
+    sptx("generate", "graph", "--rows=300000", "--edges=5000000", "--out=edges")
     train = ["train", "--corpus.path=edges", "--corpus.format=graph", "--run.dir=run", "--model.dim=4", "--train.steps=1",
              "--corpus.cache=cache", "--device.threads=1"]
     for number in (signal.SIGINT, signal.SIGKILL):

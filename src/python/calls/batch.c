@@ -9,8 +9,7 @@ enum taken batch_open(const struct known *known, PyObject *positives, PyObject *
     for (int i = 0; i < 2 && given[i]; i++) {
         const struct array_struct **part = &batch->parts[i];
         batch->capsules[i] = describe(known, given[i], part);
-        int whole =
-            batch->capsules[i] && (*part)->kind == 'i' && ((*part)->item_bytes == 4 || (*part)->item_bytes == 8);
+        int whole = batch->capsules[i] && (*part)->kind == 'i' && ((*part)->item_bytes == 4 || (*part)->item_bytes == 8);
         if (!whole || !((*part)->flags & ALIGNED) || !((*part)->flags & OWN_BYTE_ORDER)) {
             batch_close(batch);
             return leave_to_others();
@@ -45,8 +44,7 @@ struct writing {
 static void write_line(struct writing *to, const char *data, Py_ssize_t count, Py_ssize_t stride, int bytes) {
     if (stride == bytes) to->wrong |= ids_take(data, 8 * bytes, count, to->classes, to->next);
     else
-        for (Py_ssize_t i = 0; i < count; i++)
-            to->wrong |= ids_take(data + i * stride, 8 * bytes, 1, to->classes, to->next + i);
+        for (Py_ssize_t i = 0; i < count; i++) to->wrong |= ids_take(data + i * stride, 8 * bytes, 1, to->classes, to->next + i);
     to->next += count;
 }
 
@@ -71,13 +69,11 @@ static int make_room(struct ids *ids, uint64_t count) {
 }
 
 enum taken batch_write(const struct batch *batch, uint64_t classes, uint64_t names, struct ids *ids) {
-    if (!classes || classes * names > INT32_MAX || batch->count > UINT32_MAX / names ||
-        make_room(ids, batch->count * names))
+    if (!classes || classes * names > INT32_MAX || batch->count > UINT32_MAX / names || make_room(ids, batch->count * names))
         return OTHERS;
     struct writing to = {.next = ids->data, .classes = classes};
     for (int i = 0; i < 2 && batch->parts[i]; i++) write_part(&to, batch->parts[i], 0, batch->parts[i]->data);
     for (uint64_t k = 1; k < names; k++)
-        for (uint64_t i = 0; i < batch->count; i++)
-            ids->data[k * batch->count + i] = ids->data[i] + (uint32_t)(k * classes);
+        for (uint64_t i = 0; i < batch->count; i++) ids->data[k * batch->count + i] = ids->data[i] + (uint32_t)(k * classes);
     return to.wrong ? OTHERS : TAKEN;
 }

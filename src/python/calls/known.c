@@ -88,9 +88,8 @@ static PyObject *known_new(PyTypeObject *type, PyObject *arguments, PyObject *na
 static PyObject *learn_torch(PyObject *self, PyObject *arguments) {
     struct known *known = (struct known *)self;
     if (known->tensor) Py_RETURN_NONE;
-    if (!PyArg_ParseTuple(arguments, "OOOOOOO!O", &known->tensor, &known->parameter, &known->torch_int32,
-                          &known->torch_int64, &known->torch_float32, &known->strided, &PyTuple_Type, &known->busy,
-                          &known->stream)) {
+    if (!PyArg_ParseTuple(arguments, "OOOOOOO!O", &known->tensor, &known->parameter, &known->torch_int32, &known->torch_int64,
+                          &known->torch_float32, &known->strided, &PyTuple_Type, &known->busy, &known->stream)) {
         known->tensor = known->parameter = known->torch_int32 = known->torch_int64 = NULL;
         known->torch_float32 = known->strided = known->busy = known->stream = NULL;
         return NULL;

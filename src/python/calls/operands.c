@@ -61,8 +61,7 @@ static int take_memory(const struct known *known, PyObject *tensor, int gpu, str
     }
     if (PyErr_Occurred() || gpu < 0 || !has(known, tensor, IS_CUDA, Py_True)) return 0;
     operand->memory = SPTX_CUDA;
-    return number_said(PyObject_CallMethodObjArgs(tensor, known->names[GET_DEVICE], NULL)) == (uint64_t)gpu &&
-           !PyErr_Occurred();
+    return number_said(PyObject_CallMethodObjArgs(tensor, known->names[GET_DEVICE], NULL)) == (uint64_t)gpu && !PyErr_Occurred();
 }
 
 static int take_shape(const struct known *known, PyObject *tensor, struct operand *operand) {
@@ -81,19 +80,16 @@ static int take_address(const struct known *known, PyObject *tensor, struct oper
     return !PyErr_Occurred() && address % (operand->bits / 8) == 0;
 }
 
-static enum taken take_tensor(const struct known *known, PyObject *tensor, enum role role, int gpu,
-                              struct operand *operand) {
+static enum taken take_tensor(const struct known *known, PyObject *tensor, enum role role, int gpu, struct operand *operand) {
     operand->of_torch = 1;
     if (take_type(known, tensor, role, operand) && has(known, tensor, LAYOUT, known->strided) &&
         take_memory(known, tensor, gpu, operand) && says(known, tensor, IS_CONTIGUOUS, Py_True) &&
-        (role == IDS || says(known, tensor, IS_NEG, Py_False)) &&
-        (role != OUT || has(known, tensor, REQUIRES_GRAD, Py_False)) && take_shape(known, tensor, operand) &&
-        take_address(known, tensor, operand))
+        (role == IDS || says(known, tensor, IS_NEG, Py_False)) && (role != OUT || has(known, tensor, REQUIRES_GRAD, Py_False)) &&
+        take_shape(known, tensor, operand) && take_address(known, tensor, operand))
         return TAKEN;
     return leave_to_others();
 }
 
 enum taken take(const struct known *known, PyObject *given, enum role role, int gpu, struct operand *operand) {
-    return is_tensor(known, given) ? take_tensor(known, given, role, gpu, operand)
-                                   : take_array(known, given, role, operand);
+    return is_tensor(known, given) ? take_tensor(known, given, role, gpu, operand) : take_array(known, given, role, operand);
 }

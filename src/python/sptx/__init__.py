@@ -1,6 +1,7 @@
 """sptx: rows of huge tables for anyone's model.
 
     Table       float32 rows that may not fit a GPU, with their optimizer's state: fetch, prefetch, update, store, save, load
+    Tables      several of them, asked and changed by one call
     torch       sptx.torch.Embedding: a table as a module of PyTorch
     speedtorch  the names of the SpeedTorch package: `import sptx.speedtorch as SpeedTorch`
     gensim      gensim's names: `import sptx.gensim as gensim`
@@ -30,14 +31,16 @@ from ._halves import HalfRows
 from ._keyed import KeyedVectors
 from ._library import version as __version__
 from ._phrases import FrozenPhrases, Phrases
-from ._run import Progress, Run, train
+from ._run import Run
 from ._table import Table
+from ._tables import Tables
+from ._train import Progress, train
 from ._tune import Tuned, tune
 from ._views import Rows
 from ._word2vec import Word2Vec
 
 __all__ = ["Context", "Doc2Vec", "Error", "FastText", "FastTextKeyedVectors", "FrozenPhrases", "HalfRows", "KeyedVectors", "OutOfMemory", "Phrases", "Progress",
-           "Rows", "Run", "SptxWarning", "Table", "TaggedDocument", "Tuned", "Word2Vec", "fit", "gensim", "speedtorch", "torch", "train", "tune"]
+           "Rows", "Run", "SptxWarning", "Table", "Tables", "TaggedDocument", "Tuned", "Word2Vec", "fit", "gensim", "speedtorch", "torch", "train", "tune"]
 
 
 def __getattr__(name: str) -> Any:

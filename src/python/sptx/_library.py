@@ -10,7 +10,7 @@ run. It adds up to ten microseconds to a call, which is much for calls on some h
 import ctypes
 import itertools
 import os
-from ctypes import (CFUNCTYPE, POINTER, Structure, c_char_p, c_double, c_float, c_int, c_uint32, c_uint64, c_void_p)
+from ctypes import (CFUNCTYPE, POINTER, Structure, c_char_p, c_double, c_int, c_uint32, c_uint64, c_void_p)
 from typing import Iterator
 
 from . import _build
@@ -41,7 +41,7 @@ class TableOptions(Structure):
         ("size", c_uint64), ("rows", c_uint64), ("dim", c_uint32), ("weights", c_uint32), ("state", c_uint32),
         ("seed", c_uint32), ("hot_rows", c_uint64), ("optimizer", c_char_p), ("init", c_char_p), ("directory", c_char_p),
         *((name, c_double) for name in NUMBERS), *((name, c_uint32) for name in FLAGS),
-        ("dtype", c_uint32), ("state_dtype", c_uint32)]
+        ("dtype", c_uint32), ("state_dtype", c_uint32), ("gpu_rows", c_uint64)]
 
 
 DTYPES = ("float32", "bfloat16")  # names of enum sptx_dtype; SPTX_AS_WEIGHTS follows
@@ -162,6 +162,7 @@ _CALLS = {
     "sptx_update": (c_int, [c_void_p, POINTER(Ids), c_void_p, c_int, c_void_p]),
     "sptx_store": (c_int, [c_void_p, POINTER(Ids), c_void_p, c_int, c_void_p]),
     "sptx_table_view": (c_int, [c_void_p, c_char_p, POINTER(View)]),
+    "sptx_table_cached": (c_int, [c_void_p, POINTER(c_uint32), c_uint64, POINTER(c_uint64)]),
     "sptx_table_field": (c_char_p, [c_void_p, c_uint32]),
     "sptx_train": (c_int, [c_void_p, c_char_p, POINTER(c_char_p), c_uint64, c_int, ProgressFunction, c_void_p]),
     "sptx_trained": (c_char_p, [c_void_p]),

@@ -1,8 +1,6 @@
-#include <stdarg.h>
+#include "tests/testing.h"
 #include <signal.h>
-#include <stddef.h>
 #include <sys/resource.h>
-#include <setjmp.h>
 
 #include "base/directory.h"
 #include "base/memory.h"
@@ -13,8 +11,6 @@
 #include "corpus/piece_sum.h"
 #include "tests/unit/plain_options.h"
 #include "tests/unit/scratch.h"
-
-#include <cmocka.h>
 
 #include "tests/unit/sentence.h"
 
@@ -87,7 +83,7 @@ static void make_and_check(const struct drawn *drawn, int directed, int weighted
         struct edges edges = {.ends = drawn->ends,
                               .weights = weighted ? drawn->weights : NULL,
                               .weighted = weighted,
-                              .count = drawn->count};
+                              .stride = 2, .weight_stride = 1, .count = drawn->count};
         struct graph_wanted wanted = {.fingerprint = 7,
                                       .nodes = NODES,
                                       .directed = directed,
@@ -120,7 +116,7 @@ static void random_graphs_are_as_a_plain_reference_has_them(void **state) {
 static void a_row_may_be_longer_than_a_group(void **state) {
     enum { MANY = 3 * SORT_ARCS, OTHERS = 50000 };
     uint32_t *ends = malloc(2 * MANY * sizeof *ends);
-    struct edges edges = {.ends = ends, .count = MANY};
+    struct edges edges = {.ends = ends, .stride = 2, .weight_stride = 1, .count = MANY};
     struct graph_wanted wanted = {.nodes = OTHERS + 1, .at_once = 1000, .report_seconds = 1};
     struct graph graph;
     uint64_t loops;
@@ -140,7 +136,7 @@ static void the_first_rows_may_have_no_arc(void **state) {
     static const uint32_t ends[] = {SORT_ROWS + 5, 0, SORT_ROWS + 6, 9};
     static const float weights[] = {2, 3};
     for (int weighted = 0; weighted < 2; weighted++) {
-        struct edges edges = {.ends = ends, .weights = weighted ? weights : NULL, .weighted = weighted, .count = 2};
+        struct edges edges = {.ends = ends, .weights = weighted ? weights : NULL, .weighted = weighted, .stride = 2, .weight_stride = 1, .count = 2};
         struct graph_wanted wanted = {.nodes = SORT_ROWS + 7, .directed = 1, .report_seconds = 1};
         struct graph graph;
         uint64_t loops;
@@ -162,7 +158,7 @@ static void sums_do_not_depend_on_the_order(void **state) {
     struct graph graphs[2];
     uint64_t loops;
     for (int i = 0; i < 2; i++) {
-        struct edges edges = {.ends = ends, .weights = weights[i], .weighted = 1, .count = 4};
+        struct edges edges = {.ends = ends, .weights = weights[i], .weighted = 1, .stride = 2, .weight_stride = 1, .count = 4};
         char *path = in_scratch(i ? "one" : "other");
         assert_int_equal(graph_write(path, &wanted, &edges, pools[1], &loops), 0);
         assert_int_equal(graph_open(&graphs[i], path, 0, 2, pools[1]), 0);
@@ -171,7 +167,7 @@ static void sums_do_not_depend_on_the_order(void **state) {
     assert_true(graphs[0].weights[0] == graphs[0].weights[1] && graphs[0].weights[0] == 100000008.0f);
     graph_close(&graphs[0]);
     graph_close(&graphs[1]);
-    struct edges edges = {.ends = ends, .weights = (const float[]){3e38f, 3e38f}, .weighted = 1, .count = 2};
+    struct edges edges = {.ends = ends, .weights = (const float[]){3e38f, 3e38f}, .weighted = 1, .stride = 2, .weight_stride = 1, .count = 2};
     assert_int_equal(graph_write(in_scratch("large"), &wanted, &edges, pools[1], &loops), -1);
     sentence_holds("add up to more than 32 bits hold");
     assert_false(file_exists(in_scratch("large")));

@@ -1,0 +1,52 @@
+/* recorded: a corpus as the numbers of its words. They are written while the words are counted, so that the corpus' files are
+ * read once; encode.h and graph_make.h replace them by rows.
+ *
+ *   text, lists, adjacency   the number of each word, and RECORDED_END after each line; a list's name only if lists have rows
+ *   pairs                    list, item[, weight] of each pair
+ *   graph                    node, node[, weight] of each edge
+ *
+ * Each number has 4 bytes, and so has each weight, a float. Which number a word gets depends on the threads; the order of the
+ * numbers is that of the words in the corpus.
+ */
+#ifndef SPTX_RECORDED_H
+#define SPTX_RECORDED_H
+
+#include "base/file_map.h"
+#include "edges.h"
+
+#include <pthread.h>
+#include <stdint.h>
+
+#define RECORDED_END (UINT32_MAX - 1)
+
+struct recorded {
+    int fd;                   /* the nameless file of the numbers; -1: not opened */
+    const char *path;         /* the file is on the disk of this path, which messages name; the caller's */
+    const uint32_t *numbers;  /* [count], mapped by recorded_finish() */
+    uint64_t count;
+    int complete;             /* 1: recorded_finish() was called */
+    uint32_t *items, *lists;  /* rows of words and of names of lists, by their numbers; WORDS_ABSENT: no row. items = NULL: the
+                               * numbers are rows; lists = NULL: lists have no rows. The caller fills them in */
+    uint64_t list_numbers;    /* one more than the highest number of a list's name */
+    struct edges_left left;   /* graphs: how many edges were left out */
+    struct file_map map;
+    pthread_mutex_t lock;     /* held while the fields below are used */
+    pthread_cond_t moved;
+    uint64_t next;            /* number of the block that is written next */
+    int failed;
+};
+
+int recorded_open(struct recorded *recorded, const char *path);
+/* Writes the numbers of block `block` behind those of the blocks before it; any thread may call it, once for each block. Waits
+ * until all blocks before it have their place. Returns 0, or -1 after fail() or recorded_give_up(). */
+int recorded_put(struct recorded *recorded, uint64_t block, const uint32_t *numbers, uint64_t count);
+void recorded_give_up(struct recorded *recorded); /* after a thread has failed: wakes the threads that wait for its block */
+int recorded_finish(struct recorded *recorded);   /* maps the numbers, after the last block */
+void recorded_close(struct recorded *recorded);
+
+/* How many numbers a line of pairs or edges has. */
+static inline unsigned recorded_fields(const struct corpus_options *options) {
+    return 2 + (corpus_formats[options->format].edges ? options->weights == WEIGHTS_YES : options->pair_weights != PAIR_WEIGHTS_NONE);
+}
+
+#endif
