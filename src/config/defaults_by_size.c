@@ -219,7 +219,8 @@ static size_t describe_bound(const struct sized_bound *bound, const char *before
     if (bound->count == EFFORT) return text_add(out, DEFAULTS_HELP, used, ", with train.effort = thorough");
     if (bound->count == SHARED) return text_add(out, DEFAULTS_HELP, used, ", with negatives.per = batch");
     if (bound->count == NO_COUNT || bound->from <= 0) return used;
-    return text_add(out, DEFAULTS_HELP, used, "%s %s %s", before, text_of_count(from, (uint64_t)bound->from), count_names[bound->count]);
+    text_of_count(from, (uint64_t)bound->from);
+    return text_add(out, DEFAULTS_HELP, used, "%s %s %s", before, from, count_names[bound->count]);
 }
 
 static const char *name_of(enum sized_data data) {
