@@ -228,7 +228,8 @@ static int add_pooled_window(const struct build *build, uint64_t middle, uint64_
     return 0;
 }
 
-/* Appends the blocks of the window around the piece's kept word `middle`. document: row of its document, if it has one. */
+/* Appends the blocks of a window: one, or one for each pair if pairs have their own negatives. middle: index of the window's middle
+ * among the piece's kept words. document: row of the window's document, if it has one. */
 static int add_window(const struct build *build, uint64_t middle, uint32_t width, uint32_t document) {
     const struct example_source *s = build->source;
     const struct cpu_piece *p = build->piece;
