@@ -36,7 +36,7 @@ extern "C" {
 #include "arrays.h"
 }
 
-#define SINGLE_BIT 0x80000000u /* flag in `distinct`: the row occurs once */
+#define SINGLE_BIT 0x80000000u /* flag in `distinct`: the row occurs once in the set */
 
 struct backend;
 struct store;
@@ -48,36 +48,37 @@ struct gpu_array {
 };
 
 struct row_set {
-    struct backend_table *table; /* the table of the rows; NULL: it was closed, or no table is set yet */
-    uint64_t count;              /* number of ids, or the upper bound that the host knows */
-    uint64_t capacity;           /* number of ids that arrays are grown for, so that later sets fit */
+    struct backend_table *table; /* the table that the rows belong to; NULL: no table is set yet, or the table was closed */
+    uint64_t count;              /* number of ids; if only the GPU knows it, an upper bound */
+    uint64_t capacity;           /* number of ids for which arrays are grown, so that later sets fit, too */
     struct gpu_array ids, distinct, distinct_starts, order;
-    struct gpu_array items, longs;    /* pieces of the update's work */
-    struct gpu_array distinct_ids[2]; /* by copy: an older copy may still be read while a new one is made */
-    int copies, copy;                 /* copies: how many copies of distinct_ids there are; copy: the one in use */
-    struct batch_counts *counts;      /* on the GPU, the owner's: distinct, cold_first and so on, at index `side` */
+    struct gpu_array items, longs;    /* the update's work: struct item [pieces], and [rows of several pieces] */
+    struct gpu_array distinct_ids[2]; /* by copy: while a new set's ids are written to one copy, the other copy may still be read */
+    int copies, copy;                 /* copies: number of copies of distinct_ids; copy: index of the copy in use */
+    struct batch_counts *counts;      /* on the GPU, owned by the set's owner: counts of distinct rows and so on, at index `side` */
     int side;
-    struct gpu_array forward;    /* only for a batch: where each cold row's newest value is (stage << 28 | slot); DRAW_NONE: in
-                                  * the table */
-    struct gpu_array slots[2];   /* by store */
-    char *staging[2];            /* by store */
+    struct gpu_array forward;    /* only for a batch: for each cold row, where its newest value is: stage << 28 | slot, or
+                                  * DRAW_NONE: in the table */
+    struct gpu_array slots[2];   /* by store: the cold rows' records, on the GPU */
+    char *staging[2];            /* by store: the cold rows' records, in pinned memory; only for a store in a file */
     uint64_t staging_bytes[2];
-    uint32_t *host_ids;          /* a pinned copy of distinct_ids and of the counts */
+    uint32_t *host_ids;          /* pinned: a copy of distinct_ids; host_counts: a copy of the counts */
     uint64_t host_ids_bytes;
     struct batch_counts *host_counts;
-    int lands[2];                /* by store: 1: the store is a file, so changed records are copied back through staging */
-    cudaEvent_t ticket;          /* recorded, for a batch or an announced list, when rows are in the slots; for a call by id,
-                                  * when it is done and rows are in the table */
+    int lands[2];                /* by store: 1: the store is a file and its records were changed, so they must be copied back
+                                  * through staging */
+    cudaEvent_t ticket;          /* for a batch or an announced list: recorded when the rows are in the slots; for a call by id:
+                                  * recorded when the call is done and changed rows are in the table */
 };
 
 /* A row set as kernels receive it. */
 struct row_set_view {
     const uint32_t *ids, *distinct, *distinct_ids, *distinct_starts, *order;
     const struct item *items; /* one for each piece of work */
-    const struct item *longs; /* one for each row that has several pieces: its partial sums */
+    const struct item *longs; /* one for each row that has several pieces: which of its partial sums to add */
 };
 
-/* Returns the first place in ids[low..high), which rise, whose id is not below `id`. */
+/* Returns the first place in ids[low .. high - 1], which are sorted, whose id is at least `id`; `high` if all ids are lower. */
 static __device__ __forceinline__ uint32_t lower_bound(const uint32_t *ids, uint32_t low, uint32_t high, uint64_t id) {
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
@@ -90,29 +91,33 @@ static __device__ __forceinline__ uint32_t lower_bound(const uint32_t *ids, uint
 /* ---- cold stores: some of their rows are on the host ---- */
 
 int cuda_is_cold(const struct store *store);
-int cuda_in_file(const struct store *store); /* cold, and not readable by the GPU: the host's threads move its rows */
+int cuda_in_file(const struct store *store); /* returns 1 for a cold store in a file: the GPU cannot read it, so the host's
+                                              * threads move its rows */
 int cuda_has_cold(const struct backend_table *table);
-uint64_t cuda_hot_rows(const struct backend_table *table); /* rows below this number are on the GPU in all stores */
-char *cuda_home_of(const struct store *store);             /* for a cold store: the address on the host where row 0 would be */
+uint64_t cuda_hot_rows(const struct backend_table *table); /* returns a number of rows: rows below it are on the GPU in all
+                                                            * stores */
+char *cuda_home_of(const struct store *store);             /* returns, for a cold store, the address on the host that row 0 has
+                                                            * or would have */
 
 /* ---- the set ---- */
 
 int row_set_open(struct row_set *set, int side, int copies);
 void row_set_close(struct backend *backend, struct row_set *set);
-/* Allocates the arrays for this number of ids, except slots and staging, which their users grow. `what`: see gpu_grow(). */
+/* Allocates the set's arrays for this number of ids, except slots and staging: the functions that use them grow them. `what`:
+ * see gpu_grow(). */
 int row_set_grow(struct backend *backend, struct row_set *set, uint64_t count, const char *what);
 struct row_set_view row_set_view(const struct row_set *set);
 
-/* Must be called before rows of the first `parts` stores change. It marks the stores that are files, whose rows must later be
- * landed. */
+/* Must be called before records of the first `parts` stores change. It marks these stores if they are files, since
+ * row_set_land() must then be called. */
 void row_set_changes(struct row_set *set, int parts);
-/* Enqueues copying the distinct ids and the counts to the host; it has them when the stream has done this. */
+/* Enqueues copying the distinct ids and the counts to the host. */
 int row_set_send(struct backend *backend, struct row_set *set, cudaStream_t stream);
-/* Returns the number of cold rows, and their ids. The copy of row_set_send() must have finished. */
+/* Returns the number of cold rows, and sets *ids to their ids. The copying of row_set_send() must be complete. */
 uint64_t row_set_cold(const struct row_set *set, const uint32_t **ids);
-/* Reads the rows of store `part` from its file into staging, with the host's threads. Staging is grown to `capacity` rows. */
+/* Reads the set's rows of store `part` from its file into staging, by the host's threads. Staging is grown to `capacity` rows. */
 int row_set_read_file(struct backend *backend, struct row_set *set, int part, uint64_t capacity);
-/* Copies the rows in staging, which the GPU has written, to their places in the file, with the host's threads. */
+/* Copies the records in staging, which the GPU has written, to their places in the file, by the host's threads. */
 int row_set_land(struct backend *backend, struct row_set *set);
 
 #endif
