@@ -223,9 +223,9 @@ static inline unsigned batch_builders(const struct example_source *s, unsigned d
     return known && example_most(s).contexts <= SMALL_BATCH / s->batch ? depth : large;
 }
 
-/* Returns the bytes for sorting n occurrences. They are the keys, the ranks (or the numbers 0, 1, 2 ..), and an upper bound of
- * the scratch for sorting and ranking: a copy of the keys, a copy of the places, and a kilobyte of look-back for each few
- * thousand occurrences. */
+/* sorted_bytes: bytes of an array with one number for each of n occurrences: their sorted ids, their ranks, or the numbers 0, 1,
+ * 2 .. sort_bytes: upper bound of the scratch for sorting and ranking them: a copy of the ids, a copy of the places, and a
+ * kilobyte of look-back for each few thousand occurrences. */
 static inline uint64_t sorted_bytes(uint64_t n) {
     return n * sizeof(uint32_t);
 }

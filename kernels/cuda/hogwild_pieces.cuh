@@ -1,4 +1,5 @@
-/* hogwild_pieces: shared by the kernels of windows: the kept words in and around a piece of the corpus, rows in registers, draws.
+/* hogwild_pieces: shared by the kernels of windows. It finds the kept words of a piece of the corpus and the words around them,
+ * changes rows that are held in registers, and draws negatives.
  *
  *   piece of GRAIN corpus positions -> kept words in shared memory (by ballot) -> a warp trains them in their order
  */

@@ -26,8 +26,7 @@ static __device__ uint32_t list_targets(windows &p, uint32_t at, uint32_t count,
     for (uint32_t base = 0; base < 2 * window; base += 32) {
         uint32_t i = base + lane_number(), neighbour = i < window ? at - window + i : at + 1 + i - window;
         bool there =
-            i < 2 * window && neighbour < count && p.sentence[neighbour] == sentence; /* unsigned: below 0 the index wraps to a
-                                                                                       * large number */
+            i < 2 * window && neighbour < count && p.sentence[neighbour] == sentence; /* below 0 it wraps to a large number */
         unsigned mask = __ballot_sync(ALL_LANES, there);
         if (there) p.targets[found + lanes_below(mask)] = p.id[neighbour];
         found += __popc(mask);
