@@ -93,7 +93,7 @@ struct cpu_piece {
     uint64_t *at;     /* [count] their corpus positions */
     uint64_t count, capacity, at_capacity;
     uint64_t first, end; /* the kept words at the wanted positions: id[first] .. id[end - 1] */
-    uint32_t *walk;      /* [walks x length] if sentences are walks: the nodes of those that contain the wanted positions */
+    uint32_t *walk;      /* if sentences are walks: [walks x length] the nodes of the walks that contain the wanted positions */
     uint64_t *start;     /* [walks + 1] the first position of each of these walks */
     uint64_t walk_capacity, start_capacity;
 };

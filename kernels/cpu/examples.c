@@ -1,5 +1,6 @@
-/* examples: builds examples as blocks of row ids, from the id stream (or a graph) and the draws alone. kernels/examples.h says what
- * each draw decides; nothing here depends on the batch, the worker or what was built before. */
+/* examples: builds examples as blocks of row ids, from the id stream (or a graph) and from draws. kernels/examples.h says what
+ * each draw decides. An example's block depends on nothing else: neither on its batch, nor on the worker, nor on earlier
+ * examples. */
 #include "cpu.h"
 
 #include "kernels/strip.h"

@@ -31,8 +31,8 @@ static float weight_of(const struct filter *f, uint64_t arc) {
     return f->graph->weights ? f->graph->weights[arc] : 1;
 }
 
-/* Computes a node's row of A times `in`, and returns the sum of A's row. Rows of neighbours are at random addresses, so the rows
- * of coming arcs are prefetched, those of the next nodes too. */
+/* Computes a node's row of A times `in`, and returns the sum of A's row. The neighbours' rows are at random addresses, so the
+ * rows of later arcs are prefetched, also those of the next nodes' arcs. */
 static float gather(const struct filter *f, const lanes *in, uint64_t node, lanes out) {
     const struct filter_request *graph = f->graph;
     float all = graph->loop;

@@ -18,7 +18,7 @@ enum { CPU_APART = 32 };
 /* Rows in a panel, which stores them column by column: panel[column x CPU_PANEL + row]. */
 enum { CPU_PANEL = 32 };
 
-/* What determines the random bits for rounding one field of one row. */
+/* The keys and numbers that determine the random bits for rounding one field of one row. */
 struct cpu_draws {
     const struct rounding *of;
     enum draw_purpose purpose;
@@ -68,16 +68,23 @@ struct cpu_rows {
     /* sums[i][dim] += factors[i] x row, for rising i. */
     void (*spread)(const float *row, const float *factors, float *const *sums, uint64_t count, uint32_t dim);
 
-    /* moved[t] += sum over c of factors[t x c_count + c] x old contexts[c]; gained[c] += sum over t of the same factor x
-     * targets[t]. gained: other memory than the contexts; or `contexts` itself, and then the contexts change: a row may occur there
-     * several times, and the sum of each place is added. moved may be targets; a row that occurs twice there is read as its first
-     * place left it. new_moved, new_gained: 1: the sums begin at zero, and what the arrays held is ignored; 0 if contexts change.
-     * c_count <= CPU_ROWS_CONTEXTS. */
+    /* moved[t] += sum over c of factors[t x c_count + c] x old contexts[c]; gained[c] += sum over t of the same factor x targets[t].
+ * c_count <= CPU_ROWS_CONTEXTS.
+ *
+ * gained: memory of its own, or `contexts` itself. If it is `contexts`, the contexts change; a row that occurs there several times
+ * gets the sum of each of its places.
+ *
+ * moved: memory of its own, or `targets` itself; then a row that occurs there twice is read, at its second place, as the first
+ * place has changed it.
+ *
+ * new_moved, new_gained: 1: the sums begin at zero, whatever the arrays contain; 0: they begin at the arrays' values. new_gained is
+ * 0 if contexts change.
+ */
     void (*gain)(const float *const *targets, float *const *moved, uint32_t t_count, const float *const *contexts,
                  float *const *gained, uint32_t c_count, uint32_t dim, const float *factors, int new_moved, int new_gained);
 
-    /* For bfloat16 fields; `kept`: such a field, from its first column on. widen() converts it to floats; write() rounds values
-     * with the random bits of `draws`. combine_kept() is combine() for such fields. */
+    /* For bfloat16 fields. `kept` is such a field, from its first column on. widen() converts it to floats; write() rounds
+     * floats with the random bits of `draws`. combine_kept() does the work of combine() for bfloat16 fields. */
     void (*widen)(const uint16_t *kept, uint32_t columns, float *out);
     void (*write)(uint16_t *kept, const float *values, uint32_t columns, const struct cpu_draws *draws);
     void (*combine_kept)(float *sum, const float *factors, uint64_t stride, const uint16_t *const *rows, uint64_t count,

@@ -31,12 +31,12 @@ struct transfer {
     const backend_table *table;
     uint64_t rows;
     enum bench_order order;
-    way ways[2]; /* ways[0]: to the table; ways[1]: from the table */
+    way ways[2]; /* ways[0]: from the table to the array; ways[1]: from the array to the table */
 };
 
 /* ---- rows ---- */
 
-/* TO = true: copies dense[places ? places[i] : i] to row ids[i] of the table; false: copies in the other direction. */
+/* TO = true: copies row ids[i] of the table to dense[places ? places[i] : i]; false: copies in the other direction. */
 template <bool TO>
 __global__ void __launch_bounds__(THREADS) swap_kernel(part_view part, const uint32_t *ids, const uint32_t *places,
                                                        char *dense, uint64_t rows, uint32_t row_bytes) {

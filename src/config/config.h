@@ -52,7 +52,7 @@ enum {
 #include "config.def"
 };
 
-/* The values of all keys, in fields named section_key, and what is derived from them. */
+/* The values of all keys, in fields named section_key, and values that are computed from them. */
 struct config {
 #define SECTION(name, help)
 #define TEXT(section, key, fallback, help) char *section##_##key;
@@ -112,7 +112,7 @@ struct loss_options config_loss(const struct config *config);
 /* Returns 1 if contexts are inner nodes of a Huffman tree of the words (train.loss = hierarchical). */
 int config_has_tree(const struct config *config);
 
-/* Returns what a line of the corpus is called: "sentences", "lists", or "lines" if each begins with a target. */
+/* Returns the name of a line of the corpus in messages: "sentences"; "lists"; or "lines" if each line begins with a target. */
 const char *config_lines(const struct config *config);
 
 /* Returns how words are split into n-grams (examples.subwords, model.buckets). */

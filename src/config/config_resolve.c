@@ -34,8 +34,9 @@ static int is_encoded(const struct config *c) {
     return kind < 0 ? -1 : !strcmp(head, CORPUS_STREAM_MAGIC);
 }
 
-/* Chooses the mode for lists. Rows of their own distinguish lists best. Lists without names, and runs with a key that does not
- * work with such rows, train items against items. Returns 0, or -1 after fail(). */
+/* Chooses examples.mode for lists. User mode distinguishes lists best, since each list has a row. If lists have no names, or if
+ * a key is set that does not work with rows of lists, items are trained against items (list mode). Returns 0, or -1 after
+ * fail(). */
 static int choose_mode_of_lists(struct config *c) {
     int items = c->train_update == UPDATE_HOGWILD || (c->examples_targets != TARGETS_AUTO && c->negatives_per != PER_BATCH);
     if (!items) items = is_encoded(c);
@@ -97,7 +98,7 @@ static void resolve_items(struct config *c) {
     choose(&c->optimizer_schedule, SCHEDULE_AUTO, SCHEDULE_LINEAR);
 }
 
-/* The defaults are those of torch.optim. The rates of sgd are word2vec's, or found by experiment (configs/notes/rules.md). */
+/* Defaults are those of torch.optim. sgd's learning rates are word2vec's, or found by experiment (configs/notes/rules.md). */
 static void resolve_optimizer(struct config *c) {
     int rule = c->optimizer_rule;
     struct rule_options usual = rules_defaults(rule);

@@ -12,7 +12,7 @@
 #include <pthread.h>
 #include <stdint.h>
 
-/* What identifies a bigram: the numbers of its two words (tag 0), or 95 bits of the hash of its text (tag above 0). */
+/* A key that identifies a bigram: the numbers of its two words (tag 0), or 95 bits of the hash of its text (tag above 0). */
 struct bigram {
     uint64_t key;
     uint32_t tag;

@@ -155,7 +155,7 @@ static int take_lock(const struct cache *c, struct lock *lock) {
     return lock_wait(lock, c->lock);
 }
 
-/* Removes what a killed process left: its lock file, which locks nothing any more, and its half-written files. */
+/* Removes the files of a killed process: its lock file, which locks nothing any more, and its half-written files. */
 static void tidy(const struct cache *c) {
     char holder[LOCK_HOLDER];
     struct lock lock;

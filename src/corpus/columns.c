@@ -68,8 +68,8 @@ static char *pass_blanks(char *at, char *end, const char *separator) {
     return at;
 }
 
-/* Returns the closing quote of the field that begins with the quote at `at`, or `end` if the quote is not closed. Two quotes in
- * a row stand for one quote in the text and do not close the field. */
+/* Returns the closing quote of the field whose opening quote is at `at`; `end` if the quote is not closed. Two quotes one after
+ * the other are a quote in the text, and do not close the field. */
 static char *find_closing(char *at, char *end) {
     for (at++; at < end; at++) {
         if (*at != '"') continue;

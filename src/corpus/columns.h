@@ -28,7 +28,7 @@ enum column_meaning { COLUMN_A, COLUMN_B, COLUMN_VALUE, COLUMN_MEANINGS };
 /* The kinds of tables. Each kind has a list of known column names in columns.def. */
 enum column_set { COLUMNS_OF_PAIRS, COLUMNS_OF_EDGES, COLUMNS_OF_LABELS, COLUMNS_OF_TITLES, COLUMNS_OF_WORDS, COLUMN_SETS };
 
-/* What messages call the three columns of a table. */
+/* The names of a table's three columns in messages. */
 struct columns_words {
     const char *a, *b, *value;
 };

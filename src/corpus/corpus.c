@@ -317,7 +317,8 @@ static int needs_whole_lines(const struct corpus *corpus, const struct corpus_fi
 /* ---- blocks ---- */
 
 /* Returns the length at which a block may be cut: just after the last white byte (or line end) in bytes[looked .. length - 2]; 0
- * if there is none. The very last byte always goes into the next block, so that another block follows unless the file has ended. */
+ * if there is no white byte. The very last byte always belongs to the next block, so that a block follows unless the file has
+ * ended. */
 static uint64_t find_cut(const struct corpus_block *block, uint64_t looked, int whole_lines) {
     if (whole_lines) {
         const char *newline = memrchr(block->bytes + looked, '\n', block->length - 1 - looked);
@@ -349,8 +350,8 @@ static int left_open(const struct corpus_block *block, int before) {
     return before;
 }
 
-/* Finds a word of more than `most` bytes. Returns the index of its first byte, or `length` if there is none. Such a word covers
- * at least one of the bytes most, 2 most + 1, 3 most + 2 .., so only the words at these bytes are measured. */
+/* Finds a word of more than `most` bytes. Returns the index of its first byte, or `length` if no word is so long. A word of more
+ * than `most` bytes covers at least one of bytes most, 2 most + 1, 3 most + 2 .., so only the words at these bytes are measured. */
 static uint64_t find_long_word(const char *bytes, uint64_t length, uint64_t most, const char *separators) {
     for (uint64_t at = most; at < length; at += most + 1) {
         uint64_t from = at, to = at;

@@ -258,8 +258,8 @@ int gathered_take_sentences(struct gathered *gathered, const struct tokens *toke
 
 /* ---- pairs ---- */
 
-/* Fails if a rating is missing (NaN) although it decides whether a pair is kept or what it weighs, or if a rating cannot be a
- * weight. */
+/* Fails if a rating cannot be used: it is missing (NaN), though it decides whether a pair is kept or how much it weighs; or it
+ * cannot be a weight. */
 static int check_ratings(const struct gathered *gathered, const double *ratings, uint64_t count) {
     const char *key = gathered->options->pair_weights ? "weights" : "min_rating";
     float weight;

@@ -14,7 +14,8 @@
 #include "idstream.h"
 
 struct held_out {
-    struct idstream trained; /* what is trained; its arrays are owned, and its checksum is that of the whole stream */
+    struct idstream trained; /* the stream without the held-out items; its arrays are owned, and its checksum is that of the
+                              * whole stream */
     uint32_t *ids;           /* [starts[lists]]: ids of the items that are held out, list by list */
     uint64_t *starts;        /* [lists + 1]: the held-out items of list i are ids[starts[i]] .. ids[starts[i + 1] - 1] */
     uint64_t lists;

@@ -32,8 +32,9 @@ struct idstream {
 /* Returns the size of a stream's file in bytes. weighed: 1 if it has weights. */
 uint64_t idstream_bytes(uint64_t tokens, uint64_t sentences, int weighed);
 
-/* Maps a stream. `rows`: size of its vocabulary. `fingerprint`: what the stream's header must contain: encode_fingerprint() if
- * it was encoded from a corpus, the vocabulary's fingerprint if the stream is itself the corpus. Returns 0, or -1 after fail(). */
+/* Maps a stream. `rows`: size of its vocabulary. `fingerprint`: the fingerprint that the stream's header must contain:
+ * encode_fingerprint() if it was encoded from a corpus; the vocabulary's fingerprint if the stream is itself the corpus. Returns
+ * 0, or -1 after fail(). */
 int idstream_open(struct idstream *stream, const char *path, uint64_t fingerprint, uint64_t rows, struct pool *pool);
 
 /* Works like idstream_open(), but accepts a stream with any fingerprint. */

@@ -1,7 +1,8 @@
-/* integers: fast tables for words that are plain numbers, as the ids in many files are. Data of such a word is stored in an array
- * at the index that is the number, so no hash table is searched.
+/* integers: fast tables for words that are plain numbers, such as the ids in many files. The data of a word is stored in an array
+ * at the index that is this number, so no hash table is searched.
  *
- * An integer is one of 0 .. INTEGERS - 1, written in digits without a leading zero, so that equal numbers are equal words.
+ * Words count as integers if they are 0 .. INTEGERS - 1, written in digits without a leading zero, so that equal numbers are equal
+ * words.
  */
 #ifndef SPTX_INTEGERS_H
 #define SPTX_INTEGERS_H

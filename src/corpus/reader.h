@@ -1,5 +1,4 @@
-/* reader: reads one file, and unpacks it if its first bytes are those of gzip, zstd, xz or bzip2. The file's name does not
- * matter. */
+/* reader: reads one file. If its first bytes are those of a gzip, zstd, xz or bzip2 file, it is unpacked, whatever its name. */
 #ifndef SPTX_READER_H
 #define SPTX_READER_H
 

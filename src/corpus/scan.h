@@ -19,7 +19,8 @@ static inline uint64_t scan_bits(scan_vector equal) {
     scan_halves halves = (scan_halves)(equal & bits);
     return halves[0] * ones >> 56 | halves[1] * ones >> 56 << 8;
 }
-/* Masks of the bytes at[0] .. at[length - 1] and up to 15 more: of those that are `byte`, and of white ones. */
+/* Bit masks of the bytes at[0] .. at[length - 1] and up to 15 more: one marks the bytes equal to `byte`, the other the white
+ * bytes. */
 static inline uint64_t scan_byte(const char *at, uint64_t length, char byte) {
     uint64_t mask = 0;
     for (uint64_t i = 0; i < length; i += 16)

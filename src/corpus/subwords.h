@@ -22,7 +22,7 @@ struct vocab;
 #define SUBWORDS_END "</s>" /* fastText's word for a line's end; it has no n-grams */
 enum { SUBWORDS_LONGEST = 255 }; /* largest number of characters of an n-gram */
 
-/* Which n-grams words have, and how many buckets there are. */
+/* The lengths of n-grams, and the number of buckets. */
 struct subword_form {
     uint32_t min, max; /* smallest and largest number of characters of an n-gram; max = 0: words have no n-grams */
     uint32_t buckets;
@@ -58,8 +58,8 @@ struct subwords {
     uint64_t most;    /* largest number of rows of a word */
 };
 
-/* Finds the rows of all words of a vocabulary; with form->max = 0 there are none. Returns 0, or -1 after fail(); the caller must
- * call subwords_release() in both cases. */
+/* Finds the rows of all words of a vocabulary. If form->max is 0, words have no rows of n-grams. Returns 0, or -1 after fail().
+ * The caller must call subwords_release() in both cases. */
 int subwords_make(struct subwords *subwords, const struct subword_form *form, const struct vocab *vocab);
 void subwords_release(struct subwords *subwords); /* harmless on a zeroed one */
 uint64_t subwords_bytes(const struct subwords *subwords); /* bytes of memory in use */

@@ -1,6 +1,7 @@
-/* tally: the words that one thread has met lately, in its core's cache, with how often it met each since they were last added up.
+/* tally: counts words of one thread in a small table, which fits into its core's cache. The table has words that the thread has
+ * read lately; each count is since the last time that it was added to the total.
  *
- * A word of up to 16 bytes is compared in two loads, without a look at its text. The words' numbers are those of a larger table,
+ * Words of up to 16 bytes are compared by two loads, without reading their text. The words' numbers are those of a larger table,
  * which the owner of the tally keeps (word_counts.c).
  */
 #ifndef SPTX_TALLY_H

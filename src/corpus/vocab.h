@@ -56,7 +56,7 @@ int vocab_given_id(const char *word, uint64_t length, uint64_t *id);
 
 /* Returns the word's id, or -1 if the vocabulary lacks it. */
 int64_t vocab_find(const struct vocab *vocab, const char *word, uint64_t length);
-/* Returns the row of the list with this name, or -1 if there is none. */
+/* Returns the row of the list with this name; -1 if no list has it. */
 int64_t vocab_find_list(const struct vocab *vocab, const char *name, uint64_t length);
 /* Returns the word, NUL-terminated; *length may be NULL. */
 const char *vocab_word(const struct vocab *vocab, uint64_t id, uint64_t *length);
@@ -72,7 +72,7 @@ uint64_t vocab_fingerprint(const struct vocab *vocab);
 
 /* ---- making a vocabulary word by word ---- */
 
-/* In a zeroed vocabulary, reserves memory for `size` words that take `bytes` bytes with their NULs. Returns 0, or -1 after
+/* Reserves memory in a vocabulary of zeros for `size` words, which occupy `bytes` bytes with their NULs. Returns 0, or -1 after
  * fail(). */
 int vocab_reserve(struct vocab *vocab, uint64_t size, uint64_t bytes);
 void vocab_append(struct vocab *vocab, const char *word, uint64_t length, uint64_t count); /* the word gets the next id */

@@ -46,7 +46,7 @@ struct word_counts {
                                   * NULL: nothing is borrowed */
 };
 
-/* What is counted, and where the numbers are written. */
+/* What to count, and where to write the words' numbers. */
 struct word_counts_wanted {
     struct word_counts *items, *names; /* zeroed; NULL: not counted. Words of a kind that is not counted have no number */
     const struct vocab *given;  /* not NULL: items are not counted, and the number of an item is its row in this vocabulary */

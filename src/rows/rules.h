@@ -13,8 +13,8 @@ struct rule_options rules_defaults(int rule);
 /* Returns the name of a rule ("sparse_adam"), or NULL if there is no such rule. */
 const char *rules_name(int rule);
 
-/* Returns the name of option number `index` of those that the rule reads ("beta1"), in the order of kernels/optimizers.def; NULL
- * after the last. */
+/* Returns the name of a rule's option ("beta1"): number `index` of the options that the rule reads, in the order of
+ * kernels/optimizers.def; NULL after the last one. */
 const char *rules_option(int rule, unsigned index);
 /* Returns 1 if a rule reads the option of this name. All rules read the options that kernels/optimizers.def does not list. */
 int rules_has(int rule, const char *option);

@@ -46,7 +46,7 @@ struct table_options {
     const uint32_t *frozen; /* bits of the rows that no step changes (table_spec); the caller's; NULL: none */
 };
 
-/* An open table of this rank: its rows in a backend, and what is needed to fill, save and load them. */
+/* An open table of this rank: its rows in a backend, and the options for filling, saving and loading them. */
 struct table {
     const struct backend_ops *ops;
     struct backend *backend;

@@ -30,7 +30,7 @@ struct checkpoints {
     uint64_t count, capacity;
 };
 
-/* Lists RUN's directories that have a checkpoint's name, and links to such directories. Returns -1 after fail(). */
+/* Lists the directories in RUN, and the links to directories, that have the name of a checkpoint. Returns -1 after fail(). */
 int checkpoints_find(const char *run, struct checkpoints *all);
 void checkpoints_release(struct checkpoints *all);
 

@@ -32,7 +32,8 @@ int run_file_is_piece(const char *name);
 /* Removes these partial files. The caller has the run directory's lock, so no other process writes them. */
 int run_files_remove_pieces(const char *run);
 
-/* Writes config.ini and vocab.tsv. Leaves a foreign config.ini as it is, and a vocab.tsv that already has these words. */
+/* Writes config.ini and vocab.tsv. Does not write a config.ini that is not a run's, nor a vocab.tsv that already has these
+ * words. */
 int run_files_write(const char *run, const struct config *config, const struct vocab *vocab);
 
 #endif

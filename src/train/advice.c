@@ -25,8 +25,8 @@ static void say_advice(const struct planning *p, uint64_t needed, const char *wh
 
 /* ---- the host ---- */
 
-/* Returns the largest number of columns, in steps of LEAST_DIM, that fits; 0 if not even the fewest fit. `share`: the tables'
- * memory that is available, as a share of what they need now. */
+/* Returns the largest number of columns, in steps of LEAST_DIM, with which the tables fit; 0 if even LEAST_DIM columns do not
+ * fit. `share`: memory that is available for the tables / memory that they need now. */
 static uint32_t fitting_dim(const struct planning *p, double share) {
     uint32_t dim = (uint32_t)((double)p->plan->dim * share) / LEAST_DIM * LEAST_DIM;
     while (dim && !planning_fits_host(p, dim)) dim = (dim - 1 - dim / 64) / LEAST_DIM * LEAST_DIM;

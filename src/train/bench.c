@@ -186,7 +186,7 @@ static int stop_if_over(void *user, int epoch_ended, unsigned over) {
 static void say_nothing(void *user, double lr, int last) {
 }
 
-/* Trains for `seconds`, or `steps` steps if `steps` is not 0, and sets *out to what was counted. */
+/* Trains for `seconds` or, if `steps` is not 0, for `steps` steps. Sets *out to the counts of this time. */
 static int run_steps(struct training *t, double seconds, uint64_t steps) {
     struct bench_training *out = t->out;
     const struct steps_watch watch = {.user = t,

@@ -160,8 +160,8 @@ static int check_negatives(const struct example_source *source, const struct voc
         return fail("negatives.exclude leaves nothing to draw: negatives.law draws from %" PRIu64
                     " rows, an example has %" PRIu64 " of its own; set negatives.exclude = no",
                     drawable, own);
-    if (source->per_batch) own = 0; /* a batch's negatives are drawn for all examples; each example then ignores those that are
-                                     * its own rows */
+    if (source->per_batch) own = 0; /* negatives are drawn once for all examples of a batch; each example then ignores negatives
+                                     * that are its own rows */
     if (source->distinct && slots > drawable - own)
         return fail("negatives.distinct asks for %" PRIu64 " different rows, and only %" PRIu64
                     " can be drawn%s; lower negatives.count or set negatives.distinct = no",
@@ -176,8 +176,8 @@ static int check_lists(const struct config *config, const struct vocab *vocab) {
                 "names");
 }
 
-/* With examples.own < 1, refuses a corpus whose lists have no item left for the mean, because all items are positives. Then only
- * the lists' own rows would be trained, though a list is scored with the mean of its items' rows. */
+/* Refuses, with examples.own < 1, a corpus in which no list has an item left for the mean, because all its items are positives.
+ * Only the lists' own rows would be trained, although a list is scored with the mean of its items' rows. */
 static int check_means(const struct config *config, const struct example_source *source) {
     struct example_row row = {.count = source->longest};
     if (config->examples_mode != MODE_USER || config->examples_own == 1) return 0;

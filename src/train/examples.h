@@ -43,7 +43,7 @@ int examples_alias(struct alias *table, const double *weights, uint64_t rows);
 /* Returns the number of examples of a full batch: `batch`, or all examples of an epoch if that is fewer. */
 uint64_t examples_batch(const struct examples *examples, uint64_t batch);
 
-/* What an epoch is expected to contain, computed from counts alone. Used by the plan and by learning-rate schedules. */
+/* Expected numbers of an epoch, computed from counts alone. The plan and the schedule of the learning rate use them. */
 struct examples_expected {
     double blocks;   /* blocks that an example makes; below 1 if some examples make none */
     double targets;  /* target rows of a block */

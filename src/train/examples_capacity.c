@@ -13,7 +13,8 @@ double examples_kept(const struct example_source *source, uint64_t row) {
     return source->keep ? (source->keep[row] + 1.0) / 4294967296.0 : 1;
 }
 
-/* Sums over examples of what they make, by kind. `square`: sums of the squares of these numbers, or a bound of them. */
+/* Sums over examples of their numbers of blocks, targets, contexts and terms. `square`: sums of the squares of these numbers, or
+ * upper bounds of them. */
 enum { BLOCKS, TARGETS, CONTEXTS, TERMS, PAIRS, KINDS };
 struct sums {
     double examples, of[KINDS], square[KINDS];

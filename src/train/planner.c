@@ -25,8 +25,8 @@ enum {
     SMALLEST_BATCH = 256,
     GPU_WORK_PART = 4,        /* train.batch = auto is halved until batches in flight take at most this fraction (1/4) of the GPU
                                * budget */
-    PROGRAM_BYTES = 22 << 20, /* memory of the program, its libraries, buffers of files, and what the allocator keeps after
-                               * reading the corpus */
+    PROGRAM_BYTES = 22 << 20, /* bytes of the program, its libraries, buffers of files, and memory that the allocator keeps after
+                               * the corpus was read */
 };
 
 /* ---- what the backend says ---- */
@@ -91,8 +91,8 @@ static int is_bounded(const struct planning *p) {
     return example_bound(&p->source, p->source.batch, &most);
 }
 
-/* Returns the expected size of a batch, for batches whose size has no bound. It stands in for the largest batch until the whole
- * corpus has been read. */
+/* Returns the expected size of a batch, for batches whose size has no upper bound. It replaces the size of the largest batch
+ * until the whole corpus has been read. */
 static struct example_sizes expected_capacity(const struct planning *p) {
     const struct examples_expected *e = &p->touches.expected;
     double share = share_made(p), blocks = p->batch.blocks * share;
@@ -263,7 +263,7 @@ static int stays_blank(const struct planning *p) {
     return !p->gpu && p->plan->ranks == 1 && !(from && *from) && p->config->memory_target != PLACE_FILE;
 }
 
-/* Sets columns and record layout to those of the rank with the most columns. */
+/* Sets columns and record layout to those of the rank that has most columns. */
 static void settle_columns(struct planning *p, uint32_t dim) {
     struct plan *plan = p->plan;
     plan->dim = dim;

@@ -16,7 +16,7 @@
 
 /* The machine that a plan is made for. It may be imagined: a plan for a GPU needs no GPU. */
 struct planner_machine {
-    const struct backend_ops *ops; /* tells what it will allocate; need not be open */
+    const struct backend_ops *ops; /* says what memory it will need; need not be open */
     struct backend_info info;
     unsigned local; /* number of ranks that share this host's memory; 0 or 1: this process has it alone */
     uint64_t host_available;   /* bytes of host memory that all its ranks together can still allocate; 0: not known */

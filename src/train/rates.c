@@ -128,8 +128,8 @@ static void get(const char *key, struct backend *backend, rates_measure *measure
 
 /* ---- without a word ---- */
 
-/* While this is open, error messages go to a sink that nobody reads, because rates are optional. If there is no memory for the
- * sink, the functions below do nothing. */
+/* Opens a place for error messages that are never read, since rates are optional. If there is no memory for it, the functions
+ * below do nothing. */
 struct silence {
     struct report *own, *before;
     char key[KEY];

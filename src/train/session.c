@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Sets *ops to the backend that trains this config: the CPU's, if only the CPU supports what the config asks for. */
+/* Sets *ops to the backend that trains this config. This is the CPU's if no other backend supports what the config asks for. */
 static int choose_backend(const struct config *config, const struct backend_ops **ops) {
     char why[HOGWILD_WHY];
     if (config_backend(config, ops)) return -1;
@@ -107,8 +107,8 @@ static int read_corpus(struct session *s) {
     return ranks_count(s->ranks) > 1 ? ranks_do(s->ranks, first ? NULL : find_corpus, s) : 0;
 }
 
-/* Returns the size of the data, on which some defaults depend. For text, the number of tokens is that of the stream or of the
- * vocabulary's counts, whichever is larger, since those counts include an older run's or those of corpus.vocab. */
+/* Returns the size of the data, on which some defaults depend. For text, the number of tokens is the stream's, or the sum of the
+ * vocabulary's counts if that is larger: it may include the counts of an older run, or be that of corpus.vocab. */
 static struct data_size size_of(const struct session *s) {
     uint64_t own = s->vocab.lists ? s->stream.sentences : 0; /* each list's first token is its own row */
     uint64_t tokens = s->stream.tokens - own;

@@ -44,8 +44,9 @@ struct session {
 int session_open(struct session *session, struct config *config, struct gathered *data, struct ranks *ranks,
                  const char *checkpoint);
 
-/* Opens only what a plan needs, in one process. If device.backend = cuda and this machine has no GPU, it plans for a GPU with
- * memory.gpu_budget bytes. `ranks`: the ranks to plan for; a single rank or NULL: as many as device.gpus and device.ranks say. */
+/* Opens only what a plan needs, in one process. If device.backend = cuda and this machine has no GPU, the plan is for a GPU with
+ * memory.gpu_budget bytes. `ranks`: the ranks to plan for; if it is a single rank or NULL, device.gpus and device.ranks say how
+ * many. */
 int session_plan(struct session *session, struct config *config, const struct ranks *ranks);
 
 /* Encodes the corpus, so that a later session with these keys finds it, and sets the defaults in `config` that depend on its

@@ -1,6 +1,5 @@
-/* told_apart: checks that the rows of a trained table differ. If training has moved all vectors the same way, any two have a cosine
- * near 1, and nearest rows mean nothing.
- */
+/* told_apart: checks that the rows of a trained table differ. If training has moved all vectors the same way, the cosine of any
+ * two of them is near 1, and nearest rows mean nothing. */
 #ifndef SPTX_TOLD_APART_H
 #define SPTX_TOLD_APART_H
 

@@ -199,7 +199,7 @@ int trainer_measure_held_out(struct trainer *t) {
     return 0;
 }
 
-/* Does what is due at an epoch's end, and what was wished. */
+/* Does the work that is due at the end of an epoch, and the work that a signal or the caller has asked for. */
 static int between(void *user, int epoch_ended, unsigned wished) {
     struct trainer *t = user;
     int finished = steps_done(&t->steps) >= t->steps.run;

@@ -290,8 +290,8 @@ static int take_row(void *user, const struct table *table, uint64_t row, char *r
     return check_finite(filling, table, row, record) ? -1 : 1;
 }
 
-/* Returns 1 if optimizer state can be copied too: if the records have the same fields, and the rule does not count the steps of
- * the run. That count begins anew, so the rule would treat the old averages as those of a few steps. */
+/* Returns 1 if the optimizer's state can be copied, too: if records have the same fields, and the rule does not count the run's
+ * steps. That count begins at 0 again, so the rule would treat averages over many steps as averages over a few. */
 static int takes_state(const struct table *table, const struct npy *npy) {
     return table->whole.fields > RECORD_STATE && table_has_fields(table, npy) &&
            (table->rule.count_rows || !rule_counts(&table->rule));

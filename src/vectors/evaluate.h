@@ -32,7 +32,7 @@ struct analogies_section {
     uint64_t total, covered, right;
 };
 struct lists_request {
-    const char *train, *held_out;  /* paths of files of lists, or of directories of such files */
+    const char *train, *held_out;  /* paths of files of lists, or of directories that contain such files */
     struct corpus_options reading; /* how files are read: as the run's corpus was, but files of lists if the corpus was text */
     enum list_score score;
     uint32_t k;

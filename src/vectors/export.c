@@ -37,8 +37,9 @@ int export_type_named(const char *name) {
 /* The largest float32 that rounds to a finite float16. */
 static const float float16_most = 65519.996f;
 
-/* Returns the float16 nearest to a value of at most float16_most, ties to even. Written by hand, since compilers before GCC 12
- * and clang 15 have no float16. Below 2^-14 float16 has steps of 2^-24; adding 1/2 in float32 rounds to such a step. */
+/* Returns the nearest float16 of a value of at most float16_most; of two equally near ones, the even one. It is written by hand,
+ * since compilers before GCC 12 and clang 15 have no float16. Below 2^-14 float16 has steps of 2^-24; adding 1/2 in float32
+ * rounds to such a step. */
 static uint16_t float16_of(float value) {
     const uint32_t smallest = 0x38800000; /* 2^-14 */
     float above_half = fabsf(value) + 0.5f;

@@ -24,7 +24,7 @@ enum export_format {
 /* Number type in the file. Values are rounded to the nearest bf16 or f16; rows that a run stores as bfloat16 are exact in bf16. */
 enum export_type { EXPORT_F32, EXPORT_BF16, EXPORT_F16 };
 
-/* What to write: the first `rows` rows of a view. */
+/* The rows to write: the first `rows` rows of a view. */
 struct export {
     const struct model *model;
     enum model_view view;

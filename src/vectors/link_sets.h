@@ -1,5 +1,5 @@
-/* link_sets: the links that vectors are judged by: those that were held out of a graph, and those that the run was trained on, read
- * from files, from memory or from the run's graph. Nodes are numbered, and each has a sorted row of neighbours. */
+/* link_sets: the links by which vectors are judged: links that were held out of a graph, and links on which the run was trained.
+ * They are read from files, from memory, or from the run's graph. Nodes are numbered, and each has a sorted list of neighbours. */
 #ifndef SPTX_LINK_SETS_H
 #define SPTX_LINK_SETS_H
 

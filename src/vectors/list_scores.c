@@ -181,7 +181,7 @@ static uint64_t places_of(const struct list_scores *scores, uint32_t *rows, uint
     return kept;
 }
 
-/* Bans what a list must not be answered with: its items and, if its name is an item, that item. */
+/* Bans the items that must not be recommended to a list: its items and, if its name is an item, that item. */
 static int ban(struct asking *asking, uint64_t place, uint64_t list) {
     const struct list_question *question = asking->question;
     struct search_block *block = &asking->block;

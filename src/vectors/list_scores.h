@@ -71,7 +71,7 @@ int list_score_of_users(enum list_score score);
 /* Returns 1 if the list must be folded in: it has no row (row = -1), the score uses lists' rows, and the run allows folding in. */
 int list_score_folds(const struct model *model, enum list_score score, int64_t row);
 
-/* Which items may be recommended. */
+/* The items that may be recommended. */
 struct list_candidates {
     uint64_t first;       /* only the first `first` rows; 0: all items. Ignored if `rows` is set */
     const uint64_t *rows; /* [count] only these rows; rows of lists are ignored. NULL: see `first` */

@@ -4,8 +4,8 @@
 
 #include "run/model_files.h"
 
-/* Which vector of a row is meant, in this order: u, its row of the target table; v, its row of the context table; u + v; u/|u| +
- * v/|v|; the last one spread over the run's graph (model->propagated). */
+/* The kinds of vectors of a row. In this order: u, its row of the target table; v, its row of the context table; u + v; u/|u| +
+ * v/|v|; and the last one spread over the run's graph (model->propagated). */
 enum model_view { VIEW_TARGET, VIEW_CONTEXT, VIEW_SUM, VIEW_NORMSUM, VIEW_PROPAGATED, VIEWS };
 
 /* Returns the number of rows that are items or words. The rows of lists have higher numbers. */
