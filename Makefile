@@ -30,12 +30,11 @@ GENCODE_native = -arch=native
 # What the Toolkit says of itself: its GPUs (compute_*), and its option for small programs, if it is so new.
 TOOLKIT   := $(if $(filter yes,$(CUDA)),$(shell $(NVCC) --list-gpu-arch; $(NVCC) --help | grep -o -m1 -e --compress-mode))
 SMS        = $(patsubst compute_%,%,$(filter $(addprefix compute_,75 80 90 100 120),$(TOOLKIT)))
-PTX        = $(lastword $(filter 90 100,$(SMS)))
 OLDEST     =
 gencode    = -gencode=arch=compute_$(1)$(comma)code=$(2)
-ptx_for    = $(or $(if $(filter 120,$(1)),100),$(if $(filter 80 90,$(1)),$(OLDEST)),$(1))
+ptx_for    = $(or $(if $(filter-out 75,$(1)),$(OLDEST)),$(if $(filter 100 120,$(1)),90),$(1))
 GENCODE_all = $(foreach sm,$(SMS),$(call gencode,$(call ptx_for,$(sm)),sm_$(sm))) \
-              $(call gencode,$(call ptx_for,$(PTX)),compute_$(call ptx_for,$(PTX)))
+              $(call gencode,$(call ptx_for,90),compute_$(call ptx_for,90))
 GENCODE_oldest = $(call gencode,$(firstword $(SMS)),sm_$(firstword $(SMS)))
 COMPRESS   = $(if $(filter --compress-mode,$(TOOLKIT)),--compress-mode=size,-Xfatbin -compress-all)
 NVFLAGS    = -O3 -std=c++17 $(COMPRESS) $(or $(GENCODE_$(CUDA_ARCH)),$(CUDA_ARCH)) -Xcompiler -Wall,-pthread,-fPIC $(EXTRA_NVFLAGS)
@@ -137,9 +136,9 @@ $(BUILD)/kernels/cpu/rows_%.o: kernels/cpu/rows.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call quiet,CC,"$< ($*)")$(CC) $(CFLAGS) $(INCLUDES) $(LEVEL_$*) -DCPU_LEVEL=$* -MMD -MP -c -o $@ $<
 
-# The PTX of one generation becomes machine code for those that follow. 12.0 has that of 10.0; the kernels of a step and of rows by
-# id, which take longest to compile and ask for nothing newer than 7.5, have that of 7.5 up to 9.0, in the very bytes of their own.
-# step_dots_ranks copies into shared memory as 8.0 does (kernels/cuda/older_cards.cuh).
+# The PTX of one generation becomes machine code for those that follow. No kernel uses an instruction newer than 9.0's, whose PTX
+# serves 10.0 and 12.0; the kernels of a step and of rows by id use none newer than 7.5's, except that step_dots_ranks copies into
+# shared memory as 8.0 does (kernels/cuda/older_cards.cuh).
 $(BUILD)/kernels/cuda/step%.o $(BUILD)/kernels/cuda/by_id%.o: private OLDEST = $(firstword $(SMS))
 $(BUILD)/kernels/cuda/step_dots_ranks.cu.o: private OLDEST = 80
 
@@ -192,9 +191,10 @@ fuzz:
 	@$(MAKE) --no-print-directory $(JOBS) BUILD=$(BUILD)/fuzz CC=clang CUDA=no DEBUG=yes OPT=-O1 EXTRA_CFLAGS="-fsanitize=address,undefined,fuzzer-no-link -fno-sanitize-recover=undefined -fno-omit-frame-pointer" fuzzers
 	@scripts/fuzz $(BUILD)/fuzz $(SECONDS)
 
-#: make layers       no folder includes what is above it
+#: make layers       no folder includes what is above it; comments name what exists
 layers:
 	@scripts/check_layers
+	@scripts/check_names
 
 #: make libsptx      build/libsptx.so, libsptx.a, sptx.pc: rows of huge tables for other programs (src/sptx.h)
 libsptx: $(LIBSPTX)

@@ -95,6 +95,8 @@ struct table_spec {
     const char *file_path; /* PLACE_FILE: the working file, which has no name, is created in this file's directory */
     uint64_t hot_rows;     /* rows first_row..hot_rows-1 of a pinned or file store are kept on the GPU; the CPU backend ignores
                             * this */
+    uint64_t gpu_cache;    /* number of rows of a pinned store that are kept on the GPU because calls by id use them often; 0: none.
+                            * Not beside hot_rows; the CPU backend ignores this, and batches refuse such a table */
     const uint32_t *frozen; /* [table_frozen_words] one bit a row: if it is set, no step changes the row's weights or state; NULL:
                              * no row is frozen. The caller's; outlives the table. On a GPU only exact steps heed it */
 };
@@ -301,6 +303,10 @@ struct backend_ops {
     /* `field`: one of the fields of the table's layout. */
     struct rows_view (*rows_view)(struct backend *backend, const struct backend_table *table,
                                   const struct record_field *field);
+
+    /* Sets rows[..] to the ids of at most `most` rows that table_spec.gpu_cache keeps on the GPU now, in any order, and *count to
+     * how many there are. */
+    int (*rows_cached)(struct backend *backend, const struct backend_table *table, uint32_t *rows, uint64_t most, uint64_t *count);
 
     /* Draws walks [first, first + count) of an epoch over the source's graph into ids [count x length], on the host; NULL: into
      * the backend's own memory, to measure the time. Returns when all are drawn. */

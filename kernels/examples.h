@@ -79,7 +79,9 @@ FN int row_has_bit(const uint32_t *bits, uint32_t row) {
     return bits && (bits[row / 32] >> row % 32 & 1);
 }
 
-/* How a run makes its examples. A block has T targets and C contexts, of which the first P are positive.
+/* How a run makes its examples. A block has T targets and C contexts, of which the first P are positive. Sentences of documents
+ * begin with their document's row: with WINDOW it is one more target, the first one, of each window. With window = 0 it is the
+ * only target.
  *
  *   mode        an example is                            targets               positives
  *   WINDOW      a corpus position (or one of a walk)     the kept words        the word at the position
@@ -110,6 +112,7 @@ struct example_source {
     struct example_subwords subwords;
     struct example_paths paths; /* only with WINDOW */
     enum example_mode mode;
+    int documents; /* 1: a sentence's first id is its document's row, which is no word; only with WINDOW */
     uint32_t window;
     int shrink, shuffle_items, shuffle;
     const uint32_t *keep; /* [rows] a word is kept if its draw <= keep[id]; NULL: all are kept */
@@ -222,6 +225,18 @@ FN uint64_t example_sentence_of(const struct example_source *s, uint64_t positio
             high = middle;
     }
     return low;
+}
+
+/* ---- documents ---- */
+
+/* Returns 1 if the id is a document's row, which subsampling always drops: it is no word of a window. */
+FN int example_is_document(const struct example_source *s, uint32_t id) {
+    return s->documents && id >= s->rows - s->target_only;
+}
+
+/* Returns the row of the document that contains a sentence. */
+FN uint32_t example_document(const struct example_source *s, uint64_t sentence) {
+    return portable_load32_at(s->ids, portable_load64_at(s->starts, sentence));
 }
 
 /* ---- walks ---- */
@@ -465,7 +480,7 @@ FN struct example_sizes example_most(const struct example_source *s) {
         most.contexts = most.terms =
             example_window_positives(s, 2 * s->window) * predicted + example_window_negatives(s, 2 * s->window);
     } else if (s->mode == EXAMPLE_WINDOW) {
-        most.targets = 2 * (uint64_t)s->window;
+        most.targets = 2 * (uint64_t)s->window + s->documents;
         most.blocks = s->per_pair ? most.targets : 1;
         most.contexts = most.blocks * (predicted + negatives);
         most.terms = (s->pool.on ? most.blocks : most.targets) * (predicted + negatives);

@@ -12,6 +12,9 @@
  *   0          one, T x (1 + count)        0 .. count - 1
  *   1          one a target, T = 1         target j: j * count .. j * count + count - 1
  *
+ * With documents the first position of a strip is dropped, and block targets begin with the document's row. It alone makes a block
+ * if no word is in the window.
+ *
  * Positions are counted over the whole corpus, and all draws use them, so results do not depend on where a strip's ids are stored.
  */
 #ifndef SPTX_KERNELS_STRIP_H
@@ -70,6 +73,7 @@ FN int strip_keeps(uint32_t threshold, uint32_t drawn) {
 FN uint32_t strip_word(const struct example_source *s, const struct strip *strip, uint64_t position, uint32_t epoch,
                        struct strip_draws *draws) {
     uint32_t id = strip_id(s, strip, position), threshold;
+    if (example_is_document(s, id)) return DRAW_NONE;
     if (!s->keep || id == DRAW_NONE) return id;
     threshold = portable_load32(s->keep + id);
     if (threshold == UINT32_MAX) return id; /* this word is always kept, so nothing is drawn */
@@ -87,6 +91,7 @@ FN uint32_t strip_word_alone(const struct example_source *s, uint64_t number, ui
     } else {
         id = portable_load32_at(s->ids, position);
     }
+    if (example_is_document(s, id)) return DRAW_NONE;
     if (!s->keep || id == DRAW_NONE) return id;
     return strip_keeps(portable_load32(s->keep + id), draw_word(s->seed, DRAW_SUBSAMPLE, position, epoch)) ? id : DRAW_NONE;
 }

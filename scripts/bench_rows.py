@@ -12,6 +12,8 @@
   speedtorch  a script for SpeedTorch, skip-gram at batch 512, through sptx.speedtorch; SpeedTorch. speedtorch-narrow: the same
               over 14,886,544 x 188
   embedding   skip-gram through sptx.torch.Embedding, batches of 512 and 16,384, next ids announced; PyTorch on the GPU
+  torchrec    the workload that NVIDIA published for TorchRec's tables and DynamicEmb (recsys-examples, corelib/dynamicemb/benchmark):
+              fetch and update of 1,048,570 ids of ten tables x 128 by a power law of 1.05; theirs are the published milliseconds
 
 --smoke takes a thousandth of the rows and two rounds, and runs without a GPU: it shows that everything runs, and its figures mean
 nothing. Needs PyTorch for CUDA. SpeedTorch and CuPy are asked where they are there; in their place otherwise stands the same
@@ -384,6 +386,44 @@ def embedding():
              "nn.Embedding and SparseAdam, all on the GPU", "M pairs/s")
 
 
+def torchrec():
+    tables, each = 10, scaled(104_857)
+
+    def law(rows):
+        """Draws ids of one table: the density falls with the power 1.05."""
+        x, g = torch.rand(each, device=device, dtype=torch.float64), 1 - 1.05
+        return ((x * (rows ** g - 1) + 1) ** (1 / g)).clamp(max=rows - 1).to(torch.int64)
+
+    def timed(ids, call):
+        lists = [ids() for _ in range(50)]  # no list is used twice: a cache must not have seen it
+        return a_step(lambda i: call(lists[i]), 40)
+
+    def measured(what, rows, ids, theirs, **options):
+        for optimizer, peer, who in zip(("adam", "sgd"), *theirs):
+            table = sptx.Table(tables * rows, 128, optimizer, lr=0.1, init="zeros", device=device, **options)
+            gradients = torch.randn(tables * each, 128, device=device) * 1e-3
+            for _ in range(2 if smoke else 200):  # rows that are used often are found meanwhile
+                table.update(ids(), gradients)
+            fetch, update, both = (timed(ids, call) for call in (
+                table.fetch, lambda some: table.update(some, gradients),
+                lambda some: (table.fetch(some), table.update(some, gradients))))
+            tell("%s, %s: fetch %.2f, update %.2f" % (what, optimizer, fetch * 1e3, update * 1e3), both * 1e3, peer, who)
+            table.close()
+            del table, gradients
+            give_back()
+
+    rows, of_table = scaled(1_677_721), lambda table, rows: law(rows) + table * rows
+    by_table = lambda rows: lambda: torch.cat([of_table(table, rows) for table in range(tables)])
+    by_rank = lambda rows: lambda: torch.cat([law(rows) * tables + table for table in range(tables)])
+    measured("all on the GPU", rows, by_table(rows), ((1.35, 0.96), ("TorchRec",) * 2), weights="gpu", state="gpu")
+    rows = scaled(2_684_354)
+    cache = ((14.98, 4.78), ("TorchRec's cache of .8",) * 2)
+    measured("host tables", rows, by_table(rows), ((24.02, 13.55), ("TorchRec UVM",) * 2))
+    measured("a tenth on the GPU, ids as ranks", rows, by_rank(rows), cache, hot_rows=rows * tables // 10)
+    measured("a tenth on the GPU, as found", rows, by_table(rows), cache, gpu_rows=rows * tables // 10)
+    measured("half on the GPU, as found", rows, by_table(rows), cache, gpu_rows=rows * tables // 2)
+
+
 PARTS = {
     "large": ("1,048,576 rows of 512 B out of 16 GiB of host memory", large),
     "calls": ("Calls of few rows", calls),
@@ -392,6 +432,7 @@ PARTS = {
     "speedtorch": ("A script for SpeedTorch: skip-gram over 2,829,853 x 400, 4 positives and 64 negatives",
                    lambda: speedtorch_script(ROWS, DIM)),
     "speedtorch-narrow": ("The same over 14,886,544 x 188", lambda: speedtorch_script(14_886_544, 188)),
+    "torchrec": ("1,048,570 ids of ten tables x 128 by a power law, fetch and update", torchrec),
     "embedding": ("The same model through sptx.torch.Embedding", embedding),
 }
 wanted = [name for word in sys.argv[1:] if word.startswith("--only=") for name in word[7:].split(",")] or list(PARTS)

@@ -149,6 +149,8 @@ struct sptx_table_options {
     uint32_t count_rows;    /* 1: bias corrections count the updates of each row; 0: those of the whole table, as PyTorch does */
     uint32_t dtype;         /* enum sptx_dtype of the stored weights; calls take and give float32 in any case */
     uint32_t state_dtype;   /* enum sptx_dtype of the optimizer's state; default SPTX_AS_WEIGHTS */
+    uint64_t gpu_rows;      /* number of rows of a pinned table that are copied to the GPU because calls use them often; which ones
+                             * is found out while the table is used, and changes no result. 0: none. Not beside hot_rows */
 };
 /* Sets every field to its default; rows and dim are 0, and the caller must set them. size: sizeof *options. */
 void sptx_table_defaults(struct sptx_table_options *options, uint64_t size);
@@ -221,7 +223,7 @@ enum sptx_status sptx_store(struct sptx_table *table, const struct sptx_ids *ids
  * has returned. */
 struct sptx_view {
     uint64_t size;   /* sizeof (struct sptx_view), set by the caller */
-    float *data;     /* NULL if no row is on the host; points to bfloat16 if dtype says so */
+    float *data;     /* NULL if no row is on the host, or if the table has gpu_rows; points to bfloat16 if dtype says so */
     uint64_t first;  /* rows below this number are hot: they are on the GPU. A run's table has no hot rows */
     uint64_t rows;   /* number of rows that can be read through the view */
     uint64_t stride; /* bytes from the beginning of a row to that of the next */
@@ -232,6 +234,9 @@ struct sptx_view {
 };
 /* Fills a view of "weights", or of an array of optimizer state by PyTorch's name ("exp_avg"). */
 enum sptx_status sptx_table_view(struct sptx_table *table, const char *field, struct sptx_view *view);
+
+/* Writes at most `capacity` ids of rows that gpu_rows keeps on the GPU now to ids[], in any order, and their number to *count. */
+enum sptx_status sptx_table_cached(struct sptx_table *table, uint32_t *ids, uint64_t capacity, uint64_t *count);
 
 /* Returns the name of a field that sptx_table_view() accepts: index 0 is "weights", then the arrays of optimizer state. NULL
  * past the last. */
@@ -462,6 +467,18 @@ struct sptx_recommend_options {
  * list without any row of the run gets no answer. options: NULL for the defaults. Returns SPTX_USAGE for an unknown name. */
 enum sptx_status sptx_run_recommend(struct sptx_run *run, const uint64_t *starts, const uint64_t *items, uint64_t count,
                                     const struct sptx_recommend_options *options, uint32_t k, uint32_t *rows, float *scores);
+
+struct sptx_infer_options {
+    uint64_t size;     /* sizeof (struct sptx_infer_options) */
+    uint64_t epochs;   /* passes over each document; 0: as many as the run made */
+    double lr, min_lr; /* learning rates of the first and the last step; lr = 0: the run's */
+};
+#define SPTX_INFER_OPTIONS {sizeof(struct sptx_infer_options), 0, 0, 0}
+/* Computes rows, out [count x dim], for documents that a run of documents (corpus.format = documents) was not trained on. Document
+ * i has the words (rows) words[starts[i]] .. words[starts[i + 1] - 1], in order; starts is [count + 1] and never decreases. Rows
+ * that are no words are skipped; a document without any word has zeros. The same words always give the same row. */
+enum sptx_status sptx_run_infer(struct sptx_run *run, const uint64_t *starts, const uint64_t *words, uint64_t count,
+                                const struct sptx_infer_options *options, float *out);
 
 /* ---- judging a run: what `sptx-w2v evaluate` prints; its help describes the files ---- */
 

@@ -219,6 +219,7 @@ const struct backend_ops backend_cpu = {
     .rows_store = cpu_rows_store,
     .rows_wait = drain,
     .rows_view = cpu_rows_view,
+    .rows_cached = cpu_rows_cached,
     .draw_walks = cpu_draw_walks,
     .hogwild = cpu_hogwild,
     .topk = topk,

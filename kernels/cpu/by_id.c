@@ -100,7 +100,7 @@ static int update_rows(void *context, unsigned worker) {
         if (row.places > 1 && constants.clip > 0)
             cpu_shorten(&constants, call->dim, scratch->gradient, row.places, cpu_squares(call->dim, scratch->gradient));
         cpu_apply_rule(call->backend->rows, request->rule, request->lr, request->global_step, request->table, row.row,
-                       scratch->gradient, scratch->unused_slot, &memo);
+                       scratch->gradient, scratch->rule_scratch, &memo);
     }
     return 0;
 }
@@ -114,6 +114,11 @@ int cpu_rows_update(struct backend *backend, const struct rows_request *request)
 }
 
 /* ---- view ---- */
+
+int cpu_rows_cached(struct backend *backend, const struct backend_table *table, uint32_t *rows, uint64_t most, uint64_t *count) {
+    *count = 0;
+    return 0;
+}
 
 struct rows_view cpu_rows_view(struct backend *backend, const struct backend_table *table,
                                const struct record_field *field) {

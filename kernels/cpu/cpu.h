@@ -159,8 +159,8 @@ struct cpu_scratch {
     float *gradient;            /* [span] or more: lock-free training keeps its sums here */
     uint64_t gradient_capacity;
     float *
-        unused_slot; /* [span] for slot arguments that a rule does not use; then [4 x span]: a row's bfloat16 fields as floats */
-    uint64_t unused_capacity;
+        rule_scratch; /* [span] for slot arguments that a rule does not use; then [4 x span]: a row's bfloat16 fields as floats */
+    uint64_t rule_scratch_capacity;
     float *wide; /* [rows of a block x span] if weights are bfloat16: copies of the rows; in lock-free training then their
                   * gradients */
     uint64_t wide_capacity;
@@ -252,7 +252,7 @@ void cpu_fold_close(struct backend_fold *fold);
 
 /* ---- updates of rows (update.c) ---- */
 
-enum { CPU_FIELDS = 2 + RULE_SLOTS }; /* rows of unused_slot: the unused slot, the weights, the slots */
+enum { CPU_FIELDS = 2 + RULE_SLOTS }; /* rows of rule_scratch: a slot that the rule does not have, the weights, the slots */
 
 /* Applies the rule to one row, unless it is frozen; bfloat16 fields are rounded with the draws of the global step. `memo` caches
  * prepared constants by update count, within a step. */
@@ -261,7 +261,7 @@ struct cpu_memo {
     struct rule_step step[64];
 };
 void cpu_apply_rule(const struct cpu_rows *rows, const struct rule_options *rule, double lr, uint64_t global_step,
-                    struct backend_table *table, uint32_t row, const float *gradient, float *unused_slot,
+                    struct backend_table *table, uint32_t row, const float *gradient, float *rule_scratch,
                     struct cpu_memo *memo);
 
 /* cpu_squares() returns the sum of the squares of a gradient's columns. cpu_shorten() bounds the gradient of a row that occurs
@@ -290,7 +290,7 @@ int cpu_next_row(const struct cpu_row_set *set, uint64_t *at, struct cpu_named_r
 /* Writes to sum[dim] the gradients of the row's places, added in order. A place's gradient is at gradients + place x stride. */
 void cpu_sum_places(const struct cpu_named_row *row, const float *gradients, uint64_t stride, uint32_t dim, float *sum);
 
-/* Grows scratch->gradient to `span` floats, and scratch->unused_slot to CPU_FIELDS x span. */
+/* Grows scratch->gradient to `span` floats, and scratch->rule_scratch to CPU_FIELDS x span. */
 int cpu_grow_gradient(struct cpu_scratch *scratch, uint64_t span);
 
 /* Grows scratch->wide to `rows` copies of `span` floats, and returns the first copy, aligned to a cache line because a vector
@@ -304,6 +304,7 @@ int cpu_rows_ids(struct backend *backend, uint64_t count, uint32_t **ids);
 int cpu_rows_fetch(struct backend *backend, const struct rows_request *request);
 int cpu_rows_update(struct backend *backend, const struct rows_request *request);
 int cpu_rows_store(struct backend *backend, const struct rows_request *request);
+int cpu_rows_cached(struct backend *backend, const struct backend_table *table, uint32_t *rows, uint64_t most, uint64_t *count);
 struct rows_view cpu_rows_view(struct backend *backend, const struct backend_table *table,
                                const struct record_field *field);
 

@@ -103,8 +103,8 @@ static struct list worker_arrays(struct cpu_scratch *s, const struct cpu_sizes *
     put(&list, &s->piece.start, &s->piece.start_capacity, sizeof *s->piece.start, walks ? walks + 1 : 0);
     put(&list, &s->rows, &s->row_capacity, sizeof *s->rows, t * (lock_free ? 2 : 1) + c);
     put(&list, &s->gradient, &s->gradient_capacity, sizeof *s->gradient, (lock_free ? vectors + 2 : 1) * span);
-    put(&list, &s->unused_slot, &s->unused_capacity, sizeof *s->unused_slot, CPU_FIELDS * span);
-    put(&list, &s->wide, &s->wide_capacity, sizeof *s->wide, halves ? (t + c) * (lock_free ? 2 : 1) * span + CPU_WIDE_SPARE : 0);
+    put(&list, &s->rule_scratch, &s->rule_scratch_capacity, sizeof *s->rule_scratch, CPU_FIELDS * span);
+    put(&list, &s->wide, &s->wide_capacity, sizeof *s->wide, halves ? (t + (lock_free ? 2 : 1) * c) * span + CPU_WIDE_SPARE : 0);
     uint64_t tile = sizes->shared ? cpu_shared_needs(0, sizes->shared, (uint32_t)span, span).of_worker : 0;
     put(&list, &s->logits, &s->logit_capacity, sizeof *s->logits, lock_free ? scores : tile ? tile : learn ? scores + 2 * c : 0);
     put_blocks(&list, &s->blocks, examples * each->blocks, examples * each->targets, examples * each->contexts, 0);

@@ -153,7 +153,7 @@ static int fill_piece(const struct build *build, const struct strip *strip, uint
         add_kept(p, id, back.at);
     turn_round(p);
     p->first = p->count;
-    while (behind < s->window && (id = strip_next(s, strip, &on, build->epoch, &draws)) != DRAW_NONE) {
+    while ((on.at + 1 < end || behind < s->window) && (id = strip_next(s, strip, &on, build->epoch, &draws)) != DRAW_NONE) {
         behind += on.at >= end;
         add_kept(p, id, on.at);
     }
@@ -228,20 +228,21 @@ static int add_pooled_window(const struct build *build, uint64_t middle, uint64_
     return 0;
 }
 
-/* Appends the blocks of the window around the piece's kept word `middle`. */
-static int add_window(const struct build *build, uint64_t middle, uint32_t width) {
+/* Appends the blocks of the window around the piece's kept word `middle`. document: row of its document, if it has one. */
+static int add_window(const struct build *build, uint64_t middle, uint32_t width, uint32_t document) {
     const struct example_source *s = build->source;
     const struct cpu_piece *p = build->piece;
     struct cpu_blocks *b = build->blocks;
     uint64_t first = middle > width ? middle - width : 0, end = middle + width + 1;
     if (end > p->count) end = p->count;
     if (s->subwords.starts && end - first > 1) return add_pooled_window(build, middle, first, end);
-    uint32_t t = (uint32_t)(end - first - 1), blocks = s->per_pair ? t : 1, each = s->per_pair ? 1 : t;
+    uint32_t t = (uint32_t)(end - first - 1) + (uint32_t)s->documents, blocks = s->per_pair ? t : 1, each = s->per_pair ? 1 : t;
     uint64_t next = first;
     if (!t) return 0;
     for (uint32_t i = 0; i < blocks; i++) {
         struct cpu_block *block = begin_block(build, p->at[middle], each, contexts_of(build, middle, middle + 1, end) + s->negatives);
         if (!block) return -1;
+        if (s->documents && !i) b->target[block->targets + block->t++] = document;
         for (; block->t < each; next++)
             if (next != middle) b->target[block->targets + block->t++] = p->id[next];
         add_predicted(build, block, middle, middle + 1, end);
@@ -257,12 +258,13 @@ static int add_windows(const struct build *build, uint64_t number, uint64_t firs
     const struct cpu_piece *p = build->piece;
     const struct strip strip = strip_of(s, number, build->epoch);
     struct strip_draws draws = strip_draws();
+    uint32_t document = s->documents ? example_document(s, number) : DRAW_NONE;
     if (fill_piece(build, &strip, first, end)) return -1;
     for (uint64_t i = p->first; i < p->end; i++) {
         uint64_t at = p->at[i];
         if (example_held_out(s, at) != build->held_out) continue;
         uint32_t width = strip_width(s, strip_draw(s, &draws, DRAW_WINDOW, at, build->epoch));
-        if (add_window(build, i, width)) return -1;
+        if (add_window(build, i, width, document)) return -1;
     }
     return 0;
 }

@@ -49,10 +49,10 @@ struct piece {
     float rate;
 };
 
-/* Pointers to a block's rows. For bfloat16 tables they point to copies, and the gradients of all rows are behind the copies. */
+/* Pointers to a block's rows. For bfloat16 tables they point to copies, and the changes of contexts are behind the copies. */
 struct rows {
     float **targets, **contexts;
-    float *gain; /* [T x span] gradients of targets, then [C x span] of contexts; NULL: float32 rows are changed in place */
+    float *gain; /* [C x span]; NULL: float32 rows are changed in place */
 };
 
 /* ---- one block ---- */
@@ -78,10 +78,40 @@ static int grow_scratch(struct cpu_scratch *scratch, const struct cpu_block *blo
                    mem_grow(&scratch->logits, &scratch->logit_capacity, vectors * block->c, sizeof(float), "logits") ||
                    mem_grow(&scratch->gradient, &scratch->gradient_capacity, (vectors + 2) * span, sizeof(float),
                             "gradients") ||
-                   mem_grow(&scratch->unused_slot, &scratch->unused_capacity, CPU_FIELDS * span, sizeof(float),
+                   mem_grow(&scratch->rule_scratch, &scratch->rule_scratch_capacity, CPU_FIELDS * span, sizeof(float),
                             "gradients")
                ? -1
                : 0;
+}
+
+/* A block's vectors: the rows of its targets, or one vector that they are pooled into. */
+struct vectors {
+    const float *const *of;
+    uint32_t count;
+    int pooled;
+    float *gradient; /* [count x span] their gradients or changes */
+    float *row;      /* memory for one more row */
+};
+
+/* Returns the vectors of a block. *pooled points to the pooled vector, if there is one. */
+static struct vectors vectors_of(const struct hogwild *run, struct cpu_scratch *scratch, float *const *targets, uint32_t count,
+                                 const float **pooled) {
+    const struct example_pool *pool = &run->backend->source.pool;
+    const struct cpu_rows *rows = run->backend->rows;
+    const float *const *of = (const float *const *)targets;
+    if (!pool->on) return (struct vectors){of, count, 0, scratch->gradient, scratch->gradient + count * run->span};
+    const float first = example_pool_weight(pool, count, 0), others = example_pool_weight(pool, count, 1);
+    uint32_t apart = pool->own > 0; /* 1: the first row has a weight of its own; rows of equal weight are summed in one pass */
+    memset(scratch->gradient, 0, run->span * sizeof(float));
+    if (apart) rows->combine(scratch->gradient, &first, 0, of, 1, run->dim);
+    rows->combine(scratch->gradient, &others, 0, of + apart, count - apart, run->dim);
+    *pooled = scratch->gradient;
+    return (struct vectors){pooled, 1, 1, scratch->gradient + run->span, scratch->gradient + 2 * run->span};
+}
+
+/* Returns the share of a target in the change of its vector. */
+static float share_of(const struct hogwild *run, const struct cpu_block *block, uint32_t target) {
+    return run->backend->source.pool.on ? example_pool_share(&run->backend->source.pool, block->t, target) : 1;
 }
 
 /* Updates the rows of a block with few contexts: coefficients of all pairs first, then all rows in one pass. */
@@ -89,48 +119,54 @@ static void move_narrow(const struct hogwild *run, const struct cpu_block *block
                         float *logits, float lr) {
     const struct cpu_rows *rows = run->backend->rows;
     rows->coefficients(logits, block->t, block->c, block->positives, -lr);
-    rows->update((const float *const *)targets, targets, block->t, contexts, block->c, run->dim, logits);
+    rows->gain((const float *const *)targets, targets, block->t, (const float *const *)contexts, contexts, block->c, run->dim,
+               logits, 0, 0);
 }
 
-/* Updates the rows of a block with many contexts: eight contexts at a time with the old targets, whose changes are summed in
- * other memory. */
-static void move_wide(const struct hogwild *run, struct cpu_scratch *scratch, const struct cpu_block *block,
-                      float **targets, float **contexts, float *logits, float lr) {
+/* Updates the rows of a block with many contexts or with a pooled vector: eight contexts at a time with the old vectors, whose
+ * changes are summed in other memory. */
+static void move_wide(const struct hogwild *run, const struct cpu_block *block, const struct vectors *v, float **targets,
+                      float **contexts, float *logits, float lr) {
     const struct cpu_rows *rows = run->backend->rows;
     float **moves = contexts + block->c, factors[BAND * CPU_ROWS_CONTEXTS];
-    const float whole = 1;
-    rows->coefficients(logits, block->t, block->c, block->positives, -lr);
-    memset(scratch->gradient, 0, block->t * run->span * sizeof(float));
-    for (uint32_t t = 0; t < block->t; t++) moves[t] = scratch->gradient + t * run->span;
+    rows->coefficients(logits, v->count, block->c, block->positives, -lr);
+    memset(v->gradient, 0, v->count * run->span * sizeof(float));
+    for (uint32_t t = 0; t < v->count; t++) moves[t] = v->gradient + t * run->span;
     for (uint32_t c = 0; c < block->c; c += CPU_ROWS_CONTEXTS) {
         uint32_t count = block->c - c < CPU_ROWS_CONTEXTS ? block->c - c : CPU_ROWS_CONTEXTS;
-        for (uint32_t t = 0; t < block->t; t += BAND) {
-            uint32_t band = block->t - t < BAND ? block->t - t : BAND;
+        for (uint32_t t = 0; t < v->count; t += BAND) {
+            uint32_t band = v->count - t < BAND ? v->count - t : BAND;
             for (uint32_t i = 0; i < band; i++)
                 memcpy(factors + i * count, logits + (uint64_t)(t + i) * block->c + c, count * sizeof(float));
-            rows->update((const float *const *)targets + t, moves + t, band, contexts + c, count, run->dim, factors);
+            rows->gain(v->of + t, moves + t, band, (const float *const *)contexts + c, contexts + c, count, run->dim, factors, 0,
+                       0);
         }
     }
-    for (uint32_t t = 0; t < block->t; t++) rows->combine(targets[t], &whole, 1, (const float *const *)moves + t, 1, run->dim);
+    for (uint32_t t = 0; t < block->t; t += v->pooled ? BAND : 1) {
+        uint32_t band = !v->pooled ? 1 : block->t - t < BAND ? block->t - t : BAND;
+        float shares[BAND];
+        for (uint32_t i = 0; i < band; i++) shares[i] = share_of(run, block, t + i);
+        rows->spread(moves[v->pooled ? 0 : t], shares, targets + t, band, run->dim);
+    }
 }
 
 /* ---- rows of bfloat16 ---- */
 
-/* Sums the changes of a block's rows, all computed from the old rows: eight contexts and BAND vectors at a time. */
-static void gain_all(const struct hogwild *run, const struct cpu_block *block, const float *const *vectors,
-                     uint32_t count, const struct rows *of, float *vector_gain, const float *factors) {
+/* Sums the changes of a block's vectors and contexts, all computed from the old rows: eight contexts and BAND vectors at a time. */
+static void gain_all(const struct hogwild *run, const struct cpu_block *block, const struct vectors *v, const struct rows *of,
+                     const float *factors) {
     const float *const *contexts = (const float *const *)of->contexts;
     float *moved[BAND], *gained[CPU_ROWS_CONTEXTS], some[BAND * CPU_ROWS_CONTEXTS];
     for (uint32_t c = 0; c < block->c; c += CPU_ROWS_CONTEXTS) {
         uint32_t few = block->c - c < CPU_ROWS_CONTEXTS ? block->c - c : CPU_ROWS_CONTEXTS;
-        for (uint32_t k = 0; k < few; k++) gained[k] = of->gain + (block->t + (uint64_t)c + k) * run->span;
-        for (uint32_t t = 0; t < count; t += BAND) {
-            uint32_t band = count - t < BAND ? count - t : BAND;
+        for (uint32_t k = 0; k < few; k++) gained[k] = of->gain + ((uint64_t)c + k) * run->span;
+        for (uint32_t t = 0; t < v->count; t += BAND) {
+            uint32_t band = v->count - t < BAND ? v->count - t : BAND;
             for (uint32_t i = 0; i < band; i++) {
-                moved[i] = vector_gain + (uint64_t)(t + i) * run->span;
+                moved[i] = v->gradient + (uint64_t)(t + i) * run->span;
                 memcpy(some + i * few, factors + (uint64_t)(t + i) * block->c + c, few * sizeof *some);
             }
-            run->backend->rows->gain(vectors + t, moved, band, contexts + c, gained, few, run->dim, some, c == 0, t == 0);
+            run->backend->rows->gain(v->of + t, moved, band, contexts + c, gained, few, run->dim, some, c == 0, t == 0);
         }
     }
 }
@@ -141,138 +177,55 @@ static void add_gain(const struct hogwild *run, const struct backend_table *tabl
     run->backend->rows->add_apart(cpu_weights(table, row), gain, run->columns, round_row_key(key, row));
 }
 
-static void add_gains(const struct hogwild *run, const struct backend_table *table, const uint32_t *ids, uint32_t count,
-                      const float *gains, uint64_t global_step) {
-    uint32_t key = round_step_key(&table->spec.rounding, DRAW_ROUND_WEIGHTS, global_step);
-    for (uint32_t i = 0; i < count; i++) add_gain(run, table, ids[i], gains + i * run->span, key);
-}
-
 static void move_halves(const struct hogwild *run, const struct piece *piece, const struct cpu_block *block,
-                        const struct rows *of, float *logits, float lr) {
+                        const struct vectors *v, const struct rows *of, float *logits, float lr) {
     const struct hogwild_request *request = run->request;
-    const struct cpu_blocks *blocks = piece->blocks;
+    const uint32_t *targets = piece->blocks->target + block->targets, *contexts = piece->blocks->context + block->contexts;
     uint64_t global_step = request->global_step + piece->first + block->example;
-    run->backend->rows->coefficients(logits, block->t, block->c, block->positives, -lr);
-    if (!block->c) return; /* nothing changes, and gradients of targets would stay unset */
-    gain_all(run, block, (const float *const *)of->targets, block->t, of, of->gain, logits);
-    add_gains(run, request->context, blocks->context + block->contexts, block->c, of->gain + block->t * run->span,
-              global_step);
-    add_gains(run, request->target, blocks->target + block->targets, block->t, of->gain, global_step);
+    uint32_t keys[2] = {round_step_key(&request->target->spec.rounding, DRAW_ROUND_WEIGHTS, global_step),
+                        round_step_key(&request->context->spec.rounding, DRAW_ROUND_WEIGHTS, global_step)};
+    run->backend->rows->coefficients(logits, v->count, block->c, block->positives, -lr);
+    if (!block->c) return; /* nothing changes, and gradients of vectors would stay unset */
+    gain_all(run, block, v, of, logits);
+    for (uint32_t c = 0; c < block->c; c++)
+        add_gain(run, request->context, contexts[c], of->gain + c * run->span, keys[1]);
+    for (uint32_t t = 0; t < block->t; t++) {
+        const float *move = v->gradient + (v->pooled ? 0 : t * run->span);
+        float share = share_of(run, block, t);
+        for (uint32_t j = 0; v->pooled && j < run->span; j++) v->row[j] = share * move[j];
+        add_gain(run, request->target, targets[t], v->pooled ? v->row : move, keys[0]);
+    }
 }
 
-static int is_frozen(const struct backend_table *table, const uint32_t *ids, uint64_t at) {
-    return table_is_frozen(&table->spec, ids[at]);
-}
-
-/* Updates the rows of a block by any rule: gradients of all targets first, then each context's update, then each target's. */
-static void move_by_rule(const struct hogwild *run, struct piece *piece, const struct cpu_block *block, float **targets,
+/* Updates the rows of a block by any rule: gradients of all vectors first, then each context's update, then each target's. */
+static void move_by_rule(const struct hogwild *run, struct piece *piece, const struct cpu_block *block, const struct vectors *v,
                          float **contexts, float *logits, float lr) {
     const struct cpu_rows *rows = run->backend->rows;
     const struct hogwild_request *request = run->request;
-    const struct cpu_blocks *blocks = piece->blocks;
-    struct cpu_scratch *scratch = piece->scratch;
-    uint64_t global_step = request->global_step + piece->first + block->example;
-    float *context_gradient = scratch->gradient + block->t * run->span;
-    if (piece->rate != lr) memset(piece->memo.updates, 0, sizeof piece->memo.updates);
-    piece->rate = lr;
-    rows->coefficients(logits, block->t, block->c, block->positives, 1.0f);
-    memset(scratch->gradient, 0, block->t * run->span * sizeof(float));
-    for (uint32_t t = 0; t < block->t; t++)
-        if (!is_frozen(request->target, blocks->target, block->targets + t))
-            rows->combine(scratch->gradient + t * run->span, logits + (uint64_t)t * block->c, 1,
-                          (const float *const *)contexts, block->c, run->dim);
-    for (uint32_t c = 0; c < block->c; c++) {
-        if (is_frozen(request->context, blocks->context, block->contexts + c)) continue;
-        memset(context_gradient, 0, run->span * sizeof(float));
-        rows->combine(context_gradient, logits + c, block->c, (const float *const *)targets, block->t, run->dim);
-        cpu_apply_rule(rows, request->rule, lr, global_step, request->context, blocks->context[block->contexts + c],
-                       context_gradient, scratch->unused_slot, &piece->memo);
-    }
-    for (uint32_t t = 0; t < block->t; t++)
-        cpu_apply_rule(rows, request->rule, lr, global_step, request->target, blocks->target[block->targets + t],
-                       scratch->gradient + t * run->span, scratch->unused_slot, &piece->memo);
-}
-
-/* Memory for a pooled block: its vector, the vector's gradient or change, and one more row. */
-struct pooled {
-    float *vector, *gradient, *row;
-};
-
-static struct pooled pool_targets(const struct hogwild *run, struct cpu_scratch *scratch, float *const *targets,
-                                  uint32_t count) {
-    const struct example_pool *pool = &run->backend->source.pool;
-    const struct cpu_rows *rows = run->backend->rows;
-    const float *const *of = (const float *const *)targets;
-    const float first = example_pool_weight(pool, count, 0), others = example_pool_weight(pool, count, 1);
-    struct pooled p = {scratch->gradient, scratch->gradient + run->span, scratch->gradient + 2 * run->span};
-    uint32_t apart = pool->own > 0; /* 1: the first row has a weight of its own; rows of equal weight are summed in one pass */
-    memset(scratch->gradient, 0, 2 * run->span * sizeof(float));
-    if (apart) rows->combine(p.vector, &first, 0, of, 1, run->dim);
-    rows->combine(p.vector, &others, 0, of + apart, count - apart, run->dim);
-    return p;
-}
-
-static void move_pooled(const struct hogwild *run, const struct cpu_block *block, const struct pooled *pooled, float **targets,
-                        float **contexts, float *logits, float lr) {
-    const struct cpu_rows *rows = run->backend->rows;
-    const float *vector = pooled->vector, *move = pooled->gradient;
-    float *moved = pooled->gradient;
-    rows->coefficients(logits, 1, block->c, block->positives, -lr);
-    for (uint32_t c = 0; c < block->c; c += CPU_ROWS_CONTEXTS) {
-        uint32_t count = block->c - c < CPU_ROWS_CONTEXTS ? block->c - c : CPU_ROWS_CONTEXTS;
-        rows->update(&vector, &moved, 1, contexts + c, count, run->dim, logits + c);
-    }
-    for (uint32_t t = 0; t < block->t; t += BAND) {
-        uint32_t band = block->t - t < BAND ? block->t - t : BAND;
-        float shares[BAND];
-        for (uint32_t i = 0; i < band; i++) shares[i] = example_pool_share(&run->backend->source.pool, block->t, t + i);
-        rows->spread(move, shares, targets + t, band, run->dim);
-    }
-}
-
-/* Updates a pooled block of bfloat16 rows: each row's change is its share of the vector's change. */
-static void move_pooled_halves(const struct hogwild *run, const struct piece *piece, const struct cpu_block *block,
-                               const struct pooled *pooled, const struct rows *of, float *logits, float lr) {
-    const struct hogwild_request *request = run->request;
-    const float *vector = pooled->vector, *move = pooled->gradient;
-    const uint32_t *targets = piece->blocks->target + block->targets;
-    uint64_t global_step = request->global_step + piece->first + block->example;
-    uint32_t key = round_step_key(&request->target->spec.rounding, DRAW_ROUND_WEIGHTS, global_step);
-    float *gains = of->gain + block->t * run->span;
-    run->backend->rows->coefficients(logits, 1, block->c, block->positives, -lr);
-    gain_all(run, block, &vector, 1, of, pooled->gradient, logits);
-    add_gains(run, request->context, piece->blocks->context + block->contexts, block->c, gains, global_step);
-    for (uint32_t t = 0; t < block->t; t++) {
-        float share = example_pool_share(&run->backend->source.pool, block->t, t);
-        for (uint32_t j = 0; j < run->span; j++) pooled->row[j] = share * move[j];
-        add_gain(run, request->target, targets[t], pooled->row, key);
-    }
-}
-
-static void move_pooled_by_rule(const struct hogwild *run, struct piece *piece, const struct cpu_block *block,
-                                const struct pooled *pooled, float **contexts, float *logits, float lr) {
-    const struct cpu_rows *rows = run->backend->rows;
-    const struct hogwild_request *request = run->request;
-    const struct cpu_blocks *blocks = piece->blocks;
-    const float *vector = pooled->vector, *gradient = pooled->gradient;
-    float *unused = piece->scratch->unused_slot;
+    const uint32_t *targets = piece->blocks->target + block->targets, *context = piece->blocks->context + block->contexts;
+    float *rule_scratch = piece->scratch->rule_scratch;
     uint64_t global_step = request->global_step + piece->first + block->example;
     if (piece->rate != lr) memset(piece->memo.updates, 0, sizeof piece->memo.updates);
     piece->rate = lr;
-    rows->coefficients(logits, 1, block->c, block->positives, 1.0f);
-    rows->combine(pooled->gradient, logits, 1, (const float *const *)contexts, block->c, run->dim);
+    rows->coefficients(logits, v->count, block->c, block->positives, 1.0f);
+    memset(v->gradient, 0, v->count * run->span * sizeof(float));
+    for (uint32_t t = 0; t < v->count; t++)
+        if (v->pooled || !table_is_frozen(&request->target->spec, targets[t]))
+            rows->combine(v->gradient + t * run->span, logits + (uint64_t)t * block->c, 1, (const float *const *)contexts, block->c,
+                          run->dim);
     for (uint32_t c = 0; c < block->c; c++) {
-        memset(pooled->row, 0, run->span * sizeof(float));
-        rows->combine(pooled->row, logits + c, 1, &vector, 1, run->dim);
-        cpu_apply_rule(rows, request->rule, lr, global_step, request->context, blocks->context[block->contexts + c], pooled->row,
-                       unused, &piece->memo);
+        if (table_is_frozen(&request->context->spec, context[c])) continue;
+        memset(v->row, 0, run->span * sizeof(float));
+        rows->combine(v->row, logits + c, block->c, v->of, v->count, run->dim);
+        cpu_apply_rule(rows, request->rule, lr, global_step, request->context, context[c], v->row, rule_scratch, &piece->memo);
     }
     for (uint32_t t = 0; t < block->t; t++) {
-        float share = example_pool_share(&run->backend->source.pool, block->t, t);
-        memset(pooled->row, 0, run->span * sizeof(float));
-        rows->combine(pooled->row, &share, 1, &gradient, 1, run->dim);
-        cpu_apply_rule(rows, request->rule, lr, global_step, request->target, blocks->target[block->targets + t], pooled->row,
-                       unused, &piece->memo);
+        const float *gradient = v->gradient + (v->pooled ? 0 : t * run->span);
+        float share = share_of(run, block, t);
+        if (v->pooled) memset(v->row, 0, run->span * sizeof(float));
+        if (v->pooled) rows->combine(v->row, &share, 1, &gradient, 1, run->dim);
+        cpu_apply_rule(rows, request->rule, lr, global_step, request->target, targets[t], v->pooled ? v->row : gradient,
+                       rule_scratch, &piece->memo);
     }
 }
 
@@ -304,7 +257,7 @@ static struct rows list_rows(const struct hogwild *run, struct cpu_scratch *scra
 static int copy_rows(const struct hogwild *run, struct cpu_scratch *scratch, const struct cpu_block *block, struct rows *of) {
     const struct cpu_rows *rows = run->backend->rows;
     uint64_t places = (uint64_t)block->t + block->c;
-    float *wide = cpu_grow_wide(scratch, 2 * places, run->span);
+    float *wide = cpu_grow_wide(scratch, places + block->c, run->span);
     if (!wide) return -1;
     of->gain = wide + places * run->span;
     for (uint64_t i = 0; i < places; i++) {
@@ -320,31 +273,18 @@ static int train_block(const struct hogwild *run, struct piece *piece, const str
     const struct cpu_blocks *blocks = piece->blocks;
     struct cpu_scratch *scratch = piece->scratch;
     float lr = hogwild_rate(run->lr_first, run->slope, piece->first + block->example);
-    int pool = run->backend->source.pool.on;
-    uint32_t vectors = example_vectors(&run->backend->source.pool, block->t);
-    if (grow_scratch(scratch, block, vectors, run->span)) return -1;
+    if (grow_scratch(scratch, block, example_vectors(&run->backend->source.pool, block->t), run->span)) return -1;
     struct rows of = list_rows(run, scratch, blocks, block);
-    float **targets = of.targets, **contexts = of.contexts, *logits = scratch->logits;
-    struct pooled pooled = {NULL, NULL, NULL};
+    float *logits = scratch->logits;
+    const float *pooled;
     if (run->halves && copy_rows(run, scratch, block, &of)) return -1;
-    if (pool) pooled = pool_targets(run, scratch, targets, block->t);
-    const float *vector = pooled.vector, *const *of_targets = pool ? &vector : (const float *const *)targets;
-    rows->dots(of_targets, vectors, (const float *const *)contexts, block->c, run->dim, logits, block->c);
-    count_block(run, piece, block, vectors, logits);
-    if (run->halves && run->linear && pool)
-        move_pooled_halves(run, piece, block, &pooled, &of, logits, lr);
-    else if (run->halves && run->linear)
-        move_halves(run, piece, block, &of, logits, lr);
-    else if (pool && run->linear)
-        move_pooled(run, block, &pooled, targets, contexts, logits, lr);
-    else if (pool)
-        move_pooled_by_rule(run, piece, block, &pooled, contexts, logits, lr);
-    else if (!run->linear)
-        move_by_rule(run, piece, block, targets, contexts, logits, lr);
-    else if (block->c <= CPU_ROWS_CONTEXTS)
-        move_narrow(run, block, targets, contexts, logits, lr);
-    else
-        move_wide(run, scratch, block, targets, contexts, logits, lr);
+    struct vectors v = vectors_of(run, scratch, of.targets, block->t, &pooled);
+    rows->dots(v.of, v.count, (const float *const *)of.contexts, block->c, run->dim, logits, block->c);
+    count_block(run, piece, block, v.count, logits);
+    if (!run->linear) move_by_rule(run, piece, block, &v, of.contexts, logits, lr);
+    else if (run->halves) move_halves(run, piece, block, &v, &of, logits, lr);
+    else if (v.pooled || block->c > CPU_ROWS_CONTEXTS) move_wide(run, block, &v, of.targets, of.contexts, logits, lr);
+    else move_narrow(run, block, of.targets, of.contexts, logits, lr);
     return 0;
 }
 

@@ -245,53 +245,14 @@ static void spread(const float *restrict row, const float *factors, float *const
     if (count == 1) spread_rows(row, factors, sums, 1, dim);
 }
 
-INLINE void update_columns(const float *const *targets, float *const *moved, uint32_t nt, float *const *contexts,
-                           const int nc, uint32_t dim, const float *factors) {
-    float *context[CPU_ROWS_CONTEXTS];
-    for (int k = 0; k < nc; k++) context[k] = contexts[k];
-    const float *const *from = (const float *const *)context;
-    uint32_t j = update_wide(0, dim, targets, moved, nt, from, context, nc, factors, 0, 0);
-    j = update_four(j, dim, targets, moved, nt, from, context, nc, factors, 0, 0);
-    update_one(j, dim, targets, moved, nt, from, context, nc, factors, 0, 0);
-}
-
-static void update(const float *const *targets, float *const *moved, uint32_t nt, float *const *contexts, uint32_t nc,
-                   uint32_t dim, const float *factors) {
-    switch (nc) {
-    case 1:
-        update_columns(targets, moved, nt, contexts, 1, dim, factors);
-        break;
-    case 2:
-        update_columns(targets, moved, nt, contexts, 2, dim, factors);
-        break;
-    case 3:
-        update_columns(targets, moved, nt, contexts, 3, dim, factors);
-        break;
-    case 4:
-        update_columns(targets, moved, nt, contexts, 4, dim, factors);
-        break;
-    case 5:
-        update_columns(targets, moved, nt, contexts, 5, dim, factors);
-        break;
-    case 6:
-        update_columns(targets, moved, nt, contexts, 6, dim, factors);
-        break;
-    case 7:
-        update_columns(targets, moved, nt, contexts, 7, dim, factors);
-        break;
-    case 8:
-        update_columns(targets, moved, nt, contexts, 8, dim, factors);
-        break;
-    default:
-        break;
-    }
-}
-
+/* in_place: `gained` is not read, and the contexts change. */
 INLINE void gain_columns(const float *const *targets, float *const *moved, uint32_t nt, const float *const *contexts,
-                         float *const *gained, const int nc, uint32_t dim, const float *factors, int new_moved, int new_gained) {
+                         float *const *gained, const int in_place, const int nc, uint32_t dim, const float *factors,
+                         int new_moved, int new_gained) {
     const float *context[CPU_ROWS_CONTEXTS];
-    float *to[CPU_ROWS_CONTEXTS];
-    for (int k = 0; k < nc; k++) context[k] = contexts[k], to[k] = gained[k];
+    float *other[CPU_ROWS_CONTEXTS], *const *to = in_place ? (float *const *)context : other;
+    for (int k = 0; k < nc; k++) context[k] = contexts[k];
+    for (int k = 0; k < nc && !in_place; k++) other[k] = gained[k];
     uint32_t j = update_wide(0, dim, targets, moved, nt, context, to, nc, factors, new_moved, new_gained);
     j = update_four(j, dim, targets, moved, nt, context, to, nc, factors, new_moved, new_gained);
     update_one(j, dim, targets, moved, nt, context, to, nc, factors, new_moved, new_gained);
@@ -302,7 +263,8 @@ static void gain(const float *const *targets, float *const *moved, uint32_t nt, 
     switch (nc) {
 #define CASE(n)                                                                                                        \
     case n:                                                                                                            \
-        gain_columns(targets, moved, nt, contexts, gained, n, dim, factors, new_moved, new_gained); \
+        if (gained == (float *const *)contexts) gain_columns(targets, moved, nt, contexts, gained, 1, n, dim, factors, 0, 0); \
+        else gain_columns(targets, moved, nt, contexts, gained, 0, n, dim, factors, new_moved, new_gained);            \
         break;
         CASE(1) CASE(2) CASE(3) CASE(4) CASE(5) CASE(6) CASE(7) CASE(8)
 #undef CASE
@@ -341,7 +303,6 @@ const struct cpu_rows JOIN(cpu_rows_, CPU_LEVEL) = {
     .scale = scale_scores,
     .combine = combine,
     .spread = spread,
-    .update = update,
     .gain = gain,
     .widen = widen,
     .write = write_kept,

@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-/* Most contexts in one call of update(). */
+/* Most contexts in one call of gain(). */
 enum { CPU_ROWS_CONTEXTS = 8 };
 
 /* Lock-free training pads its copies of bfloat16 rows to multiples of this number of columns. */
@@ -68,14 +68,11 @@ struct cpu_rows {
     /* sums[i][dim] += factors[i] x row, for rising i. */
     void (*spread)(const float *row, const float *factors, float *const *sums, uint64_t count, uint32_t dim);
 
-    /* moved[t] += sum over c of factors[t x c_count + c] x old contexts[c]; contexts[c] += sum over t of the same factor x
-     * targets[t]. A row may occur several times among the contexts: the sum of each place is added. moved may be targets; a row
-     * that occurs twice there is read as its first place left it. c_count <= CPU_ROWS_CONTEXTS. */
-    void (*update)(const float *const *targets, float *const *moved, uint32_t t_count, float *const *contexts,
-                   uint32_t c_count, uint32_t dim, const float *factors);
-
-    /* Like update(), but adds the sums of contexts to gained[c], which is other memory than the contexts. new_moved, new_gained:
-     * 1: the sums begin at zero, and what the arrays held is ignored. */
+    /* moved[t] += sum over c of factors[t x c_count + c] x old contexts[c]; gained[c] += sum over t of the same factor x
+     * targets[t]. gained: other memory than the contexts; or `contexts` itself, and then the contexts change: a row may occur there
+     * several times, and the sum of each place is added. moved may be targets; a row that occurs twice there is read as its first
+     * place left it. new_moved, new_gained: 1: the sums begin at zero, and what the arrays held is ignored; 0 if contexts change.
+     * c_count <= CPU_ROWS_CONTEXTS. */
     void (*gain)(const float *const *targets, float *const *moved, uint32_t t_count, const float *const *contexts,
                  float *const *gained, uint32_t c_count, uint32_t dim, const float *factors, int new_moved, int new_gained);
 

@@ -107,7 +107,7 @@ static int update_rows(void *context, unsigned worker) {
             cpu_shorten(&step->constants, step->dim, scratch->gradient, row.places, squares);
         }
         cpu_apply_rule(step->backend->rows, request->rule, request->lr, request->global_step, step->side->table, row.row,
-                       gradient, scratch->unused_slot, &memo);
+                       gradient, scratch->rule_scratch, &memo);
     }
     return 0;
 }

@@ -27,16 +27,16 @@ static void close_field(const struct cpu_rows *rows, const struct table_spec *sp
 }
 
 void cpu_apply_rule(const struct cpu_rows *rows, const struct rule_options *rule, double lr, uint64_t global_step,
-                    struct backend_table *table, uint32_t row, const float *gradient, float *unused_slot,
+                    struct backend_table *table, uint32_t row, const float *gradient, float *rule_scratch,
                     struct cpu_memo *memo) {
     if (table_is_frozen(&table->spec, row)) return;
     const struct record_layout *layout = &table->spec.layout;
     struct rule_slot slots[RULE_SLOTS];
-    float *role[RULE_SLOTS] = {unused_slot, unused_slot, unused_slot};
-    struct open_field open[1 + RULE_SLOTS] = {open_field(rows, layout, RECORD_WEIGHTS, cpu_weights(table, row), unused_slot)};
+    float *role[RULE_SLOTS] = {rule_scratch, rule_scratch, rule_scratch};
+    struct open_field open[1 + RULE_SLOTS] = {open_field(rows, layout, RECORD_WEIGHTS, cpu_weights(table, row), rule_scratch)};
     uint32_t fields = RECORD_STATE + (uint32_t)rule_slots(rule, slots);
     for (uint32_t f = RECORD_STATE; f < fields; f++) {
-        open[f] = open_field(rows, layout, f, cpu_slot(table, row, f - RECORD_STATE), unused_slot);
+        open[f] = open_field(rows, layout, f, cpu_slot(table, row, f - RECORD_STATE), rule_scratch);
         role[slots[f - RECORD_STATE].role] = open[f].values;
     }
     uint64_t updates = layout->counted ? (*cpu_updates(table, row))++ : global_step;
@@ -124,7 +124,7 @@ float *cpu_grow_wide(struct cpu_scratch *scratch, uint64_t rows, uint64_t span) 
 
 int cpu_grow_gradient(struct cpu_scratch *scratch, uint64_t span) {
     return mem_grow(&scratch->gradient, &scratch->gradient_capacity, span, sizeof(float), "a gradient") ||
-                   mem_grow(&scratch->unused_slot, &scratch->unused_capacity, CPU_FIELDS * span, sizeof(float),
+                   mem_grow(&scratch->rule_scratch, &scratch->rule_scratch_capacity, CPU_FIELDS * span, sizeof(float),
                             "a gradient")
                ? -1
                : 0;

@@ -7,28 +7,18 @@
  *   fill       an example a thread: writes its blocks, targets and positives, at the places that the sums give
  *   worded     the work of fill, for windows whose words share rows
  *   split      a warp a block: targets and positives of lists that are split into positives and a pool
- *   negatives  some lanes a block, or (distinct) a thread block: each slot's first allowed draw; for shared negatives a lane
- *              a pair of slots
  *
- * Slots left out after DRAW_ATTEMPTS stay as DRAW_NONE. The kernels read the request from memory (struct
- * example_request), so that a captured graph of these kernels makes any batch of its shape.
+ * batch_negatives.cu then draws the negatives. The kernels of both read the request from memory (struct example_request), so that
+ * a captured graph of these kernels makes any batch of its shape.
  */
-#include "warp.cuh"
+#include "batch_words.cuh"
 
 #include <algorithm>
 #include <cub/device/device_scan.cuh>
 
 #include <string.h>
 
-enum {
-    THREAD_BITS = 8,
-    THREADS = 1 << THREAD_BITS,
-    NEGATIVE_LANE_BITS = 3,     /* at most 2^3 threads draw a block's negatives, if there are many blocks */
-    NEGATIVE_THREADS = 1 << 16, /* threads that draw a batch's negatives, if it has as many pairs of slots */
-    PADDED_A_THREAD = 8,
-    DISTINCT_THREADS = 128,
-    DISTINCT_SLOTS = 512
-};
+enum { THREADS = 256, PADDED_A_THREAD = 8 };
 
 struct need_sum {
     __host__ __device__ struct need operator()(const struct need &a, const struct need &b) const {
@@ -40,132 +30,6 @@ struct need_sum {
         return sum;
     }
 };
-
-/* The arrays that the fill kernels write. */
-struct built {
-    uint32_t *target_starts, *context_starts, *term_starts, *positives, *block_slot;
-    uint64_t *block_example;
-    uint32_t *target_ids, *target_block, *context_ids, *context_block;
-    float *weights; /* NULL: all positives weigh 1 */
-    struct batch_counts *counts;
-};
-
-/* ---- kept words ----
- *
- * A word is in the windows of many neighbours, each of which needs to know whether it is kept and where its sentence ends. If
- * positions are in order, each position of the batch, and some on both sides, is looked up once, by one thread, and windows read
- * the results. Positions further away are looked up when they are needed, and if positions are shuffled, all are.
- */
-
-/* The looked-up words at positions first .. first + count - 1. */
-struct found_words {
-    const struct kept_word *word;
-    uint64_t first, count;
-};
-
-static __device__ struct found_words found_words(const struct example_request &b, const struct kept_word *word) {
-    uint64_t before = b.first - b.source.first, behind = b.source.tokens - b.first - b.count;
-    if (before > KEPT_BESIDE) before = KEPT_BESIDE;
-    if (b.source.shuffle) return {word, 0, 0};
-    return {word, b.first - before, before + b.count + (behind < KEPT_BESIDE ? behind : KEPT_BESIDE)};
-}
-
-static __global__ void look_up_words(const struct example_request *request, struct kept_word *to) {
-    const struct example_request &b = *request;
-    struct found_words words = found_words(b, to);
-    uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x, of_warp = i - lane_number();
-    if (of_warp >= words.count) return;
-    uint64_t position = words.first + (i < words.count ? i : words.count - 1);
-    uint64_t number = sentence_of(b.source, words.first + of_warp);
-    while (__ldg(b.source.starts + number + 1) <= position) number++;
-    const struct strip strip = strip_of(&b.source, number, b.epoch);
-    struct strip_draws draws = strip_draws();
-    if (i < words.count) to[i] = {strip_word(&b.source, &strip, position, b.epoch, &draws), (uint32_t)number};
-}
-
-/* What a thread needs to look up neighbours itself. Its address is taken, so it is in memory; values that a walk reads at each
- * step are kept elsewhere, in registers. */
-struct looked_up {
-    int begun;
-    struct strip strip;
-    struct strip_walk walk;
-    struct strip_draws draws;
-};
-
-/* Continues the walk and returns the id of the next kept word, or DRAW_NONE if there is none. `position` is in the strip; a walk
- * with by = 0 returns the word at its position. */
-static __device__ __noinline__ uint32_t look_up(const struct example_request *request, struct looked_up *own, uint64_t position) {
-    const struct example_source &s = request->source;
-    if (!own->begun) {
-        own->begun = 1;
-        own->strip = strip_of(&s, example_sentence_of(&s, position), request->epoch);
-        own->draws = strip_draws();
-    }
-    if (!own->walk.by) return strip_word(&s, &own->strip, position, request->epoch, &own->draws);
-    return strip_next(&s, &own->strip, &own->walk, request->epoch, &own->draws);
-}
-
-/* The word in the middle of a window, and the looked-up words on both sides of it. */
-struct middle {
-    const struct example_request *request;
-    struct looked_up *own;
-    uint64_t position;
-    const struct kept_word *here; /* NULL: no words were looked up */
-    uint32_t sentence, before, behind;
-
-    __device__ middle(const struct example_request *request, const struct kept_word *words, uint64_t position,
-                      struct looked_up *own)
-        : request(request), own(own), position(position), here(NULL), sentence(0), before(0), behind(0) {
-        struct found_words found = found_words(*request, words);
-        own->begun = 0;
-        if (!found.count) return;
-        before = (uint32_t)(position - found.first);
-        behind = (uint32_t)found.count - 1 - before;
-        here = found.word + before;
-        sentence = here->sentence;
-    }
-    __device__ __forceinline__ uint32_t word(void) const {
-        if (here) return here->id;
-        own->walk = {position, 0};
-        return look_up(request, own, position);
-    }
-    /* Calls take(id, n) for each kept word n = 0, 1 .. in direction `by` from the middle, up to `width` words. */
-    template <class Take> __device__ __forceinline__ uint32_t walk(int by, uint32_t width, Take take) const {
-        uint32_t count = 0, step = 1, found = by < 0 ? before : behind;
-        for (const struct kept_word *at = here; step <= found && count < width; step++) {
-            struct kept_word there = *(at += by);
-            if (there.sentence != sentence) return count;
-            if (there.id != DRAW_NONE) take(there.id, count++);
-        }
-        if (count < width) own->walk = {position + (int64_t)by * (step - 1), by};
-        for (uint32_t id; count < width && (id = look_up(request, own, position)) != DRAW_NONE;) take(id, count++);
-        return count;
-    }
-    __device__ __forceinline__ uint32_t kept(int by, uint32_t width) const {
-        return walk(by, width, [](uint32_t, uint32_t) {});
-    }
-};
-
-/* Lists the kept words on both sides of the middle, in order; returns their number. */
-static __device__ __forceinline__ uint32_t list_around(const struct middle &middle, uint32_t width, uint32_t *ids) {
-    uint32_t left = middle.kept(-1, width);
-    middle.walk(-1, left, [=](uint32_t id, uint32_t n) { ids[left - 1 - n] = id; });
-    return left + middle.walk(1, width, [=](uint32_t id, uint32_t n) { ids[left + n] = id; });
-}
-
-/* Returns how many target rows the kept words on one side of the middle have. */
-static __device__ uint32_t rows_beside(const struct example_source &s, const struct middle &middle, int by, uint32_t width) {
-    uint32_t rows = 0;
-    middle.walk(by, width, [&](uint32_t id, uint32_t) { rows += (uint32_t)example_rows_of(&s, id); });
-    return rows;
-}
-
-/* Returns how many contexts predict the kept words on one side of the middle. */
-static __device__ uint32_t contexts_beside(const struct example_source &s, const struct middle &middle, int by, uint32_t width) {
-    uint32_t contexts = 0;
-    middle.walk(by, width, [&](uint32_t id, uint32_t) { contexts += example_contexts_of(&s, id); });
-    return contexts;
-}
 
 /* ---- examples ---- */
 
@@ -473,135 +337,6 @@ static __global__ void fill_split(const struct example_request *request, struct 
         example_put_positive(&s, &row, shuffle_at(&order, j), j, to.context_ids + context, weights);
 }
 
-/* ---- negatives ---- */
-
-/* Return the draw that a slot shares with its neighbour, at an attempt; and the slot's row from that draw. */
-static __device__ __forceinline__ struct draw4 draws_at(const struct example_request &b, uint64_t example,
-                                                        uint32_t slot, uint32_t attempt) {
-    return example_negative_draws(&b.source, b.epoch, example, slot, attempt);
-}
-static __device__ __forceinline__ uint32_t row_of(const struct example_request &b, const struct draw4 &drawn,
-                                                  uint32_t slot) {
-    return example_negative_of(&b.source, drawn, slot);
-}
-
-static __device__ struct example_own own_rows_of(const struct example_request &b, const struct built &to,
-                                                 uint32_t block) {
-    uint32_t first = to.target_starts[block], targets = to.target_starts[block + 1] - first;
-    return example_own(&b.source, to.context_ids + to.context_starts[block], to.positives[block], to.target_ids + first, targets);
-}
-
-/* Counts the scores that a left-out slot lacks: with each target of its block, or for a shared slot with each target of the
- * batch. */
-static __device__ __forceinline__ void note_empty(const struct example_request &b, const struct built &to, uint32_t block) {
-    uint32_t targets = b.source.per_batch ? to.counts->targets : to.target_starts[block + 1] - to.target_starts[block];
-    atomicAdd(&to.counts->empty_terms, (unsigned long long)example_vectors(&b.source.pool, targets));
-}
-
-/* Draws negatives with 2^lane_bits threads a block, each for one pair of slots at a time. */
-static __global__ void fill_negatives(const struct example_request *request, struct built to, uint32_t lane_bits) {
-    const struct example_request b = *request;
-    uint64_t thread = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x, number = thread >> lane_bits;
-    uint32_t lanes = 1u << lane_bits, lane = (uint32_t)thread & (lanes - 1);
-    if (number >= to.counts->blocks) return;
-    uint32_t block = (uint32_t)number, start = to.context_starts[block], end = to.context_starts[block + 1];
-    uint32_t positives = to.positives[block], first = to.block_slot[block];
-    uint32_t count = b.source.paths.starts ? 0 : end - start - positives; /* contexts of paths are complete already */
-    uint64_t example = to.block_example[block];
-    struct example_own own = own_rows_of(b, to, block);
-    for (uint32_t i = start + lane; i < end; i += lanes) to.context_block[i] = block;
-    for (uint32_t pair = first / 2 + lane; count && pair <= (first + count - 1) / 2; pair += lanes) {
-        struct draw4 first_draws = draws_at(b, example, 2 * pair, 0); /* most slots need no further attempt */
-        for (uint32_t half = 0; half < 2; half++) {
-            uint32_t slot = 2 * pair + half, id = DRAW_NONE;
-            if (slot < first || slot >= first + count) continue;
-            for (uint32_t attempt = 0; attempt < DRAW_ATTEMPTS; attempt++) {
-                uint32_t tried = row_of(b, attempt ? draws_at(b, example, slot, attempt) : first_draws, slot);
-                if (example_excludes(&own, tried)) continue;
-                id = tried;
-                break;
-            }
-            if (id == DRAW_NONE) note_empty(b, to, block);
-            to.context_ids[start + positives + slot - first] = id;
-        }
-    }
-}
-
-/* ---- distinct negatives ----
- *
- * By definition slots draw one after the other, and each takes its first draw that no earlier slot has. The result is the
- * same if all slots draw at once, each row is given to the lowest slot that has drawn it, and a slot that loses its row draws
- * again: a row that an earlier slot has never becomes free for a later one (Gale and Shapley 1962, where all rows rank the
- * slots in the same order). */
-
-/* The slots that draw at once, and a hash table (open addressing) that says which of them has a row. */
-struct claims {
-    uint32_t row[2 * DISTINCT_SLOTS], holder[2 * DISTINCT_SLOTS]; /* DRAW_NONE: this entry is free */
-    uint32_t chosen[DISTINCT_SLOTS];
-    volatile uint32_t attempts[DISTINCT_SLOTS]; /* attempts that each slot has made */
-};
-
-static __device__ uint32_t place_of(struct claims &c, uint32_t row, uint32_t mask) {
-    for (uint32_t at = row * 0x9E3779B9u >> 16;; at++) {
-        uint32_t there = atomicCAS(&c.row[at & mask], DRAW_NONE, row);
-        if (there == DRAW_NONE || there == row) return at & mask;
-    }
-}
-
-/* Draws for `slot` until it has a row, then for the slot that lost this row to it, and so on. Slots before `base` are final;
- * their ids are in `out`. */
-static __device__ void claim(struct claims &c, const struct example_request &b, const struct example_own &own,
-                             uint64_t example, uint32_t first, const uint32_t *out, uint32_t base, uint32_t slot,
-                             uint32_t mask) {
-    uint32_t attempt = 0;
-    while (attempt < DRAW_ATTEMPTS) {
-        uint32_t number = first + base + slot, row = row_of(b, draws_at(b, example, number, attempt), number);
-        attempt++;
-        if (example_excludes(&own, row) || example_among(row, out, base)) continue;
-        uint32_t place = place_of(c, row, mask);
-        c.attempts[slot] = attempt;
-        __threadfence_block();
-        uint32_t other = atomicMin(&c.holder[place], slot);
-        if (other == DRAW_NONE) return;
-        if (other < slot) continue;
-        __threadfence_block();
-        slot = other;
-        attempt = c.attempts[slot];
-    }
-}
-
-/* Draws distinct negatives, one block a thread block. */
-static __global__ void __launch_bounds__(DISTINCT_THREADS)
-    fill_distinct_negatives(const struct example_request *request, struct built to) {
-    __shared__ struct claims c;
-    const struct example_request b = *request;
-    uint32_t block = blockIdx.x;
-    if (block >= to.counts->blocks) return;
-    uint32_t start = to.context_starts[block], end = to.context_starts[block + 1], positives = to.positives[block];
-    uint32_t count = end - start - positives, *out = to.context_ids + start + positives;
-    uint64_t example = to.block_example[block];
-    struct example_own own = own_rows_of(b, to, block);
-    for (uint32_t i = start + threadIdx.x; i < end; i += DISTINCT_THREADS) to.context_block[i] = block;
-    for (uint32_t base = 0; base < count; base += DISTINCT_SLOTS) {
-        uint32_t here = count - base < DISTINCT_SLOTS ? count - base : DISTINCT_SLOTS, places = 2;
-        while (places < 2 * here) places *= 2;
-        for (uint32_t i = threadIdx.x; i < places; i += DISTINCT_THREADS) c.row[i] = c.holder[i] = DRAW_NONE;
-        for (uint32_t i = threadIdx.x; i < here; i += DISTINCT_THREADS) c.chosen[i] = DRAW_NONE;
-        __syncthreads();
-        for (uint32_t i = threadIdx.x; i < here; i += DISTINCT_THREADS)
-            claim(c, b, own, example, to.block_slot[block], out, base, i, places - 1);
-        __syncthreads();
-        for (uint32_t i = threadIdx.x; i < places; i += DISTINCT_THREADS)
-            if (c.holder[i] != DRAW_NONE) c.chosen[c.holder[i]] = c.row[i];
-        __syncthreads();
-        for (uint32_t i = threadIdx.x; i < here; i += DISTINCT_THREADS) {
-            out[base + i] = c.chosen[i];
-            if (c.chosen[i] == DRAW_NONE) note_empty(b, to, block);
-        }
-        __syncthreads();
-    }
-}
-
 /* ---- the host's side ---- */
 
 /* Sums the needs of all examples before each; with shared negatives, behind their block. */
@@ -695,36 +430,6 @@ static struct built built_of(struct stage *stage) {
     return to;
 }
 
-/* Returns log2 of the number of threads that draw a block's negatives: about one for each pair of slots, but few. With few
- * blocks the limit is higher, since each may have a thousand negatives, each to be compared with as many positives. */
-static uint32_t negative_lane_bits(const struct batch_sizes *sizes) {
-    uint32_t bits = 0, most = NEGATIVE_LANE_BITS, pairs = sizes->contexts / sizes->blocks / 2 + 1;
-    while (most < THREAD_BITS && ((uint64_t)sizes->blocks << most) < NEGATIVE_THREADS) most++;
-    while (bits < most && (uint64_t)1 << bits < pairs) bits++;
-    return bits;
-}
-
-/* Enqueues drawing negatives for the first `blocks` blocks, with 2^bits threads a block; for distinct ones, with a thread block
- * each. */
-static int fill_slots(struct stage *stage, const struct built &to, uint32_t blocks, uint32_t bits) {
-    cudaStream_t stream = stage->builder->stream;
-    if (stage->request_host->source.distinct && !stage->request_host->source.paths.starts) {
-        fill_distinct_negatives<<<blocks, DISTINCT_THREADS, 0, stream>>>(stage->request, to);
-        CK_LAUNCH("fill_distinct_negatives");
-    } else {
-        fill_negatives<<<blocks_for((uint64_t)blocks << bits, THREADS), THREADS, 0, stream>>>(stage->request, to, bits);
-        CK_LAUNCH("fill_negatives");
-    }
-    return 0;
-}
-
-/* Returns log2 of the number of threads that draw shared negatives: one for each pair of slots. */
-static uint32_t shared_lane_bits(uint32_t negatives) {
-    uint32_t bits = THREAD_BITS;
-    while ((uint64_t)2 << bits < negatives) bits++;
-    return bits;
-}
-
 int cuda_examples_fill(struct stage *stage) {
     const struct example_request *request = stage->request_host;
     const struct need *starts = (const struct need *)stage->builder->scratch.offsets.data;
@@ -743,7 +448,5 @@ int cuda_examples_fill(struct stage *stage) {
         fill_split<<<blocks_for((uint64_t)blocks * 32, THREADS), THREADS, 0, stream>>>(stage->request, to);
         CK_LAUNCH("fill_split");
     }
-    uint32_t shared = example_batch_negatives(&request->source);
-    return shared ? fill_slots(stage, to, 1, shared_lane_bits(shared))
-                  : fill_slots(stage, to, blocks, negative_lane_bits(&stage->sizes));
+    return cuda_negatives_draw(stage, &to);
 }

@@ -2,7 +2,6 @@
  * or scatter does: a warp copies ROWS_AT_ONCE rows, each lane 16 bytes of a row at a time. */
 #include <algorithm>
 #include <chrono>
-#include <cub/device/device_radix_sort.cuh>
 
 #include "values.cuh"
 #include "cuda.cuh"
@@ -18,7 +17,10 @@ enum { THREADS = 256, ROWS_AT_ONCE = 4, FILE_CHUNK = 4096 };
 /* One direction of a transfer: its ids, its variable and its stream. */
 struct way {
     uint32_t *host_ids; /* pinned [rows] */
-    gpu_array ids, places, sorted_ids, sorted_places, sort, dense;
+    gpu_array ids, dense;
+    iota places;
+    sorting sorted; /* its keys are the sorted ids, */
+    row_set set;    /* and the order of this set are their places */
     char *staging[2]; /* file place: pinned [FILE_CHUNK x stride] */
     cudaEvent_t staged[2];
     cudaStream_t stream;
@@ -60,24 +62,9 @@ __global__ void __launch_bounds__(THREADS) swap_kernel(part_view part, const uin
     }
 }
 
-__global__ void count_kernel(uint32_t *out, uint64_t count) {
-    uint64_t i = blockIdx.x * (uint64_t)blockDim.x + threadIdx.x;
-    if (i < count) out[i] = (uint32_t)i;
-}
-
-int bits_of(uint64_t rows) {
-    int bits = 1;
-    while (bits < 32 && rows >> bits) bits++;
-    return bits;
-}
-
-int sort_ids(transfer *t, way *w) {
-    size_t bytes = w->sort.bytes;
-    CK(cub::DeviceRadixSort::SortPairs(w->sort.data, bytes, (const uint32_t *)w->ids.data,
-                                       (uint32_t *)w->sorted_ids.data, (const uint32_t *)w->places.data,
-                                       (uint32_t *)w->sorted_places.data, (int64_t)t->rows, 0,
-                                       bits_of(t->table->view.rows), w->stream));
-    return 0;
+indexing sort_of(const transfer *t, const way *w) {
+    return {&w->sorted, (const uint32_t *)w->ids.data, (const uint32_t *)w->places.numbers.data, (uint32_t)t->rows,
+            t->table->view.rows, 0, w->stream};
 }
 
 /* Starts one direction with `blocks` thread blocks of the GPU. */
@@ -87,8 +74,9 @@ int start_swap(transfer *t, bool to, unsigned blocks) {
     const uint32_t *ids = (const uint32_t *)w->ids.data, *places = NULL;
     CK(cudaMemcpyAsync(w->ids.data, w->host_ids, t->rows * sizeof *ids, cudaMemcpyHostToDevice, w->stream));
     if (t->order == BENCH_SORTING) {
-        if (sort_ids(t, w)) return -1;
-        ids = (const uint32_t *)w->sorted_ids.data, places = (const uint32_t *)w->sorted_places.data;
+        indexing by = sort_of(t, w);
+        if (cuda_sort(&w->set, &by)) return -1;
+        ids = (const uint32_t *)w->sorted.keys.data, places = (const uint32_t *)w->set.order.data;
     }
     if (to)
         swap_kernel<true><<<blocks, THREADS, 0, w->stream>>>(view.weights, ids, places, (char *)w->dense.data, t->rows,
@@ -185,18 +173,10 @@ int open_way(transfer *t, int which) {
     CK(cudaHostAlloc((void **)&w->host_ids, list, cudaHostAllocDefault));
     if (gpu_grow(b, &w->ids, list, what) || gpu_grow(b, &w->dense, t->rows * stride, what)) return -1;
     if (gpu_fill(w->dense.data, NULL, t->rows * stride)) return -1;
-    if (t->order == BENCH_SORTING) {
-        size_t bytes = 0;
-        if (gpu_grow(b, &w->places, list, what) || gpu_grow(b, &w->sorted_ids, list, what) ||
-            gpu_grow(b, &w->sorted_places, list, what))
-            return -1;
-        count_kernel<<<(unsigned)((t->rows + THREADS - 1) / THREADS), THREADS>>>((uint32_t *)w->places.data, t->rows);
-        CK_LAUNCH("count_kernel");
-        CK(cub::DeviceRadixSort::SortPairs(NULL, bytes, (const uint32_t *)NULL, (uint32_t *)NULL,
-                                           (const uint32_t *)NULL, (uint32_t *)NULL, (int64_t)t->rows, 0,
-                                           bits_of(t->table->view.rows)));
-        if (gpu_grow(b, &w->sort, bytes, what)) return -1;
-    }
+    if (t->order == BENCH_SORTING &&
+        (cuda_grow_iota(b, &w->places, t->rows, what, w->stream) || gpu_grow(b, &w->set.order, list, what) ||
+         cuda_grow_sorting(b, &w->sorted, (uint32_t)t->rows, t->table->view.rows, what)))
+        return -1;
     for (int i = 0; i < 2 && t->table->stores[0].place == PLACE_FILE; i++) {
         CK(cudaEventCreateWithFlags(&w->staged[i], cudaEventDisableTiming));
         CK(cudaHostAlloc((void **)&w->staging[i], FILE_CHUNK * stride, cudaHostAllocDefault));
@@ -207,8 +187,8 @@ int open_way(transfer *t, int which) {
 }
 
 void close_way(transfer *t, way *w) {
-    gpu_array *arrays[] = {&w->ids, &w->places, &w->sorted_ids, &w->sorted_places, &w->sort, &w->dense};
-    for (gpu_array *array : arrays) gpu_drop(t->backend, array);
+    for (gpu_array *array : {&w->ids, &w->dense, &w->places.numbers, &w->set.order}) gpu_drop(t->backend, array);
+    cuda_drop_sorting(t->backend, &w->sorted);
     for (int i = 0; i < 2; i++) {
         if (w->staged[i]) cudaEventDestroy(w->staged[i]);
         if (w->staging[i]) cudaFreeHost(w->staging[i]);

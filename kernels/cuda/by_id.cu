@@ -7,6 +7,7 @@
  *   update    sums of gradients, rule, in place                                                         by_id_update.cu
  *   store     values -> rows; if a row is named twice, its last values                             by_id_rows.cu
  *   claims    a list whose rows need no order: which place copies each row                           by_id_claims.cu
+ *   cache     rows that are used often are kept on the GPU                                             by_id_cache.cu
  *   prefetch  an announced list: indexed, and its rows' weights fetched into slots                      by_id_announced.cu
  *
  * An update needs the index, since it sums in the order of the ids. A fetch and a store use as few kernels as
@@ -93,7 +94,7 @@ enum list_way {
     AS_GIVEN, /* for rows on the GPU, and for few rows: one kernel, or two if the host gives a long list of ids */
     CLAIMED,  /* each row is copied once, in any order */
     SORTED,   /* each row is copied once, in the order of the table */
-    INDEXED   /* sorted, and the distinct rows are known: for files, or if an announced list may share rows */
+    INDEXED   /* sorted, and the distinct rows are known: for files and caches, or if an announced list may share rows */
 };
 
 /* Returns 1 if the link is faster with rows in the order of the table. 512-byte rows of 16 GiB are fetched at 50 GB/s in any
@@ -109,7 +110,7 @@ static enum list_way long_way(const struct rows_request *r) {
 
 static enum list_way fetch_way(const struct rows_request *r) {
     const struct store *store = &r->table->stores[0];
-    if (cuda_in_file(store)) return INDEXED;
+    if (cuda_in_file(store) || (r->table->cache && r->count > FEW)) return INDEXED;
     return r->count <= FEW || !cuda_is_cold(store) ? AS_GIVEN : long_way(r);
 }
 
@@ -168,7 +169,8 @@ static int fetch(struct backend *b, struct by_id *own, const struct rows_request
     if (way == AS_GIVEN) return fetch_as_given(b, own, r, out, stream);
     if (way == CLAIMED) return by_id_fetch_claimed(b, own, r, out, stream);
     int failed = way == SORTED ? take_sorted(b, own, r, stream) : take_indexed(b, own, r, 1, stream);
-    return failed || by_id_fetch_sorted(own, out, stream) ? -1 : 0;
+    if (failed || by_id_fetch_sorted(b, own, out, stream)) return -1;
+    return way == INDEXED ? cuda_cache_learn(b, own, stream) : 0;
 }
 
 int cuda_by_id_fetch(struct backend *b, const struct rows_request *r) {
@@ -224,6 +226,7 @@ int cuda_by_id_store(struct backend *b, const struct rows_request *r) {
     struct value_view values;
     if (begin(b, r, &own, &stream)) return -1;
     row_set_changes(&own->set, 1);
+    cuda_cache_changed(r->table);
     return reach_values(b, own, r, 1, stream, &values) || store(b, own, r, values, stream) ||
                    end_change(b, own, r, stream)
                ? -1
@@ -237,9 +240,10 @@ int cuda_by_id_update(struct backend *b, const struct rows_request *r) {
     if (r->table->frozen) return fail("rows of a table with frozen ones are not updated by id on a GPU");
     if (begin(b, r, &own, &stream)) return -1;
     row_set_changes(&own->set, 2);
+    cuda_cache_changed(r->table);
     return take_indexed(b, own, r, 2, stream) || reach_values(b, own, r, 1, stream, &gradients) ||
                    by_id_update_rows(b, own, r, gradients, stream) || by_id_renew_announced(own, stream) ||
-                   end_change(b, own, r, stream)
+                   cuda_cache_learn(b, own, stream) || end_change(b, own, r, stream)
                ? -1
                : 0;
 }
@@ -265,7 +269,7 @@ struct rows_view cuda_by_id_view(struct backend *b, const struct backend_table *
     int weights = record_is_weights(field);
     const struct store *store = &table->stores[weights ? 0 : table->parts - 1];
     struct rows_view view;
-    view.data = store->host ? store->host + (weights ? 0 : table->state_offset) + field->offset : NULL;
+    view.data = store->host && !table->cache ? store->host + (weights ? 0 : table->state_offset) + field->offset : NULL;
     view.first = store->gpu_rows;
     view.stride = store->stride;
     view.gpu_reads = view.data && store->place == PLACE_PINNED;

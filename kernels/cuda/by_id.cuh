@@ -88,16 +88,23 @@ static inline struct list_view list_view(const struct row_set *set) {
     return {row_set_view(set), set->counts, (uint32_t)set->count};
 }
 
-/* Where kernels find one part (weights or state) of a table's records. Row `id` of the hot rows is in `hot`. Others are in
- * `rest`, by id, or, if `rest` is staging for a file, by their place among the distinct rows. */
+/* Where kernels find one part (weights or state) of a table's records. A row on the GPU is in `hot`: by its id, or, if the table has
+ * a cache, by its slot. Others are in `rest`, by id, or, if `rest` is staging for a file, by their place among the distinct rows. */
 struct row_part {
     char *hot, *rest;
     uint64_t hot_rows, stride;
+    const uint32_t *places; /* slot of each row in the table's cache (by_id_cache.cu); NULL: rows below hot_rows are on the GPU */
     uint32_t staged; /* 1: `rest` is staging; its first row is the first cold distinct one */
 };
 
+static __device__ __forceinline__ bool is_on_gpu(const struct row_part &part, uint32_t id) {
+    return part.places ? part.places[id] != DRAW_NONE : id < part.hot_rows;
+}
+
 static __device__ __forceinline__ char *row_at(const struct row_part &part, uint32_t id, uint32_t distinct,
                                                uint32_t cold_first) {
+    uint32_t slot = part.places ? part.places[id] : DRAW_NONE;
+    if (slot != DRAW_NONE) return part.hot + slot * part.stride;
     if (id < part.hot_rows) return part.hot + id * part.stride;
     return part.rest + (uint64_t)(part.staged ? distinct - cold_first : id) * part.stride;
 }
@@ -152,16 +159,15 @@ static __device__ __forceinline__ void take_chunk_of(const struct value_view &fr
     }
 }
 
-/* Two rows that are next to each other in a list, which a warp moves together, each in two parts, so that the link always has
- * requests waiting. NULL: that row is not moved. */
+/* Two rows of a list, which a warp moves together, each in two parts, so that the link always has requests waiting. */
 struct row_pair {
-    char *row[2];
+    char *row[2];      /* NULL: this row is not moved */
     uint32_t id[2];
+    uint32_t place[2]; /* in the list: which of the caller's values are the row's */
 };
 
 template <class F>
-static __device__ __forceinline__ void fetch_pair(const struct row_pair &pair, uint32_t first, uint32_t chunks,
-                                                  const struct value_view &out) {
+static __device__ __forceinline__ void fetch_pair(const struct row_pair &pair, uint32_t chunks, const struct value_view &out) {
     for (uint32_t c = threadIdx.x & 31; c < chunks; c += 64) {
         float4 value[2][2];
 #pragma unroll
@@ -170,18 +176,18 @@ static __device__ __forceinline__ void fetch_pair(const struct row_pair &pair, u
 #pragma unroll
         for (int i = 0; i < 4; i++)
             if (pair.row[i / 2] && c + i % 2 * 32 < chunks)
-                give_chunk<F>(out, first + i / 2, c + i % 2 * 32, value[i / 2][i % 2]);
+                give_chunk<F>(out, pair.place[i / 2], c + i % 2 * 32, value[i / 2][i % 2]);
     }
 }
 
 template <class F>
-static __device__ __forceinline__ void store_pair(const struct row_pair &pair, uint32_t first, uint32_t chunks,
-                                                  const struct value_view &from, const struct rounding_keys &rounding) {
+static __device__ __forceinline__ void store_pair(const struct row_pair &pair, uint32_t chunks, const struct value_view &from,
+                                                  const struct rounding_keys &rounding) {
     for (uint32_t c = threadIdx.x & 31; c < chunks; c += 64) {
         float4 value[4][F::QUADS];
 #pragma unroll
         for (int i = 0; i < 4; i++)
-            if (pair.row[i / 2] && c + i % 2 * 32 < chunks) take_chunk_of<F>(from, first + i / 2, c + i % 2 * 32, value[i]);
+            if (pair.row[i / 2] && c + i % 2 * 32 < chunks) take_chunk_of<F>(from, pair.place[i / 2], c + i % 2 * 32, value[i]);
 #pragma unroll
         for (int i = 0; i < 4; i++)
             if (pair.row[i / 2] && c + i % 2 * 32 < chunks)
@@ -259,8 +265,17 @@ int by_id_fetch_plain(struct backend *backend, struct by_id *own, const struct i
 int by_id_store_few(struct backend *backend, struct by_id *own, const struct id_view *ids, struct value_view from,
                     cudaStream_t stream);
 /* Fetches in the order of the table. The set must be sorted or indexed, and a file's rows must be in staging. */
-int by_id_fetch_sorted(struct by_id *own, struct value_view out, cudaStream_t stream);
+int by_id_fetch_sorted(struct backend *backend, struct by_id *own, struct value_view out, cudaStream_t stream);
 int by_id_store_sorted(struct backend *backend, struct by_id *own, struct value_view from, cudaStream_t stream);
+
+/* ---- by_id_cache.cu ---- */
+
+/* Sets where kernels find the rows of part `part` (a store), `offset` bytes into a record, if the table has a cache. */
+void cuda_cache_part(const struct backend_table *table, int part, uint64_t offset, struct row_part *of);
+/* Must be called before a call changes rows of the table. */
+void cuda_cache_changed(struct backend_table *table);
+/* Counts the uses of the rows of own->set, which must be indexed, and moves rows that are used often to the GPU. */
+int cuda_cache_learn(struct backend *backend, struct by_id *own, cudaStream_t stream);
 
 /* ---- by_id_claims.cu: a call whose rows need no order, each moved once ---- */
 

@@ -83,8 +83,9 @@ static __global__ void __launch_bounds__(THREADS)
             bool moves = id != DRAW_NONE && (uint32_t)v.slots[v.owners[at]] == at;
             pair.row[i] = moves ? row_at(part, id, 0, 0) : NULL;
             pair.id[i] = id;
+            pair.place[i] = at;
         }
-        store_pair<F>(pair, first, chunks, from, rounding);
+        store_pair<F>(pair, chunks, from, rounding);
     }
 }
 

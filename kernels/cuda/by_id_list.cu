@@ -109,6 +109,7 @@ static struct row_part part_of(const struct row_set *set, int part, uint64_t off
     p.rest = p.staged      ? set->staging[part] + offset
              : store->host ? store->host_device - store->gpu_rows * store->stride + offset
                            : p.hot;
+    cuda_cache_part(set->table, part, offset, &p);
     return p;
 }
 

@@ -1,9 +1,9 @@
 /* by_id_rows: copies rows of a list between the table and the caller's values: in the order of the ids, or in the order of the
- * table, where each row crosses the link once. */
+ * table, in which each row crosses the link once. */
 #include "by_id.cuh"
 #include "warp.cuh"
 
-enum { RUN = 64 /* places of a row that one warp writes */ };
+#include <algorithm>
 
 /* A sorted list. */
 struct sorted_view {
@@ -36,8 +36,9 @@ static __global__ void __launch_bounds__(THREADS)
             uint32_t at = (uint32_t)first + i, id = first + i < ids.count ? read_id(ids, at) : DRAW_NONE;
             bool moves = id != DRAW_NONE && (!owners || owners[at] == at);
             pair.row[i] = moves ? row_at(part, id, 0, 0) : NULL;
+            pair.place[i] = at;
         }
-        fetch_pair<F>(pair, (uint32_t)first, chunks, out);
+        fetch_pair<F>(pair, chunks, out);
     }
 }
 
@@ -59,42 +60,77 @@ static __global__ void __launch_bounds__(THREADS)
             bool moves = !__any_sync(ALL_LANES, again) && id != DRAW_NONE;
             pair.row[i] = moves ? row_at(part, id, 0, 0) : NULL;
             pair.id[i] = id;
+            pair.place[i] = at;
         }
-        store_pair<F>(pair, first, chunks, from, rounding);
+        store_pair<F>(pair, chunks, from, rounding);
     }
 }
 
 /* ---- in the order of the table ---- */
 
-/* A warp reads two neighbouring rows of the sorted list at a time, so that the link always has requests waiting, and writes each
- * row to all its places. A frequent row is read again after every RUN places, so that the work is divided among warps. */
+/* A warp's lanes look at 32 neighbouring places of a sorted list. */
+struct lane_place {
+    uint32_t at, key, place; /* index in the sorted list; row id, or DRAW_NONE; place in the caller's list */
+    bool head;               /* this is the first place of its row */
+};
+
+static __device__ __forceinline__ struct lane_place place_of_lane(const struct sorted_view &v, uint32_t first) {
+    uint32_t lane = threadIdx.x & 31;
+    struct lane_place p = {first + lane, DRAW_NONE, 0, false};
+    if (lane >= v.list.count - first) return p;
+    p.key = v.keys[p.at];
+    p.place = v.list.rows.order[p.at];
+    p.head = p.key != DRAW_NONE && (p.at == 0 || v.keys[p.at - 1] != p.key);
+    return p;
+}
+
+/* Fetches each row that is on the host over the link once, to the row's first place. */
 template <class F>
 static __global__ void __launch_bounds__(THREADS)
-    fetch_sorted(struct sorted_view v, struct row_part part, uint32_t chunks, struct value_view out) {
-    uint32_t lane = threadIdx.x & 31, warp = blockIdx.x * WARPS + threadIdx.x / 32, warps = gridDim.x * WARPS;
-    for (uint64_t pair = (uint64_t)warp * 2; pair < v.list.count; pair += (uint64_t)warps * 2) {
-        const char *row[2];
-        uint32_t end[2];
-        for (int i = 0; i < 2; i++) {
-            uint32_t at = (uint32_t)pair + i, key = at < v.list.count ? v.keys[at] : DRAW_NONE;
-            bool head = key != DRAW_NONE && (at % RUN == 0 || v.keys[at - 1] != key);
-            end[i] = at;
-            row[i] = NULL;
-            if (!head) continue;
-            row[i] = sorted_row(v, part, at);
-            do end[i]++;
-            while (end[i] < v.list.count && end[i] % RUN != 0 && v.keys[end[i]] == key);
+    fetch_heads(struct sorted_view v, struct row_part part, uint32_t chunks, struct value_view out) {
+    uint32_t warps = gridDim.x * WARPS;
+    for (uint64_t first = (uint64_t)(blockIdx.x * WARPS + threadIdx.x / 32) * 32; first < v.list.count; first += warps * 32ull) {
+        struct lane_place p = place_of_lane(v, (uint32_t)first);
+        bool cold = p.head && !is_on_gpu(part, p.key);
+        char *row = cold ? sorted_row(v, part, p.at) : NULL;
+        uint32_t left = __ballot_sync(ALL_LANES, cold);
+        while (left) {
+            struct row_pair pair;
+            for (int i = 0; i < 2; i++) {
+                int lane = left ? __ffs((int)left) - 1 : 0;
+                char *found = (char *)__shfl_sync(ALL_LANES, (unsigned long long)row, lane);
+                pair.place[i] = __shfl_sync(ALL_LANES, p.place, lane);
+                pair.row[i] = left ? found : NULL;
+                left &= left - 1; /* stays 0 if there was none */
+            }
+            fetch_pair<F>(pair, chunks, out);
         }
-        for (uint32_t c = lane; c < chunks; c += 32) {
-            float4 value[2];
-#pragma unroll
-            for (int i = 0; i < 2; i++)
-                if (row[i]) value[i] = read_chunk(row[i], c);
-#pragma unroll
-            for (int i = 0; i < 2; i++)
-                if (row[i])
-                    for (uint32_t at = (uint32_t)pair + i; at < end[i]; at++)
-                        give_chunk<F>(out, v.list.rows.order[at], c, value[i]);
+    }
+}
+
+/* Copies rows to the places that fetch_heads() has left out: rows on the GPU to all their places, other rows from their first
+ * place to the others. Every warp writes 32 places, however often a row is named. */
+template <class F>
+static __global__ void __launch_bounds__(THREADS)
+    spread_rows(struct sorted_view v, struct row_part part, uint32_t chunks, uint32_t quads, struct value_view out) {
+    uint32_t lane = threadIdx.x & 31, warps = gridDim.x * WARPS;
+    for (uint64_t first = (uint64_t)(blockIdx.x * WARPS + threadIdx.x / 32) * 32; first < v.list.count; first += warps * 32ull) {
+        struct lane_place p = place_of_lane(v, (uint32_t)first);
+        bool hot = p.key != DRAW_NONE && is_on_gpu(part, p.key);
+        char *row = hot ? row_at(part, p.key, 0, 0) : NULL;
+        uint32_t heads = __ballot_sync(ALL_LANES, p.head) & (~0u >> (31 - lane));
+        uint32_t source = __shfl_sync(ALL_LANES, p.place, heads ? 31 - __clz((int)heads) : 0);
+        if (!heads && p.key != DRAW_NONE && !hot) /* the row's first place is in an earlier warp's part */
+            source = v.list.rows.order[lower_bound(v.keys, 0, (uint32_t)first, p.key)];
+        uint32_t left = __ballot_sync(ALL_LANES, p.key != DRAW_NONE && (hot || !p.head));
+        for (; left; left &= left - 1) {
+            int next = __ffs((int)left) - 1;
+            uint32_t to = __shfl_sync(ALL_LANES, p.place, next), from = __shfl_sync(ALL_LANES, source, next);
+            const char *found = (const char *)__shfl_sync(ALL_LANES, (unsigned long long)row, next);
+            if (found)
+                for (uint32_t c = lane; c < chunks; c += 32) give_chunk<F>(out, to, c, read_chunk(found, c));
+            else
+                for (uint32_t q = lane; q < quads; q += 32) give_quad(out, to, q, take_quad(out, from, q));
         }
     }
 }
@@ -137,10 +173,17 @@ int by_id_store_few(struct backend *b, struct by_id *own, const struct id_view *
     return 0;
 }
 
-int by_id_fetch_sorted(struct by_id *own, struct value_view out, cudaStream_t stream) {
-    auto kernel = row_halves(own) ? fetch_sorted<bfloat16_rows> : fetch_sorted<float32_rows>;
-    kernel<<<LINK_BLOCKS, THREADS, 0, stream>>>(sorted_view(own), by_id_weights(&own->set), row_chunks(own), out);
-    CK_LAUNCH("fetch_sorted");
+int by_id_fetch_sorted(struct backend *b, struct by_id *own, struct value_view out, cudaStream_t stream) {
+    bool halves = row_halves(own);
+    auto heads = halves ? fetch_heads<bfloat16_rows> : fetch_heads<float32_rows>;
+    auto spread = halves ? spread_rows<bfloat16_rows> : spread_rows<float32_rows>;
+    struct sorted_view v = sorted_view(own);
+    struct row_part part = by_id_weights(&own->set);
+    heads<<<LINK_BLOCKS, THREADS, 0, stream>>>(v, part, row_chunks(own), out);
+    CK_LAUNCH("fetch_heads");
+    unsigned blocks = std::min(blocks_for(v.list.count, THREADS), 8 * (unsigned)b->processors);
+    spread<<<blocks, THREADS, 0, stream>>>(v, part, row_chunks(own), blocks_for(out.dim, 4), out);
+    CK_LAUNCH("spread_rows");
     return 0;
 }
 

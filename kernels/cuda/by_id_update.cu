@@ -54,35 +54,70 @@ static __device__ __forceinline__ void send_part(const char *here, char *home, u
 /* The summands of a piece: a row's gradients, in the order of the ids; or the partial sums of a row of several pieces. */
 enum update_of { OF_PLACES, OF_PARTIALS };
 
-/* Adds B quads of a piece's summands for a thread, in the same order as a step (step_sums.cuh). */
+/* A piece of work, what has been read for it so far, and for each lane the place of one of its summands. Each of these reads
+ * needs the result of the one before, so they are made while earlier pieces are worked on. */
+struct coming {
+    struct item item;
+    uint32_t id, place;
+    bool real; /* false past the last piece */
+};
+
+static __device__ __forceinline__ void take_item(struct coming &c, const struct update &u, uint32_t at, uint32_t count) {
+    c.real = at < count;
+    if (c.real) c.item = u.items[at];
+}
+
+template <enum update_of OF>
+static __device__ __forceinline__ void take_places(struct coming &c, const struct update &u) {
+    uint32_t lane = threadIdx.x & 31;
+    if (!c.real) return;
+    c.id = u.ids.rows.distinct_ids[c.item.row];
+    c.place = OF == OF_PLACES && lane < c.item.count ? u.places[c.item.first + lane] : 0;
+}
+
+/* Adds B quads of a piece's summands for a thread, in the same order as a step (step_sums.cuh), several rows in flight at once. */
 template <class F, int B, enum update_of OF>
 static __device__ __forceinline__ void sum_of_piece(float4 (&sum)[B], const struct step_view &v, const struct update &u,
-                                                    const struct item &item, uint32_t chunk) {
-    float4 more[B];
+                                                    const struct coming &c, uint32_t chunk) {
+    constexpr uint32_t U = 4; /* most rows have fewer gradients */
+    float4 more[U][B];
     clear_row<B>(sum);
-    for (uint32_t i = 0; OF == OF_PLACES && i < item.count; i++) {
-        read_row<F, 32, B>(more, u.summands + u.places[item.first + i] * v.span, chunk, v.quads);
-        add_row<B>(sum, 1, more);
+    for (uint32_t i = 0; OF == OF_PLACES && i < c.item.count; i += U) {
+#pragma unroll
+        for (uint32_t k = 0; k < U; k++) {
+            uint32_t place = __shfl_sync(ALL_LANES, c.place, i + k);
+            if (i + k < c.item.count) read_row<F, 32, B>(more[k], u.summands + place * v.span, chunk, v.quads);
+        }
+#pragma unroll
+        for (uint32_t k = 0; k < U; k++)
+            if (i + k < c.item.count) add_row<B>(sum, 1, more[k]);
     }
     for (uint32_t share = 0; OF == OF_PARTIALS && share < PARTIAL_SHARES; share++) {
-        add_share<F, 32, B>(more, u.summands + item.first * v.span, share, item.count, chunk, v);
-        add_row<B>(sum, 1, more);
+        add_share<F, 32, B>(more[0], u.summands + c.item.first * v.span, share, c.item.count, chunk, v);
+        add_row<B>(sum, 1, more[0]);
     }
 }
 
 /* A warp works on a piece: it sums the gradients and, if the piece is its row's only one, applies the rule. VISITS: the record
  * is copied to shared memory for this. */
 template <class F, bool VISITS, enum update_of OF>
-static __global__ void __launch_bounds__(CTA)
+static __global__ void __launch_bounds__(CTA, VISITS || F::QUADS > 1 ? 4 : 5)
     update_rows(const __grid_constant__ struct step_view v, const __grid_constant__ struct update u) {
     constexpr uint32_t WARPS_HERE = CTA / 32;
-    constexpr int B = VISITS ? F::QUADS : 4; /* shared memory has a low latency */
+    constexpr int B = F::QUADS; /* few registers, so that many warps are resident */
     extern __shared__ uint4 visited[];
-    uint32_t count = *u.item_count, cold_first = u.ids.counts->cold_first[0];
+    uint32_t count = *u.item_count, cold_first = u.ids.counts->cold_first[0], step = gridDim.x * WARPS_HERE;
+    uint32_t at = blockIdx.x * WARPS_HERE + threadIdx.x / 32;
     char *here = (char *)(visited + threadIdx.x / 32 * (u.chunks[0] + u.chunks[1]));
-    for (uint32_t at = blockIdx.x * WARPS_HERE + threadIdx.x / 32; at < count; at += gridDim.x * WARPS_HERE) {
-        struct item item = u.items[at];
-        uint32_t id = u.ids.rows.distinct_ids[item.row];
+    struct coming now, next, later;
+    take_item(now, u, at, count);
+    take_item(next, u, at + step, count);
+    take_places<OF>(now, u);
+    for (; now.real; now = next, next = later, at += step) {
+        take_item(later, u, at + 2 * step, count);
+        take_places<OF>(next, u);
+        const struct item item = now.item;
+        uint32_t id = now.id;
         char *home[2] = {row_at(u.weights, id, item.row, cold_first), row_at(u.state, id, item.row, cold_first)};
         char *weights = VISITS ? here : home[0], *state = VISITS ? here + u.state_here : home[1];
         bool visits = VISITS && item.partial == DRAW_NONE;
@@ -94,7 +129,7 @@ static __global__ void __launch_bounds__(CTA)
         }
         struct piece_end to = {u.ids.rows.distinct_starts, u.partials, NULL};
         end_piece<F, 32, B>(true, item, weights, state, {id, SIDE_TARGET}, to, v,
-                            [&](uint32_t chunk, float4(&sum)[B]) { sum_of_piece<F, B, OF>(sum, v, u, item, chunk); });
+                            [&](uint32_t chunk, float4(&sum)[B]) { sum_of_piece<F, B, OF>(sum, v, u, now, chunk); });
         if (visits) {
             __syncwarp();
             send_part(here, home[0], u.chunks[0]);
@@ -114,9 +149,9 @@ struct launch {
     cudaStream_t stream;
 };
 
-/* Returns 1 if at least half of the table's records are in host memory. */
+/* Returns 1 if at least half of the table's records are only in host memory. */
 static bool is_mostly_cold(const struct backend_table *table) {
-    return cuda_hot_rows(table) <= table->spec.rows / 2;
+    return cuda_hot_rows(table) + table->spec.gpu_cache <= table->spec.rows / 2;
 }
 
 /* Over the link a few rows on each multiprocessor reach the full rate. Records of rows wider than VISITS_SPAN would not fit into

@@ -2,7 +2,7 @@
  *
  *   a batch's life   stage has the story; backend opens what it needs; ops: the table of all that backend.h asks for
  *   batch_*     batch makes a batch: batch_source, the corpus as the GPU reads it; batch_walks, walks over a graph;
- *               batch_examples, its blocks; batch_index, its ids by row
+ *               batch_examples, its blocks, from the words that batch_words finds; batch_negatives; batch_index, its ids by row
  *   rows_*      rows_memory, tables and where they are stored; rows_set, the rows of a batch and where their records are meanwhile;
  *               rows_move, copies to a stage's slots and back
  *   step_*      step gives the order of its kernels: first step_dots (_windows, _held) for word2vec's loss, or step_learn (_pool,
@@ -129,6 +129,7 @@ struct backend_table {
     struct store stores[2];
     struct table_view view;
     uint32_t *frozen;        /* on the GPU: [table_frozen_words] a copy of table_spec.frozen; NULL: no row is frozen */
+    struct row_cache *cache; /* owned by by_id_cache.cu; NULL: no rows are found by their use */
 };
 
 /* ---- a batch in its stage ---- */
@@ -338,6 +339,17 @@ int cuda_use_builders(struct backend *backend, const struct example_source *sour
 /* batch_source.cu */
 void cuda_source_drop(struct backend *backend);
 
+/* The arrays of a batch's blocks, which the kernels of batch_examples.cu and batch_negatives.cu write. */
+struct built {
+    uint32_t *target_starts, *context_starts, *term_starts, *positives, *block_slot;
+    uint64_t *block_example;
+    uint32_t *target_ids, *target_block, *context_ids, *context_block;
+    float *weights; /* NULL: all positives weigh 1 */
+    struct batch_counts *counts;
+};
+/* batch_negatives.cu: enqueues drawing the negatives of all blocks. */
+int cuda_negatives_draw(struct stage *stage, const struct built *to);
+
 /* batch_examples.cu. Both only enqueue work that reads stage->request, on the builder's stream. */
 int cuda_examples_reserve(struct backend *backend, struct batch_builder *builder, uint64_t count);
 /* padded: 1 if stage->sizes are upper bounds; entries that the batch does not use then get DRAW_NONE. */
@@ -404,6 +416,12 @@ int cuda_launch_result(struct backend *backend, struct stage *stage, const struc
 /* by_id.cu */
 void cuda_by_id_forget(struct backend *backend, const struct backend_table *table); /* the table is closed */
 void cuda_by_id_close(struct backend *backend);
+
+/* by_id_cache.cu */
+int cuda_cache_open(struct backend *backend, struct backend_table *table);  /* only if table_spec.gpu_cache is above 0 */
+void cuda_cache_close(struct backend *backend, struct backend_table *table);
+int cuda_cache_send_home(struct backend *backend, struct backend_table *table); /* makes the records on the host current */
+int cuda_cache_empty(struct backend *backend, struct backend_table *table);     /* the same, then no row is cached */
 
 /* hogwild.cu, search_topk.cu */
 void cuda_hogwild_close(struct backend *backend);

@@ -31,6 +31,7 @@ const struct backend_ops backend_cuda = {
     .rows_store = cuda_by_id_store,
     .rows_wait = cuda_by_id_wait,
     .rows_view = cuda_by_id_view,
+    .rows_cached = cuda_cache_rows,
     .draw_walks = cuda_draw_walks,
     .hogwild = cuda_hogwild,
     .topk = cuda_topk,

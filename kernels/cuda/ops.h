@@ -41,6 +41,7 @@ int cuda_by_id_prefetch(struct backend *backend, const struct rows_request *requ
 int cuda_by_id_update(struct backend *backend, const struct rows_request *request);
 int cuda_by_id_store(struct backend *backend, const struct rows_request *request);
 int cuda_by_id_wait(struct backend *backend);
+int cuda_cache_rows(struct backend *backend, const struct backend_table *table, uint32_t *rows, uint64_t most, uint64_t *count);
 struct rows_view cuda_by_id_view(struct backend *backend, const struct backend_table *table, const struct record_field *field);
 
 /* batch_walks.cu */

@@ -394,7 +394,7 @@ int cuda_table_open(struct backend *b, const struct table_spec *spec, struct bac
     int failed = cudaSetDevice(b->device) != cudaSuccess;
     failed = failed || store_open(b, &table->stores[0], spec, &shape.store[0], ".weights");
     failed = failed || (!table->shared && store_open(b, &table->stores[1], spec, &shape.store[1], ".state"));
-    failed = failed || copy_frozen(b, table);
+    failed = failed || copy_frozen(b, table) || cuda_cache_open(b, table);
     if (failed) {
         cuda_table_close(b, table);
         return -1;
@@ -418,6 +418,7 @@ void cuda_table_close(struct backend *b, struct backend_table *table) {
     if (!table) return;
     cudaSetDevice(b->device); /* another thread may have opened the backend */
     cudaDeviceSynchronize();
+    cuda_cache_close(b, table);
     for (int i = 0; i < 2; i++) store_close(b, &table->stores[i]);
     gpu_give(b, table->frozen, known_bytes(table->spec.rows));
     cuda_by_id_forget(b, table);
@@ -477,6 +478,7 @@ static int transfer_all(struct backend *b, struct backend_table *table, uint64_t
     if (table->parts == 2 && table->stores[1].stride > widest) widest = table->stores[1].stride;
     CK(cudaSetDevice(b->device)); /* another thread may have opened the backend */
     if (host_check_rows(&table->spec, first, count) || cuda_drain(b) || reserve_transfer(b, table)) return -1;
+    if (write ? cuda_cache_empty(b, table) : cuda_cache_send_home(b, table)) return -1;
     while (first < end) {
         uint64_t rows = end - first < TRANSFER_BYTES / widest ? end - first : TRANSFER_BYTES / widest;
         for (int i = 0; i < table->parts; i++) {

@@ -21,7 +21,7 @@ extern "C" {
 }
 
 #include <algorithm>
-#include <cub/device/device_segmented_sort.cuh>
+#include <cub/device/device_segmented_radix_sort.cuh>
 
 namespace {
 
@@ -345,11 +345,11 @@ int sort_answers(backend *backend, topk_memory *m, group *g) {
     size_t bytes = 0;
     offsets_kernel<<<(unsigned)(g->count / 256 + 1), 256, 0, backend->compute>>>(offsets, g->count + 1, g->k);
     CK_LAUNCH("offsets_kernel");
-    CK(cub::DeviceSegmentedSort::SortKeysDescending(NULL, bytes, in, out, (int64_t)(g->count * g->k), (int64_t)g->count,
-                                                    offsets, offsets + 1, backend->compute));
+    CK(cub::DeviceSegmentedRadixSort::SortKeysDescending(NULL, bytes, in, out, (int64_t)(g->count * g->k), (int64_t)g->count,
+                                                    offsets, offsets + 1, 0, 64, backend->compute));
     if (gpu_grow(backend, &m->sort, bytes, "a search's sort")) return -1;
-    CK(cub::DeviceSegmentedSort::SortKeysDescending(m->sort.data, bytes, in, out, (int64_t)(g->count * g->k),
-                                                    (int64_t)g->count, offsets, offsets + 1, backend->compute));
+    CK(cub::DeviceSegmentedRadixSort::SortKeysDescending(m->sort.data, bytes, in, out, (int64_t)(g->count * g->k),
+                                                    (int64_t)g->count, offsets, offsets + 1, 0, 64, backend->compute));
     g->newest = !g->newest;
     return 0;
 }

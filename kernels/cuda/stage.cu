@@ -76,6 +76,7 @@ static int holds(const struct stage *stage, const struct backend_table *table) {
 /* Waits until batches have landed that use one of these tables on the other side: rows are forwarded, and copied back in order,
  * only between equal sides. */
 static int wait_turn(struct backend *b, const struct stage *stage, const struct step_request *request) {
+    if (request->target->cache || request->context->cache) return fail("rows of a table with a cache (gpu_rows) are not trained in batches");
     if (request->target == request->context) return fail("targets and contexts of a batch are to be rows of two tables");
     for (unsigned i = 0; i < b->depth; i++) {
         struct stage *s = &b->stages[i];

@@ -44,10 +44,16 @@ static __global__ void __launch_bounds__(CTA)
         all = __shfl_sync(ALL_LANES, all, 0, LANES);
         if (!real) continue;
         float share = rule_share(v.rule.constants.clip, places, all);
-        update_state<F, G, B>(weights, state, updates, tid, v, {id, work.side}, [&](uint32_t chunk, float4(&g)[B]) {
+#pragma unroll 1
+        for (uint32_t chunk = tid; chunk - tid < v.quads / F::QUADS; chunk += G * B / F::QUADS) {
+            struct stored_record<F, B> record;
+            float4 g[B];
+            read_record<F, G, B>(record, weights, state, chunk, v);
             read_row<F, G, B>(g, sum, chunk, v.quads);
             scale_row<B>(g, share);
-        });
+            change_stored<F, G, B>(record, g, weights, state, updates, chunk, v, {id, work.side});
+        }
+        write_updates(v, state, updates + 1, tid);
     }
 }
 

@@ -1,7 +1,7 @@
 /* step_rule: an optimizer's rule on a record (optimizers.h has the rules themselves).
  *
  *   update_held()    a record that is completely in registers
- *   update_state()   a record in memory, of any width and any rule
+ *   change_stored()  some quads of a record in memory, of any width and any rule
  */
 #ifndef SPTX_CUDA_STEP_RULE_CUH
 #define SPTX_CUDA_STEP_RULE_CUH
@@ -128,13 +128,40 @@ static __device__ __forceinline__ void write_state(const struct held_state<VEC, 
         }
 }
 
-/* Applies one rule to a thread's quads of a record: w and two slots are in registers, the third is in memory. change(k,
- * gradient, weight, slot 0, slot 1, slot 2) applies the rule to a column. */
-template <class F, int RULE, int G, int VEC, bool STATE, typename Change>
+/* Instead of one of enum rule: the rule that a kernel is told. */
+enum { ANY_RULE = RULE_COUNT };
+
+/* A quad of a record: its weights, and its slots by role. */
+struct record_quad {
+    float4 w, s[RULE_SLOTS];
+};
+
+#define CHANGE_QUAD(name, enumerator)                                                                                  \
+    case enumerator:                                                                                                   \
+        if constexpr (RULE == enumerator || RULE == ANY_RULE) {                                                        \
+            _Pragma("unroll") for (int c = 0; c < 4; c++)                                                              \
+                rule_##name(&k, (&g.x)[c], &quad.w.x + c, &quad.s[0].x + c, &quad.s[1].x + c, &quad.s[2].x + c);       \
+        }                                                                                                              \
+        break;
+/* Applies RULE to a quad; or `rule`, if RULE is ANY_RULE. */
+template <int RULE>
+static __device__ __forceinline__ void change_quad(struct record_quad &quad, const struct rule_step &k, float4 g, int rule) {
+    switch (RULE == ANY_RULE ? rule : RULE) { RULES(CHANGE_QUAD) }
+}
+#undef CHANGE_QUAD
+
+/* Returns the quad as any rule changes it. Kernels call this for rules that few runs use: code for all ten in each kernel took
+ * twice as long to compile. */
+static __device__ __noinline__ struct record_quad changed_quad(struct record_quad quad, struct rule_step k, float4 g, int rule) {
+    change_quad<ANY_RULE>(quad, k, g, rule);
+    return quad;
+}
+
+/* Applies a rule to a thread's quads of a record: w and two slots are in registers, the third is in memory. */
+template <class F, int RULE, int G, int VEC, bool STATE>
 static __device__ __forceinline__ void change_columns(struct held_state<VEC, STATE> &held, const struct rule_step &constants,
                                                       const float4 (&g)[VEC], float4 (&w)[VEC], char *state, uint32_t tid,
-                                                      const struct step_view &v, const struct rounding_keys &rounding,
-                                                      Change change) {
+                                                      const struct step_view &v, const struct rounding_keys &rounding) {
     constexpr int HELD = held_roles(STATE);
     struct rule_step k = constants;
     if (!STATE) k.momentum = 0; /* lets the compiler leave momentum out */
@@ -143,19 +170,23 @@ static __device__ __forceinline__ void change_columns(struct held_state<VEC, STA
         float4 absent[F::QUADS];
 #pragma unroll
         for (float4 &quad : absent) quad = make_float4(0, 0, 0, 0);
-        bool third = STATE && RULE_MAY_HAVE_THIRD(RULE) && i * G + tid < quads_of(v, THIRD) / F::QUADS;
+        bool third = STATE && (RULE == ANY_RULE || RULE_MAY_HAVE_THIRD(RULE)) && i * G + tid < quads_of(v, THIRD) / F::QUADS;
         if (third) {
             read_state_chunk(absent, state + v.rule.slot_at[THIRD], i * G + tid, v.rule.halves);
             open_state_chunk(absent, v.rule.halves);
         }
 #pragma unroll
-        for (int e = 0; e < 4 * F::QUADS; e++) {
-            const int q = i * F::QUADS + e / 4, c = e % 4;
-            float *slot[RULE_SLOTS];
+        for (int part = 0; part < F::QUADS; part++) {
+            const int q = i * F::QUADS + part;
+            struct record_quad quad = {w[q], {absent[part], absent[part], absent[part]}};
 #pragma unroll
-            for (int role = 0; role < RULE_SLOTS; role++)
-                slot[role] = (role < HELD ? &held.s[role < HELD ? role : 0][q].x : &absent[e / 4].x) + c;
-            change(k, (&g[q].x)[c], &w[q].x + c, slot[0], slot[1], slot[2]);
+            for (int role = 0; role < HELD; role++) quad.s[role] = held.s[role][q];
+            if constexpr (RULE == ANY_RULE) quad = changed_quad(quad, k, g[q], v.rule.rule);
+            else change_quad<RULE>(quad, k, g[q], RULE);
+            w[q] = quad.w;
+#pragma unroll
+            for (int role = 0; role < HELD; role++) held.s[role][q] = quad.s[role];
+            absent[part] = quad.s[THIRD];
         }
         mask_chunk<F>(absent, i * G + tid, v);
         if (third)
@@ -164,16 +195,6 @@ static __device__ __forceinline__ void change_columns(struct held_state<VEC, STA
     }
 }
 
-#define RULE_CASE(name, enumerator)                                                                                    \
-    case enumerator:                                                                                                   \
-        if constexpr (STATE || enumerator == RULE_SGD)                                                                 \
-            change_columns<F, enumerator, G, VEC, STATE>(held, k, g, w, state, tid, v, rounding,                       \
-                                                      [](const struct rule_step &step, float gradient, float *weight, float *s0, \
-                                                         float *s1, float *s2) {                                       \
-                                                          rule_##name(&step, gradient, weight, s0, s1, s2);            \
-                                                      });                                                              \
-        break;
-
 /* Applies the rule and writes the record back. */
 template <class F, int G, int VEC, bool STATE>
 static __device__ __forceinline__ void change_record(struct held_state<VEC, STATE> &held, const struct rule_step &k,
@@ -181,7 +202,14 @@ static __device__ __forceinline__ void change_record(struct held_state<VEC, STAT
                                                      uint32_t tid, const struct step_view &v, const struct named_row &row) {
     const struct rounding_keys rounding = rounding_of(v, row);
     open_state<F, VEC, STATE>(held, v);
-    switch (STATE ? v.rule.rule : (int)RULE_SGD) { RULES(RULE_CASE) }
+#define CHANGE_BY(RULE) change_columns<F, RULE, G, VEC, STATE>(held, k, g, w, state, tid, v, rounding)
+    if constexpr (!STATE) CHANGE_BY(RULE_SGD);
+    else if (v.rule.rule == RULE_SGD) CHANGE_BY(RULE_SGD);
+    else if (v.rule.rule == RULE_ADAGRAD) CHANGE_BY(RULE_ADAGRAD);
+    else if (v.rule.rule == RULE_ADAM) CHANGE_BY(RULE_ADAM);
+    else if (v.rule.rule == RULE_ADAMAX) CHANGE_BY(RULE_ADAMAX);
+    else CHANGE_BY(ANY_RULE);
+#undef CHANGE_BY
 #pragma unroll
     for (int i = 0; i < VEC; i += F::QUADS) {
         mask_chunk<F>(&w[i], chunk_of<F, G>(i, tid), v);
@@ -191,8 +219,6 @@ static __device__ __forceinline__ void change_record(struct held_state<VEC, STAT
     write_weights<F, G, VEC>(w, weights, tid, v.quads, rounding);
     write_state<F, G, VEC, STATE>(held, state, tid, v, rounding);
 }
-
-#undef RULE_CASE
 
 /* Applies the rule to a record in registers. All threads of the group must have read its count of updates. */
 template <class F, int G, int VEC, bool STATE>
@@ -207,24 +233,28 @@ static __device__ __forceinline__ void update_held(struct held_state<VEC, STATE>
     }
 }
 
-/* Applies the rule to a record of any width, B quads of a thread at a time. gradient(chunk, g) returns the gradients of chunks
- * chunk, chunk + G and so on. All threads of the group must call it, even for chunks past the row's end. */
-template <class F, int G, int B, typename Gradient>
-static __device__ __forceinline__ void update_state(char *weights, char *state, uint32_t updates, uint32_t tid,
-                                                    const struct step_view &v, const struct named_row &row, Gradient gradient) {
-#pragma unroll 1
-    for (uint32_t chunk = tid; chunk - tid < v.quads / F::QUADS; chunk += G * B / F::QUADS) {
-        struct held_state<B, true> held;
-        struct stored_row<F, B> stored;
-        float4 w[B], g[B];
-        read_stored<F, G, B>(stored, weights, chunk, v.quads);
-        read_state<F, G, B, true>(held, state, chunk, v);
-        gradient(chunk, g);
-        open_row<F, B>(w, stored);
-        struct rule_step k = row_constants(v.rule, updates); /* computed here so that the reads above need not wait for it */
-        change_record<F, G, B, true>(held, k, g, w, weights, state, chunk, v, row);
-    }
-    write_updates(v, state, updates + 1, tid);
+/* B quads of a record, as stored. */
+template <class F, int B> struct stored_record {
+    struct stored_row<F, B> weights;
+    struct held_state<B, true> state;
+};
+
+template <class F, int G, int B>
+static __device__ __forceinline__ void read_record(struct stored_record<F, B> &r, const char *weights, char *state, uint32_t chunk,
+                                                   const struct step_view &v) {
+    read_stored<F, G, B>(r.weights, weights, chunk, v.quads);
+    read_state<F, G, B, true>(r.state, state, chunk, v);
+}
+
+/* Applies the rule to B quads of a record, and writes them back. All threads of the group must have read its count of updates. */
+template <class F, int G, int B>
+static __device__ __forceinline__ void change_stored(struct stored_record<F, B> &r, const float4 (&g)[B], char *weights,
+                                                     char *state, uint32_t updates, uint32_t chunk, const struct step_view &v,
+                                                     const struct named_row &row) {
+    float4 w[B];
+    open_row<F, B>(w, r.weights);
+    struct rule_step k = row_constants(v.rule, updates); /* computed here so that the record's reads need not wait for it */
+    change_record<F, G, B, true>(r.state, k, g, w, weights, state, chunk, v, row);
 }
 
 /* Prefetches memory into the GPU's cache, which the group will read a little later. */
@@ -293,34 +323,29 @@ static __device__ __forceinline__ float end_piece(bool real, const struct item &
     uint32_t tid = threadIdx.x % G;
     bool bounded = v.rule.constants.clip > 0, updated = real && !to.kept && item.partial == DRAW_NONE;
     uint32_t updates = updated ? read_updates(v, state) : 0;
-    float4 whole[B]; /* computed here, since rows of one warp may take different branches below */
+    float4 sum[B]; /* computed here if rows of one warp may take different branches below */
     float squares[1] = {0};
     __syncwarp(); /* all threads have read the row's count of updates */
+#pragma unroll 1
     for (uint32_t chunk = tid; (G < 32 || bounded) && chunk - tid < chunks; chunk += STEP) {
-        gained(chunk, whole);
-        squares[0] = dot_rows<B>(whole, whole, squares[0]);
+        gained(chunk, sum);
+        squares[0] = dot_rows<B>(sum, sum, squares[0]);
     }
     if (bounded) group_sum<G, 1>(squares);
-    auto sum_at = [&](uint32_t chunk, float4(&sum)[B]) {
-        if constexpr (G == 32) gained(chunk, sum);
-        else
-#pragma unroll
-            for (int i = 0; i < B; i++) sum[i] = whole[i];
-    };
-    if (updated) {
-        float share = share_of_row(v, to.starts, item.row, squares[0]);
-        update_state<F, G, B>(weights, state, updates, tid, v, row, [&](uint32_t chunk, float4(&g)[B]) {
-            sum_at(chunk, g);
-            scale_row<B>(g, share);
-        });
-    } else if (real) {
-        float *sum_to = to.kept ? to.kept : to.partials + item.partial * v.span;
-        for (uint32_t chunk = tid; chunk - tid < chunks; chunk += STEP) {
-            float4 sum[B];
-            sum_at(chunk, sum);
-            write_row<F, G, B>(sum, sum_to, chunk, v.quads);
+    float share = updated ? share_of_row(v, to.starts, item.row, squares[0]) : 1;
+#pragma unroll 1
+    for (uint32_t chunk = tid; real && chunk - tid < chunks; chunk += STEP) {
+        struct stored_record<F, B> record;
+        if (updated) read_record<F, G, B>(record, weights, state, chunk, v);
+        if (G == 32) gained(chunk, sum);
+        if (updated) {
+            scale_row<B>(sum, share);
+            change_stored<F, G, B>(record, sum, weights, state, updates, chunk, v, row);
+        } else {
+            write_row<F, G, B>(sum, to.kept ? to.kept : to.partials + item.partial * v.span, chunk, v.quads);
         }
     }
+    if (updated) write_updates(v, state, updates + 1, tid);
     return squares[0];
 }
 

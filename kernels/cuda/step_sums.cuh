@@ -120,7 +120,8 @@ static __device__ __forceinline__ void sum_piece(float4 (&sum)[VEC], const struc
             take_targets<LEARNED, OF>(c, v, work, base + lane);
         }
         unsigned long long found = summand<LEARNED, OF>(c, v, work, cold_first);
-        bool stored = OF == SUM_TARGETS && !(LEARNED && work.pooled);
+        /* Tables of float32 store a row as working memory does: one loop reads both. */
+        bool stored = F::QUADS == 1 || (OF == SUM_TARGETS && !(LEARNED && work.pooled));
         for (uint32_t i = 0; i < rounds; i += U)
             if (stored) add_found<F, G, VEC, U, char>(sum, found, c.factor, i, here, tid, v.quads);
             else add_found<F, G, VEC, U, float>(sum, found, c.factor, i, here, tid, v.quads);

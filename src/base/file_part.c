@@ -4,9 +4,7 @@
 #include "report.h"
 #include "retry.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <string.h>
 #include <unistd.h>
 
 int file_part_of(struct file_part *part, const struct file_writer *writer) {

@@ -18,7 +18,7 @@ void json_release(struct json *json) {
 
 /* Reserves `length` more bytes and one for a NUL. Returns where they begin, or NULL if memory is short. */
 static char *more(struct json *json, uint64_t length) {
-    if (!json->failed && mem_grow(&json->bytes, &json->capacity, json->used + length + 1, 1, "a JSON text")) json->failed = 1;
+    if (!json->failed && mem_grow(&json->bytes, &json->capacity, json->used + length + 1, 1, "a text")) json->failed = 1;
     return json->failed ? NULL : json->bytes + json->used;
 }
 

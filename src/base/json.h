@@ -1,4 +1,4 @@
-/* json: makes a JSON text in memory, by appending.
+/* json: makes a JSON text in memory, by appending; json_print() alone makes any text.
  *
  * If memory is short, fail() is called and `failed` is set; later calls do nothing, so the caller checks `failed` once, at the end.
  */

@@ -91,7 +91,7 @@ static enum attempt attempt(int fd, const char *path, int wait, char holder[LOCK
     return there < 0 ? (enum attempt)fail_system("look at", path) : there ? TAKEN : GONE;
 }
 
-static int take(struct lock *lock, const char *path, int wait, char holder[LOCK_HOLDER]) {
+static int take_lock(struct lock *lock, const char *path, int wait, char holder[LOCK_HOLDER]) {
     enum attempt result = GONE;
     *lock = (struct lock){NULL, -1};
     while (result == GONE) {
@@ -112,12 +112,12 @@ static int take(struct lock *lock, const char *path, int wait, char holder[LOCK_
 }
 
 int lock_try(struct lock *lock, const char *path, char holder[LOCK_HOLDER]) {
-    return take(lock, path, 0, holder);
+    return take_lock(lock, path, 0, holder);
 }
 
 int lock_wait(struct lock *lock, const char *path) {
     char holder[LOCK_HOLDER];
-    return take(lock, path, 1, holder);
+    return take_lock(lock, path, 1, holder);
 }
 
 int lock_move(struct lock *lock, const char *path) {

@@ -4,7 +4,6 @@
 #include "text.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 static const char magic[] = "\x93NUMPY";
@@ -22,7 +21,7 @@ static void skip_blanks(struct cursor *cursor) {
 }
 
 /* If the next byte that is not blank is `wanted`, moves past it and returns 1; otherwise returns 0. */
-static int take(struct cursor *cursor, char wanted) {
+static int take_mark(struct cursor *cursor, char wanted) {
     skip_blanks(cursor);
     if (cursor->at == cursor->end || *cursor->at != wanted) return 0;
     cursor->at++;
@@ -39,7 +38,7 @@ static int take_word(struct cursor *cursor, const char *wanted) {
 
 /* Reads a quoted string without escapes into `out`. Returns 1, or 0 if there is none. */
 static int take_quoted(struct cursor *cursor, char *out, size_t capacity) {
-    char quote = take(cursor, '\'') ? '\'' : take(cursor, '"') ? '"' : 0;
+    char quote = take_mark(cursor, '\'') ? '\'' : take_mark(cursor, '"') ? '"' : 0;
     size_t n = 0;
     if (!quote) return 0;
     for (; cursor->at < cursor->end && *cursor->at != quote; cursor->at++) {
@@ -47,7 +46,7 @@ static int take_quoted(struct cursor *cursor, char *out, size_t capacity) {
         out[n++] = *cursor->at;
     }
     out[n] = 0;
-    return take(cursor, quote);
+    return take_mark(cursor, quote);
 }
 
 static int take_number(struct cursor *cursor, uint64_t *value) {
@@ -64,15 +63,15 @@ static int take_number(struct cursor *cursor, uint64_t *value) {
 /* Reads a tuple of at most two numbers. Returns how many numbers it has, or -1 if it is none. */
 static int take_shape(struct cursor *cursor, uint64_t shape[2]) {
     int n = 0;
-    if (!take(cursor, '(')) return -1;
-    while (!take(cursor, ')')) {
+    if (!take_mark(cursor, '(')) return -1;
+    while (!take_mark(cursor, ')')) {
         if (n == 2 || !take_number(cursor, &shape[n++])) return -1;
-        if (!take(cursor, ',')) return take(cursor, ')') ? n : -1;
+        if (!take_mark(cursor, ',')) return take_mark(cursor, ')') ? n : -1;
     }
     return n;
 }
 
-static int refuse(const char *path, const char *what) {
+static int refuse_header(const char *path, const char *what) {
     return fail("'%s' is not a table of this program: %s", path, what);
 }
 
@@ -102,41 +101,41 @@ static int read_field(struct npy_field *field, struct cursor *cursor, const char
     char type[16];
     uint64_t shape[2];
     *field = (struct npy_field){.columns = 1};
-    if (!take_quoted(cursor, field->name, NPY_NAME) || !field->name[0] || !take(cursor, ',') ||
+    if (!take_quoted(cursor, field->name, NPY_NAME) || !field->name[0] || !take_mark(cursor, ',') ||
         !take_quoted(cursor, type, sizeof type))
-        return refuse(path, "a field of its header does not read as ('name', 'type', (columns,))");
+        return refuse_header(path, "a field of its header does not read as ('name', 'type', (columns,))");
     if (set_kind(field, type, path)) return -1;
-    if (take(cursor, ')')) return 0;
-    if (!take(cursor, ',')) return refuse(path, "a field of its header has no closing bracket");
-    if (take(cursor, ')')) return 0;
+    if (take_mark(cursor, ')')) return 0;
+    if (!take_mark(cursor, ',')) return refuse_header(path, "a field of its header has no closing bracket");
+    if (take_mark(cursor, ')')) return 0;
     if (take_shape(cursor, shape) != 1 || !shape[0] || shape[0] > UINT32_MAX)
         return fail("'%s' has a field '%s' whose shape is not one number of columns", path, field->name);
     field->columns = (uint32_t)shape[0];
-    take(cursor, ',');
-    return take(cursor, ')') ? 0 : refuse(path, "a field of its header has no closing bracket");
+    take_mark(cursor, ',');
+    return take_mark(cursor, ')') ? 0 : refuse_header(path, "a field of its header has no closing bracket");
 }
 
 static int read_type(struct npy *npy, struct cursor *cursor, const char *path) {
-    if (!take(cursor, '[')) {
+    if (!take_mark(cursor, '[')) {
         char type[16];
         npy->fields = 1;
         npy->field[0] = (struct npy_field){.columns = 1};
-        if (!take_quoted(cursor, type, sizeof type)) return refuse(path, "its header has no readable 'descr'");
+        if (!take_quoted(cursor, type, sizeof type)) return refuse_header(path, "its header has no readable 'descr'");
         return set_kind(&npy->field[0], type, path);
     }
-    while (take(cursor, '(')) {
+    while (take_mark(cursor, '(')) {
         if (npy->fields == NPY_FIELDS) return fail("'%s' has more than %d fields", path, NPY_FIELDS);
         if (read_field(&npy->field[npy->fields++], cursor, path)) return -1;
-        if (!take(cursor, ',')) break;
+        if (!take_mark(cursor, ',')) break;
     }
-    if (!npy->fields || !take(cursor, ']')) return refuse(path, "its header's list of fields does not end");
+    if (!npy->fields || !take_mark(cursor, ']')) return refuse_header(path, "its header's list of fields does not end");
     return 0;
 }
 
 static int read_shape(struct npy *npy, struct cursor *cursor, int *dimensions, uint64_t *columns, const char *path) {
     uint64_t shape[2];
     *dimensions = take_shape(cursor, shape);
-    if (*dimensions < 1) return refuse(path, "its shape is not (rows,) or (rows, columns)");
+    if (*dimensions < 1) return refuse_header(path, "its shape is not (rows,) or (rows, columns)");
     npy->rows = shape[0];
     *columns = *dimensions == 2 ? shape[1] : 1;
     return 0;
@@ -155,25 +154,26 @@ static int read_header(struct npy *npy, struct cursor *cursor, const char *path)
     int types = 0, orders = 0, dimensions = 0;
     uint64_t columns = 1;
     char key[32];
-    if (!take(cursor, '{')) return refuse(path, "its header is not a dict");
-    while (!take(cursor, '}')) {
-        if (!take_quoted(cursor, key, sizeof key) || !take(cursor, ':')) return refuse(path, "its header does not read as a dict");
+    if (!take_mark(cursor, '{')) return refuse_header(path, "its header is not a dict");
+    while (!take_mark(cursor, '}')) {
+        if (!take_quoted(cursor, key, sizeof key) || !take_mark(cursor, ':'))
+            return refuse_header(path, "its header does not read as a dict");
         if (!strcmp(key, "descr") && !types++) {
             if (read_type(npy, cursor, path)) return -1;
         } else if (!strcmp(key, "fortran_order") && !orders++) {
             if (take_word(cursor, "True")) return fail("'%s' is stored column by column, wanted row by row", path);
-            if (!take_word(cursor, "False")) return refuse(path, "its 'fortran_order' is neither True nor False");
+            if (!take_word(cursor, "False")) return refuse_header(path, "its 'fortran_order' is neither True nor False");
         } else if (!strcmp(key, "shape") && !dimensions) {
             if (read_shape(npy, cursor, &dimensions, &columns, path)) return -1;
         } else {
-            return refuse(path, "its header has a key twice or one that is not descr, fortran_order or shape");
+            return refuse_header(path, "its header has a key twice or one that is not descr, fortran_order or shape");
         }
-        if (!take(cursor, ',') && !(cursor->at < cursor->end && *cursor->at == '}'))
-            return refuse(path, "its header does not read as a dict");
+        if (!take_mark(cursor, ',') && !(cursor->at < cursor->end && *cursor->at == '}'))
+            return refuse_header(path, "its header does not read as a dict");
     }
-    if (!types || !orders || !dimensions) return refuse(path, "its header lacks descr, fortran_order or shape");
-    if (npy->field[0].name[0] && dimensions == 2) return refuse(path, "it has named fields and a second dimension");
-    if (!columns || columns > UINT32_MAX) return refuse(path, "its rows have no column or too many");
+    if (!types || !orders || !dimensions) return refuse_header(path, "its header lacks descr, fortran_order or shape");
+    if (npy->field[0].name[0] && dimensions == 2) return refuse_header(path, "it has named fields and a second dimension");
+    if (!columns || columns > UINT32_MAX) return refuse_header(path, "its rows have no column or too many");
     if (!npy->field[0].name[0]) npy->field[0].columns = (uint32_t)columns;
     lay_out(npy);
     return 0;
@@ -182,14 +182,14 @@ static int read_header(struct npy *npy, struct cursor *cursor, const char *path)
 /* Finds the header's text. Version 1.0 stores its length in two bytes, 2.0 and 3.0 in four. */
 static int find_header(struct npy *npy, struct cursor *cursor, const char *path) {
     const unsigned char *bytes = (const unsigned char *)npy->map.data;
-    if (npy->map.size < 12 || memcmp(bytes, magic, MAGIC)) return refuse(path, "it does not begin as a NumPy file does");
+    if (npy->map.size < 12 || memcmp(bytes, magic, MAGIC)) return refuse_header(path, "it does not begin as a NumPy file does");
     uint64_t length, from = bytes[MAGIC] == 1 ? 10 : 12;
     if (bytes[MAGIC] < 1 || bytes[MAGIC] > 3) return fail("'%s' is of NumPy format %u, wanted 1 to 3", path, bytes[MAGIC]);
     length = (uint64_t)bytes[8] | (uint64_t)bytes[9] << 8;
     if (from == 12) length |= (uint64_t)bytes[10] << 16 | (uint64_t)bytes[11] << 24;
     npy->data = from + length;
     if (npy->data > npy->map.size) return fail("'%s' is cut off in its header", path);
-    if (npy->data % 4) return refuse(path, "its rows do not begin at a multiple of four bytes");
+    if (npy->data % 4) return refuse_header(path, "its rows do not begin at a multiple of four bytes");
     *cursor = (struct cursor){npy->map.data + from, npy->map.data + npy->data};
     return 0;
 }

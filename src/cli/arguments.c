@@ -5,7 +5,6 @@
 #include "base/report.h"
 #include "base/text.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -121,7 +121,7 @@ static int print_sweep(const struct transfer *asked, struct bench *bench, uint64
 }
 
 /* Fails because the opened backend has no GPU, and says why: the user named it, or no GPU is usable. */
-static void refuse(const struct config *config) {
+static void refuse_without_gpu(const struct config *config) {
     char why[512];
     const struct backend_ops *named = config_named_backend(config);
     if (named) snprintf(why, sizeof why, "device.backend = %s", named->name);
@@ -129,12 +129,12 @@ static void refuse(const struct config *config) {
     fail("bench transfer measures rows between tables and a GPU, and there is none to use: %s", why);
 }
 
-static int measure(const struct transfer *asked, const struct config *config) {
+static int measure_transfer(const struct transfer *asked, const struct config *config) {
     struct bench bench;
     int result = -1;
     if (bench_open(&bench, config)) goto out;
     if (!bench.ops->bench_transfer) {
-        refuse(config);
+        refuse_without_gpu(config);
         goto out;
     }
     bench_print_head(&asked->call, &bench.machine, &bench.limits, 1);
@@ -173,7 +173,7 @@ int cmd_bench_transfer(int argc, char **argv) {
                              .span = 16 * GIB,
                              .file = "sptx-bench-rows"};
     struct config config = {.name = NULL};
-    int result = read_arguments(&asked, &config) || measure(&asked, &config) ? -1 : 0;
+    int result = read_arguments(&asked, &config) || measure_transfer(&asked, &config) ? -1 : 0;
     config_release(&config);
     return result;
 }

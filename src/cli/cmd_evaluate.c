@@ -16,7 +16,7 @@ struct sets {
     const char *pairs[OPTION_TIMES], *analogies[OPTION_TIMES];
     int pairs_count, analogies_count;
     const char *train, *held_out, *groups, *format, *labels, *edges, *known;
-    double shares[LABELS_SHARES]; /* shares of the labelled nodes to train on */
+    double shares[SPTX_SHARES_MOST]; /* shares of the labelled nodes to train on */
     int share_count, directed;
     enum model_view view;
     int score; /* score of lists (enum list_score); -1: the run's default */
@@ -41,7 +41,7 @@ static void print_number(const char *label, double value) {
 }
 
 static int pairs(const struct model *model, enum model_view view, const char *path) {
-    struct pairs_score score;
+    struct sptx_pairs_score score;
     if (evaluate_pairs(&score, model, view, path)) return -1;
     print_name(path);
     print_number("rho", score.rho);
@@ -51,7 +51,7 @@ static int pairs(const struct model *model, enum model_view view, const char *pa
 
 static int analogies(const struct model *model, enum model_view view, const char *path, uint64_t restrict_rows,
                      const struct config *config) {
-    struct analogies_score score;
+    struct sptx_analogies_score score;
     if (evaluate_analogies(&score, model, view, path, restrict_rows, config)) return -1;
     print_name(path);
     print_number("accuracy", score.accuracy);
@@ -64,7 +64,7 @@ static int analogies(const struct model *model, enum model_view view, const char
 }
 
 static int lists(const struct model *model, const struct sets *sets, const struct config *config) {
-    struct lists_score score;
+    struct sptx_lists_score score;
     struct lists_request request = {.train = sets->train, .held_out = sets->held_out, .k = (uint32_t)sets->k};
     struct config run;
     int result = arguments_reading(&request.reading, &request.look, &run, model->directory, sets->format, &sets->arguments);
@@ -75,10 +75,11 @@ static int lists(const struct model *model, const struct sets *sets, const struc
     config_release(&run);
     if (result) return -1;
     int folded = score.without_row && list_score_folds(model, request.score, -1);
-    printf("recall@%" PRIu64 " %.4f ndcg@%" PRIu64 " %.4f hit@%" PRIu64 " %.4f score %s lists %" PRIu64
-           " unknown %" PRIu64 " held-out %" PRIu64 " trained %" PRIu64 " cold %" PRIu64,
-           sets->k, score.recall, sets->k, score.ndcg, sets->k, score.hit, list_score_said(request.score, folded && score.without_row >= score.lists), score.lists,
-           score.unknown, score.held_out, score.trained, score.cold);
+    printf("recall@%" PRIu64 " %.4f ndcg@%" PRIu64 " %.4f hit@%" PRIu64 " %.4f score %s lists %" PRIu64 " unknown %" PRIu64
+           " held-out %" PRIu64 " trained %" PRIu64 " cold %" PRIu64,
+           sets->k, score.recall, sets->k, score.ndcg, sets->k, score.hit,
+           list_score_said(request.score, folded && score.without_row >= score.lists), score.lists, score.unknown, score.held_out,
+           score.trained, score.cold);
     if (list_score_of_users(request.score)) printf(" without-row %" PRIu64 "%s", score.without_row, folded ? " folded" : "");
     putchar('\n');
     return 0;
@@ -86,7 +87,7 @@ static int lists(const struct model *model, const struct sets *sets, const struc
 
 static int groups(const struct model *model, const struct sets *sets, const struct config *config) {
     struct groups_request request = {.met = sets->met, .sample = sets->sample, .k = (uint32_t)sets->k};
-    struct groups_score scores[GROUPS_MOST];
+    struct sptx_groups_score scores[SPTX_GROUPS_MOST];
     char label[32];
     int columns = evaluate_groups(scores, model, sets->view, sets->groups, &request, config);
     for (int i = 0; i < columns; i++) {
@@ -101,10 +102,10 @@ static int groups(const struct model *model, const struct sets *sets, const stru
 }
 
 static int labels(const struct model *model, const struct sets *sets, const struct config *config) {
-    struct labels_score scores[LABELS_SHARES];
+    struct sptx_labels_score scores[SPTX_SHARES_MOST];
     if (evaluate_labels(scores, model, sets->view, sets->labels, sets->shares, sets->share_count, config)) return -1;
     for (int i = 0; i < sets->share_count; i++) {
-        const struct labels_score *score = &scores[i];
+        const struct sptx_labels_score *score = &scores[i];
         print_name(sets->labels);
         printf(" share %g", score->share);
         print_number("micro-f1", score->micro);
@@ -118,8 +119,8 @@ static int labels(const struct model *model, const struct sets *sets, const stru
 
 static int links(const struct model *model, const struct sets *sets, const struct config *config) {
     struct links_request request = {.held_out = sets->edges, .known = sets->known, .directed = sets->directed};
-    struct links_score scores[LINK_SCORES];
-    struct links_counts counts;
+    struct sptx_links_score scores[LINK_SCORES];
+    struct sptx_links_counts counts;
     if (evaluate_links(scores, &counts, model, sets->view, &request, config)) return -1;
     for (int i = 0; i < LINK_SCORES; i++) {
         if (isnan(scores[i].auc)) continue;
@@ -175,7 +176,8 @@ static int read_shares(struct sets *sets, const char *text) {
         if (length < sizeof one) memcpy(one, at, length);
         if (text_real(one, &share) || share <= 0 || share >= 1)
             return fail_usage("evaluate: --share = '%.*s' is not a number between 0 and 1", text_shown(length), at);
-        if (sets->share_count == LABELS_SHARES) return fail_usage("evaluate: --share takes at most %d numbers", LABELS_SHARES);
+        if (sets->share_count == SPTX_SHARES_MOST)
+            return fail_usage("evaluate: --share takes at most %d numbers", SPTX_SHARES_MOST);
         sets->shares[sets->share_count++] = share;
         at = at[length] ? at + length + 1 : NULL;
     }

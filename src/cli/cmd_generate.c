@@ -53,7 +53,7 @@ static int refuse_files_of_runs(const char *path) {
     return 0;
 }
 
-static int read_arguments(int argc, char **argv, struct generate_options *wanted, const char **out) {
+static int read_wanted(int argc, char **argv, struct generate_options *wanted, const char **out) {
     const char *rows = NULL, *lists = NULL, *edges = NULL, *seed_text = NULL;
     const struct option options[] = {{.name = "out", .text = out},
                                      {.name = "rows", .text = &rows},
@@ -87,7 +87,7 @@ int cmd_generate(int argc, char **argv) {
     struct generate_options wanted;
     struct interrupt watch;
     const char *out = NULL;
-    if (read_arguments(argc, argv, &wanted, &out) || refuse_files_of_runs(out)) return -1;
+    if (read_wanted(argc, argv, &wanted, &out) || refuse_files_of_runs(out)) return -1;
     interrupt_watch(&watch);
     int result = generate_write(&wanted, out);
     interrupt_end(&watch);

@@ -18,20 +18,21 @@ struct asking {
     enum model_view query, among;
     enum search_metric metric;
     uint32_t k;
-    uint64_t searched; /* number of rows that are searched, from row 0 on */
+    uint64_t searched, first; /* rows first .. searched - 1 are searched */
     const char *const *words;
     uint64_t count;
     uint32_t *rows; /* [count] the words' rows; DRAW_NONE: the word has no row, only a vector */
     float *vectors; /* [count x dim] the words' vectors, the queries */
 };
 
-/* Looks a word up: first as an id, then as a title; if neither is known, its vector is the mean of its n-grams. All words are
+/* Looks a word up: among documents first as one of these; then as an id, then as a title; if neither is known, its vector is the mean of its n-grams. All words are
  * looked up before anything is printed. */
 static int find_word(struct asking *asking, uint64_t i) {
     const struct model *model = &asking->model;
     const char *word = asking->words[i];
     float *vector = asking->vectors + i * model->dim;
-    int64_t row = vocab_find(&model->vocab, word, strlen(word));
+    int64_t row = asking->first ? vocab_find_list(&model->vocab, word, strlen(word)) : -1;
+    if (row < 0) row = vocab_find(&model->vocab, word, strlen(word));
     if (row < 0) row = titles_find(&asking->titles, model, word);
     if (row < 0) row = model_find_or_make(model, asking->query, word, vector);
     asking->rows[i] = (uint32_t)row;
@@ -87,6 +88,7 @@ static int answer(const struct asking *asking, const struct config *config) {
     if (!banned || !starts || !ids || !scores) goto out;
     leave_out(asking, starts, banned);
     if (search_open(&search, &asking->model, asking->among, asking->metric, asking->searched, config)) goto out;
+    search.first = asking->first;
     result = search_top(&search, asking->vectors, asking->count, k, starts, banned, ids, scores);
     for (uint64_t i = 0; !result && i < asking->count; i++) {
         if (asking->count > 1) print_question(asking->words[i], i > 0);
@@ -148,6 +150,7 @@ int cmd_nearest(int argc, char **argv) {
     if (choose_tables(&asking, query, among, (unsigned)config.device_threads) ||
         !(asking.searched = answers_rows(&asking.model, lists)))
         goto out;
+    asking.first = answers_first(&asking.model, lists);
     asking.k = (uint32_t)(k < asking.searched ? k : asking.searched);
     asking.words = arguments.given + 1;
     asking.count = (uint64_t)arguments.count - 1;

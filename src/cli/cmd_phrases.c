@@ -1,15 +1,13 @@
 #include "commands.h"
 #include "base/file.h"
 #include "base/interrupt.h"
-#include "base/memory.h"
 #include "base/report.h"
 #include "corpus/phrases.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-static int take(void *writer, const char *bytes, uint64_t length) {
+static int take_joined(void *writer, const char *bytes, uint64_t length) {
     return file_write(writer, bytes, length);
 }
 
@@ -22,7 +20,7 @@ static int join_into(struct corpus *corpus, const struct corpus_options *options
     struct file_writer writer;
     if (!out || !strcmp(out, CORPUS_INPUT)) return phrases_join(corpus, options, pool, margin, write_to_stdout, NULL);
     if (file_writer_open_given(&writer, out)) return -1;
-    int result = phrases_join(corpus, options, pool, margin, take, &writer);
+    int result = phrases_join(corpus, options, pool, margin, take_joined, &writer);
     if (!result) return file_commit(&writer);
     file_abandon(&writer);
     return -1;

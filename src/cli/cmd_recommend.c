@@ -19,10 +19,9 @@ struct asked {
     struct model model;
     struct titles titles;
     struct recommend_request request;
-    const char *items[OPTION_TIMES], *names[OPTION_TIMES];
-    const char *trained[OPTION_TIMES], *candidates;
-    int items_count, names_count, trained_count, seen, json;
-    const char *lists, *format, *k, *score, *titles_path, *among;
+    const char *items[OPTION_TIMES], *names[OPTION_TIMES], *trained[OPTION_TIMES];
+    int items_count, names_count, trained_count, json;
+    const char *format, *k, *score, *titles_path, *among;
     struct json text; /* buffer for the answer that is being printed */
 };
 
@@ -88,15 +87,16 @@ static int print_answer(void *user, const struct recommended *answer) {
 
 static int check_asked(const struct asked *asked, int given) {
     if (given != 1) return fail_usage("recommend wants one run directory, %d given; see 'sptx-w2v help recommend'", given);
-    if (!!asked->lists + !!asked->items_count + !!asked->trained_count != 1)
+    if (!!asked->request.lists + !!asked->items_count + !!asked->trained_count != 1)
         return fail_usage("recommend wants either --lists=FILE, --list=NAME or --items=A,B,..; see 'sptx-w2v help recommend'");
-    if (asked->candidates && asked->among)
+    if (asked->request.candidates && asked->among)
         return fail_usage("recommend wants either --among=N or --candidates=FILE; see 'sptx-w2v help recommend'");
-    if (asked->names_count && !asked->lists)
+    if (asked->names_count && !asked->request.lists)
         return fail_usage("recommend: --name = '%.100s' is a list of a file; wanted --lists=FILE, too, or --list=NAME "
                           "for one that the run was trained on",
                           asked->names[0]);
-    if (asked->format && !asked->lists) return fail_usage("recommend: --format is how a file is read; wanted --lists=FILE, too");
+    if (asked->format && !asked->request.lists)
+        return fail_usage("recommend: --format is how a file is read; wanted --lists=FILE, too");
     return 0;
 }
 
@@ -118,17 +118,14 @@ static int take_numbers(struct asked *asked) {
     return 0;
 }
 
-static int ask(struct asked *asked, const struct config *config) {
+static int ask_model(struct asked *asked, const struct config *config) {
     struct recommend_request *request = &asked->request;
     if (asked->titles_path && titles_read(&asked->titles, &asked->model, asked->titles_path)) return -1;
-    request->lists = asked->lists;
     request->names = asked->trained_count ? asked->trained : asked->names;
     request->names_count = (uint64_t)(asked->trained_count ? asked->trained_count : asked->names_count);
-    request->candidates = asked->candidates;
     request->items = asked->items;
     request->items_count = (uint64_t)asked->items_count;
     request->titles = asked->titles.title ? &asked->titles : NULL;
-    request->seen = asked->seen;
     /* No live line if answers go to a terminal: they would mix. */
     struct progress progress;
     progress_start(&progress, "recommending", LIVE_SECONDS);
@@ -142,17 +139,17 @@ static int ask(struct asked *asked, const struct config *config) {
  * [--titles=FILE] [--among=N | --candidates=FILE] [--seen] [--json] */
 int cmd_recommend(int argc, char **argv) {
     struct asked asked = {.k = NULL};
-    const struct option options[] = {{.name = "lists", .text = &asked.lists},
+    const struct option options[] = {{.name = "lists", .text = &asked.request.lists},
                                      {.name = "format", .text = &asked.format},
                                      {.name = "name", .texts = asked.names, .count = &asked.names_count},
                                      {.name = "list", .texts = asked.trained, .count = &asked.trained_count},
-                                     {.name = "candidates", .text = &asked.candidates},
+                                     {.name = "candidates", .text = &asked.request.candidates},
                                      {.name = "items", .texts = asked.items, .count = &asked.items_count},
                                      {.name = "k", .text = &asked.k},
                                      {.name = "score", .text = &asked.score},
                                      {.name = "titles", .text = &asked.titles_path},
                                      {.name = "among", .text = &asked.among},
-                                     {.name = "seen", .flag = &asked.seen},
+                                     {.name = "seen", .flag = &asked.request.seen},
                                      {.name = "json", .flag = &asked.json},
                                      {0}};
     struct arguments arguments;
@@ -162,7 +159,7 @@ int cmd_recommend(int argc, char **argv) {
     if (check_asked(&asked, arguments.count)) goto out;
     if (arguments_config(&config, 0, NULL, &arguments) || model_open(&asked.model, arguments.given[0])) goto out;
     if (take_numbers(&asked) || read_run(&asked, &run, (unsigned)config.device_threads, &arguments)) goto out;
-    result = ask(&asked, &config);
+    result = ask_model(&asked, &config);
 out:
     json_release(&asked.text);
     titles_release(&asked.titles);

@@ -13,7 +13,6 @@
 
 static void print_tried(void *user, const struct tune_tried *tried) {
     char line[1024];
-    (void)user;
     tune_line(tried, line, sizeof line);
     terminal_print(line, strlen(line));
     printf("\n");

@@ -1,7 +1,6 @@
 #include "commands.h"
 #include "base/file.h"
 #include "base/interrupt.h"
-#include "base/memory.h"
 #include "base/report.h"
 #include "base/spool.h"
 #include "base/retry.h"
@@ -14,7 +13,6 @@
 #include "vectors/lines.h"
 #include "word2vec_flags.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -77,7 +75,8 @@ static int set_keys(struct config *config, const struct call *call) {
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (command_set_key(config, keys[i][0], keys[i][1])) return -1;
     if (call->hs && strcmp(flag(call, "-negative"), "0"))
-        return fail("word2vec: -hs 1 with negatives trains two tables of contexts, and this program trains one; add -negative 0, or take -hs 0");
+        return fail("word2vec: -hs 1 with negatives trains two tables of contexts, and this program trains one; add -negative 0, "
+                    "or take -hs 0");
     if (call->hs && command_set_key(config, "train.loss", "hierarchical")) return -1;
     return set_text_key(config, "corpus.path", call->text, "") ||
                    (*call->output && set_text_key(config, "run.dir", call->output, ".run")) ? -1 : 0;
@@ -162,7 +161,7 @@ static int write_output(const struct call *call, const struct config *config) {
     return result || run_directory_remove(config->run_dir) ? -1 : 0;
 }
 
-static int run(struct call *call, struct config *config) {
+static int train_and_write(struct call *call, struct config *config) {
     const struct trainer_options how = {.overwrite = 1, .judge = judge_checkpoint};
     if (*call->read && read_vocabulary(call, config)) return -1;
     if (config_resolve(config)) return -1;
@@ -182,7 +181,7 @@ int cmd_word2vec(int argc, char **argv) {
     if (!result) result = set_keys(&config, &call);
     for (int i = 1; i < argc && !result; i++)
         if (!strncmp(argv[i], "--", 2)) result = config_argument(&config, argv[i]);
-    if (!result) result = run(&call, &config);
+    if (!result) result = train_and_write(&call, &config);
     if (call.words >= 0) close(call.words);
     config_release(&config);
     return result;

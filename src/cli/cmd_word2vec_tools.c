@@ -22,7 +22,7 @@ static int read_file_argument(struct arguments *arguments, struct config *config
     return arguments_config(config, 0, NULL, arguments);
 }
 
-static int ask(int argc, char **argv, int analogy) {
+static int ask_words(int argc, char **argv, int analogy) {
     struct arguments arguments;
     struct config config = {.name = NULL};
     int result = read_file_argument(&arguments, &config, argc, argv, 1);
@@ -36,12 +36,12 @@ static int ask(int argc, char **argv, int analogy) {
 
 /* sptx-w2v distance FILE */
 int cmd_distance(int argc, char **argv) {
-    return ask(argc, argv, 0);
+    return ask_words(argc, argv, 0);
 }
 
 /* sptx-w2v word-analogy FILE */
 int cmd_word_analogy(int argc, char **argv) {
-    return ask(argc, argv, 1);
+    return ask_words(argc, argv, 1);
 }
 
 static double percent(uint64_t part, uint64_t whole) {
@@ -67,7 +67,7 @@ static void print_sections(const struct analogies_section *sections, uint64_t co
            percent(asked[0] + asked[1], total));
 }
 
-static int judge(struct model *model, uint64_t most, const struct config *config) {
+static int judge_analogies(struct model *model, uint64_t most, const struct config *config) {
     struct analogies_section *sections = NULL;
     uint64_t count = 0;
     int view = answers_view_named(model, NULL, (unsigned)config->device_threads);
@@ -88,7 +88,7 @@ int cmd_compute_accuracy(int argc, char **argv) {
     if (!result && arguments.count == 2)
         result = text_count(arguments.given[1], &most)
                      ? fail_usage("compute-accuracy: THRESHOLD = '%.100s' is not a whole number", arguments.given[1]) : 0;
-    if (!result) result = model_open(&model, arguments.given[0]) || judge(&model, most, &config) ? -1 : 0;
+    if (!result) result = model_open(&model, arguments.given[0]) || judge_analogies(&model, most, &config) ? -1 : 0;
     model_close(&model);
     config_release(&config);
     arguments_release(&arguments);

@@ -56,7 +56,7 @@ static int run_command(int argc, char **argv) {
     return command_find(argv[0])->run(argc, argv);
 }
 
-static int run(int argc, char **argv) {
+static int run_line(int argc, char **argv) {
     if (argc && is_named_as_command(argv[0])) return run_command(argc, argv);
     int help = take_flag(&argc, argv, "--help"), quiet = take_flag(&argc, argv, "--quiet");
     if (quiet) report_quiet(1);
@@ -90,7 +90,7 @@ int main(int argc, char **argv) {
     signal(SIGPIPE, SIG_IGN); /* a reader that closes its pipe then makes writing results fail, instead of killing the process */
     file_map_catch();
     numbers_enter();
-    int result = run(argc, argv);
+    int result = run_line(argc, argv);
     if (finish_results()) result = -1;
     if (!result) return 0;
     report_last();

@@ -1,11 +1,9 @@
 #include "prompt.h"
 
 #include "base/memory.h"
-#include "base/report.h"
 #include "base/terminal.h"
 #include "vectors/answers.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +36,7 @@ static void split(struct prompt *p, char *line) {
 }
 
 /* Finds the words' rows, and prints the position of each. Returns 1 if all words are known. */
-static int find_rows(struct prompt *p) {
+static int find_words(struct prompt *p) {
     for (int i = 0; i < p->count; i++) {
         int64_t row = vocab_find(&p->model.vocab, p->words[i], strlen(p->words[i]));
         int known = row >= 0 && (uint64_t)row < p->search.rows;
@@ -75,13 +73,13 @@ static void print_answer(const struct prompt *p, uint32_t id, float score) {
     printf(p->request->plain ? "\t%.6f\n" : "\t\t%f\n", (double)score);
 }
 
-static int answer(struct prompt *p) {
+static int answer_question(struct prompt *p) {
     static const char *const heads[] = {"Word       Cosine distance", "Word              Distance"};
     if (p->request->analogy && p->count < 3) {
         printf("Only %d words were entered.. three words are needed at the input to perform the calculation\n", p->count);
         return 0;
     }
-    if (!find_rows(p)) return 0;
+    if (!find_words(p)) return 0;
     if (make_query(p)) return -1;
     uint64_t starts[2] = {0, search_distinct(p->rows, (uint64_t)p->count)};
     if (search_top(&p->search, p->query, 1, p->k, starts, p->rows, p->ids, p->scores)) return -1;
@@ -92,7 +90,7 @@ static int answer(struct prompt *p) {
     return 0;
 }
 
-static int ask(struct prompt *p) {
+static int ask_terminal(struct prompt *p) {
     char *line = NULL;
     size_t capacity = 0;
     int result = 0;
@@ -102,13 +100,13 @@ static int ask(struct prompt *p) {
         if (getline(&line, &capacity, stdin) < 0) break;
         split(p, line);
         if (p->count == 1 && !strcmp(p->words[0], "EXIT")) break;
-        if (p->count && (result = answer(p))) break;
+        if (p->count && (result = answer_question(p))) break;
     }
     free(line);
     return result;
 }
 
-static int prepare(struct prompt *p) {
+static int open_prompt(struct prompt *p) {
     int view = answers_view_named(&p->model, NULL, (unsigned)p->request->config->device_threads);
     uint64_t rows = view < 0 ? 0 : answers_rows(&p->model, 0);
     if (!rows) return -1;
@@ -123,7 +121,7 @@ static int prepare(struct prompt *p) {
 
 int prompt_run(const struct prompt_request *request) {
     struct prompt p = {.request = request};
-    int result = model_open(&p.model, request->path) || prepare(&p) || ask(&p) ? -1 : 0;
+    int result = model_open(&p.model, request->path) || open_prompt(&p) || ask_terminal(&p) ? -1 : 0;
     search_close(&p.search);
     model_close(&p.model);
     free(p.query);

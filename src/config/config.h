@@ -121,6 +121,13 @@ struct subword_form config_subwords(const struct config *config);
 /* Returns 1 if a word, as the mean of the rows of its n-grams, predicts the words of its window. */
 int config_predicts_window(const struct config *config);
 
+/* Returns 1 if the corpus consists of documents, whose rows are targets of all their windows. */
+int config_has_documents(const struct config *config);
+/* Returns 0 if only the rows of documents are targets; 1 if words are targets, too, and for all other corpora. */
+int config_trains_words(const struct config *config);
+/* Returns 1 if lists have rows of their own, which predict their items (examples.mode = user, and no documents). */
+int config_has_lists(const struct config *config);
+
 /* Returns 1 if lists have rows of their own and each item of a list is an example. */
 int config_is_by_item(const struct config *config);
 

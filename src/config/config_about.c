@@ -13,16 +13,29 @@ const char *config_key_at(int index, const char **choices) {
     return key->name;
 }
 
+int config_has_documents(const struct config *c) {
+    return corpus_formats[c->corpus_format].documents;
+}
+
+int config_trains_words(const struct config *c) {
+    return !config_has_documents(c) || c->examples_mode == MODE_CBOW || c->examples_words;
+}
+
+int config_has_lists(const struct config *c) {
+    return c->examples_mode == MODE_USER && !config_has_documents(c);
+}
+
 int config_predicts_window(const struct config *c) {
     return c->examples_mode == MODE_WINDOW && config_subwords(c).max;
 }
 
 int config_is_by_item(const struct config *c) {
-    return c->examples_mode == MODE_USER && c->examples_targets == TARGETS_ALL;
+    return config_has_lists(c) && c->examples_targets == TARGETS_ALL;
 }
 
 int config_is_window(const struct config *c) {
-    return c->examples_mode == MODE_WINDOW || c->examples_mode == MODE_CBOW || c->examples_mode == MODE_WALK;
+    return c->examples_mode == MODE_WINDOW || c->examples_mode == MODE_CBOW || c->examples_mode == MODE_WALK ||
+           config_has_documents(c);
 }
 
 unsigned config_ranks(const struct config *c) {

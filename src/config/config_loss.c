@@ -32,7 +32,7 @@ static int choose_context_init(struct config *c) {
 int config_resolve_loss(struct config *c) {
     int softmax = c->train_loss == LOSS_SOFTMAX, contrastive = c->train_loss == LOSS_CONTRASTIVE;
     if (c->train_score == SCORE_AUTO) c->train_score = softmax || contrastive ? SCORE_COSINE : SCORE_DOT;
-    int user = c->examples_mode == MODE_USER, cosines = softmax && is_cosine(c), weighted = !isnan(c->train_negative_weight);
+    int user = config_has_lists(c), cosines = softmax && is_cosine(c), weighted = !isnan(c->train_negative_weight);
     config_choose_real(&c->train_temperature, !cosines ? 1 : user ? config_effort(c)->temperature : 0.1);
     config_choose_real(&c->train_negative_power, cosines && user && !weighted ? 1.15 : 0);
     config_choose_real(&c->train_margin, contrastive ? 0.8 : 0);

@@ -4,11 +4,9 @@
 #include "base/directory.h"
 #include "base/memory.h"
 #include "base/report.h"
-#include "base/text.h"
 
 #include <ctype.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

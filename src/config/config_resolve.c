@@ -57,14 +57,14 @@ static int resolve_examples(struct config *c) {
     int text = format->sentences, adjacency = format->targets;
     choose_count(&c->corpus_min_count, text ? 5 : 1);
     if (c->examples_mode == MODE_AUTO && !text && !adjacency && !format->edges && choose_mode_of_lists(c)) return -1;
-    choose(&c->examples_mode, MODE_AUTO, text ? MODE_WINDOW : adjacency ? MODE_ADJACENCY : MODE_WALK);
-    int window = config_is_window(c), user = c->examples_mode == MODE_USER, walks = c->examples_mode == MODE_WALK;
+    choose(&c->examples_mode, MODE_AUTO, format->documents ? MODE_USER : text ? MODE_WINDOW : adjacency ? MODE_ADJACENCY : MODE_WALK);
+    int window = config_is_window(c), user = config_has_lists(c), walks = c->examples_mode == MODE_WALK;
     if (config_resolve_effort(c)) return -1;
     const struct effort *effort = config_effort(c);
     choose_count(&c->model_dim, user ? effort->dim : 128);
     int subwords = config_subwords(c).max > 0;
     choose(&c->examples_pooled_gradient, POOLED_AUTO, c->examples_mode == MODE_CBOW || subwords ? POOLED_WHOLE : POOLED_MEAN);
-    config_choose_real(&c->examples_subsample, text && window ? 1e-4 : 0);
+    config_choose_real(&c->examples_subsample, format->documents ? 1e-3 : text && window ? 1e-4 : 0);
     c->per_auto |= c->negatives_per == PER_AUTO;
     if (user && effort->shared && may_share(c)) choose(&c->negatives_per, PER_AUTO, PER_BATCH);
     int shared = c->negatives_per == PER_BATCH, each = c->examples_mode == MODE_LIST ? !text && !adjacency : user && shared;
@@ -88,8 +88,9 @@ static int resolve_examples(struct config *c) {
 static void resolve_items(struct config *c) {
     int walks = c->examples_mode == MODE_WALK, adjacency = corpus_formats[c->corpus_format].targets;
     int items = !corpus_formats[c->corpus_format].sentences && !walks;
-    int user = c->examples_mode == MODE_USER, shared = c->negatives_per == PER_BATCH, own_rule = c->optimizer_rule == RULE_AUTO;
-    choose_count(&c->train_epochs, adjacency ? 120 : user ? config_effort(c)->epochs : items ? 10 : walks ? 2 : 5);
+    int user = config_has_lists(c), shared = c->negatives_per == PER_BATCH, own_rule = c->optimizer_rule == RULE_AUTO;
+    int tens = items || config_has_documents(c);
+    choose_count(&c->train_epochs, adjacency ? 120 : user ? config_effort(c)->epochs : tens ? 10 : walks ? 2 : 5);
     choose(&c->optimizer_rule, RULE_AUTO, user ? RULE_ADAM : items ? RULE_ADAGRAD : RULE_SGD);
     if (!items || !own_rule) return;
     config_choose_real(&c->optimizer_lr, adjacency ? 0.05 : shared ? 0.001 : user ? config_effort(c)->lr : 0.25);
@@ -122,7 +123,7 @@ static void resolve_update(struct config *c) {
     struct hogwild_asked alone = config_hogwild(c);
     alone.ranks = 1;
     if (no_clip) alone.rule.clip = 0;
-    int words = c->corpus_format == FORMAT_TEXT || c->examples_mode == MODE_WALK;
+    int words = corpus_formats[c->corpus_format].sentences || c->examples_mode == MODE_WALK;
     int plain = words && c->optimizer_rule == RULE_SGD && !hogwild_refuses(&alone, why);
     c->update_auto |= automatic;
     c->clip_auto |= no_clip;
@@ -180,7 +181,7 @@ static int check_format(const struct config *c) {
         return fail("corpus.weights = %s weighs the positives of lists: it works with examples.mode = user and list, and the mode is %s",
                     config_choice_name("corpus", "weights", c->corpus_weights),
                     config_choice_name("examples", "mode", c->examples_mode));
-    if (c->corpus_phrases && format->rows != LOOK_TEXT)
+    if (c->corpus_phrases && c->corpus_format != FORMAT_TEXT)
         return fail("corpus.phrases = yes needs corpus.format = text, and it is %s", format->name);
     if (strcmp(c->corpus_columns, "auto") && !format->columns)
         return fail("corpus.columns = %s needs corpus.format = %s, whose lines have columns, and it is %s", c->corpus_columns,
@@ -206,6 +207,26 @@ static int check_format(const struct config *c) {
         return fail("examples.mode = %s with corpus.format = %s: a graph is walked (corpus.format = %s with examples.mode = walk), "
                     "and nothing else is",
                     config_choice_name("examples", "mode", c->examples_mode), format->name, formats_with(EDGES, others));
+    return 0;
+}
+
+/* Checks the keys of documents, whose rows are targets beside words or alone. */
+static int check_documents(const struct config *c) {
+    const char *mode = config_choice_name("examples", "mode", c->examples_mode);
+    if (!config_has_documents(c))
+        return c->examples_words ? fail("examples.words = yes trains the words of documents: it needs corpus.format = documents, and "
+                                        "that is %s", corpus_formats[c->corpus_format].name) : 0;
+    if (c->examples_mode != MODE_USER && c->examples_mode != MODE_CBOW)
+        return fail("corpus.format = documents is trained with examples.mode = user (a document predicts its words, PV-DBOW) or cbow (a "
+                    "document and a window's words predict a word, PV-DM), and the mode is %s", mode);
+    if (c->examples_words && c->examples_mode == MODE_CBOW)
+        return fail("examples.words = yes works with examples.mode = user only: with cbow words are always trained; leave it out");
+    if (config_subwords(c).max)
+        return fail("examples.subwords = %s is for corpus.format = text, and it is documents; set examples.subwords = none",
+                    c->examples_subwords);
+    if (c->examples_targets != TARGETS_ONE || c->examples_own < 1 || c->examples_shuffle_items)
+        return fail("examples.targets, own and shuffle_items are for lists, and corpus.format is documents, whose words have an order; "
+                    "leave them out");
     return 0;
 }
 
@@ -377,7 +398,7 @@ int config_resolve(struct config *config) {
     resolve_items(config);
     resolve_optimizer(config);
     if (config_resolve_loss(config) || resolve_run(config)) return -1;
-    if (check_format(config) || check_pools(config) || check_draws(config) || check_shared(config) || check_optimizer(config) ||
+    if (check_format(config) || check_documents(config) || check_pools(config) || check_draws(config) || check_shared(config) || check_optimizer(config) ||
         check_train(config) || config_check_loss(config) || check_ranks(config))
         return -1;
     return warn_without_effect(config);

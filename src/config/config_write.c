@@ -2,50 +2,29 @@
 #include "config_keys.h"
 #include "defaults_by_size.h"
 
+#include "base/json.h"
 #include "base/memory.h"
 #include "base/numbers.h"
 #include "base/report.h"
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct writing {
-    char *text;
-    uint64_t used, capacity;
-};
-
-static int put(struct writing *writing, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static int put(struct writing *writing, const char *format, ...) {
-    va_list args;
-    va_start(args, format);
-    int length = vsnprintf(NULL, 0, format, args);
-    va_end(args);
-    if (length < 0 || mem_grow(&writing->text, &writing->capacity, writing->used + (uint64_t)length + 1, 1, "the configuration"))
-        return -1;
-    va_start(args, format);
-    vsnprintf(writing->text + writing->used, (size_t)length + 1, format, args);
-    va_end(args);
-    writing->used += (uint64_t)length;
-    return 0;
-}
-
 /* Writes a text in lines of at most `width` bytes, each after `indent`. */
-static int put_wrapped(struct writing *writing, const char *indent, size_t width, const char *text) {
+static void put_wrapped(struct json *out, const char *indent, size_t width, const char *text) {
     size_t column = 0;
     for (text += strspn(text, " "); *text; text += strspn(text, " ")) {
         size_t word = strcspn(text, " ");
         int breaks = column && column + 1 + word > width;
-        if (breaks && put(writing, "\n")) return -1;
-        if (breaks) column = 0;
-        if (put(writing, "%s%.*s", column ? " " : indent, (int)word, text)) return -1;
+        if (breaks) json_print(out, "\n"), column = 0;
+        json_print(out, "%s%.*s", column ? " " : indent, (int)word, text);
         column += (column ? 1 : strlen(indent)) + word;
         text += word;
     }
-    return column ? put(writing, "\n") : 0;
+    if (column) json_print(out, "\n");
 }
 
 /* Writes the fewest digits from which the same number is read back. */
@@ -87,41 +66,43 @@ const char *config_text_of(const struct config *config, const struct config_key 
     return text;
 }
 
-static int put_key_help(struct writing *writing, const struct config_key *key, const char *indent, size_t width) {
+static void put_key_help(struct json *out, const struct config_key *key, const char *indent, size_t width) {
     char kind[256], text[1024], sizes[DEFAULTS_HELP], by_size[DEFAULTS_HELP + 32] = "";
     config_describe(key, kind, sizeof kind);
     if (key->type == TYPE_TEXT)
         snprintf(text, sizeof text, "%s", key->help);
     else
         snprintf(text, sizeof text, "%s (%s)", key->help, kind);
-    if (put_wrapped(writing, indent, width, text)) return -1;
+    put_wrapped(out, indent, width, text);
     defaults_describe(key->name, sizes);
     if (*sizes) snprintf(by_size, sizeof by_size, "By size: %s.", sizes);
-    return put_wrapped(writing, indent, width, by_size);
+    put_wrapped(out, indent, width, by_size);
 }
 
-static int put_keys(struct writing *writing, const struct config *config, int help, int section) {
+static void put_keys(struct json *out, const struct config *config, int help, int section) {
     char text[CONFIG_BYTES];
     for (int i = 0; i < CONFIG_KEYS; i++) {
         if (strcmp(config_keys[i].section, config_sections[section].name)) continue;
-        if (help && (put(writing, "\n") || put_key_help(writing, &config_keys[i], "# ", 110))) return -1;
+        if (help) json_print(out, "\n"), put_key_help(out, &config_keys[i], "# ", 110);
         const char *value = config_text_of(config, &config_keys[i], text);
-        if (put(writing, "%s =%s%s\n", config_keys[i].key, *value ? " " : "", value)) return -1;
+        json_print(out, "%s =%s%s\n", config_keys[i].key, *value ? " " : "", value);
     }
-    return 0;
 }
 
 int config_format(const struct config *config, int help, char **text) {
-    struct writing writing = {0};
+    struct json out = {.used = 0};
     for (int i = 0; i < CONFIG_SECTIONS; i++) {
-        if ((i && put(&writing, "\n")) || (help && put(&writing, "# %s\n", config_sections[i].help)) ||
-            put(&writing, "[%s]\n", config_sections[i].name) || put_keys(&writing, config, help, i)) {
-            free(writing.text);
-            return -1;
-        }
+        if (i) json_print(&out, "\n");
+        if (help) json_print(&out, "# %s\n", config_sections[i].help);
+        json_print(&out, "[%s]\n", config_sections[i].name);
+        put_keys(&out, config, help, i);
     }
-    *text = writing.text;
-    return 0;
+    int failed = out.failed;
+    if (failed)
+        json_release(&out);
+    else
+        *text = out.bytes;
+    return failed ? -1 : 0;
 }
 
 int config_write(const struct config *config, int help, struct file_writer *writer) {
@@ -155,44 +136,44 @@ static int matters_most(const struct config_key *key) {
     return 0;
 }
 
-static int put_key(struct writing *writing, const struct config_key *key) {
-    const char *fallback = *key->fallback ? key->fallback : "\"\"";
-    return put(writing, "\n  %s = %s\n", key->name, fallback) || put_key_help(writing, key, "      ", 118) ? -1 : 0;
+static void put_key(struct json *out, const struct config_key *key) {
+    json_print(out, "\n  %s = %s\n", key->name, *key->fallback ? key->fallback : "\"\"");
+    put_key_help(out, key, "      ", 118);
 }
 
-static int put_matter_most(struct writing *writing) {
-    if (put(writing, "\nThe ten that matter most\n")) return -1;
+static void put_matter_most(struct json *out) {
+    json_print(out, "\nThe ten that matter most\n");
     for (int i = 0; i < MATTER_MOST; i++)
         for (int k = 0; k < CONFIG_KEYS; k++)
-            if (!strcmp(config_keys[k].name, matter_most[i]) && put_key(writing, &config_keys[k])) return -1;
-    return 0;
+            if (!strcmp(config_keys[k].name, matter_most[i])) put_key(out, &config_keys[k]);
 }
 
-static int put_group(struct writing *writing, const struct config_section *section) {
-    if (put(writing, "\n[%s]  %s\n", section->name, section->help)) return -1;
+static void put_group(struct json *out, const struct config_section *section) {
+    json_print(out, "\n[%s]  %s\n", section->name, section->help);
     for (int k = 0; k < CONFIG_KEYS; k++) {
         const struct config_key *key = &config_keys[k];
         if (strcmp(key->section, section->name)) continue;
-        if (matters_most(key) ? put(writing, "\n  %s: above\n", key->name) : put_key(writing, key)) return -1;
+        if (matters_most(key))
+            json_print(out, "\n  %s: above\n", key->name);
+        else
+            put_key(out, key);
     }
-    return 0;
 }
 
-int config_print_help(FILE *out) {
-    struct writing writing = {0};
-    int result = put_wrapped(
-        &writing, "", 118,
-        "Keys of a configuration file, INI: [section], then key = value; a value goes on in lines that are indented "
-        "deeper; '#' or ';' begins a comment. On the command line --section.key=value sets one. Numbers may be written "
-        "1e6 or 2_000_000, sizes 11GiB or "
-        "512MB, yes and no also true, false, on, off. What stands behind '=' here is the default; auto is chosen by "
-        "the other keys "
-        "or by the machine. The ten that matter most come first, then all others by section.");
-    if (!result) result = put_matter_most(&writing);
-    for (int i = 0; !result && i < CONFIG_SECTIONS; i++) result = put_group(&writing, &config_sections[i]);
-    if (!result) fputs(writing.text, out);
-    free(writing.text);
-    return result;
+int config_print_help(FILE *file) {
+    struct json out = {.used = 0};
+    put_wrapped(&out, "", 118,
+                "Keys of a configuration file, INI: [section], then key = value; a value continues in lines that are indented "
+                "deeper; '#' or ';' begins a comment. On the command line --section.key=value sets a key. Numbers may be written "
+                "1e6 or 2_000_000, sizes 11GiB or 512MB, yes and no also true, false, on, off. The value after '=' here is the "
+                "default; auto is chosen by the other keys or by the machine. The ten keys that matter most are first, then all "
+                "others by section.");
+    put_matter_most(&out);
+    for (int i = 0; i < CONFIG_SECTIONS; i++) put_group(&out, &config_sections[i]);
+    int failed = out.failed;
+    if (!failed) fputs(out.bytes, file);
+    json_release(&out);
+    return failed ? -1 : 0;
 }
 
 /* ---- comparing ---- */

@@ -1,10 +1,8 @@
 #include "defaults_by_size.h"
 
 #include "config_keys.h"
-#include "base/report.h"
 #include "base/text.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -75,6 +73,7 @@ enum { ROWS = sizeof table / sizeof *table };
 /* Returns the kind of data of a run; 0 for windows over anything but text, which have no defaults by size. */
 static enum sized_data data_of(const struct config *c) {
     int text = corpus_formats[c->corpus_format].sentences;
+    if (config_has_documents(c)) return 0;
     switch (c->examples_mode) {
     case MODE_USER:
         return OF_LISTS;
@@ -95,33 +94,24 @@ static double ratio(uint64_t a, uint64_t b) {
 }
 
 static double count_of(enum sized_count count, const struct data_size *size, const struct config *c) {
-    switch (count) {
-    case TOKENS:
-    case PAIRS:
-        return (double)size->tokens;
-    case WORDS:
-    case ITEMS:
-    case NODES:
-        return (double)size->words;
-    case MEETINGS: /* train.epochs = 0 sets no limit: assume a long run */
-        return c->train_epochs ? ratio(size->tokens, size->words) * (double)c->train_epochs : INFINITY;
-    case LISTS:
-        return (double)size->lists;
-    case PER_LIST:
-        return ratio(size->tokens, size->lists);
-    case PER_ITEM:
-        return ratio(size->tokens, size->words);
-    case ARCS:
-        return (double)size->arcs;
-    case PER_NODE:
-        return ratio(size->arcs, size->words);
-    case EFFORT:
-        return c->train_effort == EFFORT_THOROUGH;
-    case SHARED:
-        return c->negatives_per == PER_BATCH && (c->train_effort == EFFORT_THOROUGH || config_is_given(c, "negatives", "per"));
-    default:
-        return 0;
-    }
+    int thorough = c->train_effort == EFFORT_THOROUGH;
+    double a_word = ratio(size->tokens, size->words);
+    const double counts[SIZED_COUNTS] = {
+        [TOKENS] = (double)size->tokens,
+        [WORDS] = (double)size->words,
+        [MEETINGS] = c->train_epochs ? a_word * (double)c->train_epochs : INFINITY, /* no limit: assume a long run */
+        [LISTS] = (double)size->lists,
+        [ITEMS] = (double)size->words,
+        [PAIRS] = (double)size->tokens,
+        [PER_LIST] = ratio(size->tokens, size->lists),
+        [PER_ITEM] = a_word,
+        [NODES] = (double)size->words,
+        [ARCS] = (double)size->arcs,
+        [PER_NODE] = ratio(size->arcs, size->words),
+        [EFFORT] = thorough,
+        [SHARED] = c->negatives_per == PER_BATCH && (thorough || config_is_given(c, "negatives", "per")),
+    };
+    return counts[count];
 }
 
 static int holds(const struct sized_default *row, const struct data_size *size, const struct config *c) {

@@ -5,7 +5,6 @@
 #include "base/text.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <xxhash.h>
 
 enum { SHARD_BITS = 6, FIRST_SLOTS = 1024, AHEAD = 16 };
@@ -160,8 +159,7 @@ int bigrams_add(struct bigrams *bigrams, const struct bigram *met, const uint32_
         sorted[next[shard_of(hash)]++] = (struct sorted){met[i], counts ? counts[i] : 1, hash};
     }
     for (int s = 0; s < BIGRAM_SHARDS && !result; s++)
-        result =
-            add_to_shard(bigrams, &bigrams->shards[s], sorted + starts[s], starts[s + 1] - starts[s], kept ? BIGRAM_KEPT : 0);
+        result = add_to_shard(bigrams, &bigrams->shards[s], sorted + starts[s], starts[s + 1] - starts[s], kept ? BIGRAM_KEPT : 0);
     free(sorted);
     return result;
 }

@@ -94,7 +94,7 @@ static int remove_leftovers(const struct cache *c) {
     return result;
 }
 
-static int refuse(const char *path) {
+static int refuse_cache(const char *path) {
     return fail("'%s' is in the way: the encoded corpus has a file of this name, and this is none; move it away, or choose "
                 "another corpus.cache (or run.dir)",
                 path);
@@ -107,7 +107,7 @@ static int check_encoded(const struct cache *c, int kind) {
     _Static_assert(sizeof CORPUS_STREAM_MAGIC <= sizeof head && sizeof GRAPH_MAGIC <= sizeof head, "a magic number fits");
     int there = file_head(c->encoded[kind], head, strlen(kinds[kind].magic) + 1);
     if (there < 0) return -1;
-    return there && (there != 1 || strncmp(head, kinds[kind].magic, strlen(head))) ? refuse(c->encoded[kind]) : there;
+    return there && (there != 1 || strncmp(head, kinds[kind].magic, strlen(head))) ? refuse_cache(c->encoded[kind]) : there;
 }
 
 /* Fails if a file that the cache must write exists and is not the cache's. An encoded corpus is recognized by its first bytes. A
@@ -120,7 +120,7 @@ static int check_names(const struct cache *c) {
         return fail("'%s' is in the way: the encoded corpus has a file of this name, and nothing says that this one is it, since "
                     "'%s' is not there; remove it, or choose another corpus.cache (or run.dir)",
                     c->words, c->encoded[c->kind]);
-    return words && words != 1 ? refuse(c->words) : 0;
+    return words && words != 1 ? refuse_cache(c->words) : 0;
 }
 
 /* Makes the encoded corpus of c->kind. */

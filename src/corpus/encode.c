@@ -83,7 +83,7 @@ struct encoding {
 
 /* Ends sentences that reach max_sentence tokens, up to token `end`. line_ends = 1: also ends the sentence at `end`. */
 static int cut_sentences(struct encoding *encoding, uint64_t end, int line_ends) {
-    int cuts = corpus_formats[encoding->options->format].sentences;
+    int cuts = corpus_formats[encoding->options->format].sentences && !encoding->options->list_rows;
     uint64_t most = cuts ? encoding->options->max_sentence : UINT64_MAX;
     while (end - encoding->open_start >= most) {
         encoding->open_start += most;

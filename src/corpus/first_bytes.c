@@ -16,7 +16,7 @@ struct beginning {
     int whole; /* 1: the file has no more bytes than `bytes` */
 };
 
-static int fill(struct beginning *file) {
+static int fill_head(struct beginning *file) {
     file->length = 0;
     while (file->length < FIRST_BYTES) {
         int64_t n = reader_read(&file->reader, file->bytes + file->length, FIRST_BYTES - file->length);
@@ -83,7 +83,7 @@ static int beginning_open(struct beginning *file, const char *path, const char *
     *file = (struct beginning){.reader.fd = -1, .bytes = mem_alloc(FIRST_BYTES, 1, "the front of a file")};
     if (!file->bytes || reader_open(&file->reader, path, NULL)) return -1;
     file->reader.path = name;
-    return fill(file);
+    return fill_head(file);
 }
 
 static void beginning_close(struct beginning *file) {

@@ -31,6 +31,7 @@ struct corpus_format_properties {
     enum token_part parts[3]; /* the meaning of a line's first field, of its second, and of all later fields */
     int sentences;            /* 1: lines are running text, cut after corpus.max_sentence tokens */
     int targets;              /* 1: a line's first word is a target, and the others are its contexts */
+    int documents;            /* 1: a line is a document: its name, which always has a row of its own, then text that is not cut */
     int names;                /* 1: lists have names, which can be rows of their own (corpus_options.list_rows) */
     enum look_rows rows;      /* the meaning of a line, for finding its format (look.h) */
     int columns;              /* 1: all lines have the same columns; corpus.columns may be set */

@@ -235,8 +235,7 @@ struct id_output {
 static uint64_t take_counts(void *context, const struct drawn_line *line, uint64_t number, char *out) {
     struct id_output *output = context;
     if (!line->count) return 0; /* a paper that found no other paper to cite */
-    for (uint64_t i = 0; i < line->count; i++)
-        atomic_fetch_add_explicit(&output->counts[line->rows[i]], 1, memory_order_relaxed);
+    for (uint64_t i = 0; i < line->count; i++) atomic_fetch_add_explicit(&output->counts[line->rows[i]], 1, memory_order_relaxed);
     if (output->generator->options->kind == GENERATE_PAPERS)
         atomic_fetch_add_explicit(&output->counts[line->target], 1, memory_order_relaxed);
     return 0;
@@ -257,8 +256,7 @@ static int put_ids(void *context, const struct piece *piece) {
     const char *at = piece->bytes;
     int result = 0;
     for (uint64_t i = 0; i < piece->lines && !result; at += piece->length[i++])
-        result =
-            idstream_append(&output->stream, (const uint32_t *)(const void *)at, piece->length[i] / sizeof(uint32_t));
+        result = idstream_append(&output->stream, (const uint32_t *)(const void *)at, piece->length[i] / sizeof(uint32_t));
     return result;
 }
 

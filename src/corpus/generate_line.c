@@ -80,8 +80,7 @@ static uint32_t draw_token(const struct line_source *source, const struct drawn_
         return (uint32_t)(next < source->options->rows ? next : first);
     }
     uint64_t bits = draw_pair(drawn, 1);
-    if (choice - shape->series_share < shape->group_share)
-        return (uint32_t)draw_member(source, groups[drawn.word[1] >> 30], bits);
+    if (choice - shape->series_share < shape->group_share) return (uint32_t)draw_member(source, groups[drawn.word[1] >> 30], bits);
     return (uint32_t)draw_anywhere(source, bits);
 }
 
@@ -107,8 +106,7 @@ static void draw_quadrants(const struct generate_options *options, uint64_t numb
     struct draw4 drawn = {{0}};
     ends[0] = ends[1] = 0;
     for (unsigned bit = 0; bit < bits; bit++) {
-        if (bit % BITS_A_DRAW == 0)
-            drawn = draw_at(options->seed, DRAW_GENERATE, number, 3, bit / BITS_A_DRAW + (attempt << 16));
+        if (bit % BITS_A_DRAW == 0) drawn = draw_at(options->seed, DRAW_GENERATE, number, 3, bit / BITS_A_DRAW + (attempt << 16));
         uint32_t part = drawn.word[bit % BITS_A_DRAW / 2] >> (bit % 2 * 16) & 0xFFFF;
         ends[0] |= (uint64_t)(part >= FIRST_BIT) << bit;
         ends[1] |= (uint64_t)((part >= SECOND_BIT && part < FIRST_BIT) || part >= BOTH_BITS) << bit;

@@ -4,7 +4,6 @@
 #include "base/report.h"
 #include "kernels/draws.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 enum { STAY = 2 }; /* smallest number of items of a list that are trained */

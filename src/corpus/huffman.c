@@ -4,7 +4,6 @@
 #include "base/report.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <xxhash.h>
 
 static const char *const what = "the tree of words";

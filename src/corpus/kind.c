@@ -9,8 +9,7 @@
 
 /* ---- formats with a magic number ---- */
 
-static const char unpack[] = "unpack it first",
-                  as_lines[] = "write it as lines of text first (in Python: pandas, then to_csv)",
+static const char unpack[] = "unpack it first", as_lines[] = "write it as lines of text first (in Python: pandas, then to_csv)",
                   wanted[] = "wanted a file with text in it";
 
 /* A binary format. letters = 1: a text may begin with the same bytes, so a control character must follow within SOON bytes. */
@@ -144,9 +143,7 @@ int kind_check(const char *path, const char *bytes, uint64_t length, int holds) 
     if (kind_check_format(path, bytes, length, holds)) return -1;
     struct controls controls = count_controls(bytes, length);
     const char *wide = wide_encoding(bytes, length, &controls);
-    if (wide)
-        return fail("'%s' %s text in %s: write it in UTF-8 first (iconv -f %s -t UTF-8)", path, verb_of(holds), wide,
-                    wide);
+    if (wide) return fail("'%s' %s text in %s: write it in UTF-8 first (iconv -f %s -t UTF-8)", path, verb_of(holds), wide, wide);
     if (!are_of_no_text(&controls, length)) return 0;
     return fail("'%s' %s no text: %" PRIu64 " of its first %" PRIu64
                 " bytes are control characters; wanted lines of text, lists or "

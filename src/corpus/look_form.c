@@ -5,9 +5,6 @@
 #include "base/report.h"
 #include "words.h"
 
-#include <stdio.h>
-#include <string.h>
-
 enum { FEW_NUMBERS = 20, MOST_FIELDS = 4, LEAST_RATINGS = 3, MANY = 4 * FEW_NUMBERS, OWN_LEAST = 5 };
 
 /* Statistics of the first lines of a file. */

@@ -41,9 +41,8 @@ struct table_line looked_part(const struct looked_line *line, const struct colum
 
 static const char *const separators[] = {"\t", "::", ";", "|", ",", " "};
 enum { COMMA = 4, BLANKS = 5, SEPARATORS = 6 };
-static const char *const separator_of_key[] = {[SEPARATOR_TAB] = "\t",      [SEPARATOR_COMMA] = ",",
-                                               [SEPARATOR_SEMICOLON] = ";", [SEPARATOR_PIPE] = "|",
-                                               [SEPARATOR_COLONS] = "::",   [SEPARATOR_BLANK] = " "};
+static const char *const separator_of_key[] = {[SEPARATOR_TAB] = "\t", [SEPARATOR_COMMA] = ",",   [SEPARATOR_SEMICOLON] = ";",
+                                               [SEPARATOR_PIPE] = "|", [SEPARATOR_COLONS] = "::", [SEPARATOR_BLANK] = " "};
 
 /* The fields of the lines if they are split at one separator. */
 struct parting {

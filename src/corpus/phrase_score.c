@@ -42,8 +42,7 @@ int phrase_passes(const struct phrase_options *options, double thresholds[PHRASE
     return (int)options->passes;
 }
 
-double phrase_score(const struct phrase_options *options, const struct phrase_totals *totals, uint64_t a, uint64_t b,
-                    uint64_t ab) {
+double phrase_score(const struct phrase_options *options, const struct phrase_totals *totals, uint64_t a, uint64_t b, uint64_t ab) {
     uint64_t least = options->min_count;
     if (options->score == PHRASES_DEFAULT)
         return ((double)ab - (double)least) / (double)((unsigned __int128)a * b) * (double)totals->distinct;

@@ -9,8 +9,7 @@
 
 int piece_sum_open(struct piece_sum *sum) {
     *sum = (struct piece_sum){XXH3_createState(), XXH3_createState(), 0};
-    int ready =
-        sum->piece && sum->all && XXH3_64bits_reset(sum->piece) == XXH_OK && XXH3_64bits_reset(sum->all) == XXH_OK;
+    int ready = sum->piece && sum->all && XXH3_64bits_reset(sum->piece) == XXH_OK && XXH3_64bits_reset(sum->all) == XXH_OK;
     return ready ? 0 : fail("not enough memory for a checksum");
 }
 

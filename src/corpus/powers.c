@@ -3,8 +3,7 @@
 #include "kernels/backend.h" /* draws.h */
 
 void powers_init(struct powers *powers) {
-    for (int t = 0; t <= POWERS_TABLE; t++)
-        powers->of[t] = (uint64_t)(draw_exp2((double)t / POWERS_TABLE) * 2147483648.0 + 0.5);
+    for (int t = 0; t <= POWERS_TABLE; t++) powers->of[t] = (uint64_t)(draw_exp2((double)t / POWERS_TABLE) * 2147483648.0 + 0.5);
 }
 
 uint64_t powers_log(const struct powers *powers, uint64_t k) {

@@ -25,8 +25,7 @@ uint64_t powers_log(const struct powers *powers, uint64_t k);
 static inline uint64_t powers_floor(const struct powers *powers, uint64_t e) {
     unsigned whole = (unsigned)(e >> POWERS_POINT), t = (unsigned)(e >> 30) & (POWERS_TABLE - 1);
     uint64_t between = e & (((uint64_t)1 << 30) - 1);
-    uint64_t value =
-        (powers->of[t] << 30) + (powers->of[t + 1] - powers->of[t]) * between; /* 61 bits after the point */
+    uint64_t value = (powers->of[t] << 30) + (powers->of[t + 1] - powers->of[t]) * between; /* 61 bits after the point */
     return value >> (61 - whole);
 }
 

@@ -25,8 +25,7 @@ int subwords_read_lengths(const char *text, struct subword_form *form) {
     const char *dash = strchr(text, '-');
     form->min = form->max = 0;
     if (!strcmp(text, "none")) return 0;
-    if (!dash || read_length(text, dash, &form->min) || read_length(dash + 1, text + strlen(text), &form->max))
-        return -1;
+    if (!dash || read_length(text, dash, &form->min) || read_length(dash + 1, text + strlen(text), &form->max)) return -1;
     return form->min <= form->max ? 0 : -1;
 }
 
@@ -98,8 +97,7 @@ struct gathering {
 
 static int gather(void *user, const char *ngram, uint64_t length, uint32_t bucket) {
     struct gathering *to = user;
-    if (to->count == to->capacity &&
-        mem_grow(&to->row, &to->capacity, to->count + 1, sizeof *to->row, "the rows of n-grams"))
+    if (to->count == to->capacity && mem_grow(&to->row, &to->capacity, to->count + 1, sizeof *to->row, "the rows of n-grams"))
         return -1;
     to->row[to->count++] = bucket;
     return 0;

@@ -1,6 +1,5 @@
 #include "handles.h"
 
-#include "base/memory.h"
 #include "config/config.h"
 
 #include <inttypes.h>

@@ -71,7 +71,7 @@ static int read_tokens(struct tokens *out, const struct sptx_tokens *in, const c
 }
 
 /* Begins a call that adds data. Fails if the corpus is closed. */
-static int begin(struct sptx_corpus *corpus) {
+static int begin_adding(struct sptx_corpus *corpus) {
     enter(corpus->context);
     return corpus->closed ? fail_usage("the corpus is closed: it was trained on, or a call has failed halfway") : 0;
 }
@@ -92,7 +92,7 @@ enum sptx_status sptx_corpus_words(struct sptx_corpus *corpus, uint32_t lists, c
     struct tokens given;
     if (!corpus) return SPTX_USAGE;
     uint64_t before = held(corpus);
-    int result = begin(corpus) || read_tokens(&given, words, "words") ? -1 : 0;
+    int result = begin_adding(corpus) || read_tokens(&given, words, "words") ? -1 : 0;
     if (!result && (lists > 1 || given.kind == TOKENS_KNOWN))
         result = fail_usage("words are text or numbers, of items (lists = 0) or of lists (1)");
     if (!result) result = taken(corpus, before, gathered_learn(&corpus->gathered, (int)lists, &given));
@@ -118,7 +118,7 @@ enum sptx_status sptx_corpus_sentences(struct sptx_corpus *corpus, const struct 
     struct tokens given, named;
     if (!corpus) return SPTX_USAGE;
     uint64_t before = held(corpus);
-    int result = begin(corpus) || check_format(corpus, SENTENCES) || read_tokens(&given, tokens, "tokens") ||
+    int result = begin_adding(corpus) || check_format(corpus, SENTENCES) || read_tokens(&given, tokens, "tokens") ||
                          (names && read_tokens(&named, names, "names")) || check_count(count, "sentences") ||
                          check_aligned(starts, sizeof *starts, "starts") ? -1 : 0;
     if (!result && count && !starts) result = fail_usage("starts are NULL");
@@ -142,7 +142,7 @@ enum sptx_status sptx_corpus_pairs(struct sptx_corpus *corpus, const struct sptx
     struct tokens named, given;
     if (!corpus) return SPTX_USAGE;
     uint64_t before = held(corpus);
-    int result = begin(corpus) || check_format(corpus, PAIRS) || read_tokens(&named, lists, "lists") ||
+    int result = begin_adding(corpus) || check_format(corpus, PAIRS) || read_tokens(&named, lists, "lists") ||
                          read_tokens(&given, items, "items") || check_aligned(ratings, sizeof *ratings, "ratings") ? -1 : 0;
     if (!result) result = taken(corpus, before, gathered_take_pairs(&corpus->gathered, &named, &given, ratings));
     return leave(corpus->context, result);
@@ -153,7 +153,7 @@ enum sptx_status sptx_corpus_edges(struct sptx_corpus *corpus, const struct sptx
     struct tokens sources, targets;
     if (!corpus) return SPTX_USAGE;
     uint64_t before = held(corpus);
-    int result = begin(corpus) || check_format(corpus, EDGES) || read_tokens(&sources, from, "from") ||
+    int result = begin_adding(corpus) || check_format(corpus, EDGES) || read_tokens(&sources, from, "from") ||
                          read_tokens(&targets, to, "to") || check_aligned(weights, sizeof *weights, "weights") ? -1 : 0;
     if (!result) result = taken(corpus, before, gathered_take_edges(&corpus->gathered, &sources, &targets, weights));
     return leave(corpus->context, result);
@@ -174,7 +174,7 @@ const struct gathered *corpus_data(const struct sptx_corpus *corpus, const char 
 enum sptx_status sptx_corpus_train(struct sptx_corpus *corpus, enum sptx_beginning beginning,
                                    sptx_progress_fn *progress, void *user) {
     if (!corpus) return SPTX_USAGE;
-    int result = begin(corpus);
+    int result = begin_adding(corpus);
     if (!result) {
         result = train(corpus->context, &corpus->config, &corpus->gathered, beginning, progress, user);
         corpus->closed = !(result < 0 && report_exit_code() == 2); /* a usage error: nothing was trained */
@@ -185,7 +185,7 @@ enum sptx_status sptx_corpus_train(struct sptx_corpus *corpus, enum sptx_beginni
 enum sptx_status sptx_corpus_tune(struct sptx_corpus *corpus, const struct sptx_tune_options *options, sptx_progress_fn *progress,
                                   void *user, struct sptx_tuned *tuned) {
     if (!corpus) return SPTX_USAGE;
-    int result = begin(corpus);
+    int result = begin_adding(corpus);
     if (!result) result = tune(corpus->context, &corpus->keys, &corpus->gathered, options, progress, user, tuned);
     corpus->context->stop = 0;
     return leave(corpus->context, result);

@@ -17,6 +17,7 @@
 #include "corpus/gathered.h"
 #include "rows/table.h"
 #include "sptx.h"
+#include "vectors/infer.h"
 #include "vectors/answers.h"
 #include "vectors/run_lists.h"
 
@@ -65,6 +66,8 @@ struct sptx_run {
     struct list_scores lists; /* list search opened by the last question; reused while score and candidates are the same */
     struct list_candidates candidates; /* candidates of `lists`; `rows` is a copy, owned */
     struct run_lists trained; /* lists that the run was trained on; opened by the first question that names one */
+    struct infer infer;       /* opened by the first document that is inferred */
+    int inferring;            /* 1: `infer` is open */
     int recommending, lists_open; /* 1: `lists` is open; 1: `trained` is open */
     struct sptx_run *next;
 };

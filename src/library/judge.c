@@ -10,6 +10,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { MOST_LISTED = 1000000 }; /* largest `listed`, as in `sptx-w2v report`; the limit on a page's size is reached far earlier */
 
@@ -50,26 +51,25 @@ enum sptx_status sptx_run_analogy(struct sptx_run *run, const char *table, const
 
 enum sptx_status sptx_run_evaluate_pairs(struct sptx_run *run, const char *table, const char *path,
                                          struct sptx_pairs_score *score) {
-    struct pairs_score found;
+    struct sptx_pairs_score found;
     if (!run) return SPTX_USAGE;
     enter(run->context);
     int view = judged_table(run, table, path, score);
     int result = view < 0 ? -1 : evaluate_pairs(&found, &run->model, (enum model_view)view, path);
-    if (!result) *score = (struct sptx_pairs_score){found.rho, found.covered, found.total};
+    if (!result) *score = found;
     return leave(run->context, result);
 }
 
 enum sptx_status sptx_run_evaluate_analogies(struct sptx_run *run, const char *table, const char *path, uint64_t first,
                                              struct sptx_analogies_score *score) {
-    struct analogies_score found;
+    struct sptx_analogies_score found;
     struct config config = {.name = NULL};
     if (!run) return SPTX_USAGE;
     enter(run->context);
     int view = judged_table(run, table, path, score);
     int result = view < 0 || device_config(run->context, &config)
                      ? -1 : evaluate_analogies(&found, &run->model, (enum model_view)view, path, first, &config);
-    if (!result)
-        *score = (struct sptx_analogies_score){found.accuracy, found.semantic, found.syntactic, found.covered, found.total};
+    if (!result) *score = found;
     config_release(&config);
     return leave(run->context, result);
 }
@@ -92,7 +92,7 @@ static int read_as_trained(struct config *config, const struct sptx_run *run, co
     return result;
 }
 
-static int evaluate_held_out(struct lists_score *found, const struct sptx_run *run, struct lists_request *request,
+static int evaluate_held_out(struct sptx_lists_score *found, const struct sptx_run *run, struct lists_request *request,
                              const char *format) {
     struct config config = {.name = NULL}, trained;
     int result = read_as_trained(&trained, run, format) || device_config(run->context, &config) ? -1 : 0;
@@ -104,11 +104,6 @@ static int evaluate_held_out(struct lists_score *found, const struct sptx_run *r
     config_release(&trained);
     config_release(&config);
     return result;
-}
-
-static struct sptx_lists_score lists_score_of(const struct lists_score *found) {
-    return (struct sptx_lists_score){found->recall,   found->ndcg,    found->hit,  found->lists,      found->unknown,
-                                     found->held_out, found->trained, found->cold, found->without_row};
 }
 
 /* Sets *path and *data from a file or a corpus given by the caller. For a corpus, *path is `name`, for error messages. Returns 0,
@@ -124,7 +119,7 @@ static int take_data(const char **path, const struct gathered **data, const stru
 enum sptx_status sptx_run_evaluate_lists_of(struct sptx_run *run, const char *table, const struct sptx_data *train,
                                             const struct sptx_data *held_out, const char *format, const char *score, uint32_t k,
                                             struct sptx_lists_score *out) {
-    struct lists_score found;
+    struct sptx_lists_score found;
     struct lists_request request = {.k = k};
     if (!run) return SPTX_USAGE;
     enter(run->context);
@@ -136,7 +131,7 @@ enum sptx_status sptx_run_evaluate_lists_of(struct sptx_run *run, const char *ta
     if (!result && !k) result = fail_usage("k = 0 places are none; wanted at least 1");
     request.score = result ? 0 : (enum list_score)named;
     if (!result) result = evaluate_held_out(&found, run, &request, format);
-    if (!result) *out = lists_score_of(&found);
+    if (!result) *out = found;
     return leave(run->context, result);
 }
 
@@ -146,11 +141,9 @@ enum sptx_status sptx_run_evaluate_lists(struct sptx_run *run, const char *table
     return sptx_run_evaluate_lists_of(run, table, &files[0], &files[1], format, score, k, out);
 }
 
-_Static_assert((int)SPTX_GROUPS_MOST == (int)GROUPS_MOST, "the header tells of the most columns");
-
 enum sptx_status sptx_run_evaluate_groups(struct sptx_run *run, const char *table, const char *path, uint64_t met, uint64_t sample,
                                           uint32_t k, struct sptx_groups_score *scores, uint32_t *columns) {
-    struct groups_score found[GROUPS_MOST];
+    struct sptx_groups_score found[SPTX_GROUPS_MOST];
     struct groups_request request = {.met = met, .sample = sample, .k = k};
     struct config config = {.name = NULL};
     if (!run) return SPTX_USAGE;
@@ -160,18 +153,14 @@ enum sptx_status sptx_run_evaluate_groups(struct sptx_run *run, const char *tabl
         fail_usage("k = %u and sample = %" PRIu64 " are wanted to be at least 1", k, sample);
     else if (view >= 0 && !device_config(run->context, &config))
         count = evaluate_groups(found, &run->model, (enum model_view)view, path, &request, &config);
-    for (int i = 0; i < count; i++)
-        scores[i] = (struct sptx_groups_score){found[i].share, found[i].chance, found[i].asked, found[i].rows};
-    if (count >= 0) *columns = (uint32_t)count;
+    if (count >= 0) memcpy(scores, found, (size_t)count * sizeof *found), *columns = (uint32_t)count;
     config_release(&config);
     return leave(run->context, count < 0 ? -1 : 0);
 }
 
-_Static_assert((int)SPTX_SHARES_MOST == (int)LABELS_SHARES, "the header tells of the most shares");
-
 static int check_shares(const double *shares, uint32_t count) {
-    if (!shares || !count || count > LABELS_SHARES)
-        return fail_usage("%u shares are asked for, wanted 1 to %d, and where they are", count, LABELS_SHARES);
+    if (!shares || !count || count > SPTX_SHARES_MOST)
+        return fail_usage("%u shares are asked for, wanted 1 to %d, and where they are", count, SPTX_SHARES_MOST);
     for (uint32_t i = 0; i < count; i++)
         if (!(shares[i] > 0 && shares[i] < 1)) return fail_usage("a share of %g is not between 0 and 1", shares[i]);
     return 0;
@@ -179,7 +168,7 @@ static int check_shares(const double *shares, uint32_t count) {
 
 enum sptx_status sptx_run_evaluate_labels_of(struct sptx_run *run, const char *table, const struct sptx_data *labels,
                                              const double *shares, uint32_t count, struct sptx_labels_score *scores) {
-    struct labels_score found[LABELS_SHARES];
+    struct sptx_labels_score found[SPTX_SHARES_MOST];
     struct config config = {.name = NULL};
     const struct gathered *data = NULL;
     const char *path = NULL;
@@ -190,9 +179,7 @@ enum sptx_status sptx_run_evaluate_labels_of(struct sptx_run *run, const char *t
     if (!result)
         result = data ? evaluate_labels_of(found, &run->model, (enum model_view)view, data, path, shares, (int)count, &config)
                       : evaluate_labels(found, &run->model, (enum model_view)view, path, shares, (int)count, &config);
-    for (uint32_t i = 0; !result && i < count; i++)
-        scores[i] = (struct sptx_labels_score){found[i].share,        found[i].micro,   found[i].micro_spread, found[i].macro,
-                                               found[i].macro_spread, found[i].covered, found[i].total,        found[i].labels};
+    if (!result) memcpy(scores, found, count * sizeof *found);
     config_release(&config);
     return leave(run->context, result);
 }
@@ -211,18 +198,11 @@ static int take_links(struct links_request *request, const struct sptx_data *hel
     return request->directed > 1 ? fail_usage("directed = %d is neither 0 nor 1", request->directed) : 0;
 }
 
-static void give_links(struct sptx_links_score *scores, struct sptx_links_counts *counts, const struct links_score *found,
-                       const struct links_counts *counted) {
-    for (int i = 0; i < LINK_SCORES; i++) scores[i] = (struct sptx_links_score){found[i].auc, found[i].mrr, found[i].hits};
-    *counts = (struct sptx_links_counts){counted->links,    counted->asked,   counted->nodes, counted->unknown,
-                                         counted->left_out, counted->trained, counted->among, counted->all};
-}
-
 enum sptx_status sptx_run_evaluate_links_of(struct sptx_run *run, const char *table, const struct sptx_data *held_out,
                                             const struct sptx_data *known, uint32_t directed, struct sptx_links_score *scores,
                                             struct sptx_links_counts *counts) {
-    struct links_score found[LINK_SCORES];
-    struct links_counts counted;
+    struct sptx_links_score found[LINK_SCORES];
+    struct sptx_links_counts counted;
     struct links_request request = {.directed = directed > 1 ? 2 : (int)directed};
     struct config config = {.name = NULL};
     if (!run) return SPTX_USAGE;
@@ -232,7 +212,7 @@ enum sptx_status sptx_run_evaluate_links_of(struct sptx_run *run, const char *ta
                    : judged_table(run, table, request.held_out, counts ? (const void *)scores : NULL);
     int result = view < 0 || device_config(run->context, &config)
                      ? -1 : evaluate_links(found, &counted, &run->model, (enum model_view)view, &request, &config);
-    if (!result) give_links(scores, counts, found, &counted);
+    if (!result) memcpy(scores, found, sizeof found), *counts = counted;
     config_release(&config);
     return leave(run->context, result);
 }

@@ -92,8 +92,8 @@ static struct rows_request request_for(struct sptx_table *table, const struct sp
 
 typedef int rows_call(struct backend *backend, const struct rows_request *request);
 
-static enum sptx_status ask(struct sptx_table *table, const struct sptx_ids *ids, const float *values,
-                            enum sptx_memory memory, void *stream, const char *what, rows_call *call) {
+static enum sptx_status ask_backend(struct sptx_table *table, const struct sptx_ids *ids, const float *values,
+                                    enum sptx_memory memory, void *stream, const char *what, rows_call *call) {
     struct sptx_context *context = table->context;
     struct sptx_ids taken;
     if (take_ids(table, ids, &taken) || (what && check_values(table, ids, values, memory, what))) return leave(context, -1);
@@ -106,13 +106,13 @@ enum sptx_status sptx_fetch(struct sptx_table *table, const struct sptx_ids *ids
                             void *stream) {
     if (!table) return SPTX_USAGE;
     enter(table->context);
-    return ask(table, ids, out, memory, stream, "fetched values", table->context->ops->rows_fetch);
+    return ask_backend(table, ids, out, memory, stream, "fetched values", table->context->ops->rows_fetch);
 }
 
 enum sptx_status sptx_prefetch(struct sptx_table *table, const struct sptx_ids *ids, void *stream) {
     if (!table) return SPTX_USAGE;
     enter(table->context);
-    return ask(table, ids, NULL, SPTX_HOST, stream, NULL, table->context->ops->rows_prefetch);
+    return ask_backend(table, ids, NULL, SPTX_HOST, stream, NULL, table->context->ops->rows_prefetch);
 }
 
 enum sptx_status sptx_update(struct sptx_table *table, const struct sptx_ids *ids, const float *gradients,
@@ -120,7 +120,7 @@ enum sptx_status sptx_update(struct sptx_table *table, const struct sptx_ids *id
     if (!table) return SPTX_USAGE;
     enter(table->context);
     if (table->fixed) return leave(table->context, fail_usage("the table was opened with optimizer 'none': it has no update"));
-    enum sptx_status status = ask(table, ids, gradients, memory, stream, "gradients", table->context->ops->rows_update);
+    enum sptx_status status = ask_backend(table, ids, gradients, memory, stream, "gradients", table->context->ops->rows_update);
     if (status == SPTX_OK) table->steps++;
     return status;
 }
@@ -129,7 +129,7 @@ enum sptx_status sptx_store(struct sptx_table *table, const struct sptx_ids *ids
                             enum sptx_memory memory, void *stream) {
     if (!table) return SPTX_USAGE;
     enter(table->context);
-    enum sptx_status status = ask(table, ids, values, memory, stream, "values", table->context->ops->rows_store);
+    enum sptx_status status = ask_backend(table, ids, values, memory, stream, "values", table->context->ops->rows_store);
     if (status == SPTX_OK) table->stores++;
     return status;
 }

@@ -42,6 +42,7 @@ void sptx_run_close(struct sptx_run *run) {
     enter(context);
     if (run->searching) search_close(&run->search);
     close_lists(run);
+    if (run->inferring) infer_close(&run->infer);
     run_lists_close(&run->trained);
     model_close(&run->model);
     leave(context, 0);
@@ -171,6 +172,7 @@ int open_search(struct sptx_run *run, const char *table, enum search_metric metr
     int result = device_config(run->context, &config) ||
                          search_open(&run->search, &run->model, (enum model_view)view, metric, rows, &config) ? -1 : 0;
     config_release(&config);
+    run->search.first = answers_first(&run->model, (int)lists);
     run->searched = (enum model_view)view;
     run->searching = !result;
     return result;
@@ -343,5 +345,34 @@ enum sptx_status sptx_run_recommend(struct sptx_run *run, const uint64_t *starts
     free(r.starts);
     free(r.codes);
     free(r.own);
+    return leave(run->context, result);
+}
+
+/* ---- infer ---- */
+
+static int infer(struct sptx_run *run, const struct sptx_infer_options *options, const uint64_t *starts, const uint64_t *words, uint64_t count,
+                 float *out) {
+    const struct infer_passes passes = {options->epochs, options->lr, options->min_lr};
+    if (!(options->lr >= 0 && options->lr < 1e6 && options->min_lr >= 0 && options->min_lr <= options->lr))
+        return fail_usage("lr = %g and min_lr = %g; wanted rates of which the second is not above the first", options->lr, options->min_lr);
+    if (options->epochs > UINT32_MAX) return fail_usage("epochs = %" PRIu64 " is above %u", options->epochs, UINT32_MAX);
+    if (!run->inferring && infer_open(&run->infer, &run->model, run->context->pool)) {
+        infer_close(&run->infer);
+        return -1;
+    }
+    run->inferring = 1;
+    return infer_rows(&run->infer, &passes, starts, words, count, out);
+}
+
+enum sptx_status sptx_run_infer(struct sptx_run *run, const uint64_t *starts, const uint64_t *words, uint64_t count,
+                                const struct sptx_infer_options *given, float *out) {
+    struct sptx_infer_options options = SPTX_INFER_OPTIONS;
+    if (!run) return SPTX_USAGE;
+    enter(run->context);
+    int result = given ? take_options(&options, sizeof options, given) : 0;
+    if (result || !count) return leave(run->context, result);
+    if (!starts || !words || !out) return leave(run->context, fail_usage("starts, words and a place for rows are wanted; one is NULL"));
+    const struct list_question question = {.starts = starts, .codes = words, .count = count};
+    result = check_lists(run, &question) || check_aligned(out, sizeof *out, "rows") ? -1 : infer(run, &options, starts, words, count, out);
     return leave(run->context, result);
 }

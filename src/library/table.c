@@ -47,7 +47,7 @@ const char *sptx_optimizer_option(const char *optimizer, uint32_t index) {
     return rule < 0 ? NULL : rules_option(rule, index);
 }
 
-static void take(double *option, double given) {
+static void take_table(double *option, double given) {
     if (!isnan(given)) *option = given;
 }
 
@@ -59,10 +59,10 @@ static int read_rule(struct rule_options *rule, int *fixed, const struct sptx_ta
         return fail_usage("optimizer '%s' is none of " RULES(NAME) "none", o->optimizer);
 #undef NAME
     *rule = rules_defaults(which);
-    take(&rule->lr, o->lr);
-    take(&rule->clip, o->clip);
-#define NUMBER(name, fallback, lowest, highest, rules, help)  take(&rule->name, o->name);
-#define BY_RULE(name, fallback, lowest, highest, rules, help) take(&rule->name, o->name);
+    take_table(&rule->lr, o->lr);
+    take_table(&rule->clip, o->clip);
+#define NUMBER(name, fallback, lowest, highest, rules, help)  take_table(&rule->name, o->name);
+#define BY_RULE(name, fallback, lowest, highest, rules, help) take_table(&rule->name, o->name);
 #define FLAG(name, rules, help)                               rule->name = o->name != 0;
 #include "kernels/optimizers.def"
     if (*fixed) rule->momentum = 0;
@@ -84,10 +84,13 @@ static int read_precision(struct rule_options *rule, const struct sptx_table_opt
 static int read_options(struct table_options *out, int *fixed, const struct sptx_table_options *o) {
     if (!o->rows || o->rows > WORDS_MOST) return fail_usage("rows = %" PRIu64 " is not in 1..%u", o->rows, WORDS_MOST);
     if (!o->dim || o->dim > COLUMNS_MOST) return fail_usage("dim = %u is not in 1..%d", o->dim, COLUMNS_MOST);
+    if (o->gpu_rows && (o->hot_rows || o->weights == SPTX_FILE || o->state == SPTX_FILE))
+        return fail_usage("gpu_rows finds rows of a pinned table by their use; it goes neither with hot_rows nor with the place 'file'");
     if (o->weights > SPTX_FILE || o->state > SPTX_FILE)
         return fail_usage("places are 0 (pinned), 1 (gpu) and 2 (file), not %u and %u", o->weights, o->state);
     *out = (struct table_options){.rows = o->rows,
                                   .hot_rows = o->hot_rows,
+                                  .gpu_cache = o->gpu_rows,
                                   .dim = o->dim,
                                   .weights = (enum place)o->weights,
                                   .state = (enum place)o->state,
@@ -245,6 +248,15 @@ enum sptx_status sptx_table_view(struct sptx_table *table, const char *name, str
                                   .cuda = (uint32_t)view.gpu_reads,
                                   .dtype = field->type == VALUE_BFLOAT16 ? SPTX_BFLOAT16 : SPTX_FLOAT32};
     return leave(context, give_view(out, &all));
+}
+
+enum sptx_status sptx_table_cached(struct sptx_table *table, uint32_t *ids, uint64_t capacity, uint64_t *count) {
+    if (!table) return SPTX_USAGE;
+    struct sptx_context *context = table->context;
+    enter(context);
+    if ((capacity && !ids) || !count) return leave(context, fail_usage("ids or count is NULL"));
+    if (context->ops->rows_wait(context->backend)) return leave(context, -1);
+    return leave(context, context->ops->rows_cached(context->backend, table->table.store, ids, capacity, count));
 }
 
 /* ---- disk ---- */

@@ -15,20 +15,10 @@ struct listener {
     void *user;
 };
 
-static int hear(void *user, const struct trainer_report *report) {
+static int hear(void *user, const struct sptx_progress *report) {
     const struct listener *listener = user;
-    struct sptx_progress told = {.size = sizeof told,
-                                 .step = report->step,
-                                 .epoch = report->epoch,
-                                 .done = report->done,
-                                 .loss = report->loss,
-                                 .lr = report->lr,
-                                 .words_per_second = report->words_per_second,
-                                 .pairs_per_second = report->pairs_per_second,
-                                 .seconds = report->seconds,
-                                 .line = report->line};
     step_out(listener->context);
-    int stop = listener->progress(listener->user, &told);
+    int stop = listener->progress(listener->user, report);
     step_in();
     report_clear(); /* if a call in the callback failed, its error is not why training ends */
     return stop;

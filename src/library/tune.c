@@ -6,8 +6,6 @@
 #include "tune/tune.h"
 
 #include <limits.h>
-#include <stdio.h>
-#include <string.h>
 
 struct listener {
     struct sptx_context *context;

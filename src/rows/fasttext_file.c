@@ -19,7 +19,7 @@ static int cut_off(const struct cursor *cursor) {
     return fail("'%s' is cut off: a model of fastText goes on behind its last byte", cursor->path);
 }
 
-static int take(struct cursor *cursor, void *to, uint64_t bytes) {
+static int take_bytes(struct cursor *cursor, void *to, uint64_t bytes) {
     if ((uint64_t)(cursor->end - cursor->at) < bytes) return cut_off(cursor);
     memcpy(to, cursor->at, bytes);
     cursor->at += bytes;
@@ -55,7 +55,7 @@ static int check_args(const struct fasttext_args *args, const char *path) {
 
 static int read_args(struct cursor *cursor, struct fasttext_args *args) {
     int32_t head[2] = {0, 0};
-    if (take(cursor, head, sizeof head) || take(cursor, args, sizeof *args)) return -1;
+    if (take_bytes(cursor, head, sizeof head) || take_bytes(cursor, args, sizeof *args)) return -1;
     if (head[0] != FASTTEXT_MAGIC) return fail("'%s' is no model of fastText", cursor->path);
     if (head[1] != FASTTEXT_VERSION)
         return fail("'%s' is of version %" PRId32 " of fastText's models, wanted %d", cursor->path, head[1], FASTTEXT_VERSION);
@@ -72,7 +72,7 @@ struct counts {
 static int read_counts(struct cursor *cursor, struct counts *counts) {
     int32_t sizes[3] = {0, 0, 0};
     int64_t more[2] = {0, 0};
-    if (take(cursor, sizes, sizeof sizes) || take(cursor, more, sizeof more)) return -1;
+    if (take_bytes(cursor, sizes, sizeof sizes) || take_bytes(cursor, more, sizeof more)) return -1;
     *counts = (struct counts){sizes[0], sizes[1], sizes[2], more[0], more[1]};
     if (counts->labels) return fail("'%s' has %" PRId32 " labels; wanted a model of words alone", cursor->path, counts->labels);
     if (counts->pruned != -1) return fail("'%s' was pruned (fasttext quantize); wanted the model before that", cursor->path);
@@ -88,7 +88,7 @@ static int read_word(struct cursor *cursor, struct vocab *vocab) {
     char kind = 0;
     if (!end) return cut_off(cursor);
     cursor->at = end + 1;
-    if (take(cursor, &count, sizeof count) || take(cursor, &kind, sizeof kind)) return -1;
+    if (take_bytes(cursor, &count, sizeof count) || take_bytes(cursor, &kind, sizeof kind)) return -1;
     if (count < 0 || kind)
         return fail("'%s': word %" PRIu64 " counts %" PRId64 " and is of kind %d, wanted a count from 0 on and kind 0",
                     cursor->path, vocab->size, count, kind);
@@ -124,9 +124,9 @@ static int find_subwords(struct vocab *vocab, const struct fasttext_args *args) 
 static int find_rows(struct cursor *cursor, const struct fasttext_file *file, const char *called, uint64_t wanted, uint64_t *at) {
     char quantized = 0;
     int64_t rows = 0, columns = 0;
-    if (take(cursor, &quantized, sizeof quantized)) return -1;
+    if (take_bytes(cursor, &quantized, sizeof quantized)) return -1;
     if (quantized) return fail("'%s' is quantized; wanted the model before 'fasttext quantize'", cursor->path);
-    if (take(cursor, &rows, sizeof rows) || take(cursor, &columns, sizeof columns)) return -1;
+    if (take_bytes(cursor, &rows, sizeof rows) || take_bytes(cursor, &columns, sizeof columns)) return -1;
     if (rows < 0 || (uint64_t)rows != wanted || columns != file->args.dim)
         return fail("'%s' has %" PRId64 " x %" PRId64 " %s numbers, wanted %" PRIu64 " x %" PRId32, cursor->path, rows,
                     columns, called, wanted, file->args.dim);

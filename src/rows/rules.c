@@ -2,7 +2,6 @@
 
 #include "base/report.h"
 
-#include <math.h>
 #include <string.h>
 
 static const char *const names[RULE_COUNT] = {

@@ -10,7 +10,6 @@
 #include "base/report.h"
 #include "base/text.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,6 +80,7 @@ int table_init(struct table *table, enum table_side side, const struct table_opt
     table->spec.rounding = (struct rounding){table->seed, side == TABLE_CONTEXT, table->own.first};
     table->spec.layout = record_layout_make(&table->rule, table->own.count);
     table->spec.hot_rows = options->hot_rows < options->rows ? options->hot_rows : options->rows;
+    table->spec.gpu_cache = options->gpu_cache;
     table->spec.weights = options->weights;
     table->spec.state = options->state;
     table->spec.frozen = options->frozen;

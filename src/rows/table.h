@@ -32,6 +32,7 @@ double table_init_reach(const struct init_values *values);
 /* The options of a new table. */
 struct table_options {
     uint64_t rows, hot_rows; /* hot_rows: number of first rows that are kept on the GPU if the table is pinned or in a file */
+    uint64_t gpu_cache;      /* number of rows that are kept on the GPU because they are used often (table_spec) */
     uint64_t first_row;      /* id of the table's first row (table_spec) */
     uint64_t idle;           /* number of last rows that no example names: they are zeros, and take no memory on the CPU until
                               * they are written */

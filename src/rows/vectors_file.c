@@ -86,7 +86,7 @@ static int is_text(struct cursor cursor, uint64_t columns) {
     return 1;
 }
 
-static int begin(struct vectors_file *file, struct cursor *cursor) {
+static int begin_file(struct vectors_file *file, struct cursor *cursor) {
     uint64_t dim = 0, fields;
     if (cursor->at == cursor->end) return fail("'%s' is empty; wanted words with their vectors", file->path);
     if (kind_check_format(file->path, cursor->at, (uint64_t)(cursor->end - cursor->at), 0)) return -1;
@@ -183,7 +183,7 @@ static int read_rows(struct vectors_file *file) {
     const char *data = file->map.data;
     struct cursor cursor = {data, data, data};
     if (data) cursor.at += text_mark(data, file->map.size), cursor.end += file->map.size; /* an empty file is mapped at NULL */
-    if (begin(file, &cursor) || check_count(file, &cursor) || pass_rows(file, cursor, 0, &bytes)) return -1;
+    if (begin_file(file, &cursor) || check_count(file, &cursor) || pass_rows(file, cursor, 0, &bytes)) return -1;
     file->starts = mem_alloc(file->rows, sizeof *file->starts, "where vectors begin");
     if (!file->starts || words_reserve(&file->words, file->rows, bytes) || pass_rows(file, cursor, 1, &bytes)) return -1;
     return index_words(file);

@@ -3,7 +3,6 @@
 #include "base/memory.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 static unsigned rank_of(const struct table *table) {
     return table->ranks ? table->ranks->number : 0;

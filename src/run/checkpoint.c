@@ -18,7 +18,6 @@
 #include "base/text.h"
 #include "checkpoints.h"
 #include "replacement.h"
-#include "schedule.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -95,7 +94,7 @@ static int check_file(const char *directory, const char *name, const struct tabl
 }
 
 /* Returns 0 if the checkpoint is whole, otherwise -1 after fail(), with *broken as state_read() sets it. */
-static int check(const char *directory, struct run_state *state, int *broken) {
+static int check_whole(const char *directory, struct run_state *state, int *broken) {
     struct run_state read;
     if (state_read(directory, &read, broken)) return -1;
     *broken = 0;
@@ -108,7 +107,7 @@ static int check(const char *directory, struct run_state *state, int *broken) {
 
 int checkpoint_verify(const char *directory, struct run_state *state) {
     int broken;
-    return check(directory, state, &broken);
+    return check_whole(directory, state, &broken);
 }
 
 char *checkpoint_newest(const char *run, struct run_state *state, int *found) {
@@ -123,7 +122,7 @@ char *checkpoint_newest(const char *run, struct run_state *state, int *found) {
         int failed_before = report_exit_code(), broken;
         if (one->kind == CHECKPOINT_PARTIAL) continue;
         own += (uint64_t)one->own;
-        if (!check(one->path, state, &broken)) {
+        if (!check_whole(one->path, state, &broken)) {
             good = one->path, one->path = NULL;
             break;
         }
@@ -246,7 +245,7 @@ static int can_go(const struct checkpoint_entry *one, const char *checkpoint, ui
     int broken = 0, failed_before = report_exit_code();
     if (!one->own || !strcmp(one->path, checkpoint)) return 0;
     if (one->step <= step) return one->kind != CHECKPOINT_IN_PLACE || kept >= keep;
-    if (check(one->path, NULL, &broken) && !failed_before) report_clear();
+    if (check_whole(one->path, NULL, &broken) && !failed_before) report_clear();
     return broken;
 }
 

@@ -69,7 +69,7 @@ static uint32_t *join(const struct frozen *frozen) {
 }
 
 /* Writes the file's bytes, and computes their hash. */
-static int put(const struct frozen *frozen, const uint32_t *records, struct file_writer *writer, XXH64_state_t *hash) {
+static int put_mark(const struct frozen *frozen, const uint32_t *records, struct file_writer *writer, XXH64_state_t *hash) {
     struct npy npy = describe(frozen);
     uint64_t bytes = npy.rows * 2 * sizeof *records;
     if (npy_write_header(&npy, writer)) return -1;
@@ -88,7 +88,7 @@ int frozen_write(const struct frozen *frozen, const char *path, uint64_t *checks
         result = -1;
     } else {
         XXH64_reset(hash, 0);
-        result = put(frozen, records, &writer, hash);
+        result = put_mark(frozen, records, &writer, hash);
         *checksum = XXH64_digest(hash);
         if (result) file_abandon(&writer);
         else result = file_commit(&writer);

@@ -71,6 +71,8 @@ static int take_keys(struct model *model, const struct config *config) {
     model->tree = config_has_tree(config);
     model->cosine = config->train_score == SCORE_COSINE;
     model->own = config->examples_own;
+    model->documents = config_has_documents(config);
+    model->item_targets = model->documents ? config_trains_words(config) : model->own < 1;
     model->loss = config_loss(config);
     model->negatives = (struct model_negatives){.count = config->negatives_count,
                                                 .law = config->negatives_law,

@@ -27,8 +27,9 @@ struct model {
         int law, exclude;     /* negatives.law; negatives.exclude, 1: a list's own items are not among its negatives */
         double power;         /* negatives.power */
     } negatives;
-    double own; /* examples.own. Below 1, items have target rows too, which are averaged with a list's row; 1: items have no
-                 * target rows */
+    double own; /* examples.own. Below 1, a list's row is averaged with its items' target rows */
+    int item_targets; /* of a run whose lists have rows: 1: items have trained target rows, too */
+    int documents;    /* 1: lists are documents (corpus.format) */
     struct init_values first[2]; /* by enum table_side: first values of the rows, by which untrained rows are recognized */
     uint32_t seed;               /* the seed of `first` */
     float *propagated; /* [rows x dim] rows spread over the run's graph; NULL until answers_view_named() makes them */

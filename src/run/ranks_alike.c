@@ -15,7 +15,7 @@ struct line {
     size_t length;
 };
 
-static struct line next_line(const char **text) {
+static struct line next_key(const char **text) {
     struct line line = {*text, strcspn(*text, "\n")};
     *text += line.length + (line.at[line.length] == '\n');
     return line;
@@ -35,7 +35,7 @@ static int key_counts(const struct line *line) {
 
 static int compare(const char *own, const char *first) {
     for (int counts = 1; *own && *first;) {
-        struct line mine = next_line(&own), wanted = next_line(&first);
+        struct line mine = next_key(&own), wanted = next_key(&first);
         if (begins(&mine, "[")) counts = section_counts(&mine);
         if (!counts || !key_counts(&mine) || (mine.length == wanted.length && !memcmp(mine.at, wanted.at, mine.length))) continue;
         return fail("its configuration has '%.*s' where rank 0 has '%.*s': all ranks need the same", (int)mine.length, mine.at,

@@ -3,9 +3,7 @@
 #include "ranks_alike.h"
 #include "base/report.h"
 #include "config/defaults_by_size.h"
-#include "schedule.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 
 /* Reads RUN/config.ini, which perhaps only the first rank sees, and resolves it for the number of ranks that resume the run. */

@@ -80,7 +80,7 @@ static int check_place(const char *path, int resumed) {
 
 /* ---- who has it ---- */
 
-static int take(struct run_directory *run) {
+static int claim(struct run_directory *run) {
     char holder[LOCK_HOLDER];
     int taken = directory_claim(&run->lock, run->path, lock_name, &run->made, holder);
     if (taken == 1) fail("'%s' is being trained by %s; one process at a time has a run directory", run->path, holder);
@@ -161,7 +161,7 @@ static int hold(struct run_directory *run) {
 int run_directory_open(struct run_directory *run, const char *path, int resumed) {
     *run = (struct run_directory){.path = path_resolve(path), .fd = -1};
     if (run->path) run->place = mem_text(run->path, strlen(run->path), "a path");
-    if (run->place && !take(run) && !hold(run) && !check_place(run->path, resumed)) return 0;
+    if (run->place && !claim(run) && !hold(run) && !check_place(run->path, resumed)) return 0;
     run_directory_close(run);
     return -1;
 }

@@ -6,14 +6,13 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
 enum { LEAST_DIM = 4 };
 
 /* Writes plan->advice: "it needs A of WHAT and B can be had: ", then what to change (`format`). */
-static void say(const struct planning *p, uint64_t needed, const char *what, uint64_t available, const char *format, ...)
+static void say_advice(const struct planning *p, uint64_t needed, const char *what, uint64_t available, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
-static void say(const struct planning *p, uint64_t needed, const char *what, uint64_t available, const char *format, ...) {
+static void say_advice(const struct planning *p, uint64_t needed, const char *what, uint64_t available, const char *format, ...) {
     char need[TEXT_BYTES], have[TEXT_BYTES], *advice = p->plan->advice;
     size_t capacity = sizeof p->plan->advice;
     size_t n = text_add(advice, capacity, 0, "it needs %s of %s and %s can be had: ", text_of_bytes(need, needed), what,
@@ -45,16 +44,16 @@ void advise_host(const struct planning *p) {
     const char *halved = planning_fits_halved(p) ? "set model.precision = bfloat16, or " : "";
     char ids[TEXT_BYTES], budget[TEXT_BYTES];
     if (rest > have && rest - plan->stream_pinned <= have)
-        say(p, plan->host_needed, "memory", have,
-            "%s of it are the corpus ids, which the GPU reads from pinned memory; raise memory.gpu_budget to %s, or use "
-            "device.backend = cpu",
-            text_of_bytes(ids, plan->stream_pinned), text_of_bytes(budget, GPU_STREAM_PART * plan->stream_pinned));
+        say_advice(p, plan->host_needed, "memory", have,
+                   "%s of it are the corpus ids, which the GPU reads from pinned memory; raise memory.gpu_budget to %s, or use "
+                   "device.backend = cpu",
+                   text_of_bytes(ids, plan->stream_pinned), text_of_bytes(budget, GPU_STREAM_PART * plan->stream_pinned));
     else if (rest > have || (!p->gpu && plan->work_bytes > have / 2))
-        say(p, plan->host_needed, "memory", have, "lower train.batch (it is %" PRIu64 ") or corpus.max_vocab", plan->batch);
+        say_advice(p, plan->host_needed, "memory", have, "lower train.batch (it is %" PRIu64 ") or corpus.max_vocab", plan->batch);
     else if (dim)
-        say(p, plan->host_needed, "memory", have, "%slower model.dim to %" PRIu32 ", or %s", halved, dim, files);
+        say_advice(p, plan->host_needed, "memory", have, "%slower model.dim to %" PRIu32 ", or %s", halved, dim, files);
     else
-        say(p, plan->host_needed, "memory", have, "%s%s, or lower corpus.max_vocab", halved, files);
+        say_advice(p, plan->host_needed, "memory", have, "%s%s, or lower corpus.max_vocab", halved, files);
 }
 
 /* ---- the GPU ---- */
@@ -86,16 +85,16 @@ void advise_gpu(const struct planning *p) {
     const struct plan *plan = p->plan;
     uint64_t rows = planning_fitting_rows(p), batch = fitting_batch(p), need = plan->gpu_needed;
     if (fits_off_gpu(p, 0, 0))
-        say(p, need, "the GPU", p->budget, "lower memory.hot_rows to %" PRIu64 ", or set it to auto", rows);
+        say_advice(p, need, "the GPU", p->budget, "lower memory.hot_rows to %" PRIu64 ", or set it to auto", rows);
     else if (fits_off_gpu(p, 1, 0))
-        say(p, need, "the GPU", p->budget, "set memory.target = pinned and memory.target_state = pinned");
+        say_advice(p, need, "the GPU", p->budget, "set memory.target = pinned and memory.target_state = pinned");
     else if (fits_off_gpu(p, 0, 1))
-        say(p, need, "the GPU", p->budget, "set memory.context = pinned and memory.context_state = pinned");
+        say_advice(p, need, "the GPU", p->budget, "set memory.context = pinned and memory.context_state = pinned");
     else if (batch)
-        say(p, need, "the GPU", p->budget, "lower train.batch to %" PRIu64, batch);
+        say_advice(p, need, "the GPU", p->budget, "lower train.batch to %" PRIu64, batch);
     else if (plan->gpu_bytes)
-        say(p, need, "the GPU", p->budget,
-            "set all four of memory.target, target_state, context and context_state to pinned, or lower train.batch");
+        say_advice(p, need, "the GPU", p->budget,
+                   "set all four of memory.target, target_state, context and context_state to pinned, or lower train.batch");
     else
-        say(p, need, "the GPU", p->budget, "raise memory.gpu_budget, or lower train.batch or memory.depth");
+        say_advice(p, need, "the GPU", p->budget, "raise memory.gpu_budget, or lower train.batch or memory.depth");
 }

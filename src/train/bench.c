@@ -187,7 +187,7 @@ static void say_nothing(void *user, double lr, int last) {
 }
 
 /* Trains for `seconds`, or `steps` steps if `steps` is not 0, and sets *out to what was counted. */
-static int run(struct training *t, double seconds, uint64_t steps) {
+static int run_steps(struct training *t, double seconds, uint64_t steps) {
     struct bench_training *out = t->out;
     const struct steps_watch watch = {.user = t,
                                       .took_batch = count_batch,
@@ -250,11 +250,12 @@ static int measure_phases(struct training *t) {
 static int measure(struct training *t, double seconds, uint64_t steps) {
     uint64_t warm = steps ? steps / 10 + 1 : 0;
     if (ranks_count(t->ranks) > 1 && !steps) {
-        if (run(t, 0, RANK_WARM_STEPS) || run(t, 0, RANK_WARM_STEPS)) return -1; /* run twice: during the first, buffers grow */
+        if (run_steps(t, 0, RANK_WARM_STEPS) || run_steps(t, 0, RANK_WARM_STEPS))
+            return -1; /* run twice: during the first, buffers grow */
         steps = steps_for(t, seconds);
         warm = steps_for(t, seconds * warm_share);
     }
-    if (run(t, seconds * warm_share, warm) || run(t, seconds, steps)) return -1;
+    if (run_steps(t, seconds * warm_share, warm) || run_steps(t, seconds, steps)) return -1;
     return t->out->hogwild ? 0 : measure_phases(t);
 }
 

@@ -148,7 +148,7 @@ static int check_negatives(const struct example_source *source, const struct voc
         return fail("negatives.law = log-uniform draws from rows 1..V-1 and needs three rows, the vocabulary has %" PRIu64,
                     source->rows);
     if (source->mode != EXAMPLE_WINDOW && source->per_pair) slots *= positives;
-    numbered = source->mode == EXAMPLE_WINDOW && source->per_pair ? slots * 2 * source->window : slots;
+    numbered = source->mode == EXAMPLE_WINDOW && source->per_pair ? slots * (2 * source->window + (uint64_t)source->documents) : slots;
     if (numbered > EXAMPLE_MOST_NEGATIVES)
         return fail("negatives.per = pair with %s would draw up to %" PRIu64 " negatives for one example, more than %" PRIu64
                     "; lower negatives.count or %s, or set negatives.per = example",
@@ -209,8 +209,9 @@ static void take_keys(struct example_source *source, const struct config *config
     source->pooled = (uint32_t)config->examples_pooled;
     source->pool.sum = config->examples_pooled_gradient == POOLED_SUM;
     source->pool.whole = config->examples_pooled_gradient == POOLED_WHOLE;
-    source->window = (uint32_t)config->examples_window;
-    source->shrink = config->examples_shrink;
+    source->documents = config_has_documents(config);
+    source->window = config_trains_words(config) ? (uint32_t)config->examples_window : 0;
+    source->shrink = config->examples_shrink && source->window;
     source->shuffle = config->examples_shuffle;
     source->shuffle_items = config->examples_shuffle_items;
     source->positives = (uint32_t)config->examples_positives;
@@ -229,7 +230,7 @@ static void take_keys(struct example_source *source, const struct config *config
 
 static int make_tree(struct examples *examples, const struct vocab *vocab) {
     struct huffman *tree = &examples->tree;
-    if (huffman_make(tree, vocab->counts, vocab->size)) return -1;
+    if (huffman_make(tree, vocab->counts, vocab->size - vocab->lists)) return -1;
     examples->source.paths = (struct example_paths){.starts = tree->starts,
                                                     .nodes = tree->nodes,
                                                     .words = tree->words,

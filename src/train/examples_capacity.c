@@ -9,6 +9,7 @@ uint64_t examples_batch(const struct examples *examples, uint64_t batch) {
 }
 
 double examples_kept(const struct example_source *source, uint64_t row) {
+    if (example_is_document(source, (uint32_t)row)) return 0;
     return source->keep ? (source->keep[row] + 1.0) / 4294967296.0 : 1;
 }
 
@@ -41,7 +42,7 @@ struct kept {
 
 static struct kept expected_kept(const struct example_source *source, const uint32_t *ids, uint64_t length) {
     struct kept kept = {0};
-    if (!source->keep && !source->subwords.starts && !source->paths.starts)
+    if (!source->keep && !source->subwords.starts && !source->paths.starts && !source->documents)
         return (struct kept){(double)length, (double)length, (double)length};
     for (uint64_t i = 0; i < length; i++) {
         double chance = examples_kept(source, ids[i]);
@@ -83,8 +84,9 @@ static void add_windows(const struct example_source *source, struct kept in, uin
     double most_rows = source->subwords.starts ? (double)source->subwords.most : 1;
     /* A kept word makes a block unless no other word of its sentence is kept. For short sentences the chance of that is
      * approximate. */
-    double windows = length < 2 ? 0 : kept > 2 ? kept : kept * (1 - pow(1 - share, (double)(length - 1)));
-    double pairs = fmax(window_pairs(kept, source), windows), most = 2.0 * source->window;
+    double windows = length < 2 ? 0 : kept > 2 || source->documents ? kept : kept * (1 - pow(1 - share, (double)(length - 1)));
+    double pairs = fmax(window_pairs(kept, source), source->documents ? 0 : windows), most = 2.0 * source->window + source->documents;
+    if (source->documents) pairs += windows; /* each window's word is a pair with the document's row, too */
     double blocks = source->per_pair ? pairs : windows, most_blocks = source->per_pair ? most : 1;
     double contexts = predicting + source->negatives, most_contexts = most_predicting(source) + source->negatives;
     sums->examples += (double)length;

@@ -102,7 +102,7 @@ void expected_rows_init(struct expected_rows *t, const struct config *config, co
     fill_ngrams(&t->ngrams, t, 0);
     fill_nodes(&t->nodes, t, 0);
     t->places = total(t->all.kept);
-    t->lines = source->mode == EXAMPLE_ADJACENCY || source->mode == EXAMPLE_ITEM ? (double)source->sentences : 0;
+    t->lines = source->mode == EXAMPLE_ADJACENCY || source->mode == EXAMPLE_ITEM || source->documents ? (double)source->sentences : 0;
     fill_chances(t, config->negatives_power);
 }
 
@@ -186,6 +186,7 @@ struct distinct_rows expected_rows_from(const struct expected_rows *t, const str
 static double own_targets(const struct expected_rows *t) {
     const struct example_pool *pool = &t->examples->source.pool;
     if (!(t->lines > 0)) return 0;
+    if (t->examples->source.documents) return 1;
     return pool->on ? pool->own > 0 : t->expected.targets;
 }
 
@@ -199,8 +200,8 @@ struct batch_rows expected_rows_of_batch(const struct expected_rows *t, uint64_t
     batch.targets = batch.blocks * e->targets;
     batch.positives = batch.blocks * positives;
     batch.negatives = batch.blocks * fmax(0, e->contexts - positives) + example_batch_negatives(&t->examples->source);
-    batch.target_draws = window ? fmin(words, batch.targets) : batch.targets;
     batch.line_draws = batch.blocks * own_targets(t);
+    batch.target_draws = window ? fmin(words, batch.targets - batch.line_draws) + batch.line_draws : batch.targets;
     batch.positive_draws = window ? fmin(words, batch.positives) : batch.positives;
     struct distinct_rows rows = distinct(t, &t->all, &t->ngrams, &t->nodes, &batch);
     batch.distinct_targets = rows.targets;

@@ -128,7 +128,7 @@ static uint64_t user_batch(const struct planning *p) {
 static void settle_batch(struct planning *p) {
     struct plan *plan = p->plan;
     int asked = p->config->train_batch != COUNT_AUTO, window = p->source.mode == EXAMPLE_WINDOW;
-    int user = p->config->examples_mode == MODE_USER;
+    int user = config_has_lists(p->config);
     expect_batch(p, asked        ? p->config->train_batch
                     : p->hogwild ? HOGWILD_STEP
                     : user       ? user_batch(p)
@@ -395,7 +395,8 @@ static void make(struct planning *p, const struct vocab *vocab) {
     p->rule = tables_rule(p->config);
     plan->rows = vocab_targets(vocab);
     plan->items = vocab->size - vocab->lists - (p->source.paths.starts != NULL);
-    plan->first_target = vocab->lists && p->config->examples_own == 1 ? plan->items : 0;
+    int no_items = config_has_documents(p->config) ? !config_trains_words(p->config) : p->config->examples_own == 1;
+    plan->first_target = vocab->lists && no_items ? vocab->size - vocab->lists : 0;
     plan->tokens = p->source.tokens - (vocab->lists ? p->source.sentences : 0); /* each list's own row is not counted */
     plan->sentences = p->source.sentences;
     plan->ranks = config_ranks(p->config);

@@ -23,7 +23,7 @@ static const double slowest = 1e6, fastest = 1e15;
 /* ---- a GPU's file ---- */
 
 /* Writes all that the rates depend on as one line. */
-static void describe(const struct backend_info *info, char key[KEY]) {
+static void describe_rates(const struct backend_info *info, char key[KEY]) {
     char processor[128];
     processor_name(processor, sizeof processor);
     snprintf(key, KEY, "%s, driver %s, %s, %s", info->name, info->driver, info->link, processor);
@@ -134,11 +134,11 @@ struct silence {
     struct report *own, *before;
     char key[KEY];
 };
-static int begin(struct silence *silence, const struct backend_info *info) {
+static int begin_rates(struct silence *silence, const struct backend_info *info) {
     silence->own = report_open(NULL, NULL);
     if (!silence->own) return -1;
     silence->before = report_use(silence->own);
-    describe(info, silence->key);
+    describe_rates(info, silence->key);
     return 0;
 }
 static void end(struct silence *silence) {
@@ -149,7 +149,7 @@ static void end(struct silence *silence) {
 int rates_find(const struct backend_info *info, struct bench_limits *rates) {
     struct silence silence;
     *rates = (struct bench_limits){0};
-    if (begin(&silence, info)) return 0;
+    if (begin_rates(&silence, info)) return 0;
     int found = find(silence.key, rates);
     end(&silence);
     return found;
@@ -157,7 +157,7 @@ int rates_find(const struct backend_info *info, struct bench_limits *rates) {
 
 void rates_keep(const struct backend_info *info, const struct bench_limits *rates) {
     struct silence silence;
-    if (begin(&silence, info)) return;
+    if (begin_rates(&silence, info)) return;
     if (are_rates(rates)) keep(silence.key, rates);
     end(&silence);
 }
@@ -165,7 +165,7 @@ void rates_keep(const struct backend_info *info, const struct bench_limits *rate
 void rates_get(struct backend *backend, const struct backend_info *info, rates_measure *measure, struct bench_limits *rates) {
     struct silence silence;
     *rates = (struct bench_limits){0};
-    if (begin(&silence, info)) return;
+    if (begin_rates(&silence, info)) return;
     get(silence.key, backend, measure, rates);
     end(&silence);
 }

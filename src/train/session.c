@@ -175,7 +175,8 @@ static int open_with(struct session *s, struct config *config, int (*machine)(st
                      int measure) {
     if (tables_check_init(config) || !(s->pool = pool_open(threads_of(s))) || read_corpus(s)) return -1;
     if (s->reads_older) warm_start_release(&s->grow);
-    if (settle_defaults(s, checkpoint) || ranks_agree(s->ranks, find_subwords(s)) || find_rows(s, checkpoint) || ranks_do(s->ranks, find_examples, s) || machine(s))
+    if (settle_defaults(s, checkpoint) || ranks_agree(s->ranks, find_subwords(s)) || find_rows(s, checkpoint) ||
+        ranks_do(s->ranks, find_examples, s) || machine(s))
         return -1;
     if (config->examples_targets == TARGETS_NEW) s->examples.source.known = s->frozen.bits[TABLE_TARGET];
     const struct planner_machine planned = {.ops = s->ops,
@@ -190,7 +191,8 @@ static int open_with(struct session *s, struct config *config, int (*machine)(st
 
 static int check_ranks(const struct config *config, const struct ranks *ranks) {
     if (config->device_gpus > 1 && ranks_count(ranks) == 1)
-        return fail("device.gpus = %" PRIu64 " begins a process for each GPU, which the command 'sptx-w2v train' alone does; this is "
+        return fail("device.gpus = %" PRIu64
+                    " begins a process for each GPU, which the command 'sptx-w2v train' alone does; this is "
                     "one process: leave the key out",
                     config->device_gpus);
     if (!config->device_ranks || config->device_ranks == ranks_count(ranks)) return 0;
@@ -300,7 +302,7 @@ static void note_effort(const struct session *s) {
     const struct config *c = s->config;
     char negatives[TEXT_BYTES];
     int thorough = c->train_effort == EFFORT_THOROUGH;
-    if (c->examples_mode != MODE_USER) return;
+    if (!config_has_lists(c)) return;
     note("effort     %s: %" PRIu64 " columns, %s negatives of %s, %" PRIu64 " epochs (train.effort = %s)",
          thorough ? "thorough" : "quick", c->model_dim, text_of_count(negatives, c->negatives_count),
          c->negatives_per == PER_BATCH ? "a batch" : "a list", c->train_epochs,
@@ -355,7 +357,7 @@ int session_tables(struct session *s) {
     return ranks_do(s->ranks, open_tables, s);
 }
 
-static int fill(void *session) {
+static int fill_tables(void *session) {
     struct session *s = session;
     int result = warm_start_fill(&s->grow, &s->target, s->pool) || warm_start_fill(&s->grow, &s->context, s->pool) ? -1 : 0;
     warm_start_release(&s->grow); /* the mapped files are as large as the tables, and no longer needed */
@@ -363,7 +365,7 @@ static int fill(void *session) {
 }
 
 int session_fill(struct session *s) {
-    return ranks_do(s->ranks, fill, s);
+    return ranks_do(s->ranks, fill_tables, s);
 }
 
 struct steps session_steps(struct session *s) {

@@ -64,11 +64,11 @@ static int write_last(struct trainer *t, int stopped) {
  * the target rows otherwise. */
 static int look_at_rows(const struct trainer *t) {
     const struct vocab *vocab = &t->session.vocab;
-    int user = t->config->examples_mode == MODE_USER;
+    int user = t->config->examples_mode == MODE_USER && !t->config->examples_words;
     double mean;
     const struct table *table = user ? t->steps.context : t->steps.target;
     if (t->steps.ops->drain(t->steps.backend) || told_apart_cosine(table, 0, vocab->size - vocab->lists, &mean)) return -1;
-    told_apart_warn(t->config, mean, corpus_formats[t->config->corpus_format].edges ? "nodes" : user ? "items" : "words");
+    told_apart_warn(t->config, mean, corpus_formats[t->config->corpus_format].edges ? "nodes" : config_has_lists(t->config) ? "items" : "words");
     return 0;
 }
 
@@ -135,11 +135,11 @@ static int begin_directory(void *user) {
     return result || metrics_move(&t->metrics, t->run->place) ? -1 : 0;
 }
 
-static int begin(struct trainer *t) {
+static int begin_run(struct trainer *t) {
     return session_fill(&t->session) || ranks_do(t->ranks, trainer_writes(t) ? begin_directory : NULL, t) ? -1 : 0;
 }
 
-static int describe(void *user) {
+static int describe_run(void *user) {
     struct trainer *t = user;
     return run_directory_describe(t->run, t->config, &t->session.vocab);
 }
@@ -154,7 +154,7 @@ static void note_kept(const struct trainer *t) {
 
 /* Trains, once the tables are filled or loaded. */
 static int train_to_end(struct trainer *t) {
-    int stopped = ranks_do(t->ranks, trainer_writes(t) ? describe : NULL, t) ? -1 : train(t);
+    int stopped = ranks_do(t->ranks, trainer_writes(t) ? describe_run : NULL, t) ? -1 : train(t);
     if (stopped) return stopped;
     note_end(t);
     if (!t->steps.state.pairs)
@@ -168,11 +168,11 @@ static int start(struct trainer *t) {
     const struct trainer_run *claim = &t->claim;
     if (ranks_agree(t->ranks, prepare(t)) || ranks_alike_corpus(&t->corpus, t->steps.per_epoch, t->steps.batch, t->ranks))
         return -1;
-    int result = claim->checkpoint ? go_on(t, claim->checkpoint, &claim->older) : begin(t);
+    int result = claim->checkpoint ? go_on(t, claim->checkpoint, &claim->older) : begin_run(t);
     return result > 0 ? result : ranks_agree(t->ranks, result);
 }
 
-static int run(struct config *config, const struct trainer_options *options) {
+static int run_training(struct config *config, const struct trainer_options *options) {
     struct trainer t = {.config = config, .options = options, .ranks = options->ranks, .began = progress_now()};
     t.run = &t.claim.run;
     int result = ranks_alike_config(config, options->ranks) || trainer_run_open(&t.claim, config, options) ? -1 : 0;
@@ -192,7 +192,7 @@ static int run(struct config *config, const struct trainer_options *options) {
 int trainer_run(struct config *config, const struct trainer_options *options) {
     struct interrupt watch;
     if (!options->keep_signals) interrupt_watch(&watch);
-    int ended_before = interrupt_ends_work(1), result = run(config, options);
+    int ended_before = interrupt_ends_work(1), result = run_training(config, options);
     interrupt_ends_work(ended_before);
     if (!options->keep_signals) interrupt_end(&watch);
     return result;

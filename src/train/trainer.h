@@ -2,18 +2,9 @@
 #ifndef SPTX_TRAINER_H
 #define SPTX_TRAINER_H
 
+#include "sptx.h"
 #include "config/config.h"
 #include "kernels/ranks.h"
-
-/* The progress of a run, as a caller in the same process receives it. */
-struct trainer_report {
-    uint64_t step, epoch;
-    double done;     /* share of the run, 0..1 */
-    double loss, lr; /* loss: mean of an example since the last report */
-    double words_per_second, pairs_per_second;
-    double seconds;  /* seconds of training in the whole run */
-    const char *line; /* the live line, as the terminal shows it */
-};
 
 /* The score of a run on its held-out data. */
 struct trainer_score {
@@ -32,8 +23,8 @@ struct trainer_options {
     struct ranks *ranks; /* the ranks that train together, each of which calls trainer_run(); NULL: this process alone */
     int keep_signals;  /* 1: SIGINT, SIGTERM and SIGHUP are left to the caller, whose thread stops the run by a flag
                         * (base/interrupt.h); 0: these signals write a checkpoint and stop the run */
-    /* Called at each report. If it returns a nonzero value, the trainer writes a checkpoint and stops. NULL: not called. */
-    int (*hear)(void *user, const struct trainer_report *report);
+    sptx_progress_fn *hear; /* called at each report. If it returns a nonzero value, the trainer writes a checkpoint and stops. NULL:
+                             * not called */
     void *user;
     /* Measures recall@20 of the held-out items (train.held_out_items) on a checkpoint of the run. A callback, since training
      * does not depend on how a finished run is searched; vectors/judge.h has the function. */

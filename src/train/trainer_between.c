@@ -46,14 +46,15 @@ static int follow(struct trainer *t) {
 /* Passes the progress to the caller in this process (options->hear), who may ask to stop. */
 static void tell(struct trainer *t, double lr) {
     const struct metrics *m = &t->metrics;
-    struct trainer_report told = {.step = t->steps.state.step,
-                                  .epoch = t->steps.state.epoch,
-                                  .done = steps_share(&t->steps),
-                                  .loss = m->last.example,
-                                  .lr = lr,
-                                  .words_per_second = m->words_per_second,
-                                  .pairs_per_second = m->pairs_per_second,
-                                  .seconds = seconds_trained(t),
+    struct sptx_progress told = {.size = sizeof told,
+                                 .step = t->steps.state.step,
+                                 .epoch = t->steps.state.epoch,
+                                 .done = steps_share(&t->steps),
+                                 .loss = m->last.example,
+                                 .lr = lr,
+                                 .words_per_second = m->words_per_second,
+                                 .pairs_per_second = m->pairs_per_second,
+                                 .seconds = seconds_trained(t),
                                   .line = m->line};
     if (t->options->hear && t->options->hear(t->options->user, &told)) t->heard_stop = 1;
 }

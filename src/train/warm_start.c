@@ -6,7 +6,6 @@
 #include "base/report.h"
 #include "base/text.h"
 #include "rows/values.h"
-#include "run/tables.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -126,7 +125,7 @@ static void find_buckets(struct warm_start *grow) {
     }
 }
 
-static void find_rows(struct warm_start *grow) {
+static void find_older_rows(struct warm_start *grow) {
     struct word_query queries[WORDS_BATCH];
     const struct words *words = words_of(grow);
     for (uint64_t first = 0; first < grow->rows; first += WORDS_BATCH) {
@@ -186,7 +185,7 @@ static int match(void *user) {
     struct frozen *frozen = matching->frozen;
     grow->row = mem_alloc(vocab_targets(grow->vocab), sizeof *grow->row, "the rows that words begin from");
     if (!grow->row) return -1;
-    find_rows(grow);
+    find_older_rows(grow);
     find_buckets(grow);
     if (compare_trees(grow)) return -1;
     grow->scaled = grow->vocab->subwords.starts && !(grow->kind == WARM_RUN && grow->run.vocab.subwords.starts);
@@ -325,14 +324,16 @@ void warm_start_print(const struct warm_start *grow) {
     char known[TEXT_BYTES], rows[TEXT_BYTES], new_words[TEXT_BYTES], others[TEXT_BYTES], rest[128] = "";
     if (!grow->kind) return;
     if (grow->dropped)
-        snprintf(rest, sizeof rest, "; %s of its words are not in this corpus and are left out", text_of_count(others, grow->dropped));
+        snprintf(rest, sizeof rest, "; %s of its words are not in this corpus and are left out",
+                 text_of_count(others, grow->dropped));
     if (grow->vocab->older)
         snprintf(rest, sizeof rest, ", %s are kept though this corpus lacks them (train.from_words = drop leaves them out)",
                  text_of_count(others, grow->vocab->older));
     note("from       '%s': %s of %s words begin there, %s are new%s", grow->config->train_from, text_of_count(known, grow->known),
          text_of_count(rows, grow->rows), text_of_count(new_words, grow->rows - grow->known), rest);
     if (grow->targets_alone && grow->kind == WARM_RUN)
-        note("contexts   begin anew: with train.loss = hierarchical they are rows of a tree, and that of '%s' is another, or there is none",
+        note("contexts   begin anew: with train.loss = hierarchical they are rows of a tree, and that of '%s' is another, or there "
+             "is none",
              grow->config->train_from);
 }
 

@@ -3,7 +3,6 @@
 
 #include "base/file.h"
 #include "base/report.h"
-#include "base/text.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -66,6 +66,7 @@ static const struct space_key wide_text_keys[] = {
 static const struct space_key *keys_of(const struct config *resolved, int wide) {
     switch (resolved->examples_mode) {
     case MODE_USER:
+        if (config_has_documents(resolved)) return wide ? wide_text_keys : text_keys;
         return resolved->negatives_per == PER_BATCH ? shared_keys : user_keys;
     case MODE_LIST:
         return list_keys;

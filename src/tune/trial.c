@@ -2,7 +2,6 @@
  * shown after the number of the trial. */
 #include "tune_inner.h"
 
-#include "base/memory.h"
 #include "base/progress.h"
 #include "base/report.h"
 #include "base/text.h"
@@ -15,8 +14,6 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 /* ---- keys ---- */
@@ -97,8 +94,8 @@ void trial_defaults(struct tuning *t) {
 
 static int judge_links(const struct tuning *t, const struct model *model, const struct config *config, double *score) {
     struct links_request request = {.held_out = t->directory.held_out, .directed = t->resolved.graph_directed};
-    struct links_score scores[LINK_SCORES];
-    struct links_counts counts;
+    struct sptx_links_score scores[LINK_SCORES];
+    struct sptx_links_counts counts;
     if (evaluate_links(scores, &counts, model, VIEW_TARGET, &request, config)) return -1;
     *score = scores[model->tree ? LINK_COSINE : LINK_CROSS].mrr;
     return 0;
@@ -110,12 +107,12 @@ static int judge_sets(const struct tuning *t, struct model *model, const struct 
     int view = answers_view_named(model, NULL, (unsigned)config->device_threads);
     if (view < 0) return -1;
     for (int i = 0; i < r->pair_count; i++) {
-        struct pairs_score pairs;
+        struct sptx_pairs_score pairs;
         if (evaluate_pairs(&pairs, model, (enum model_view)view, r->pairs[i])) return -1;
         sum += pairs.rho;
     }
     for (int i = 0; i < r->analogy_count; i++) {
-        struct analogies_score analogies;
+        struct sptx_analogies_score analogies;
         if (evaluate_analogies(&analogies, model, (enum model_view)view, r->analogies[i], 30000, config)) return -1;
         sum += analogies.accuracy;
     }
@@ -124,7 +121,7 @@ static int judge_sets(const struct tuning *t, struct model *model, const struct 
 }
 
 /* Scores a trial by a measure that training itself does not compute. */
-static int judge(const struct tuning *t, const struct config *config, double *score) {
+static int judge_trial(const struct tuning *t, const struct config *config, double *score) {
     struct model model;
     if (t->measure != TUNE_LINKS && t->measure != TUNE_SETS) return 0;
     int result = model_open(&model, t->directory.run);
@@ -140,7 +137,7 @@ struct listening {
     const struct halving_job *job;
 };
 
-static int hear(void *user, const struct trainer_report *report) {
+static int hear(void *user, const struct sptx_progress *report) {
     const struct listening *l = user;
     char line[512];
     if (!isatty(2)) return 0;
@@ -152,7 +149,7 @@ static int hear(void *user, const struct trainer_report *report) {
     return 0;
 }
 
-static int train(const struct tuning *t, struct config *config, const struct halving_job *job, double *score) {
+static int train_trial(const struct tuning *t, struct config *config, const struct halving_job *job, double *score) {
     struct listening listening = {t, job};
     struct trainer_score found = {NAN, 0};
     struct trainer_options options = {.data = data_of(t),
@@ -170,8 +167,9 @@ static int train(const struct tuning *t, struct config *config, const struct hal
 
 /* Error messages, by measure: why a training that ended without an error has no score. */
 static const char *const unjudged[] = {
-    [TUNE_RECALL] = "no list has an item that could be held out and found again (train.held_out_items): the lists are too short, or "
-                    "too few",
+    [TUNE_RECALL] =
+        "no list has an item that could be held out and found again (train.held_out_items): the lists are too short, or "
+        "too few",
     [TUNE_LINKS] = "no held-out edge joins two nodes of the rest of the graph: it has too few edges",
     [TUNE_LOSS] = "no example was held out to measure the loss of (train.held_out): the text is too short; a longer one, or "
                   "--pairs=FILE or --analogies=FILE, which judge words, give a score",
@@ -190,9 +188,9 @@ int trial_run(const struct tuning *t, const struct halving_job *job, uint64_t ep
     *end = (struct trial_end){.score = NAN};
     report_use(t->quiet);
     int result = trial_config(t, &t->points[job->trial], &config) || set_epochs(&config, epochs) || settle(t, &config) ? -1 : 0;
-    if (!result) result = train(t, &config, job, &end->score);
+    if (!result) result = train_trial(t, &config, job, &end->score);
     end->stopped = result > 0;
-    if (!result) result = judge(t, &config, &end->score);
+    if (!result) result = judge_trial(t, &config, &end->score);
     if (result < 0 || (!result && !isfinite(end->score))) take_sentence(t, end);
     config_release(&config);
     report_use(t->said);

@@ -77,7 +77,8 @@ static int split_graph(struct tuning *t, struct corpus *corpus) {
     struct graph graph = {.nodes = 0};
     int reused, result = !pool || cache_open(t->directory.trials, corpus, &options, pool, &vocab, &stream, &graph, &reused)
                              ? -1 : 0;
-    if (!result) result = split_edges(&graph, held_out_edges, (uint32_t)t->resolved.train_seed, t->directory.edges, t->directory.held_out);
+    if (!result)
+        result = split_edges(&graph, held_out_edges, (uint32_t)t->resolved.train_seed, t->directory.edges, t->directory.held_out);
     graph_close(&graph);
     idstream_close(&stream);
     vocab_release(&vocab);
@@ -329,7 +330,7 @@ static int answer_of(const struct tuning *t, struct tune_answer *answer) {
     return a.diverged ? fail_diverged(t, &a) : 0;
 }
 
-static int run(struct tuning *t, struct tune_answer *answer) {
+static int search_and_answer(struct tuning *t, struct tune_answer *answer) {
     return open_tuning(t) || search(t) < 0 || answer_of(t, answer) ? -1 : 0;
 }
 
@@ -337,7 +338,7 @@ int tune_run(struct tune_answer *answer, const struct tune_request *request) {
     struct tuning t = {.request = request, .began = progress_now()};
     int ended_before = interrupt_ends_work(1);
     *answer = (struct tune_answer){.trials = 0};
-    int result = run(&t, answer);
+    int result = search_and_answer(&t, answer);
     interrupt_ends_work(ended_before);
     close_tuning(&t);
     return result;

@@ -72,7 +72,7 @@ static int remove_trials(const struct tune_directory *d) {
 
 /* ---- the whole ---- */
 
-static int take(struct tune_directory *d) {
+static int claim(struct tune_directory *d) {
     char holder[LOCK_HOLDER];
     int taken = directory_claim(&d->lock, d->path, lock_name, &d->made, holder);
     if (taken == 1)
@@ -94,7 +94,7 @@ static int begin_trials(struct tune_directory *d) {
 
 int tune_directory_open(struct tune_directory *d, const char *run) {
     *d = (struct tune_directory){.lock = {.fd = -1}};
-    return name_paths(d, run) || take(d) || refuse_others(d) || begin_trials(d) ? -1 : 0;
+    return name_paths(d, run) || claim(d) || refuse_others(d) || begin_trials(d) ? -1 : 0;
 }
 
 void tune_directory_close(struct tune_directory *d) {

@@ -1,6 +1,5 @@
 #include "answers.h"
 
-#include "base/memory.h"
 #include "base/report.h"
 #include "propagate.h"
 #include "run_graph.h"
@@ -16,7 +15,7 @@ enum { SPREAD_AT_ONCE = 1 << 22 }; /* largest nodes + arcs of a graph for which 
 
 /* Returns the default table (enum model_view), or -1 after fail(). */
 static int default_view(const struct model *model) {
-    if (has_lists(model)) return VIEW_CONTEXT;
+    if (has_lists(model)) return model->documents && model->item_targets ? VIEW_TARGET : VIEW_CONTEXT;
     if (model->mode == MODE_ADJACENCY) return VIEW_SUM;
     if (!run_has_graph(model)) return VIEW_TARGET;
     int within = run_graph_within(model, SPREAD_AT_ONCE);
@@ -70,6 +69,10 @@ static int make_view(struct model *model, enum model_view view, unsigned threads
     int result = pool ? make_propagated(model, pool) : -1;
     if (pool) pool_close(pool);
     return result;
+}
+
+uint64_t answers_first(const struct model *model, int lists) {
+    return lists && model->documents ? model_items(model) : 0;
 }
 
 int answers_view_named(struct model *model, const char *name, unsigned threads) {

@@ -4,6 +4,9 @@
  *   words            (window, cbow)           words   target    target
  *   items of lists   (list)                   items   target    target; trained by cosines: context-cosine
  *   lists with rows  (user)                   items   context   user; trained by cosines: user-cosine
+ *   documents        (user)                   words   context   user
+ *   documents, words (cbow, or                words   target    user
+ *                     examples.words = yes)
  *   citations, links (adjacency)              all     sum       user (by the paper's row); sum for items given by hand
  *   nodes            (walk)                   nodes   propagated, user (by the node's row); context for nodes given
  *                                                      or normsum   by hand
@@ -30,6 +33,9 @@ enum list_score answers_score(const struct model *model, int named);
 /* Returns the number of rows to search, counted from row 0: the items, or with `lists` the items and the lists after them.
  * Returns 0 after fail(). */
 uint64_t answers_rows(const struct model *model, int lists);
+/* Returns the first row to search: 0, or with `lists` in a run of documents the first document, since documents are compared with
+ * each other. */
+uint64_t answers_first(const struct model *model, int lists);
 /* Return the table, or the score, with this name; NULL: the default of the drawing above. Return -1 after fail_usage(). The
  * table `propagated` is computed at its first use by this number of threads (0: one a core); -1 after fail() if the run has no
  * graph. */

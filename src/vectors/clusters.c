@@ -17,7 +17,7 @@ struct clustering {
     struct numpy_draws draws;
 };
 
-static const float *row_of(const struct clustering *c, uint64_t row) {
+static const float *values_of(const struct clustering *c, uint64_t row) {
     return c->request->rows + row * c->request->dim;
 }
 
@@ -28,7 +28,7 @@ static float *centre_of(const struct clustering *c, uint32_t k) {
 /* Compares a row with centres begin .. most - 1, and updates its nearest centre. */
 static void compare(struct clustering *c, uint64_t row, uint32_t most) {
     for (uint32_t k = c->begin; k < most; k++) {
-        double far = 1 - (double)dot(centre_of(c, k), row_of(c, row), c->request->dim);
+        double far = 1 - (double)dot(centre_of(c, k), values_of(c, row), c->request->dim);
         if (far < c->far[row]) c->far[row] = far, c->cluster[row] = k;
     }
 }
@@ -42,7 +42,7 @@ static int assign_share(void *context, unsigned worker) {
     return 0;
 }
 
-static int run(const struct clustering *c, pool_job *job, void *context) {
+static int run_workers(const struct clustering *c, pool_job *job, void *context) {
     return c->request->pool ? pool_run(c->request->pool, job, context) : job(context, 0);
 }
 
@@ -63,7 +63,7 @@ static void choose_centres(struct clustering *c) {
     uint64_t count = c->request->count;
     for (uint64_t row = 0; row < count; row++) c->far[row] = 1;
     for (uint32_t k = 0; k < c->request->most; k++) {
-        memcpy(centre_of(c, k), row_of(c, draw_row(c)), c->request->dim * sizeof(float));
+        memcpy(centre_of(c, k), values_of(c, draw_row(c)), c->request->dim * sizeof(float));
         c->begin = k;
         for (uint64_t row = 0; row < count; row++) {
             compare(c, row, k + 1);
@@ -79,7 +79,7 @@ static double assign(struct clustering *c) {
     double sum = 0;
     c->begin = 0;
     for (uint64_t row = 0; row < c->request->count; row++) c->far[row] = 3, c->cluster[row] = 0;
-    if (run(c, assign_share, c)) return NAN;
+    if (run_workers(c, assign_share, c)) return NAN;
     for (uint64_t row = 0; row < c->request->count; row++) sum += 1 - c->far[row];
     return sum;
 }
@@ -90,7 +90,7 @@ static void move_centres(struct clustering *c) {
     memset(c->centres, 0, (uint64_t)c->request->most * dim * sizeof *c->centres);
     for (uint64_t row = 0; row < c->request->count; row++) {
         float *centre = centre_of(c, c->cluster[row]);
-        for (uint32_t i = 0; i < dim; i++) centre[i] += row_of(c, row)[i];
+        for (uint32_t i = 0; i < dim; i++) centre[i] += values_of(c, row)[i];
     }
     for (uint32_t k = 0; k < c->request->most; k++) {
         float *centre = centre_of(c, k), length = fmaxf(sqrtf(dot(centre, centre, dim)), 1e-12f);

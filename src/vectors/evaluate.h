@@ -14,23 +14,17 @@
  * differs: it can swap two pairs whose cosines differ by less than 1e-7. That changes rho by one unit of its fourth decimal if
  * vectors are hardly trained.
  *
- * `view` is the table whose rows are judged. Each function returns 0, or -1 after fail(), also if the file judges no row.
+ * `view` is the table whose rows are judged. Each function returns 0, or -1 after fail(), also if the file judges no row. sptx.h
+ * has the structs of scores and counts, and the limits of groups and shares.
  */
 #ifndef SPTX_EVALUATE_H
 #define SPTX_EVALUATE_H
 
 #include "list_scores.h"
+#include "sptx.h"
 #include "corpus/gathered.h"
 #include "corpus/held_out.h"
 
-struct pairs_score {
-    double rho;
-    uint64_t covered, total;
-};
-struct analogies_score {
-    double accuracy, semantic, syntactic; /* accuracy of the semantic, and of the syntactic, questions; NaN if there are none */
-    uint64_t covered, total;
-};
 /* One section of a file of analogies: the questions after a ": section" line, or before the first such line. */
 struct analogies_section {
     char *name;    /* text of the ": section" line; "" before the first one */
@@ -46,35 +40,15 @@ struct lists_request {
     /* Data in memory, which replaces the files: `train` and `held_out` are then only names for error messages. NULL: files. */
     const struct gathered *train_data, *held_out_data;
 };
-struct lists_score {
-    double recall, ndcg, hit;
-    uint64_t lists, unknown; /* number of lists scored; number of held-out items without a vector */
-    uint64_t held_out;       /* number of held-out items of the lists that `train` has; includes `trained` */
-    uint64_t trained;        /* number of held-out items left out: their list has them in `train`, and no answer repeats those */
-    uint64_t cold;           /* number of lists left out: they have held-out items, but no line in `train` */
-    uint64_t without_row;    /* number of lists without a row in the run, if the score uses such rows: folded in, or items' mean */
-};
 
-enum { GROUPS_MOST = 8 }; /* most columns of groups in a file */
 struct groups_request {
     uint64_t met; /* smallest count in the corpus of a row that may be asked; all rows up to the last row with that count are
                    * searched */
     uint64_t sample; /* most rows to ask; which rows these are follows from this number alone */
     uint32_t k;
 };
-struct groups_score {
-    double share, chance; /* NaN if no row that was asked shares its group with another row */
-    uint64_t asked, rows; /* number of rows asked; number of rows in the file that occur `met` times in the corpus */
-};
 
-enum { LABELS_SHARES = 16 }; /* most shares of one evaluation */
 enum { LABELS_SHUFFLES = 10 };
-struct labels_score {
-    double share;                                    /* share of the labelled nodes that the regressions are trained on */
-    double micro, micro_spread, macro, macro_spread; /* F1: means and standard deviations over LABELS_SHUFFLES shuffles */
-    uint64_t covered, total, labels;                 /* number of labelled nodes that the run knows; of labelled nodes in the
-                                                      * file; of different labels */
-};
 
 /* How a pair of nodes is scored. The first three scores use the rows of one view, the last two the rows of both tables. */
 enum link_score {
@@ -95,44 +69,32 @@ struct links_request {
                            * links are used, has the same effect */
     const struct gathered *held_out_data, *known_data; /* edges in memory, read instead of the files; NULL: files */
 };
-struct links_score {
-    double auc, mrr, hits; /* NaN: the score is hadamard and there are no training links */
-};
-struct links_counts {
-    uint64_t links, asked;   /* number of held-out links judged; number of link ends ranked: both ends of at most 20,000 links */
-    uint64_t nodes, unknown; /* number of nodes in both files (without `known`: in the run and the file); number of nodes that
-                              * the run does not know */
-    uint64_t left_out;       /* number of held-out links left out, because the run does not know one of their nodes */
-    uint64_t trained;        /* number of held-out links left out, because they are training links */
-    uint64_t among;          /* largest number of nodes that any end is ranked among */
-    uint64_t all;            /* number of ends ranked among all nodes not linked to the other end, as there are at most 1,000 */
-};
 
-int evaluate_pairs(struct pairs_score *score, const struct model *model, enum model_view view, const char *path);
-int evaluate_analogies(struct analogies_score *score, const struct model *model, enum model_view view, const char *path,
+int evaluate_pairs(struct sptx_pairs_score *score, const struct model *model, enum model_view view, const char *path);
+int evaluate_analogies(struct sptx_analogies_score *score, const struct model *model, enum model_view view, const char *path,
                        uint64_t restrict_rows, const struct config *config);
 /* Judges each section of the file by itself. The caller frees *sections with analogies_sections_free(), also after a failure. */
-int evaluate_analogies_sections(struct analogies_section **sections, uint64_t *count, const struct model *model, enum model_view view,
-                                const char *path, uint64_t restrict_rows, const struct config *config);
+int evaluate_analogies_sections(struct analogies_section **sections, uint64_t *count, const struct model *model,
+                                enum model_view view, const char *path, uint64_t restrict_rows, const struct config *config);
 void analogies_sections_free(struct analogies_section *sections, uint64_t count);
-int evaluate_lists(struct lists_score *score, const struct model *model, const struct lists_request *request,
+int evaluate_lists(struct sptx_lists_score *score, const struct model *model, const struct lists_request *request,
                    const struct config *config);
 /* Judges lists as evaluate_lists() does, by the items that training left out. Asks at most EVALUATE_SPLIT_LISTS lists, evenly
  * spaced among all lists. Lists without a held-out item are skipped. */
 enum { EVALUATE_SPLIT_LISTS = 10000 };
-int evaluate_split(struct lists_score *score, const struct model *model, const struct held_out *held_out, uint32_t k,
+int evaluate_split(struct sptx_lists_score *score, const struct model *model, const struct held_out *held_out, uint32_t k,
                    const struct config *config);
-/* Fills scores[GROUPS_MOST], one for each column of groups. Returns the number of columns, or -1 after fail(). */
-int evaluate_groups(struct groups_score *scores, const struct model *model, enum model_view view, const char *path,
+/* Fills scores[SPTX_GROUPS_MOST], one for each column of groups. Returns the number of columns, or -1 after fail(). */
+int evaluate_groups(struct sptx_groups_score *scores, const struct model *model, enum model_view view, const char *path,
                     const struct groups_request *request, const struct config *config);
 /* Fills scores[count], one for each of shares[count], which are between 0 and 1. */
-int evaluate_labels(struct labels_score *scores, const struct model *model, enum model_view view, const char *path,
+int evaluate_labels(struct sptx_labels_score *scores, const struct model *model, enum model_view view, const char *path,
                     const double *shares, int count, const struct config *config);
 /* Does what evaluate_labels() does, with (node, label) pairs in memory. `name` is their name in error messages. */
-int evaluate_labels_of(struct labels_score *scores, const struct model *model, enum model_view view, const struct gathered *data,
-                       const char *name, const double *shares, int count, const struct config *config);
+int evaluate_labels_of(struct sptx_labels_score *scores, const struct model *model, enum model_view view,
+                       const struct gathered *data, const char *name, const double *shares, int count, const struct config *config);
 /* Fills scores[LINK_SCORES]. */
-int evaluate_links(struct links_score *scores, struct links_counts *counts, const struct model *model,
+int evaluate_links(struct sptx_links_score *scores, struct sptx_links_counts *counts, const struct model *model,
                    enum model_view view, const struct links_request *request, const struct config *config);
 
 #endif

@@ -146,11 +146,11 @@ void analogies_sections_free(struct analogies_section *sections, uint64_t count)
     free(sections);
 }
 
-int evaluate_analogies(struct analogies_score *score, const struct model *model, enum model_view view, const char *path,
+int evaluate_analogies(struct sptx_analogies_score *score, const struct model *model, enum model_view view, const char *path,
                        uint64_t restrict_rows, const struct config *config) {
     struct analogies_section *sections;
     uint64_t count, asked[2] = {0, 0}, right[2] = {0, 0};
-    *score = (struct analogies_score){.accuracy = NAN, .semantic = NAN, .syntactic = NAN};
+    *score = (struct sptx_analogies_score){.accuracy = NAN, .semantic = NAN, .syntactic = NAN};
     int result = evaluate_analogies_sections(&sections, &count, model, view, path, restrict_rows, config);
     for (uint64_t i = 0; i < count; i++) {
         score->total += sections[i].total;

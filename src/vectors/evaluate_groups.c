@@ -18,9 +18,9 @@ struct groups_job {
     struct search_block block;
     uint64_t rows; /* number of rows that are searched: up to the last one that occurs `met` times in the corpus */
     int columns;
-    struct names labels[GROUPS_MOST];
-    uint32_t *group[GROUPS_MOST]; /* [rows] number of the row's label + 1; 0: the file gives it no label in this column */
-    uint64_t *size[GROUPS_MOST];  /* [labels] number of searched rows that have the label */
+    struct names labels[SPTX_GROUPS_MOST];
+    uint32_t *group[SPTX_GROUPS_MOST]; /* [rows] number of the row's label + 1; 0: the file gives it no label in this column */
+    uint64_t *size[SPTX_GROUPS_MOST];  /* [labels] number of searched rows that have the label */
     uint32_t *asked;              /* rows that are asked for their nearest rows */
 };
 
@@ -30,8 +30,8 @@ static int takes_part(const struct groups_job *job, uint64_t row) {
 
 /* Prepares a column of groups for each column of the file's first line. */
 static int open_columns(struct groups_job *job, int columns) {
-    if (columns < 1 || columns > GROUPS_MOST)
-        return fail("'%s': the first line has %d groups behind its word; wanted 1 to %d", job->path, columns, GROUPS_MOST);
+    if (columns < 1 || columns > SPTX_GROUPS_MOST)
+        return fail("'%s': the first line has %d groups behind its word; wanted 1 to %d", job->path, columns, SPTX_GROUPS_MOST);
     for (; job->columns < columns; job->columns++)
         if (!(job->group[job->columns] = mem_zalloc(job->rows, sizeof **job->group, "the groups of rows"))) return -1;
     return 0;
@@ -88,7 +88,7 @@ static int choose_rows(struct groups_job *job, uint64_t *asked, uint64_t *all) {
 }
 
 /* Adds the row's result to each column's sums. A row that is alone in its group is not counted in that column. */
-static void score_groups(const struct groups_job *job, struct groups_score *scores, uint64_t row, const uint32_t *found) {
+static void score_groups(const struct groups_job *job, struct sptx_groups_score *scores, uint64_t row, const uint32_t *found) {
     for (int column = 0; column < job->columns; column++) {
         const uint32_t *group = job->group[column];
         uint64_t others = group[row] ? job->size[column][group[row] - 1] - 1 : 0, hits = 0;
@@ -101,7 +101,7 @@ static void score_groups(const struct groups_job *job, struct groups_score *scor
     }
 }
 
-static int ask_rows(struct groups_job *job, struct groups_score *scores, uint64_t asked) {
+static int ask_rows(struct groups_job *job, struct sptx_groups_score *scores, uint64_t asked) {
     struct search_block *block = &job->block;
     uint32_t dim = job->search.dim, k = job->request->k;
     for (uint64_t first = 0; first < asked; first += block->rows) {
@@ -117,7 +117,7 @@ static int ask_rows(struct groups_job *job, struct groups_score *scores, uint64_
 }
 
 static void groups_release(struct groups_job *job) {
-    for (int column = 0; column < GROUPS_MOST; column++) {
+    for (int column = 0; column < SPTX_GROUPS_MOST; column++) {
         names_release(&job->labels[column]);
         free(job->group[column]);
         free(job->size[column]);
@@ -129,10 +129,10 @@ static void groups_release(struct groups_job *job) {
 
 /* Divides the sums by the number of rows. Returns the number of columns; -1 after fail() if no row that was asked shares a group
  * with another row. */
-static int settle_scores(const struct groups_job *job, struct groups_score *scores, uint64_t rows) {
+static int settle_scores(const struct groups_job *job, struct sptx_groups_score *scores, uint64_t rows) {
     uint64_t asked = 0;
     for (int column = 0; column < job->columns; column++) {
-        struct groups_score *score = &scores[column];
+        struct sptx_groups_score *score = &scores[column];
         asked += score->asked;
         score->rows = rows;
         score->share = score->asked ? score->share / (double)score->asked : NAN;
@@ -141,13 +141,13 @@ static int settle_scores(const struct groups_job *job, struct groups_score *scor
     return asked ? job->columns : fail("no row of '%s' that was asked has another one in its group", job->path);
 }
 
-int evaluate_groups(struct groups_score *scores, const struct model *model, enum model_view view, const char *path,
+int evaluate_groups(struct sptx_groups_score *scores, const struct model *model, enum model_view view, const char *path,
                     const struct groups_request *request, const struct config *config) {
     struct groups_job job = {.request = request, .model = model, .path = path, .rows = model_items(model)};
     struct field_file file;
     uint64_t asked, all;
     int result = -1;
-    for (int i = 0; i < GROUPS_MOST; i++) scores[i] = (struct groups_score){.share = 0};
+    for (int i = 0; i < SPTX_GROUPS_MOST; i++) scores[i] = (struct sptx_groups_score){.share = 0};
     while (job.rows && model->vocab.counts[job.rows - 1] < request->met) job.rows--;
     if (field_file_open(&file, path, LOOK_LABELS)) goto out;
     if (!job.rows) {

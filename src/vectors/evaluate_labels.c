@@ -125,8 +125,8 @@ static int64_t find_vectors(struct labels_job *job, const struct model *model, e
     for (uint64_t node = 0; node < nodes_of(job); node++) {
         uint64_t length;
         const char *name = words_get(&job->nodes.words, node, &length);
-        int64_t row = vocab_find(&model->vocab, name, length);
-        if (row < 0 || (uint64_t)row >= model_items(model)) continue;
+        int64_t row = model->documents ? vocab_find_list(&model->vocab, name, length) : vocab_find(&model->vocab, name, length);
+        if (row < 0 || (!model->documents && (uint64_t)row >= model_items(model))) continue;
         if (model_row(model, view, (uint64_t)row, 0, job->x + node * job->dim)) return -1;
         known++;
     }
@@ -163,7 +163,6 @@ static int judge_labels(void *context, unsigned worker) {
     float *w = mem_alloc((uint64_t)job->dim + 1, sizeof *w, "a regression");
     uint64_t part, end;
     int result = of_class && w ? 0 : -1;
-    (void)worker;
     while (!result && pool_take(&job->next, LABELS_SHUFFLES * labels_of(job), 1, &part, &end))
         result = judge_label(job, part / labels_of(job), part % labels_of(job), of_class, w);
     free(of_class);
@@ -225,7 +224,6 @@ static int score_shuffle(struct labels_job *job, uint64_t shuffle) {
 static int score_shuffles(void *context, unsigned worker) {
     struct labels_job *job = context;
     uint64_t shuffle, end;
-    (void)worker;
     while (pool_take(&job->next, LABELS_SHUFFLES, 1, &shuffle, &end))
         if (score_shuffle(job, shuffle)) return -1;
     return 0;
@@ -241,7 +239,7 @@ static void find_mean(const double values[LABELS_SHUFFLES], double *mean, double
     *spread = sqrt(squares);
 }
 
-static int judge_share(struct labels_job *job, struct labels_score *score, struct pool *pool) {
+static int judge_share(struct labels_job *job, struct sptx_labels_score *score, struct pool *pool) {
     job->trained = (uint64_t)(score->share * (double)nodes_of(job));
     if (!job->trained || job->trained >= nodes_of(job))
         return fail("a share of %g of %" PRIu64 " labelled nodes is %" PRIu64 ": wanted at least one to train on and one to test",
@@ -284,7 +282,8 @@ enum { LABELS_FEW = 20 }; /* a file with fewer distinct labels than this is neve
  * column holds nodes. */
 static int check_labels(const struct labels_job *job, const char *path) {
     if (labels_of(job) < LABELS_FEW || labels_of(job) * 2 <= nodes_of(job)) return 0;
-    return fail("'%s' has %" PRIu64 " different labels of %" PRIu64 " nodes: it looks like edges (evaluate --edges=FILE); wanted lines "
+    return fail("'%s' has %" PRIu64 " different labels of %" PRIu64
+                " nodes: it looks like edges (evaluate --edges=FILE); wanted lines "
                 "of a node and its labels, which nodes share",
                 path, labels_of(job), nodes_of(job));
 }
@@ -304,13 +303,13 @@ static int64_t prepare(struct labels_job *job, const struct model *model, enum m
 }
 
 /* Judges the labels that were read once for each share; error messages call the labels `name`. */
-static int judge_shares(struct labels_job *job, struct labels_score *scores, const struct model *model, enum model_view view,
+static int judge_shares(struct labels_job *job, struct sptx_labels_score *scores, const struct model *model, enum model_view view,
                         const char *name, const double *shares, int count, const struct config *config) {
     int64_t known = prepare(job, model, view, name);
     struct pool *pool = known < 0 ? NULL : pool_open(config ? (unsigned)config->device_threads : 0);
     int result = pool ? 0 : -1;
     for (int i = 0; !result && i < count; i++) {
-        scores[i] = (struct labels_score){
+        scores[i] = (struct sptx_labels_score){
             .share = shares[i], .covered = (uint64_t)known, .total = nodes_of(job), .labels = labels_of(job)};
         result = judge_share(job, &scores[i], pool);
     }
@@ -318,16 +317,18 @@ static int judge_shares(struct labels_job *job, struct labels_score *scores, con
     return result;
 }
 
-int evaluate_labels(struct labels_score *scores, const struct model *model, enum model_view view, const char *path,
+int evaluate_labels(struct sptx_labels_score *scores, const struct model *model, enum model_view view, const char *path,
                     const double *shares, int count, const struct config *config) {
     struct labels_job job = {.held = 0};
-    int result = labels_read(path, add_holding, &job) || judge_shares(&job, scores, model, view, path, shares, count, config) ? -1 : 0;
+    int result =
+        labels_read(path, add_holding, &job) || judge_shares(&job, scores, model, view, path, shares, count, config) ? -1 : 0;
     labels_release(&job);
     return result;
 }
 
-int evaluate_labels_of(struct labels_score *scores, const struct model *model, enum model_view view, const struct gathered *data,
-                       const char *name, const double *shares, int count, const struct config *config) {
+int evaluate_labels_of(struct sptx_labels_score *scores, const struct model *model, enum model_view view,
+                       const struct gathered *data, const char *name, const double *shares, int count,
+                       const struct config *config) {
     struct labels_job job = {.held = 0};
     int result = take_pairs(&job, data) || judge_shares(&job, scores, model, view, name, shares, count, config) ? -1 : 0;
     labels_release(&job);

@@ -11,17 +11,14 @@
  * compare with training links, the links whose ends are ranked, an order of the training links, and the nodes that each end is
  * ranked among.
  */
-#include "evaluate.h"
+#include "link_sets.h"
 
 #include "base/memory.h"
 #include "base/pool.h"
 #include "base/report.h"
-#include "corpus/fields.h"
 #include "dot.h"
 #include "logistic.h"
-#include "names.h"
 #include "numpy_draws.h"
-#include "run_graph.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -38,15 +35,6 @@ enum {
     GRAIN = 16 /* number of ends that a worker takes at a time */
 };
 
-struct link {
-    uint32_t from, to;
-};
-struct links {
-    struct link *link;
-    uint64_t count, capacity;
-    uint64_t unknown; /* number of links left out, because the run does not know one of their nodes */
-};
-
 /* How a pair of nodes is scored: dot(x of the first, y of the second), plus the same with the nodes swapped if `both` is 1. */
 struct scoring {
     float *x, *y;         /* [nodes x dim] rows of the two sides; y = x if a node has one vector */
@@ -55,17 +43,7 @@ struct scoring {
 };
 
 struct links_job {
-    const struct model *model;
-    const struct links_request *request;
-    int directed;
-    struct names names;   /* known nodes of both files, with their rows. Empty if there is no file of training links: then a
-                           * node's number is its row */
-    struct names unknown; /* nodes of the files that the run does not know */
-    struct links known, held_out;
-    uint64_t nodes;
-    uint64_t trained;           /* number of held-out links left out, because they are training links */
-    uint64_t *starts;           /* [nodes + 1] node i has the neighbours others[starts[i]] .. others[starts[i + 1] - 1] */
-    uint32_t *others;           /* neighbours of each node in all links, ascending */
+    struct link_sets sets;
     struct numpy_draws draws;
     struct links none, none_known; /* unlinked pairs: as many as held-out links, and as many as training links */
     struct links asked;            /* the links whose end `to` is ranked, given `from` */
@@ -84,243 +62,10 @@ const char *link_score_name(enum link_score score) {
     return score_names[score];
 }
 
-/* ---- links ---- */
-
-static int add_link(struct links *links, uint32_t from, uint32_t to) {
-    if (mem_grow(&links->link, &links->capacity, links->count + 1, sizeof *links->link, "links")) return -1;
-    links->link[links->count++] = (struct link){from, to};
-    return 0;
-}
-
-enum { NO_NODE = -2 };
-
-/* Returns a node's number; NO_NODE if the run does not know the node; -1 after fail(). */
-static int64_t number_of(struct links_job *job, const char *node, uint64_t length) {
-    int64_t row = vocab_find(&job->model->vocab, node, length);
-    if (row < 0 || (uint64_t)row >= model_items(job->model)) return names_add(&job->unknown, node, length) < 0 ? -1 : NO_NODE;
-    if (!job->request->known) return row;
-    int64_t number = names_add(&job->names, node, length);
-    if (number >= 0) job->names.row[number] = row;
-    return number;
-}
-
-static int take_link(struct links *links, const int64_t ends[2]) {
-    links->unknown += ends[0] < 0 || ends[1] < 0;
-    return ends[0] < 0 || ends[1] < 0 ? 0 : add_link(links, (uint32_t)ends[0], (uint32_t)ends[1]);
-}
-
-/* Adds the links of a block, whose lines have two fields each. */
-static int take_block(struct links_job *job, struct links *links, const struct corpus_block *block,
-                      const struct corpus_options *options) {
-    struct corpus_fields fields;
-    struct corpus_field field;
-    int64_t ends[2];
-    int count = 0, more;
-    corpus_fields_start(&fields, block, options);
-    while ((more = corpus_fields_next(&fields, &field)) > 0) {
-        if (!field.text) continue;
-        if ((ends[count] = number_of(job, field.text, field.length)) == -1) return -1;
-        if (++count < 2) continue;
-        count = 0;
-        if (take_link(links, ends)) return -1;
-    }
-    return more;
-}
-
-/* Adds edges from memory to `links`; error messages call them `name`. */
-static int take_edges(struct links_job *job, struct links *links, const struct gathered *data, const char *name) {
-    for (uint64_t i = 0; i + 1 < data->tokens; i += 2) {
-        int64_t ends[2];
-        for (int end = 0; end < 2; end++) {
-            uint64_t length;
-            const char *node = words_get(&data->items.words, data->ids[i + (uint64_t)end], &length);
-            if ((ends[end] = number_of(job, node, length)) == -1) return -1;
-        }
-        if (take_link(links, ends)) return -1;
-    }
-    return data->tokens ? 0 : fail("%s has no edge between two different nodes", name);
-}
-
-/* Reads a file of links as corpus.format = graph does, also a compressed one. Links from a node to itself, and weights, are left
- * out. */
-static int read_links(struct links_job *job, struct links *links, const char *path) {
-    const struct corpus_options options = {
-        .format = FORMAT_GRAPH, .look = LOOK_AUTO, .weights = WEIGHTS_NO, .min_rating = -INFINITY};
-    char *paths[] = {(char *)path};
-    struct corpus *corpus = corpus_open(paths, 1);
-    struct corpus_block block = {0};
-    int more = -1;
-    if (!corpus) return -1;
-    if (corpus_stream(corpus)) {
-        fail("'%s' is an id stream; wanted lines of two nodes", path);
-    } else {
-        corpus_read_as(corpus, &options);
-        while ((more = corpus_next(corpus, &block)) > 0)
-            if ((more = take_block(job, links, &block, &options)) < 0) break;
-    }
-    corpus_block_release(&block);
-    corpus_close(corpus);
-    if (more) return -1;
-    return links->count + links->unknown ? 0 : fail("'%s' has no line of two different nodes", path);
-}
-
-/* Adds the links of the run's graph. The two arcs of an undirected edge count as one link. */
-static int take_arcs(struct links_job *job, const struct graph *graph) {
-    job->directed |= graph->directed;
-    for (uint32_t node = 0; node < graph->nodes; node++)
-        for (uint64_t arc = graph->starts[node]; arc < graph->starts[node + 1]; arc++)
-            if ((graph->directed || node < graph->neighbours[arc]) && add_link(&job->known, node, graph->neighbours[arc]))
-                return -1;
-    return 0;
-}
-
-static int take_graph(struct links_job *job, struct pool *pool) {
-    struct graph graph;
-    if (!run_has_graph(job->model)) return 0;
-    int result = run_graph_open(&graph, job->model, pool) || take_arcs(job, &graph) ? -1 : 0;
-    graph_close(&graph);
-    return result;
-}
-
-static int read_known(struct links_job *job, struct pool *pool) {
-    const struct links_request *request = job->request;
-    if (request->known_data) return take_edges(job, &job->known, request->known_data, request->known);
-    return request->known ? read_links(job, &job->known, request->known) : take_graph(job, pool);
-}
-
-static int read_held_out(struct links_job *job) {
-    const struct links_request *request = job->request;
-    return request->held_out_data ? take_edges(job, &job->held_out, request->held_out_data, request->held_out)
-                                  : read_links(job, &job->held_out, request->held_out);
-}
-
-enum { FEW_LABELS = 20 }; /* a file with fewer lines than this for each name of its second column is not taken for labels */
-
-/* Guesses whether a file given as links holds labels that are numbers, like its nodes. Returns 1 if every line begins with a
- * different node, few names occur in the second column, and some of these also begin a line. The last condition spares links
- * between two kinds of nodes (a user and its country): there no name occurs in both columns. */
-static int are_labels(const struct links *links, const uint8_t *begins, const uint8_t *follows, uint64_t nodes) {
-    uint64_t first = 0, second = 0, both = 0;
-    for (uint64_t node = 0; node < nodes; node++) {
-        first += begins[node];
-        second += follows[node];
-        both += begins[node] && follows[node];
-    }
-    return both && first == links->count && second * FEW_LABELS <= first;
-}
-
-/* Returns 1 if the links look like labels of nodes, 0 if not, -1 after fail(). */
-static int look_like_labels(const struct links *links, uint64_t nodes) {
-    uint8_t *begins = mem_zalloc(nodes, 2, "the ends of links"), *follows = begins + nodes;
-    if (!begins) return -1;
-    for (uint64_t i = 0; i < links->count; i++) begins[links->link[i].from] = follows[links->link[i].to] = 1;
-    int labels = are_labels(links, begins, follows, nodes);
-    free(begins);
-    return labels;
-}
-
-/* Fails if a file looks like labels, or if the run knows too few of its nodes. */
-static int check_links(const struct links_job *job, const struct links *links, const char *name) {
-    uint64_t all = links->count + links->unknown;
-    if (all && links->unknown * 10 >= all * 9)
-        return fail("%" PRIu64 " of %" PRIu64 " lines of '%s' hold a name that is not in the vocabulary of '%s': it looks like labels "
-                    "(evaluate --labels=FILE) or like another graph; wanted lines of two of the run's nodes",
-                    links->unknown, all, name, job->model->directory);
-    int labels = links->count ? look_like_labels(links, job->nodes) : 0;
-    if (labels > 0)
-        return fail("'%s' begins each of its %" PRIu64 " lines with another node, and few names follow: it looks like labels (evaluate "
-                    "--labels=FILE); wanted lines of two linked nodes",
-                    name, all);
-    return labels;
-}
-
-static int read_both(struct links_job *job, struct pool *pool) {
-    const struct links_request *request = job->request;
-    job->directed = request->directed;
-    if (read_known(job, pool) || read_held_out(job)) return -1;
-    job->nodes = request->known ? job->names.words.size : model_items(job->model);
-    if (request->known && check_links(job, &job->known, request->known)) return -1;
-    return check_links(job, &job->held_out, request->held_out);
-}
-
-static void count_ends(struct links_job *job, const struct links *links) {
-    for (uint64_t i = 0; i < links->count; i++) {
-        job->starts[links->link[i].from + 2]++;
-        if (!job->directed) job->starts[links->link[i].to + 2]++;
-    }
-}
-
-/* Appends the end of each link to the neighbours of `from`, and, unless links are directed, `from` to those of the end.
- * starts[node + 1] is the index at which the node's next neighbour is put. */
-static void put_ends(struct links_job *job, const struct links *links) {
-    for (uint64_t i = 0; i < links->count; i++) {
-        struct link link = links->link[i];
-        job->others[job->starts[link.from + 1]++] = link.to;
-        if (!job->directed) job->others[job->starts[link.to + 1]++] = link.from;
-    }
-}
-
-static int by_number(const void *a, const void *b) {
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return x < y ? -1 : x > y;
-}
-
-static void forget_neighbours(struct links_job *job) {
-    free(job->starts);
-    free(job->others);
-    job->starts = NULL;
-    job->others = NULL;
-}
-
-/* Collects the neighbours of each node from the links of all `count` sets. */
-static int find_neighbours(struct links_job *job, const struct links *const *sets, int count) {
-    uint64_t links = 0;
-    forget_neighbours(job);
-    for (int i = 0; i < count; i++) links += sets[i]->count;
-    job->starts = mem_zalloc(job->nodes + 2, sizeof *job->starts, "the neighbours of nodes");
-    job->others = mem_alloc(links, 2 * sizeof *job->others, "the neighbours of nodes");
-    if (!job->starts || !job->others) return -1;
-    for (int i = 0; i < count; i++) count_ends(job, sets[i]);
-    for (uint64_t node = 0; node < job->nodes; node++) job->starts[node + 2] += job->starts[node + 1];
-    for (int i = 0; i < count; i++) put_ends(job, sets[i]);
-    for (uint64_t node = 0; node < job->nodes; node++) {
-        uint64_t neighbours = job->starts[node + 1] - job->starts[node];
-        if (neighbours > 1) qsort(job->others + job->starts[node], neighbours, sizeof *job->others, by_number);
-    }
-    return 0;
-}
-
-static int is_link(const struct links_job *job, uint32_t from, uint32_t to) {
-    uint64_t first = job->starts[from], end = job->starts[from + 1];
-    while (first < end) {
-        uint64_t middle = first + (end - first) / 2;
-        if (job->others[middle] < to)
-            first = middle + 1;
-        else
-            end = middle;
-    }
-    return first < job->starts[from + 1] && job->others[first] == to;
-}
-
-/* Removes training links from the held-out links, since finding a trained link proves nothing. Fails if most links are removed. */
-static int leave_out_trained(struct links_job *job) {
-    struct links *held_out = &job->held_out;
-    uint64_t kept = 0, all = held_out->count;
-    if (find_neighbours(job, (const struct links *[]){&job->known}, 1)) return -1;
-    for (uint64_t i = 0; i < all; i++)
-        if (!is_link(job, held_out->link[i].from, held_out->link[i].to)) held_out->link[kept++] = held_out->link[i];
-    held_out->count = kept;
-    job->trained = all - kept;
-    if (2 * job->trained <= all) return 0;
-    return fail("%" PRIu64 " of %" PRIu64 " held-out links of '%s' are links that the run was trained on, so that finding them shows "
-                "nothing: give links that training left out",
-                job->trained, all, job->request->held_out);
-}
-
 /* ---- draws ---- */
 
 static uint32_t draw_node(struct links_job *job) {
-    return numpy_draws_below(&job->draws, job->nodes);
+    return numpy_draws_below(&job->draws, job->sets.nodes);
 }
 
 /* Draws unlinked pairs: each round draws twice as many pairs as are wanted and keeps the unlinked ones. */
@@ -328,10 +73,11 @@ static int draw_pairs(struct links_job *job, struct links *pairs, uint64_t wante
     for (int round = 0; pairs->count < wanted; round++) {
         if (round == ROUNDS)
             return fail("nearly all pairs of the %" PRIu64 " nodes are links: too few are left to compare '%s' with",
-                        job->nodes, job->request->held_out);
+                        job->sets.nodes, job->sets.request->held_out);
         for (uint64_t i = 0; i < 2 * wanted; i++) {
             uint32_t from = draw_node(job), to = draw_node(job);
-            if (pairs->count < wanted && from != to && !is_link(job, from, to) && add_link(pairs, from, to)) return -1;
+            if (pairs->count < wanted && from != to && !link_sets_linked(&job->sets, from, to) && links_add(pairs, from, to))
+                return -1;
         }
     }
     return 0;
@@ -339,15 +85,15 @@ static int draw_pairs(struct links_job *job, struct links *pairs, uint64_t wante
 
 /* Chooses the ends to rank: first the heads of all chosen links, then, if links have no direction, their tails. */
 static int choose_asked(struct links_job *job) {
-    uint64_t all = job->held_out.count, count = all < LINKS_ASKED ? all : LINKS_ASKED;
+    uint64_t all = job->sets.held_out.count, count = all < LINKS_ASKED ? all : LINKS_ASKED;
     uint32_t *chosen = mem_alloc(count, sizeof *chosen, "the links asked for");
     int result = chosen ? 0 : -1;
     for (uint64_t i = 0; !result && i < count; i++) chosen[i] = (uint32_t)i;
     if (!result && count < all) result = numpy_draws_choice(&job->draws, chosen, count, all);
-    for (int back = 0; !result && back < 2 - job->directed; back++)
+    for (int back = 0; !result && back < 2 - job->sets.directed; back++)
         for (uint64_t i = 0; !result && i < count; i++) {
-            struct link link = job->held_out.link[chosen[i]];
-            result = back ? add_link(&job->asked, link.to, link.from) : add_link(&job->asked, link.from, link.to);
+            struct link link = job->sets.held_out.link[chosen[i]];
+            result = back ? links_add(&job->asked, link.to, link.from) : links_add(&job->asked, link.from, link.to);
         }
     free(chosen);
     return result;
@@ -356,15 +102,15 @@ static int choose_asked(struct links_job *job) {
 static int is_wrong(const struct links_job *job, uint64_t place) {
     struct link asked = job->asked.link[place / LINKS_AMONG];
     uint32_t node = job->wrong[place];
-    return node != asked.from && node != asked.to && !is_link(job, asked.from, node);
+    return node != asked.from && node != asked.to && !link_sets_linked(&job->sets, asked.from, node);
 }
 
 /* Returns the number of nodes other than `from` that are not its neighbours. */
 static uint64_t count_strangers(const struct links_job *job, uint32_t from) {
     uint64_t neighbours = 0;
-    for (uint64_t i = job->starts[from]; i < job->starts[from + 1]; i++)
-        neighbours += i == job->starts[from] || job->others[i] != job->others[i - 1];
-    return job->nodes - 1 - neighbours;
+    for (uint64_t i = job->sets.starts[from]; i < job->sets.starts[from + 1]; i++)
+        neighbours += i == job->sets.starts[from] || job->sets.others[i] != job->sets.others[i - 1];
+    return job->sets.nodes - 1 - neighbours;
 }
 
 /* If an end has at most LINKS_AMONG nodes to be ranked among, lists all these nodes and returns 1. Otherwise returns 0: the
@@ -374,8 +120,8 @@ static int list_wrong(struct links_job *job, uint64_t end) {
     uint32_t count = 0;
     job->among[end] = LINKS_AMONG;
     if (count_strangers(job, asked.from) > LINKS_AMONG) return 0;
-    for (uint32_t node = 0; node < job->nodes; node++)
-        if (node != asked.from && !is_link(job, asked.from, node)) job->wrong[end * LINKS_AMONG + count++] = node;
+    for (uint32_t node = 0; node < job->sets.nodes; node++)
+        if (node != asked.from && !link_sets_linked(&job->sets, asked.from, node)) job->wrong[end * LINKS_AMONG + count++] = node;
     job->among[end] = count;
     job->ranked_among_all++;
     return 1;
@@ -418,64 +164,46 @@ static int draw_wrong(struct links_job *job) {
 
 static int draw_all(struct links_job *job) {
     job->draws = numpy_draws_make(0);
-    job->order = mem_alloc(job->known.count, sizeof *job->order, "the training links");
+    job->order = mem_alloc(job->sets.known.count, sizeof *job->order, "the training links");
     job->ranks = NULL;
-    if (!job->order || draw_pairs(job, &job->none, job->held_out.count) ||
-        draw_pairs(job, &job->none_known, job->known.count) || choose_asked(job))
+    if (!job->order || draw_pairs(job, &job->none, job->sets.held_out.count) ||
+        draw_pairs(job, &job->none_known, job->sets.known.count) || choose_asked(job))
         return -1;
-    numpy_draws_permutation(&job->draws, job->order, job->known.count);
+    numpy_draws_permutation(&job->draws, job->order, job->sets.known.count);
     job->ranks = mem_alloc(job->asked.count, sizeof *job->ranks, "the ranks of ends");
     return job->ranks ? draw_wrong(job) : -1;
 }
 
-/* ---- vectors ---- */
-
-static uint64_t row_of(const struct links_job *job, uint64_t node) {
-    return job->request->known ? (uint64_t)job->names.row[node] : node;
-}
+/* ---- scores of pairs ---- */
 
 /* Returns the vectors of all nodes, for the caller to free; NULL after fail(). */
 static float *matrix_of(const struct links_job *job, enum model_view view) {
-    uint32_t dim = job->model->dim;
-    float *matrix = mem_alloc(job->nodes, dim * sizeof *matrix, "the vectors of nodes");
-    for (uint64_t node = 0; matrix && node < job->nodes; node++)
-        if (model_row(job->model, view, row_of(job, node), 0, matrix + node * dim)) {
-            free(matrix);
-            matrix = NULL;
-        }
-    return matrix;
+    return model_matrix_of(job->sets.model, view, job->sets.rows, job->sets.nodes, 0);
 }
 
 static void make_units(const struct links_job *job, float *matrix) {
-    uint32_t dim = job->model->dim;
-    for (float *row = matrix, *end = matrix + job->nodes * dim; row < end; row += dim) {
-        double squares = 0;
-        for (uint32_t i = 0; i < dim; i++) squares += (double)row[i] * (double)row[i];
-        float length = (float)fmax(sqrt(squares), 1e-12);
-        for (uint32_t i = 0; i < dim; i++) row[i] /= length;
-    }
+    uint32_t dim = job->sets.model->dim;
+    for (uint64_t node = 0; node < job->sets.nodes; node++) model_make_unit(matrix + node * dim, dim);
 }
-
-/* ---- scores of pairs ---- */
 
 /* Writes the query of a node that is compared with other nodes: its row of x times the factors, then its row of y. */
 static void ask_node(const struct links_job *job, uint32_t node, float *query) {
     const struct scoring *s = &job->scoring;
-    uint32_t dim = job->model->dim;
+    uint32_t dim = job->sets.model->dim;
     for (uint32_t i = 0; i < dim; i++) query[i] = s->x[(uint64_t)node * dim + i] * (s->factors ? s->factors[i] : 1);
     if (s->both) memcpy(query + dim, s->y + (uint64_t)node * dim, dim * sizeof *query);
 }
 
 static float score_of(const struct links_job *job, const float *query, uint32_t other) {
     const struct scoring *s = &job->scoring;
-    uint32_t dim = job->model->dim;
+    uint32_t dim = job->sets.model->dim;
     float score = dot(query, s->y + (uint64_t)other * dim, dim);
     return s->both ? score + dot(query + dim, s->x + (uint64_t)other * dim, dim) : score;
 }
 
 /* Prefetches the rows that score_of() will read. */
 static void fetch_node(const struct links_job *job, uint32_t node) {
-    uint32_t dim = job->model->dim;
+    uint32_t dim = job->sets.model->dim;
     dot_fetch(job->scoring.y + (uint64_t)node * dim, dim);
     if (job->scoring.both) dot_fetch(job->scoring.x + (uint64_t)node * dim, dim);
 }
@@ -498,9 +226,8 @@ static double rank_of(const struct links_job *job, uint64_t i, float *query) {
 
 static int rank_ends(void *context, unsigned worker) {
     struct links_job *job = context;
-    float *query = mem_alloc(2, job->model->dim * sizeof *query, "a node's vector");
+    float *query = mem_alloc(2, job->sets.model->dim * sizeof *query, "a node's vector");
     uint64_t first, end;
-    (void)worker;
     while (query && pool_take(&job->next, job->asked.count, GRAIN, &first, &end))
         for (uint64_t i = first; i < end; i++) job->ranks[i] = rank_of(job, i, query);
     free(query);
@@ -540,12 +267,12 @@ static double share_above(const struct scored *all, uint64_t count) {
 }
 
 static int find_auc(struct links_job *job, double *auc) {
-    uint64_t links = job->held_out.count, count = links + job->none.count;
+    uint64_t links = job->sets.held_out.count, count = links + job->none.count;
     struct scored *all = mem_alloc(count, sizeof *all, "scores of links");
-    float *query = mem_alloc(2, job->model->dim * sizeof *query, "a node's vector");
+    float *query = mem_alloc(2, job->sets.model->dim * sizeof *query, "a node's vector");
     int result = all && query ? 0 : -1;
     if (!result) {
-        score_pairs(job, &job->held_out, 1, query, all);
+        score_pairs(job, &job->sets.held_out, 1, query, all);
         score_pairs(job, &job->none, 0, query, all + links);
         qsort(all, count, sizeof *all, by_score);
         *auc = share_above(all, count);
@@ -555,7 +282,7 @@ static int find_auc(struct links_job *job, double *auc) {
     return result;
 }
 
-static int judge(struct links_job *job, struct links_score *score, struct pool *pool) {
+static int judge_links(struct links_job *job, struct sptx_links_score *score, struct pool *pool) {
     job->next = 0;
     if (find_auc(job, &score->auc) || pool_run(pool, rank_ends, job)) return -1;
     score->mrr = score->hits = 0;
@@ -591,15 +318,15 @@ static void scale_columns(float *products, uint64_t count, uint32_t dim, double 
 /* Fits the factor of each column in a product of two rows, by a regression that tells training links from unlinked pairs.
  * factors: [1 + dim]; the first is the intercept, which does not change the order of scores. */
 static int fit_factors(struct links_job *job, const float *x, float *factors) {
-    uint32_t dim = job->model->dim;
-    uint64_t each = job->known.count < LINKS_FITTED ? job->known.count : LINKS_FITTED;
+    uint32_t dim = job->sets.model->dim;
+    uint64_t each = job->sets.known.count < LINKS_FITTED ? job->sets.known.count : LINKS_FITTED;
     float *products = mem_alloc(2 * each, dim * sizeof *products, "products of columns");
     uint8_t *of_class = mem_alloc(2 * each, sizeof *of_class, "products of columns");
     double *spread = mem_alloc(2, dim * sizeof *spread, "products of columns");
     int result = products && of_class && spread ? 0 : -1;
     if (result) goto out;
     for (uint64_t i = 0; i < each; i++) {
-        multiply(x, job->known.link[job->order[i]], dim, products + i * dim);
+        multiply(x, job->sets.known.link[job->order[i]], dim, products + i * dim);
         multiply(x, job->none_known.link[i], dim, products + (each + i) * dim);
         of_class[i] = 1, of_class[each + i] = 0;
     }
@@ -614,11 +341,11 @@ out:
     return result;
 }
 
-static int judge_hadamard(struct links_job *job, struct links_score *score, struct pool *pool) {
-    float *factors = mem_alloc((uint64_t)job->model->dim + 1, sizeof *factors, "products of columns");
+static int judge_hadamard(struct links_job *job, struct sptx_links_score *score, struct pool *pool) {
+    float *factors = mem_alloc((uint64_t)job->sets.model->dim + 1, sizeof *factors, "products of columns");
     int result = factors && !fit_factors(job, job->scoring.x, factors) ? 0 : -1;
     job->scoring.factors = factors ? factors + 1 : NULL;
-    if (!result) result = judge(job, score, pool);
+    if (!result) result = judge_links(job, score, pool);
     job->scoring.factors = NULL;
     free(factors);
     return result;
@@ -626,30 +353,30 @@ static int judge_hadamard(struct links_job *job, struct links_score *score, stru
 
 /* ---- all scores ---- */
 
-static int judge_view(struct links_job *job, struct links_score *scores, enum model_view view, struct pool *pool) {
+static int judge_view(struct links_job *job, struct sptx_links_score *scores, enum model_view view, struct pool *pool) {
     float *x = matrix_of(job, view);
     job->scoring = (struct scoring){.x = x, .y = x};
-    int result = x ? judge(job, &scores[LINK_DOT], pool) : -1;
-    scores[LINK_HADAMARD] = (struct links_score){NAN, NAN, NAN};
-    if (!result && job->known.count) result = judge_hadamard(job, &scores[LINK_HADAMARD], pool);
+    int result = x ? judge_links(job, &scores[LINK_DOT], pool) : -1;
+    scores[LINK_HADAMARD] = (struct sptx_links_score){NAN, NAN, NAN};
+    if (!result && job->sets.known.count) result = judge_hadamard(job, &scores[LINK_HADAMARD], pool);
     if (!result) {
         make_units(job, x);
-        result = judge(job, &scores[LINK_COSINE], pool);
+        result = judge_links(job, &scores[LINK_COSINE], pool);
     }
     free(x);
     return result;
 }
 
-static int judge_cross(struct links_job *job, struct links_score *scores, struct pool *pool) {
-    scores[LINK_CROSS] = scores[LINK_CROSS_COSINE] = (struct links_score){NAN, NAN, NAN};
-    if (job->model->tree) return 0;
+static int judge_cross(struct links_job *job, struct sptx_links_score *scores, struct pool *pool) {
+    scores[LINK_CROSS] = scores[LINK_CROSS_COSINE] = (struct sptx_links_score){NAN, NAN, NAN};
+    if (job->sets.model->tree) return 0;
     float *x = matrix_of(job, VIEW_TARGET), *y = x ? matrix_of(job, VIEW_CONTEXT) : NULL;
-    job->scoring = (struct scoring){.x = x, .y = y, .both = !job->directed};
-    int result = y ? judge(job, &scores[LINK_CROSS], pool) : -1;
+    job->scoring = (struct scoring){.x = x, .y = y, .both = !job->sets.directed};
+    int result = y ? judge_links(job, &scores[LINK_CROSS], pool) : -1;
     if (!result) {
         make_units(job, x);
         make_units(job, y);
-        result = judge(job, &scores[LINK_CROSS_COSINE], pool);
+        result = judge_links(job, &scores[LINK_CROSS_COSINE], pool);
     }
     free(x);
     free(y);
@@ -657,57 +384,50 @@ static int judge_cross(struct links_job *job, struct links_score *scores, struct
 }
 
 static void links_release(struct links_job *job) {
-    struct links *links[] = {&job->known, &job->held_out, &job->none, &job->none_known, &job->asked};
-    for (size_t i = 0; i < sizeof links / sizeof *links; i++) free(links[i]->link);
-    names_release(&job->names);
-    names_release(&job->unknown);
-    forget_neighbours(job);
+    link_sets_release(&job->sets);
+    free(job->none.link);
+    free(job->none_known.link);
+    free(job->asked.link);
     free(job->order);
     free(job->wrong);
     free(job->among);
     free(job->ranks);
 }
 
-static struct links_counts count_all(const struct links_job *job) {
-    uint64_t unknown = job->unknown.words.size;
-    struct links_counts counts = {.links = job->held_out.count,
+static struct sptx_links_counts count_all(const struct links_job *job) {
+    uint64_t unknown = job->sets.unknown.words.size;
+    struct sptx_links_counts counts = {.links = job->sets.held_out.count,
                                   .asked = job->asked.count,
-                                  .nodes = job->nodes + unknown,
+                                  .nodes = job->sets.nodes + unknown,
                                   .unknown = unknown,
-                                  .left_out = job->held_out.unknown,
-                                  .trained = job->trained,
+                                  .left_out = job->sets.held_out.unknown,
+                                  .trained = job->sets.trained,
                                   .all = job->ranked_among_all};
     for (uint64_t end = 0; end < job->asked.count; end++)
         if (job->among[end] > counts.among) counts.among = job->among[end];
     return counts;
 }
 
-static void tell_left_out(const struct links_counts *counts, const struct links_request *request) {
+static void tell_left_out(const struct sptx_links_counts *counts, const struct links_request *request) {
     uint64_t all = counts->links + counts->left_out + counts->trained;
     if (counts->left_out)
-        note("left out   %" PRIu64 " of %" PRIu64 " held-out links of '%s': the run does not know one of their nodes", counts->left_out,
-             all, request->held_out);
+        note("left out   %" PRIu64 " of %" PRIu64 " held-out links of '%s': the run does not know one of their nodes",
+             counts->left_out, all, request->held_out);
     if (counts->trained)
         warn("%" PRIu64 " of %" PRIu64 " held-out links of '%s' are links that the run was trained on; they are left out",
              counts->trained, all, request->held_out);
 }
 
-/* Reads the links, and draws everything that is random. */
-static int prepare(struct links_job *job, struct links_counts *counts, struct pool *pool) {
-    if (read_both(job, pool) || leave_out_trained(job) ||
-        find_neighbours(job, (const struct links *[]){&job->known, &job->held_out}, 2) || draw_all(job))
-        return -1;
-    *counts = count_all(job);
-    tell_left_out(counts, job->request);
-    return 0;
-}
-
-int evaluate_links(struct links_score *scores, struct links_counts *counts, const struct model *model,
+int evaluate_links(struct sptx_links_score *scores, struct sptx_links_counts *counts, const struct model *model,
                    enum model_view view, const struct links_request *request, const struct config *config) {
-    struct links_job job = {.model = model, .request = request};
+    struct links_job job = {.next = 0};
     struct pool *pool = pool_open(config ? (unsigned)config->device_threads : 0);
-    int result = pool ? prepare(&job, counts, pool) : -1;
-    if (!result) result = judge_view(&job, scores, view, pool) || judge_cross(&job, scores, pool) ? -1 : 0;
+    int result = pool && !link_sets_read(&job.sets, model, request, pool) ? draw_all(&job) : -1;
+    if (!result) {
+        *counts = count_all(&job);
+        tell_left_out(counts, request);
+        result = judge_view(&job, scores, view, pool) || judge_cross(&job, scores, pool) ? -1 : 0;
+    }
     if (pool) pool_close(pool);
     links_release(&job);
     return result;

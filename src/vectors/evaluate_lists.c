@@ -14,7 +14,7 @@
 #include <stdlib.h>
 
 struct lists_job {
-    struct lists_score *sums;
+    struct sptx_lists_score *sums;
     uint64_t rows; /* number of rows of the model */
     uint32_t k;
     struct names lists;
@@ -30,20 +30,15 @@ static int by_code(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-static int by_row(const void *a, const void *b) {
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return x < y ? -1 : x > y;
-}
-
 static int is_banned(const struct list_found *found, uint64_t code) {
     uint32_t row = (uint32_t)code;
-    return code < DRAW_NONE && found->banned_count && bsearch(&row, found->banned, found->banned_count, sizeof row, by_row);
+    return code < DRAW_NONE && found->banned_count && bsearch(&row, found->banned, found->banned_count, sizeof row, search_by_id);
 }
 
 /* Counts a list's distinct held-out items. Moves the items that its answer may contain, sorted, to the front of codes[count];
  * unknown items are kept, and count as missed. Returns the number of items kept. */
 static uint64_t keep_findable(struct lists_job *job, uint64_t *codes, uint64_t count, const struct list_found *found) {
-    struct lists_score *sums = job->sums;
+    struct sptx_lists_score *sums = job->sums;
     uint64_t kept = 0;
     qsort(codes, count, sizeof *codes, by_code);
     for (uint64_t i = 0, code; i < count; i++) {
@@ -61,7 +56,7 @@ static uint64_t keep_findable(struct lists_job *job, uint64_t *codes, uint64_t c
 /* Adds one list's scores to the sums. */
 static int score_list(void *context, uint64_t list, const struct list_found *found) {
     struct lists_job *job = context;
-    struct lists_score *sums = job->sums;
+    struct sptx_lists_score *sums = job->sums;
     uint64_t *codes = job->held_out.codes + job->held_out.starts[list], hits = 0;
     uint64_t count = keep_findable(job, codes, job->held_out.starts[list + 1] - job->held_out.starts[list], found);
     double gain = 0, best = 0;
@@ -112,7 +107,7 @@ static int choose_lists(struct lists_job *job, const struct lists_request *reque
     return fail("no list of '%s' has items there and a line in '%s'", request->held_out, request->train);
 }
 
-static int ask(struct lists_job *job, const struct model *model, enum list_score score, const struct config *config) {
+static int ask_lists(struct lists_job *job, const struct model *model, enum list_score score, const struct config *config) {
     struct list_scores scores = {.model = NULL};
     struct list_question question = {.starts = job->train.starts,
                                      .codes = job->train.codes,
@@ -127,12 +122,12 @@ static int ask(struct lists_job *job, const struct model *model, enum list_score
 }
 
 /* Answers the chosen lists, and divides the sums by their number. */
-static int judge(struct lists_job *job, const struct model *model, enum list_score how, const struct config *config) {
-    struct lists_score *score = job->sums;
+static int judge_lists(struct lists_job *job, const struct model *model, enum list_score how, const struct config *config) {
+    struct sptx_lists_score *score = job->sums;
     job->gains = mem_alloc(job->k, sizeof *job->gains, "gains");
     if (!job->gains) return -1;
     for (uint32_t i = 0; i < job->k; i++) job->gains[i] = 1 / log2((double)i + 2);
-    if (ask(job, model, how, config)) return -1;
+    if (ask_lists(job, model, how, config)) return -1;
     if (!score->lists) return 0;
     score->recall /= (double)score->lists;
     score->ndcg /= (double)score->lists;
@@ -152,7 +147,8 @@ static void release(struct lists_job *job) {
 static void tell_cold(const struct lists_job *job, const struct lists_request *request) {
     uint64_t cold = job->sums->cold;
     if (cold)
-        note("left out   %" PRIu64 " of %" PRIu64 " lists of '%s': they have no line in '%s', so that nothing tells what suits them",
+        note("left out   %" PRIu64 " of %" PRIu64
+             " lists of '%s': they have no line in '%s', so that nothing tells what suits them",
              cold, cold + job->asked_count, request->held_out, request->train);
 }
 
@@ -163,7 +159,7 @@ static void count_without_row(struct lists_job *job, enum list_score how) {
 }
 
 /* Fails if more than half of the held-out items are training items, which means that the file is wrong. Warns if fewer are. */
-static int check_trained(const struct lists_score *score, const struct lists_request *request) {
+static int check_trained(const struct sptx_lists_score *score, const struct lists_request *request) {
     char trained[TEXT_BYTES], all[TEXT_BYTES];
     if (!score->trained) return 0;
     text_of_count(trained, score->trained);
@@ -177,16 +173,16 @@ static int check_trained(const struct lists_score *score, const struct lists_req
     return 0;
 }
 
-int evaluate_lists(struct lists_score *score, const struct model *model, const struct lists_request *request,
+int evaluate_lists(struct sptx_lists_score *score, const struct model *model, const struct lists_request *request,
                    const struct config *config) {
     struct lists_job job = {.sums = score, .rows = model->rows, .k = request->k};
-    *score = (struct lists_score){.lists = 0};
+    *score = (struct sptx_lists_score){.lists = 0};
     int result = read_lists(&job, model, request) || choose_lists(&job, request) ? -1 : 0;
     if (!result) {
         names_locate_lists(&job.lists, model);
         tell_cold(&job, request);
         count_without_row(&job, request->score);
-        result = judge(&job, model, request->score, config) || check_trained(score, request) ? -1 : 0;
+        result = judge_lists(&job, model, request->score, config) || check_trained(score, request) ? -1 : 0;
     }
     release(&job);
     return result;
@@ -195,7 +191,7 @@ int evaluate_lists(struct lists_score *score, const struct model *model, const s
 /* ---- items that training left out ---- */
 
 /* Makes lists of items from ids, leaving out the first `own` ids of each list. */
-static int take_ids(struct list_items *items, const uint32_t *ids, const uint64_t *starts, uint64_t lists, uint64_t own) {
+static int take_items(struct list_items *items, const uint32_t *ids, const uint64_t *starts, uint64_t lists, uint64_t own) {
     uint64_t count = 0;
     items->starts = mem_alloc(lists + 1, sizeof *items->starts, "lists");
     items->codes = mem_alloc(starts[lists], sizeof *items->codes, "lists");
@@ -225,14 +221,16 @@ static int choose_evenly(struct lists_job *job, const struct held_out *h) {
     return 0;
 }
 
-int evaluate_split(struct lists_score *score, const struct model *model, const struct held_out *h, uint32_t k,
+int evaluate_split(struct sptx_lists_score *score, const struct model *model, const struct held_out *h, uint32_t k,
                    const struct config *config) {
     struct lists_job job = {.sums = score, .rows = model->rows, .k = k};
-    *score = (struct lists_score){.lists = 0};
-    int result = take_ids(&job.train, h->trained.ids, h->trained.starts, h->lists, (uint64_t)h->own) ||
-                         take_ids(&job.held_out, h->ids, h->starts, h->lists, 0) || take_own_rows(&job, h) || choose_evenly(&job, h)
-                     ? -1 : 0;
-    if (!result) result = judge(&job, model, answers_score(model, 1), config);
+    *score = (struct sptx_lists_score){.lists = 0};
+    int result = take_items(&job.train, h->trained.ids, h->trained.starts, h->lists, (uint64_t)h->own) ||
+                         take_items(&job.held_out, h->ids, h->starts, h->lists, 0) || take_own_rows(&job, h) ||
+                         choose_evenly(&job, h)
+                     ? -1
+                     : 0;
+    if (!result) result = judge_lists(&job, model, answers_score(model, 1), config);
     release(&job);
     return result;
 }

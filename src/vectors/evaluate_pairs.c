@@ -120,7 +120,7 @@ static int64_t compare_pairs(const struct model *model, enum model_view view, co
 }
 
 /* Fails with the reason why rho cannot be computed. */
-static int refuse_pairs(const struct pairs_score *score, const struct model *model, const char *path) {
+static int refuse_pairs(const struct sptx_pairs_score *score, const struct model *model, const char *path) {
     if (!score->total) return fail("'%s' has no line of two words and a score with tabs, commas or blanks between", path);
     if (!score->covered)
         return fail("none of the %" PRIu64 " pairs of '%s' has both words in the vocabulary of '%s'", score->total,
@@ -130,7 +130,7 @@ static int refuse_pairs(const struct pairs_score *score, const struct model *mod
                 score->covered, path, score->total);
 }
 
-int evaluate_pairs(struct pairs_score *score, const struct model *model, enum model_view view, const char *path) {
+int evaluate_pairs(struct sptx_pairs_score *score, const struct model *model, enum model_view view, const char *path) {
     struct field_file file;
     struct names names = {.capacity = 0};
     struct pair *pairs = NULL;
@@ -138,8 +138,10 @@ int evaluate_pairs(struct pairs_score *score, const struct model *model, enum mo
     double *gold_ranks = NULL, *ranks = NULL;
     uint64_t count = 0;
     int result = -1;
-    *score = (struct pairs_score){.rho = NAN};
-    if (field_file_open(&file, path, LOOK_WORDS) || read_pairs(&file, &names, &pairs, &count) || names_locate(&names, model, model_items(model))) goto out;
+    *score = (struct sptx_pairs_score){.rho = NAN};
+    if (field_file_open(&file, path, LOOK_WORDS) || read_pairs(&file, &names, &pairs, &count) ||
+        names_locate(&names, model, model_items(model)))
+        goto out;
     golds = mem_alloc(count, sizeof *golds, "scores of pairs");
     cosines = mem_alloc(count, sizeof *cosines, "scores of pairs");
     gold_ranks = mem_alloc(count, sizeof *gold_ranks, "ranks of pairs");
@@ -149,7 +151,7 @@ int evaluate_pairs(struct pairs_score *score, const struct model *model, enum mo
     if (known < 0) goto out;
     rank(golds, (uint64_t)known, gold_ranks);
     rank(cosines, (uint64_t)known, ranks);
-    *score = (struct pairs_score){correlation(gold_ranks, ranks, (uint64_t)known), (uint64_t)known, count};
+    *score = (struct sptx_pairs_score){correlation(gold_ranks, ranks, (uint64_t)known), (uint64_t)known, count};
     if (!isfinite(score->rho)) {
         refuse_pairs(score, model, path);
         goto out;

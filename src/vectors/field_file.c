@@ -8,7 +8,6 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* Replaces each CR that is not followed by LF by an LF. Lines that end in LF or CR LF are not changed. */
 static void end_lines_with_lf(char *text, uint64_t length) {

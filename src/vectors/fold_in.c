@@ -5,7 +5,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum {
     LENGTH_LISTS = 1024, /* most trained lists whose lengths are measured */
@@ -174,7 +173,6 @@ static int read_items(void *context, unsigned worker) {
     struct call *call = context;
     const struct model *model = call->fold->model;
     uint64_t first, end;
-    (void)worker;
     while (pool_take(&call->taken, call->lists.item_count, GRAIN, &first, &end))
         for (; first < end; first++)
             if (model_row(model, VIEW_CONTEXT, call->ids[first], model->loss.score == SCORE_COSINE, call->items + first * model->dim))

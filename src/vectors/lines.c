@@ -6,7 +6,6 @@
 #include "corpus/kind.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 int lines_next(struct lines *lines) {
     if (lines->at == lines->end) return 0;

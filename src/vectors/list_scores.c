@@ -108,12 +108,12 @@ struct asking {
     float *row; /* [dim] buffer for one item's row */
 };
 
-static int64_t row_of(const struct list_question *question, uint64_t list) {
+static int64_t row_of_list(const struct list_question *question, uint64_t list) {
     return question->rows ? question->rows[list] : -1;
 }
 
 static int is_folded(const struct asking *asking, uint64_t list) {
-    return list_score_folds(asking->scores->model, asking->scores->score, row_of(asking->question, list));
+    return list_score_folds(asking->scores->model, asking->scores->score, row_of_list(asking->question, list));
 }
 
 /* Returns 1 if the score uses rows of lists, and training mixed these with the mean of the list's item rows (examples.own below
@@ -140,7 +140,7 @@ static int ask_list(struct asking *asking, uint64_t place, uint64_t list) {
     enum model_view view = means ? VIEW_TARGET : kinds[asking->scores->score].list;
     float *query = asking->block.queries + place * model->dim;
     uint64_t known = 0;
-    int64_t named = row_of(question, list);
+    int64_t named = row_of_list(question, list);
     memset(query, 0, model->dim * sizeof *query);
     for (uint64_t at = question->starts[list]; at < question->starts[list + 1]; at++) {
         if (question->codes[at] >= model->rows) continue;
@@ -170,17 +170,12 @@ static int ban_row(struct asking *asking, uint64_t place, uint64_t row, int arou
     return ban_rows(&asking->block, place, &one, 1) || ban_rows(&asking->block, place, graph->neighbours + arc, arcs) ? -1 : 0;
 }
 
-static int by_row(const void *a, const void *b) {
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return x < y ? -1 : x > y;
-}
-
 /* Replaces each row in rows[count] by its index in scores->candidates, and drops rows that are no candidates. Returns the number of
  * indices left. */
 static uint64_t places_of(const struct list_scores *scores, uint32_t *rows, uint64_t count) {
     uint64_t kept = 0;
     for (uint64_t i = 0; i < count; i++) {
-        const uint32_t *at = bsearch(&rows[i], scores->candidates, scores->search.rows, sizeof *at, by_row);
+        const uint32_t *at = bsearch(&rows[i], scores->candidates, scores->search.rows, sizeof *at, search_by_id);
         if (at) rows[kept++] = (uint32_t)(at - scores->candidates);
     }
     return kept;
@@ -191,7 +186,7 @@ static int ban(struct asking *asking, uint64_t place, uint64_t list) {
     const struct list_question *question = asking->question;
     struct search_block *block = &asking->block;
     uint64_t first = block->banned_starts[place], *end = &block->banned_starts[place + 1];
-    int64_t named = row_of(question, list);
+    int64_t named = row_of_list(question, list);
     int is_node = named >= 0 && (uint64_t)named < model_items(asking->scores->model); /* 1: ban its neighbours, not its items' */
     *end = first;
     for (uint64_t at = question->starts[list]; at < question->starts[list + 1]; at++) {
@@ -271,7 +266,9 @@ int list_scores_ask(struct list_scores *scores, const struct list_question *ques
     struct asking asking = {.scores = scores, .question = question};
     uint32_t dim = scores->model->dim;
     int result =
-        open_graph(scores, question) || search_block_init(&asking.block, dim, question->k, question->count) || open_fold(&asking) ? -1 : 0;
+        open_graph(scores, question) || search_block_init(&asking.block, dim, question->k, question->count) || open_fold(&asking)
+            ? -1
+            : 0;
     asking.row = mem_alloc(dim, sizeof *asking.row, "a row");
     if (!asking.row) result = -1;
     if (!result) asking.block.banned_starts[0] = 0;

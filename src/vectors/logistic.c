@@ -26,7 +26,7 @@ struct fit {
     float *narrow, *sums;                              /* [dim] */
 };
 
-static const float *row_of(const struct fit *f, uint64_t i) {
+static const float *sample_of(const struct fit *f, uint64_t i) {
     const struct logistic_samples *s = f->samples;
     return s->x + (s->rows ? s->rows[i] : i) * s->dim;
 }
@@ -44,7 +44,7 @@ static double product(const double *a, const double *b, uint32_t columns) {
 /* Computes out_i = v_0 + v_1.. x_i for every sample i. */
 static void forward(struct fit *f, const double *v, double *out) {
     for (uint32_t i = 1; i < f->columns; i++) f->narrow[i - 1] = (float)v[i];
-    for (uint64_t i = 0; i < f->samples->count; i++) out[i] = v[0] + (double)dot(f->narrow, row_of(f, i), f->samples->dim);
+    for (uint64_t i = 0; i < f->samples->count; i++) out[i] = v[0] + (double)dot(f->narrow, sample_of(f, i), f->samples->dim);
 }
 
 /* Adds the sum over samples i of weight_i (1, x_i) to `out`. */
@@ -54,7 +54,7 @@ static void backward(struct fit *f, const double *weights, double *out) {
         uint64_t end = first + SPAN < f->samples->count ? first + SPAN : f->samples->count;
         memset(f->sums, 0, dim * sizeof *f->sums);
         for (uint64_t i = first; i < end; i++) {
-            const float *x = row_of(f, i);
+            const float *x = sample_of(f, i);
             float weight = (float)weights[i];
             for (uint32_t j = 0; j < dim; j++) f->sums[j] += weight * x[j];
             out[0] += weights[i];

@@ -143,7 +143,6 @@ static void drive_row(struct drawing *d, uint64_t i) {
 
 static int each_row(void *context, unsigned worker) {
     struct drawing *d = context;
-    (void)worker;
     uint64_t first, end;
     while (pool_take(&d->next, d->count, GRAIN, &first, &end))
         for (uint64_t i = first; i < end; i++) d->work(d, i);
@@ -173,7 +172,7 @@ static int play_round(struct drawing *d, int round, struct pool *pool) {
 
 /* ---- the whole ---- */
 
-static int begin(struct drawing *d, float *xy) {
+static int begin_drawing(struct drawing *d, float *xy) {
     const struct map_request *r = d->request;
     double squares = 0;
     d->x = mem_aligned(d->padded, sizeof *d->x, "the map");
@@ -219,7 +218,7 @@ int map_make(float *xy, const struct map_request *request, struct pool *pool) {
     d.padded = (d.count + LANES - 1) / LANES * LANES;
     float least = 50, rate = (float)d.count / early_pull / 4;
     d.rate = rate > least ? rate : least;
-    int result = find_pulls(&d) || begin(&d, xy) || (d.count > 2 && draw(&d, xy, pool)) ? -1 : 0;
+    int result = find_pulls(&d) || begin_drawing(&d, xy) || (d.count > 2 && draw(&d, xy, pool)) ? -1 : 0;
     free(d.x);
     free(d.y);
     free(d.push_x);

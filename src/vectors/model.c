@@ -5,7 +5,6 @@
 #include "base/report.h"
 #include "config/config.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,8 +35,7 @@ static int is_list(const struct model *model, uint64_t row) {
     return row >= model_items(model);
 }
 
-/* Returns a row of a table, copied to `room` if it is bfloat16 or its floats are not aligned; NULL if the table lacks it. */
-static const float *row_of(const struct model *model, enum table_side side, uint64_t row, float room[COLUMNS_MOST]) {
+const float *model_table_floats(const struct model *model, enum table_side side, uint64_t row, float room[COLUMNS_MOST]) {
     const struct npy_field *weights = npy_find(side == TABLE_TARGET ? &model->target : &model->context, "weights");
     if (weights->kind != 'f') return model_weights(model, side, row, 0, model->dim, room) ? room : NULL;
     const void *found = model_table_row(model, side, weights, row);
@@ -50,7 +48,7 @@ static void mean_of_rows(const struct model *model, const uint32_t *rows, uint64
     float share = (float)(1.0 / (double)count), room[COLUMNS_MOST];
     memset(out, 0, model->dim * sizeof *out);
     for (uint64_t i = 0; i < count; i++) {
-        const float *row = rows[i] == WORDS_ABSENT ? NULL : row_of(model, TABLE_TARGET, rows[i], room);
+        const float *row = rows[i] == WORDS_ABSENT ? NULL : model_table_floats(model, TABLE_TARGET, rows[i], room);
         for (uint32_t j = 0; row && j < model->dim; j++) out[j] += row[j];
     }
     for (uint32_t j = 0; j < model->dim; j++) out[j] *= share;
@@ -58,13 +56,13 @@ static void mean_of_rows(const struct model *model, const uint32_t *rows, uint64
 
 static void find_vectors(const struct model *model, uint64_t row, struct vectors *of) {
     const struct subwords *subwords = &model->vocab.subwords;
-    of->target = subwords->starts ? of->copy[0] : row_of(model, TABLE_TARGET, row, of->copy[0]);
+    of->target = subwords->starts ? of->copy[0] : model_table_floats(model, TABLE_TARGET, row, of->copy[0]);
     if (subwords->starts)
         mean_of_rows(model, subwords->row + subwords->starts[row], subwords->starts[row + 1] - subwords->starts[row], of->copy[0]);
     of->context = of->target;
     if (is_list(model, row) || model->tree) return;
-    of->context = row_of(model, TABLE_CONTEXT, row, of->copy[1]);
-    if (model->vocab.lists && model->own == 1) of->target = of->context;
+    of->context = model_table_floats(model, TABLE_CONTEXT, row, of->copy[1]);
+    if (model->vocab.lists && !model->item_targets) of->target = of->context;
 }
 
 static void add(float *out, const float *row, float length, uint32_t dim) {
@@ -168,7 +166,7 @@ int model_check_row(const struct model *model, enum model_view view, uint64_t ro
     if (model_check_list(model, row)) return -1;
     if (is_list(model, row) || model->tree)
         context = target;
-    else if (model->vocab.lists && model->own == 1)
+    else if (model->vocab.lists && !model->item_targets)
         target = context;
     if (view == VIEW_TARGET ? target : view == VIEW_CONTEXT ? context : target || context) return 0;
     return refuse_row(model, view, row, target ? "target" : context ? "context" : NULL);

@@ -11,10 +11,13 @@ enum model_view { VIEW_TARGET, VIEW_CONTEXT, VIEW_SUM, VIEW_NORMSUM, VIEW_PROPAG
 /* Returns the number of rows that are items or words. The rows of lists have higher numbers. */
 uint64_t model_items(const struct model *model);
 
+/* Returns a row of a table, copied to `room` if it is bfloat16 or its floats are not aligned; NULL if the table lacks it. */
+const float *model_table_floats(const struct model *model, enum table_side side, uint64_t row, float room[COLUMNS_MOST]);
+
 /* Writes rows [first, first + count) of a view as float32; out holds count x dim.
  *
  * With examples.mode = adjacency, a vector that was never trained is left out of sums. If lists have rows, a list is trained only
- * in the target table, and an item only in the context table, unless lists are also means of their items (model.own). A row that
+ * in the target table, and an item only in the context table, unless item_targets is set. A row that
  * is trained in one table only has that vector in every view. If contexts are nodes of a tree (model.tree), that holds for all
  * words.
  */

@@ -87,7 +87,7 @@ struct filling {
     struct page_part parts[3];
 };
 
-static void fill(struct filling *filling, const struct json *json) {
+static void fill_page(struct filling *filling, const struct json *json) {
     make_nonce(filling->nonce, json);
     filling->parts[0] = (struct page_part){"nonce", filling->nonce, strlen(filling->nonce)};
     filling->parts[1] = (struct page_part){"json", json->bytes, json->used};
@@ -103,7 +103,7 @@ static int print_rows(struct json *json, struct page_rows *rows, const struct mo
         int result = page_rows_print(json, rows, model, request->titles);
         json_print(json, "}");
         if (result || json->failed) return -1;
-        fill(filling, json);
+        fill_page(filling, json);
         if (!(*bytes = page_files_bytes(filling->parts))) return -1;
         if (*bytes <= PAGE_BYTES) return 0;
         if (rows->count == rows->top)

@@ -29,7 +29,7 @@ static const struct {
              {"charts.js", page_charts_begin, page_charts_end}, {"map.js", page_map_begin, page_map_end},
              {"search.js", page_search_begin, page_search_end}, {"main.js", page_main_begin, page_main_end}};
 
-static int fill(const struct page_part *parts, const char *name, uint64_t length, struct page_part *found) {
+static int find_part(const struct page_part *parts, const char *name, uint64_t length, struct page_part *found) {
     for (uint64_t i = 0; i < sizeof files / sizeof *files; i++)
         if (strlen(files[i].name) == length && !memcmp(files[i].name, name, length)) {
             *found = (struct page_part){files[i].name, files[i].begin, (uint64_t)(files[i].end - files[i].begin)};
@@ -57,7 +57,7 @@ static int next(const struct page_part *parts, const char **at, struct page_part
     const char *close = strstr(place, "}}");
     if (!close) return fail("page.html has a {{ without its }}");
     *at = close + 2;
-    return fill(parts, place + 2, (uint64_t)(close - place - 2), piece) ? -1 : 1;
+    return find_part(parts, place + 2, (uint64_t)(close - place - 2), piece) ? -1 : 1;
 }
 
 uint64_t page_files_bytes(const struct page_part *parts) {

@@ -8,7 +8,6 @@
 #include "search.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum { QUERIES = 256 }; /* number of queries in one search: few, so that a signal is noticed soon */
 
@@ -82,7 +81,7 @@ struct asking {
     float *scores; /* [count x k] their scores */
 };
 
-static int ask(struct search *search, const struct asking *asking) {
+static int ask_nearest(struct search *search, const struct asking *asking) {
     uint64_t starts[QUERIES + 1];
     struct progress progress;
     int result = 0;
@@ -108,7 +107,7 @@ static int find_nearest(struct page_rows *rows, const struct model *model, const
     int result = queries && rows->near && rows->scores ? 0 : -1;
     if (!result && rows->k) result = search_open(&search, model, rows->view, METRIC_COSINE, rows->all, config);
     struct asking asking = {"nearest rows", queries, rows->rows, rows->count, rows->k, rows->near, rows->scores};
-    if (!result && rows->k) result = ask(&search, &asking);
+    if (!result && rows->k) result = ask_nearest(&search, &asking);
     search_close(&search);
     free(queries);
     return result;
@@ -131,7 +130,7 @@ static int place(struct page_rows *rows, const struct model *model, const struct
     if (search_over(&search, unit, count, model->dim, METRIC_COSINE, config)) goto out;
     for (uint64_t i = 0; i < count; i++) own[i] = (uint32_t)i;
     struct asking asking = {"neighbours on the map", unit, own, count, k, near, cosines};
-    if ((k && ask(&search, &asking)) || !(pool = pool_open((unsigned)config->device_threads))) goto out;
+    if ((k && ask_nearest(&search, &asking)) || !(pool = pool_open((unsigned)config->device_threads))) goto out;
     struct map_request request = {unit, count, model->dim, near, cosines, k};
     result = map_make(rows->xy, &request, pool);
 out:

@@ -60,7 +60,7 @@ static void improve(struct directions *d, double *direction, const double *other
 }
 
 /* Sets a start direction: cosines of multiples of the golden angle, which are unlikely to be orthogonal to the wanted direction. */
-static void begin(double *direction, uint32_t dim, double from) {
+static void begin_direction(double *direction, uint32_t dim, double from) {
     for (uint32_t i = 0; i < dim; i++) direction[i] = cos(from + 2.399963229728653 * i);
 }
 
@@ -70,8 +70,8 @@ int principal_two(float *xy, const float *rows, uint64_t count, uint32_t dim) {
     if (!d.mean) return -1;
     d.first = d.mean + dim, d.second = d.first + dim, d.next = d.second + dim;
     find_mean(&d);
-    begin(d.first, dim, 1);
-    begin(d.second, dim, 2);
+    begin_direction(d.first, dim, 1);
+    begin_direction(d.second, dim, 2);
     for (int round = 0; round < ROUNDS; round++) {
         improve(&d, d.first, NULL);
         improve(&d, d.second, d.first);

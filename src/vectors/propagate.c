@@ -49,7 +49,6 @@ static int multiply_spans(void *context, unsigned worker) {
     struct turning *t = context;
     float *last = mem_zalloc(ROWS, t->dim * sizeof *last, "products of columns");
     uint64_t span, stop, first, end;
-    (void)worker;
     while (last && pool_take(&t->next, t->spans, 1, &span, &stop)) {
         double *out = t->products + span * t->dim * t->dim;
         span_of(t, span, &first, &end);
@@ -111,7 +110,6 @@ static int turn_rows(void *context, unsigned worker) {
     struct turning *t = context;
     float *out = mem_aligned(t->dim, sizeof *out, "a row");
     uint64_t first, end;
-    (void)worker;
     while (out && pool_take(&t->next, t->nodes, GRAIN, &first, &end))
         for (uint64_t node = first; node < end; node++) turn_row(t, t->x + node * t->dim, out);
     free(out);

@@ -62,7 +62,7 @@ static uint64_t trim(const char **text, uint64_t length) {
 }
 
 /* Adds the item or title that equals the whole text; if there is none, adds the items between the commas of the text. */
-static int take_text(struct recommending *r, struct all_given *all, const char *text) {
+static int take_items_of(struct recommending *r, struct all_given *all, const char *text) {
     int64_t row = find_item(r, text, strlen(text));
     if (row >= 0) return add_given(all, text, strlen(text), row);
     for (uint64_t length; *text; text += length + (text[length] == ',')) {
@@ -103,7 +103,7 @@ static int take_items(struct recommending *r) {
     struct all_given all = {.count = 0};
     int result = -1;
     for (uint64_t i = 0; i < r->request->items_count; i++)
-        if (take_text(r, &all, r->request->items[i])) goto out;
+        if (take_items_of(r, &all, r->request->items[i])) goto out;
     if (check_given(r, &all) || names_add(&r->lists, by_hand, sizeof by_hand - 1) < 0) goto out;
     r->items.starts = mem_zalloc(2, sizeof *r->items.starts, "items");
     r->items.codes = mem_alloc(all.count, sizeof *r->items.codes, "items");
@@ -231,8 +231,10 @@ static int read_candidates(const struct recommending *r, struct list_candidates 
     }
     free(text);
     candidates->rows = *rows;
-    if (!result && !candidates->count) return fail("'%s' has no item that '%s' knows; wanted one a line", path, r->model->directory);
-    if (!result && unknown) warn("%" PRIu64 " candidates of '%s' are no items of '%s' and are left out", unknown, path, r->model->directory);
+    if (!result && !candidates->count)
+        return fail("'%s' has no item that '%s' knows; wanted one a line", path, r->model->directory);
+    if (!result && unknown)
+        warn("%" PRIu64 " candidates of '%s' are no items of '%s' and are left out", unknown, path, r->model->directory);
     return result;
 }
 
@@ -250,7 +252,7 @@ static int hand_over(void *context, uint64_t list, const struct list_found *foun
     return r->answer(r->user, &answer);
 }
 
-static int ask(struct recommending *r, const struct config *config) {
+static int ask_scores(struct recommending *r, const struct config *config) {
     const struct recommend_request *request = r->request;
     struct list_scores scores = {.model = NULL};
     struct list_candidates candidates = {.first = request->among};
@@ -277,7 +279,7 @@ int recommend(const struct model *model, const struct recommend_request *request
     struct recommending r = {.model = model, .request = request, .answer = answer, .user = user};
     int result = -1;
     if (request->lists ? take_lists(&r) : request->items_count ? take_items(&r) : take_trained(&r)) goto out;
-    if (choose_lists(&r) || (request->lists && check_lists(&r)) || ask(&r, config)) goto out;
+    if (choose_lists(&r) || (request->lists && check_lists(&r)) || ask_scores(&r, config)) goto out;
     result = 0;
 out:
     free(r.asked);

@@ -60,19 +60,32 @@ static int scores_fall(const float *scores, uint64_t queries, uint32_t k) {
     return 1;
 }
 
+/* Returns banned[count] counted from row `first`; a row before it becomes a number that no row has. NULL after fail(). */
+static uint32_t *banned_from(uint64_t first, const uint32_t *banned, uint64_t count) {
+    uint32_t *shifted = mem_alloc(count + 1, sizeof *shifted, "queries");
+    for (uint64_t i = 0; shifted && i < count; i++) shifted[i] = banned[i] - (uint32_t)first;
+    return shifted;
+}
+
 int search_top(struct search *search, const float *queries, uint64_t query_rows, uint32_t k,
                const uint64_t *banned_starts, const uint32_t *banned, uint32_t *ids, float *scores) {
-    struct topk_request request = {.base = search->base,
-                                   .base_rows = search->rows,
+    uint64_t first = search->first;
+    uint32_t *shifted = first && banned ? banned_from(first, banned, banned_starts[query_rows]) : NULL;
+    struct topk_request request = {.base = search->base + first * search->dim,
+                                   .base_rows = search->rows - first,
                                    .queries = queries,
                                    .query_rows = query_rows,
                                    .dim = search->dim,
                                    .k = k,
                                    .banned_starts = banned_starts,
-                                   .banned = banned,
+                                   .banned = shifted ? shifted : banned,
                                    .ids = ids,
                                    .scores = scores};
-    if (search->ops->topk(search->backend, &request)) return -1;
+    int result = (first && banned && !shifted) || search->ops->topk(search->backend, &request) ? -1 : 0;
+    free(shifted);
+    if (result) return -1;
+    for (uint64_t i = 0; first && i < query_rows * k; i++)
+        if (ids[i] != DRAW_NONE) ids[i] += (uint32_t)first;
     INVARIANT(scores_fall(scores, query_rows, k));
     for (uint64_t row = 0; search->metric == METRIC_COSINE && row < query_rows; row++)
         make_cosines(scores + row * k, k, queries + row * search->dim, search->dim);
@@ -99,14 +112,14 @@ void search_block_release(struct search_block *block) {
     *block = (struct search_block){.rows = 0};
 }
 
-static int by_id(const void *a, const void *b) {
+int search_by_id(const void *a, const void *b) {
     uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
     return x < y ? -1 : x > y;
 }
 
 uint64_t search_distinct(uint32_t *ids, uint64_t count) {
     uint64_t kept = 0;
-    if (count) qsort(ids, count, sizeof *ids, by_id);
+    if (count) qsort(ids, count, sizeof *ids, search_by_id);
     for (uint64_t i = 0; i < count; i++)
         if (!kept || ids[kept - 1] != ids[i]) ids[kept++] = ids[i];
     return kept;

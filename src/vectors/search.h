@@ -15,7 +15,7 @@ struct search {
     const struct backend_ops *ops;
     struct backend *backend;
     float *base; /* [rows x dim] the rows searched, owned; scaled to length 1 for cosine */
-    uint64_t rows;
+    uint64_t rows, first; /* answers have rows first .. rows - 1; a caller may raise `first`, which is 0 */
     uint32_t dim;
     enum search_metric metric;
 };
@@ -30,7 +30,8 @@ int search_over(struct search *search, float *base, uint64_t rows, uint32_t dim,
                 const struct config *config);
 void search_close(struct search *search); /* harmless on a zeroed one */
 
-/* Finds the k best rows for each query [query_rows x dim], of any length. Banned rows are never found; see struct topk_request. */
+/* Finds the k best rows for each query [query_rows x dim], of any length. Banned rows are never found; see struct topk_request. If
+ * `first` is above 0, each query may ban one row. */
 int search_top(struct search *search, const float *queries, uint64_t query_rows, uint32_t k, const uint64_t *banned_starts,
                const uint32_t *banned, uint32_t *ids, float *scores);
 
@@ -48,6 +49,8 @@ struct search_block {
 int search_block_init(struct search_block *block, uint32_t dim, uint32_t k, uint64_t wanted);
 void search_block_release(struct search_block *block); /* harmless on a zeroed one */
 
+/* Compares two ids, uint32_t, for qsort() and bsearch(). */
+int search_by_id(const void *a, const void *b);
 /* Sorts ids and removes repeats, as the array `banned` requires. Returns the number of ids left. */
 uint64_t search_distinct(uint32_t *ids, uint64_t count);
 

@@ -32,13 +32,25 @@ def test_the_container_has_what_make_reads(tmp_path):
     assert done.returncode == 0 and "make libsptx" in done.stdout, done.stderr
 
 
-@pytest.mark.parametrize("folder, named", [("scripts", lambda path: path.is_file()), ("tests", lambda path: path.is_dir()),
-                                           ("src", lambda path: path.is_dir())])
-def test_the_map_of_a_folder_names_all_that_is_in_it(folder, named):
-    wanted = {path.name for path in (ROOT / folder).iterdir() if named(path)} - {"README.md", "__pycache__", ".pytest_cache"}
-    rows = "\n".join(line for line in (ROOT / folder / "README.md").read_text().splitlines() if line.startswith(("|", "`")))
-    cells = {cell.rstrip("/") for cell in re.findall(r"`([^`]+)`", rows)}
-    assert wanted - cells == set(), f"{folder}/README.md has no row for them"
+def rows_of(readme):
+    """The words in backticks of a README's tables."""
+    rows = "\n".join(line for line in (ROOT / readme).read_text().splitlines() if line.startswith(("|", "`")))
+    return {cell.rstrip("/") for cell in re.findall(r"`([^`]+)`", rows)}
+
+
+@pytest.mark.parametrize("folder, readme, is_named", [
+    ("scripts", "scripts/README.md", os.path.isfile), ("scripts/results", "scripts/results/README.md", os.path.isfile),
+    ("configs/notes", "configs/README.md", os.path.isfile), ("tests", "tests/README.md", os.path.isdir),
+    ("src", "src/README.md", os.path.isdir)])
+def test_the_map_of_a_folder_names_all_that_is_in_it(folder, readme, is_named):
+    wanted = {path.name for path in (ROOT / folder).iterdir() if is_named(path)} - {"README.md", "__pycache__", ".pytest_cache"}
+    assert wanted - rows_of(readme) == set(), f"{readme} has no row for them"
+
+
+def test_papers_point_to_papers_that_are_there():
+    papers = [ROOT / name for name in files_of_git() or [] if name.endswith((".md", ".ini"))]
+    wanted = [(paper, name) for paper in papers for name in re.findall(r"\b((?:scripts/results|configs/notes)/\w+\.md)", paper.read_text())]
+    assert [(paper.name, name) for paper, name in wanted if not (ROOT / name).exists()] == []
 
 
 def test_the_kernels_map_names_each_file():

@@ -1,16 +1,8 @@
 /* Tests corpora that a program fills block by block. Uses only sptx.h and libsptx.so, as any user's program does. */
 #define _GNU_SOURCE
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
+#include "../testing.h"
 
 #include "sptx.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "open_cpu.h"
 

@@ -1,21 +1,12 @@
 /* Tests tables of libsptx. Uses only sptx.h and libsptx.so, as any user's program does. */
 #define _GNU_SOURCE
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
+#include "../testing.h"
 
 #include "sptx.h"
 
 #include <fenv.h>
 #include <float.h>
-#include <math.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include "open_cpu.h"
 
@@ -23,7 +14,8 @@
  * version is added here. */
 _Static_assert(sizeof(struct sptx_context_options) == 48, "version 1");
 _Static_assert(offsetof(struct sptx_table_options, dtype) == 216, "version 1 ended here");
-_Static_assert(sizeof(struct sptx_table_options) == 224, "after version 1.0");
+_Static_assert(offsetof(struct sptx_table_options, gpu_rows) == 224, "after version 1.0");
+_Static_assert(sizeof(struct sptx_table_options) == 232, "after version 1.0, with gpu_rows");
 _Static_assert(sizeof(struct sptx_ids) == 24, "version 1");
 _Static_assert(offsetof(struct sptx_view, dtype) == 48, "version 1 ended here");
 _Static_assert(sizeof(struct sptx_view) == 56, "after version 1.0");

@@ -1,16 +1,8 @@
 /* Tests the library in a program whose locale has a decimal comma: files must be read and written with a point. */
 #define _GNU_SOURCE
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
+#include "../testing.h"
 
 #include "sptx.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "../decimal_comma.h"
 

@@ -1,4 +1,4 @@
-/* cpu_batches: opens the CPU backend and makes batches as arrays, for the tests of this folder. Include this after cmocka.h. */
+/* cpu_batches: opens the CPU backend and makes batches as arrays, for the tests of this folder. Include this after testing.h. */
 #ifndef SPTX_TESTS_CPU_BATCHES_H
 #define SPTX_TESTS_CPU_BATCHES_H
 

@@ -1,4 +1,4 @@
-/* random_tree: a tree of words with random counts, whose paths a source of examples uses. Include this after cmocka.h. */
+/* random_tree: a tree of words with random counts, whose paths a source of examples uses. Include this after testing.h. */
 #ifndef SPTX_TESTS_RANDOM_TREE_H
 #define SPTX_TESTS_RANDOM_TREE_H
 

@@ -1,17 +1,8 @@
 /* Properties of batches and of the exact step on the CPU: both depend only on the random draws, not on the number of workers or
  * the division of the work. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
+#include "tests/testing.h"
 
 #include "kernels/backend.h"
-
-#include <cmocka.h>
 
 #include "cpu_batches.h"
 #include "random_tree.h"

@@ -1,15 +1,8 @@
 /* Exact steps with frozen rows must equal steps without, after which the frozen rows get their old bytes back. Shapes, rules,
  * losses and the frozen rows are random. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "tests/testing.h"
 
 #include "kernels/backend.h"
-
-#include <cmocka.h>
 
 enum { ROWS = 70, DIM = 12, BLOCKS = 60, MOST_T = 5, MOST_C = 9, STEPS = 4, WORDS = (ROWS + 31) / 32 };
 

@@ -1,17 +1,9 @@
 /* Compares tables of bfloat16 with tables of float32 that have the same first numbers: after a step every value must be one of
  * the two bfloat16 neighbours of the float32 result, and its mean over seeds must be that result. Any number of threads must
  * give the same bytes. Rules, losses, and whether weights or state are bfloat16, are random. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "tests/testing.h"
 
 #include "kernels/backend.h"
-
-#include <cmocka.h>
 
 enum { ROWS = 24, DIM = 19, BLOCKS = 30, MOST_T = 4, MOST_C = 12, SEEDS = 300, FIELDS = 1 + RULE_SLOTS };
 

@@ -1,32 +1,16 @@
 /* Compares lock-free training on the CPU with its definition in kernels/hogwild.h, computed in float64: one worker, all modes
  * and keys, random shapes on both sides of the kernels' thresholds (8 contexts, 64 targets, 4096 examples). */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "tests/testing.h"
 
 #include "base/report.h"
 #include "kernels/hogwild.h"
 
-#include <cmocka.h> /* after report.h: cmocka's macro fail() would break the declaration there */
-
 #include "cpu_batches.h"
+#include "random.h"
 #include "random_tree.h"
 
 enum { MOST_ROWS = 300, MOST_DIM = 40, MOST_TOKENS = 20000 };
 
-static uint64_t state_of_random = 88172645463325252ull;
-static uint64_t bits(void) {
-    state_of_random ^= state_of_random << 13;
-    state_of_random ^= state_of_random >> 7;
-    return state_of_random ^= state_of_random << 17;
-}
-static uint64_t below(uint64_t n) {
-    return (bits() >> 11) % n;
-}
 static int coin(void) {
     return (int)below(2);
 }

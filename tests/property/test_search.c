@@ -1,28 +1,12 @@
 /* Exact nearest rows on the CPU must have the same bits for any number of threads and of queries in a call, and equal a search
  * that scores every row alone. Random shapes are on both sides of the kernels' thresholds: rows of a slice (1,024), queries of a
  * chunk (256), products compared together (32), and columns summed together (32). */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "tests/testing.h"
 
 #include "kernels/cpu/search.h"
 #include "kernels/search.h"
 
-#include <cmocka.h>
-
-static uint64_t state_of_random = 88172645463325252ull;
-static uint64_t bits(void) {
-    state_of_random ^= state_of_random << 13;
-    state_of_random ^= state_of_random >> 7;
-    return state_of_random ^= state_of_random << 17;
-}
-static uint64_t below(uint64_t n) {
-    return (bits() >> 11) % n;
-}
+#include "random.h"
 
 struct search {
     struct topk_request request;

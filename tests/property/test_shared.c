@@ -1,15 +1,8 @@
 /* Properties of negatives that a batch shares, on the CPU: which rows a batch names; that a step agrees with the formulas in
  * double; that nothing depends on the number of workers. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
+#include "tests/testing.h"
 
 #include "kernels/backend.h"
-
-#include <cmocka.h>
 
 #include "cpu_batches.h"
 

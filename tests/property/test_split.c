@@ -1,11 +1,5 @@
 /* Lists that are split into positives and a pool of targets, on the CPU. Only the batches are tested. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <math.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/testing.h"
 
 #include "cpu_batches.h"
 

@@ -1,15 +1,9 @@
 /* Examples over walks must equal examples over the same walks stored as a corpus: id for id in batches of any size with any
  * number of threads, and byte for byte in lock-free training with one worker. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdlib.h>
-#include <string.h>
+#include "tests/testing.h"
 
 #include "base/report.h"
 #include "kernels/hogwild.h"
-
-#include <cmocka.h> /* after report.h: cmocka's macro fail() would break the declaration there */
 
 #include "cpu_batches.h"
 

@@ -56,7 +56,7 @@ def test_calls_with_anything(table_of_fuzz, ids, values, out):
 
 
 @relaxed
-@given(options=st.dictionaries(st.sampled_from(["rows", "dim", "optimizer", "lr", "weights", "state", "seed", "init", "hot_rows",
+@given(options=st.dictionaries(st.sampled_from(["rows", "dim", "optimizer", "lr", "weights", "state", "seed", "init", "hot_rows", "gpu_rows",
                                                 "clip", "count_rows", "momentum", "betas", "nesterov", "eps", "amsgrad",
                                                 "device", "other"]),
                                st.one_of(scalars, st.lists(scalars, max_size=3), st.sampled_from(["adam", "sgd", "gpu", "zeros"]),

@@ -17,8 +17,9 @@ import sptx
 pytestmark = [pytest.mark.gpu, pytest.mark.torch]
 
 ROWS, DIM = 5000, 33  # columns that are no multiple of four
-PLACES = [("pinned", "pinned", 0), ("gpu", "gpu", 0), ("pinned", "gpu", 0), ("gpu", "pinned", 0), ("file", "file", 0),
-          ("pinned", "pinned", 700), ("file", "pinned", 700), ("pinned", "pinned", ROWS)]
+PLACES = [("pinned", "pinned", {}), ("gpu", "gpu", {}), ("pinned", "gpu", {}), ("gpu", "pinned", {}), ("file", "file", {}),
+          *((weights, "pinned", {"hot_rows": rows}) for weights, rows in (("pinned", 700), ("file", 700), ("pinned", ROWS))),
+          *((weights, "pinned", {"gpu_rows": rows}) for weights, rows in (("pinned", 300), ("gpu", 40), ("pinned", ROWS)))]
 
 
 def cuda_table(optimizer="sgd", **options):
@@ -48,7 +49,7 @@ def test_the_default_is_the_gpu():
 @pytest.mark.parametrize("optimizer", ["adamax", "sgd", "rprop"])
 def test_a_gpu_does_what_the_cpu_does(tmp_path, optimizer, weights, state, hot):
     """Makes the same calls on both: ids that repeat, of both widths, in the GPU's memory and the host's."""
-    gpu = cuda_table(optimizer, lr=0.1, weights=weights, state=state, hot_rows=hot, directory=tmp_path)
+    gpu = cuda_table(optimizer, lr=0.1, weights=weights, state=state, **hot, directory=tmp_path)
     cpu = sptx.Table(ROWS, DIM, optimizer, lr=0.1, init="uniform -1 1", device="cpu")
     everything = numpy.arange(ROWS)
     assert numpy.array_equal(gpu.fetch(everything), cpu.fetch(everything))
@@ -70,7 +71,7 @@ def test_a_gpu_does_what_the_cpu_does(tmp_path, optimizer, weights, state, hot):
     saved = numpy.load(tmp_path / "gpu.npy")
     for field in cpu.fields[1:]:
         assert numpy.allclose(saved[field], cpu.state[field], rtol=1e-3, atol=1e-5), field
-    again = sptx.Table.load(tmp_path / "gpu.npy", optimizer, lr=0.1, device="cuda", weights=weights, state=state, hot_rows=hot,
+    again = sptx.Table.load(tmp_path / "gpu.npy", optimizer, lr=0.1, device="cuda", weights=weights, state=state, **hot,
                             directory=tmp_path)
     assert numpy.array_equal(again.fetch(everything), gpu.fetch(everything))
 
@@ -95,7 +96,7 @@ def test_the_result_is_the_same_to_the_bit_wherever_it_is_asked_from():
     ids, gradients = random_ids(3000, most=50), random_floats(3000, DIM)
     results = []
     for places in PLACES:
-        table = cuda_table("adam", weights=places[0], state=places[1], hot_rows=places[2])
+        table = cuda_table("adam", weights=places[0], state=places[1], **places[2])
         table.update(torch.from_numpy(ids).cuda(), torch.from_numpy(gradients).cuda())
         table.update(ids, gradients)
         results.append(table.fetch(numpy.arange(ROWS)))
@@ -117,10 +118,11 @@ def check_a_list(table, rows, ids, values):
         assert numpy.array_equal(as_numpy(table.fetch(which, out=out)), rows[ids]), step
 
 
-@pytest.mark.parametrize("weights, hot", [("pinned", 0), ("pinned", 700), ("pinned", ROWS), ("gpu", 0), ("file", 0)])
+@pytest.mark.parametrize("weights, hot", [("pinned", {}), ("pinned", {"hot_rows": 700}), ("pinned", {"hot_rows": ROWS}), ("gpu", {}), ("file", {}),
+                                          ("pinned", {"gpu_rows": 500})])
 @pytest.mark.parametrize("dim", [4, 33, 128, 260])
 def test_lists_of_every_length_move_the_same_rows(tmp_path, weights, hot, dim):
-    table = sptx.Table(ROWS, dim, "none", weights=weights, hot_rows=hot, init="uniform -1 1", device="cuda", directory=tmp_path)
+    table = sptx.Table(ROWS, dim, "none", weights=weights, **hot, init="uniform -1 1", device="cuda", directory=tmp_path)
     rows = table.fetch(numpy.arange(ROWS))
     for count in (1, 2, 31, 33, 2047, 2048, 2049, 20_000):  # 2,048: those that one kernel serves
         for most in (1, 40, ROWS):
@@ -423,11 +425,54 @@ def test_streams_of_one_table_see_each_others_updates():
     assert (table.fetch(numpy.arange(100)) == -2).all()
 
 
+# ---- rows that are used often ----
+
+def power_law(rng, count, rows):
+    return (rows ** rng.random(count)).astype("i8") - 1 & rows - 1
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_rows_that_are_used_often_are_found_and_change_no_byte(tmp_path, dtype):
+    rng, rows, slots, names = numpy.random.default_rng(5), 1 << 16, 2000, numpy.random.default_rng(6).permutation(1 << 16)
+    made = [sptx.Table(rows, 24, "adagrad", lr=0.1, device="cuda", dtype=dtype, gpu_rows=count) for count in (0, slots)]
+    for step in range(150):
+        ids = names[power_law(rng, 6000, rows)]
+        gradients = random_floats(len(ids), 24, seed=step)
+        fetched = [table.fetch(ids) for table in made]
+        assert numpy.array_equal(*fetched), step
+        for table in made:
+            table.update(torch.from_numpy(ids).cuda() if step % 2 else ids, torch.from_numpy(gradients).cuda())
+        if step % 20 == 7:
+            for table in made:
+                table.prefetch(ids)
+                table.store(ids[:50], gradients[:50])
+        if step == 75:  # a save in the middle of it
+            for table, name in zip(made, ("plain", "cached")):
+                table.save(tmp_path / name)
+            assert (tmp_path / "plain").read_bytes() == (tmp_path / "cached").read_bytes()
+    cached = made[1].cached()
+    assert len(cached) == slots and len(numpy.unique(cached)) == slots and made[0].cached().size == 0
+    assert numpy.isin(names[:500], cached).mean() > 0.95  # of a random part 3% would be there
+    for table, name in zip(made, ("plain", "cached")):
+        table.save(tmp_path / name)
+    assert (tmp_path / "plain").read_bytes() == (tmp_path / "cached").read_bytes()
+    again = sptx.Table.load(tmp_path / "plain", "adagrad", lr=0.1, device="cuda", dtype=dtype, gpu_rows=slots)
+    assert numpy.array_equal(again.fetch(numpy.arange(rows)), made[0].fetch(numpy.arange(rows)))
+
+
+def test_a_table_whose_rows_are_found_has_no_view():
+    table = cuda_table(gpu_rows=10)
+    with pytest.raises(ValueError, match="gpu_rows=10"):
+        table.weights
+    with pytest.raises(ValueError, match="hot_rows"):
+        cuda_table(gpu_rows=10, hot_rows=10)
+
+
 # ---- Embedding ----
 
 @pytest.mark.parametrize("weights, state, hot", PLACES)
 def test_an_embedding_trains_as_pytorchs_does(tmp_path, weights, state, hot):
-    table = cuda_table("sparse_adam", lr=0.05, weights=weights, state=state, hot_rows=hot, directory=tmp_path, count_rows=False)
+    table = cuda_table("sparse_adam", lr=0.05, weights=weights, state=state, **hot, directory=tmp_path, count_rows=False)
     ours = sptx.torch.Embedding(table)
     first = table.fetch(torch.arange(ROWS).cuda())
     theirs = torch.nn.Embedding.from_pretrained(first.clone(), freeze=False, sparse=True)

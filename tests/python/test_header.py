@@ -9,7 +9,7 @@ from conftest import TOP
 from sptx import _library, _table
 
 HEADER = re.sub(r"/\*.*?\*/", "", (TOP / "src" / "sptx.h").read_text(), flags=re.S)
-STRUCTS = {"sptx_context_options": (_library.ContextOptions, 48), "sptx_table_options": (_library.TableOptions, 224),
+STRUCTS = {"sptx_context_options": (_library.ContextOptions, 48), "sptx_table_options": (_library.TableOptions, 232),
            "sptx_ids": (_library.Ids, 24), "sptx_tokens": (_library.Tokens, 32),
            "sptx_view": (_library.View, 56), "sptx_progress": (_library.Progress, 80),
            "sptx_data": (_library.Data, 16), "sptx_pairs_score": (_library.PairsScore, 24), "sptx_analogies_score": (_library.AnalogiesScore, 40),

@@ -207,6 +207,8 @@ def test_values_may_be_lists(table):
     ({"init": "uniform 0 1e39"}, ValueError, "float32"),
     ({"device": "gpu"}, ValueError, "gpu"),
     ({"hot_rows": -1}, ValueError, "hot_rows"),
+    ({"gpu_rows": -1}, ValueError, "gpu_rows"),
+    ({"gpu_rows": 3, "hot_rows": 1}, ValueError, "neither with hot_rows"),
     ({"momentum": 2.0}, ValueError, "momentum = 2"),
     ({"momentum": "much"}, TypeError, "momentum"),
     ({"beta1": 0.9}, TypeError, "beta1"),

@@ -2,9 +2,7 @@
 #include "config/config.h"
 #include "tests/unit/scratch.h"
 
-#include <stddef.h>
-#include <setjmp.h>
-#include <cmocka.h>
+#include "tests/testing.h"
 
 /* Reads a config from an INI of this text; the caller releases it. Returns -1 with a sentence where it is refused. */
 static int read_text(struct config *config, const char *text) {

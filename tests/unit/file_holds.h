@@ -1,9 +1,7 @@
 /* Checks of what a file holds, and of what was said about it. */
 #include "tests/unit/scratch.h"
 
-#include <stddef.h>
-#include <setjmp.h>
-#include <cmocka.h>
+#include "tests/testing.h"
 
 static void assert_said(const char *part, const char *path) {
     if (!strstr(report_sentence(), part) || !strstr(report_sentence(), path))

@@ -1,4 +1,4 @@
-/* Gives a test a fresh directory, files in it, and a corpus of them. Include it before cmocka.h. */
+/* Gives a test a fresh directory, files in it, and a corpus of them. */
 #include "corpus/corpus.h"
 #include "base/file.h"
 #include "base/report.h"
@@ -16,7 +16,6 @@ static char scratch[256];
 static char scratch_paths[64][512];
 
 static int scratch_make(void **state) {
-    (void)state;
     report_clear();
     report_quiet(1);
     memset(scratch_paths, 0, sizeof scratch_paths);
@@ -24,7 +23,6 @@ static int scratch_make(void **state) {
 }
 
 static int scratch_remove(void **state) {
-    (void)state;
     report_clear();
     return directory_remove_tree(scratch);
 }

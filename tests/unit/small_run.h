@@ -9,15 +9,7 @@
 #include "corpus/vocab.h"
 #include "tests/fresh_directory.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <cmocka.h> /* last: its macro fail() would take report.h's function apart */
+#include "tests/testing.h"
 
 struct small_run {
     char directory[256];

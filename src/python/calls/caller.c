@@ -44,7 +44,7 @@ static void count_fork(void) {
 
 /* ---- a call's turn ---- */
 
-static int run(PyObject *function) {
+static int call_python(PyObject *function) {
     PyObject *result = PyObject_CallObject(function, NULL);
     Py_XDECREF(result);
     return result ? 0 : -1;
@@ -61,8 +61,8 @@ static int raise_for(const struct caller *caller, enum sptx_status status, const
 
 /* Runs after a turn was given back: closes the handles that waited for that, and gives the call's warnings. */
 static int after_turn(const struct caller *caller) {
-    if (PyObject_Size(caller->leaving) > 0 && run(caller->close_what_waits)) return -1;
-    return PyObject_Size(caller->said) > 0 ? run(caller->warn) : 0;
+    if (PyObject_Size(caller->leaving) > 0 && call_python(caller->close_what_waits)) return -1;
+    return PyObject_Size(caller->said) > 0 ? call_python(caller->warn) : 0;
 }
 
 /* Finds the stream that a call runs on: PyTorch's current stream, if one of the arguments is on the GPU. */
@@ -88,17 +88,17 @@ static int ask_in_turn(const struct caller *caller, rows_call *call, const struc
     enum sptx_status status = call_library(caller, call, ids, values, stream);
     PyEval_RestoreThread(thread);
     char *sentence = status ? strdup(caller->error(caller->context)) : NULL; /* copied: the next call may change it */
-    int ended = run(caller->end_turn) || after_turn(caller) ? -1 : 0;
+    int ended = call_python(caller->end_turn) || after_turn(caller) ? -1 : 0;
     if (!ended && status) ended = raise_for(caller, status, sentence ? sentence : "");
     free(sentence);
     return ended;
 }
 
-static int ask(const struct caller *caller, rows_call *call, const struct operand *which, const struct operand *values) {
+static int ask_library(const struct caller *caller, rows_call *call, const struct operand *which, const struct operand *values) {
     struct sptx_ids ids = {which->data, which->count, which->bits, which->memory};
     int on_gpu = which->memory == SPTX_CUDA || (values && values->memory == SPTX_CUDA);
     void *stream;
-    if (find_stream(caller, on_gpu, &stream) || run(caller->take_turn)) return -1;
+    if (find_stream(caller, on_gpu, &stream) || call_python(caller->take_turn)) return -1;
     return ask_in_turn(caller, call, &ids, values, stream);
 }
 
@@ -194,7 +194,7 @@ static PyObject *fetch_new(struct caller *caller, const struct operand *ids) {
     struct operand rows;
     PyObject *array = new_rows(caller, ids->shape, ids->dims, ids->of_torch, &rows);
     if (!array) return PyErr_Occurred() ? NULL : answer(OTHERS);
-    if (ask(caller, caller->fetch, ids, &rows)) Py_CLEAR(array);
+    if (ask_library(caller, caller->fetch, ids, &rows)) Py_CLEAR(array);
     return array;
 }
 
@@ -207,7 +207,7 @@ static PyObject *caller_fetch(PyObject *self, PyObject *arguments) {
     if (taken == TAKEN && out == Py_None) return fetch_new(caller, &ids);
     if (taken == TAKEN) taken = take_values(caller, out, OUT, &ids, &rows);
     if (taken != TAKEN) return answer(taken);
-    if (ask(caller, caller->fetch, &ids, &rows)) return NULL;
+    if (ask_library(caller, caller->fetch, &ids, &rows)) return NULL;
     Py_INCREF(out);
     return out;
 }
@@ -219,7 +219,7 @@ static PyObject *caller_prefetch(PyObject *self, PyObject *arguments) {
     struct operand ids;
     enum taken taken = take_ids(caller, given, &ids);
     if (taken != TAKEN) return answer(taken);
-    if (ask(caller, NULL, &ids, NULL)) return NULL;
+    if (ask_library(caller, NULL, &ids, NULL)) return NULL;
     Py_RETURN_NONE;
 }
 
@@ -230,7 +230,7 @@ static PyObject *give(const struct caller *caller, PyObject *arguments, const ch
     enum taken taken = take_ids(caller, given, &ids);
     if (taken == TAKEN) taken = take_values(caller, floats, VALUES, &ids, &values);
     if (taken != TAKEN) return answer(taken);
-    if (ask(caller, call, &ids, &values)) return NULL;
+    if (ask_library(caller, call, &ids, &values)) return NULL;
     Py_RETURN_NONE;
 }
 
@@ -250,10 +250,10 @@ static enum taken ask_batch(struct caller *caller, rows_call *call, const struct
     struct operand list = {.count = batch->count * names, .bits = 32};
     void *stream;
     int is_list = names == 1 && batch_is_list(batch, &list) && !in_own_memory(caller, &list);
-    if (find_stream(caller, values->memory == SPTX_CUDA, &stream) || run(caller->take_turn)) return EXCEPTION;
+    if (find_stream(caller, values->memory == SPTX_CUDA, &stream) || call_python(caller->take_turn)) return EXCEPTION;
     if (!is_list) {
         enum taken written = batch_write(batch, caller->rows / names, names, &caller->ids);
-        if (written != TAKEN) return run(caller->end_turn) || after_turn(caller) ? EXCEPTION : written;
+        if (written != TAKEN) return call_python(caller->end_turn) || after_turn(caller) ? EXCEPTION : written;
         list.data = caller->ids.data, list.bits = 32;
     }
     const struct sptx_ids ids = {list.data, list.count, list.bits, SPTX_HOST};
@@ -405,7 +405,7 @@ static void notice_forks(void) {
     pthread_atfork(NULL, NULL, count_fork);
 }
 
-static int begin(PyObject *module) {
+static int begin_module(PyObject *module) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, notice_forks);
     return add_class(module, &known_spec, "Known") || add_class(module, &caller_spec, "Caller") ||
@@ -413,7 +413,7 @@ static int begin(PyObject *module) {
 }
 
 /* There is no slot for subinterpreters with a lock of their own, so CPython refuses to load the module in one. */
-static PyModuleDef_Slot module_slots[] = {{Py_mod_exec, begin}, {0, NULL}};
+static PyModuleDef_Slot module_slots[] = {{Py_mod_exec, begin_module}, {0, NULL}};
 static struct PyModuleDef module = {.m_base = PyModuleDef_HEAD_INIT,
                                     .m_name = "sptx._calls",
                                     .m_doc = "The calls of rows, compiled: see _compiled.py.",

@@ -1,6 +1,7 @@
 """sptx: rows of huge tables for anyone's model.
 
     Table       float32 rows that may not fit a GPU, with their optimizer's state: fetch, prefetch, update, store, save, load
+    Tables      several of them, asked and changed by one call
     torch       sptx.torch.Embedding: a table as a module of PyTorch
     speedtorch  the names of the SpeedTorch package: `import sptx.speedtorch as SpeedTorch`
     gensim      gensim's names: `import sptx.gensim as gensim`
@@ -8,6 +9,7 @@
     tune        finds keys for data: trains on most of it, judges by the rest
     Run, train  what the sptx-w2v program trains: a finished run's words and vectors, and training itself
     Word2Vec    gensim's class: `from sptx import Word2Vec`; its vectors are KeyedVectors
+    Doc2Vec     gensim's class of documents, which are TaggedDocument; its vectors are in `dv`
     FastText    gensim's class of words that share the rows of their n-grams; its vectors are FastTextKeyedVectors
     Phrases     gensim's class that joins words which often follow each other; FrozenPhrases is the same without its counts
     Context     the machine that tables run on, where the default is not wanted
@@ -21,6 +23,7 @@ import importlib
 from typing import Any
 
 from ._context import Context
+from ._doc2vec import Doc2Vec, TaggedDocument
 from ._errors import Error, OutOfMemory, SptxWarning
 from ._fasttext import FastText, FastTextKeyedVectors
 from ._fit import fit
@@ -28,14 +31,16 @@ from ._halves import HalfRows
 from ._keyed import KeyedVectors
 from ._library import version as __version__
 from ._phrases import FrozenPhrases, Phrases
-from ._run import Progress, Run, train
+from ._run import Run
 from ._table import Table
+from ._tables import Tables
+from ._train import Progress, train
 from ._tune import Tuned, tune
 from ._views import Rows
 from ._word2vec import Word2Vec
 
-__all__ = ["Context", "Error", "FastText", "FastTextKeyedVectors", "FrozenPhrases", "HalfRows", "KeyedVectors", "OutOfMemory", "Phrases", "Progress",
-           "Rows", "Run", "SptxWarning", "Table", "Tuned", "Word2Vec", "fit", "gensim", "speedtorch", "torch", "train", "tune"]
+__all__ = ["Context", "Doc2Vec", "Error", "FastText", "FastTextKeyedVectors", "FrozenPhrases", "HalfRows", "KeyedVectors", "OutOfMemory", "Phrases", "Progress",
+           "Rows", "Run", "SptxWarning", "Table", "Tables", "TaggedDocument", "Tuned", "Word2Vec", "fit", "gensim", "speedtorch", "torch", "train", "tune"]
 
 
 def __getattr__(name: str) -> Any:

@@ -4,7 +4,7 @@ of that name, so that both give the same answers."""
 import ctypes
 import math
 import os
-from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
 import numpy
 

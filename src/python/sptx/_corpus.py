@@ -105,7 +105,7 @@ class Dictionary(dict):
         self._new.clear()
 
 
-class Words:
+class WordNumbers:
     """Numbers the words of a text by first occurrence (sptx_words_* of sptx.h)."""
 
     def __init__(self, context: Context) -> None:

@@ -10,8 +10,9 @@ from ._corpus import Corpus, Source
 from ._data import Paths, Sparse, source_of
 from ._errors import tell
 from ._progress import shown
-from ._run import Progress, Run, _beginning, _of_files, _setting, _Training
+from ._run import Run
 from ._table import path_of
+from ._train import Progress, _beginning, _of_files, _setting, _Training
 
 
 def fit(data: Any, path: Union[str, "os.PathLike[str]"], *, dim: Optional[int] = None, epochs: Optional[int] = None,

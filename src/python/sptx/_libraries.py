@@ -43,10 +43,6 @@ class Wrong(Exception):
         self.kind = kind
 
 
-def _lies_in_the_table() -> Wrong:
-    return Wrong(ValueError, "lie in the table's own memory: pass a copy")
-
-
 def _wrong_ids(seen: str) -> Wrong:
     return Wrong(TypeError, "are %s, wanted int32 or int64" % seen)
 
@@ -68,9 +64,25 @@ def _check_gpu(number: int, gpu: Optional[int]) -> None:
         raise Wrong(ValueError, "lie on cuda:%d, but the table runs on cuda:%d" % (number, gpu))
 
 
+class _Library:
+    """Base class: of a library whose arrays are not copied and that has no stream to wait for."""
+
+    @staticmethod
+    def result(operand: Operand, ids: Operand) -> Any:
+        return operand.keep
+
+    @staticmethod
+    def copied(operand: Operand) -> Operand:
+        raise Wrong(ValueError, "lie in the table's own memory: pass a copy")
+
+    @staticmethod
+    def synchronize(operand: Operand) -> None:
+        pass
+
+
 # ---- NumPy, and what becomes NumPy ----
 
-class Numpy:
+class Numpy(_Library):
     """Arrays, lists and numbers in host memory."""
 
     @staticmethod
@@ -123,16 +135,8 @@ class Numpy:
         return Numpy._operand(numpy.empty(shape, numpy.float32))
 
     @staticmethod
-    def result(operand: Operand, ids: Operand) -> Any:
-        return operand.keep
-
-    @staticmethod
     def copied(operand: Operand) -> Operand:
         return Numpy._operand(operand.keep.copy())
-
-    @staticmethod
-    def synchronize(operand: Operand) -> None:
-        pass
 
 
 def _kind_of(array: Any) -> str:
@@ -176,7 +180,7 @@ def _is_traced(tensor: Any) -> bool:
     return any(isinstance(mode, tracing.ProxyTorchDispatchMode) for mode in modes)
 
 
-class Torch:
+class Torch(_Library):
     """PyTorch tensors on the CPU and on CUDA; calls are ordered in PyTorch's current stream."""
 
     @staticmethod
@@ -245,10 +249,6 @@ class Torch:
         return Torch._operand(torch.empty(shape, dtype=torch.float32, device=torch_device(gpu)))
 
     @staticmethod
-    def result(operand: Operand, ids: Operand) -> Any:
-        return operand.keep
-
-    @staticmethod
     def copied(operand: Operand) -> Operand:
         return Torch._operand(operand.keep.detach().clone(), operand.bits)
 
@@ -275,7 +275,7 @@ def streams_of_torch() -> Any:
 
 # ---- CuPy ----
 
-class Cupy:
+class Cupy(_Library):
     """CuPy arrays on the GPU; calls are ordered in CuPy's current stream."""
 
     @staticmethod
@@ -318,10 +318,6 @@ class Cupy:
             return Cupy._operand(cupy.empty(shape, numpy.float32), shape)
 
     @staticmethod
-    def result(operand: Operand, ids: Operand) -> Any:
-        return operand.keep
-
-    @staticmethod
     def copied(operand: Operand) -> Operand:
         with operand.keep.device:
             return Cupy._operand(operand.keep.copy(), operand.shape)
@@ -331,21 +327,9 @@ class Cupy:
         sys.modules["cupy"].cuda.get_current_stream(operand.keep.device.id).synchronize()
 
 
-class _Guest:
-    """Base class of JAX's and unknown arrays, which are never copied and have no stream to wait for."""
-
-    @staticmethod
-    def copied(operand: Operand) -> Operand:
-        raise _lies_in_the_table()
-
-    @staticmethod
-    def synchronize(operand: Operand) -> None:
-        pass
-
-
 # ---- JAX ----
 
-class Jax(_Guest):
+class Jax(_Library):
     """JAX arrays on a single device. JAX has no streams to order calls in, so a call waits for its arrays, and returns when it is
     done."""
 
@@ -405,7 +389,7 @@ class Jax(_Guest):
 
 # ---- others, by the two protocols ----
 
-class Foreign(_Guest):
+class Foreign(_Library):
     """Arrays of unknown libraries, only as ids and values: a fetch with such ids needs out=."""
 
     @staticmethod

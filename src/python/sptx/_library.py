@@ -10,7 +10,7 @@ run. It adds up to ten microseconds to a call, which is much for calls on some h
 import ctypes
 import itertools
 import os
-from ctypes import (CFUNCTYPE, POINTER, Structure, c_char_p, c_double, c_float, c_int, c_uint32, c_uint64, c_void_p)
+from ctypes import (CFUNCTYPE, POINTER, Structure, c_char_p, c_double, c_int, c_uint32, c_uint64, c_void_p)
 from typing import Iterator
 
 from . import _build
@@ -41,7 +41,7 @@ class TableOptions(Structure):
         ("size", c_uint64), ("rows", c_uint64), ("dim", c_uint32), ("weights", c_uint32), ("state", c_uint32),
         ("seed", c_uint32), ("hot_rows", c_uint64), ("optimizer", c_char_p), ("init", c_char_p), ("directory", c_char_p),
         *((name, c_double) for name in NUMBERS), *((name, c_uint32) for name in FLAGS),
-        ("dtype", c_uint32), ("state_dtype", c_uint32)]
+        ("dtype", c_uint32), ("state_dtype", c_uint32), ("gpu_rows", c_uint64)]
 
 
 DTYPES = ("float32", "bfloat16")  # names of enum sptx_dtype; SPTX_AS_WEIGHTS follows
@@ -120,6 +120,10 @@ class ReportOptions(Structure):
                 ("lists", c_uint64), ("labels", c_char_p)]
 
 
+class InferOptions(Structure):
+    _fields_ = [("size", c_uint64), ("epochs", c_uint64), ("lr", c_double), ("min_lr", c_double)]
+
+
 class TuneOptions(Structure):
     _fields_ = [("size", c_uint64), ("minutes", c_double), ("trials", c_uint64), ("out", c_char_p), ("pairs", POINTER(c_char_p)),
                 ("analogies", POINTER(c_char_p)), ("pair_count", c_uint64), ("analogy_count", c_uint64)]
@@ -158,6 +162,7 @@ _CALLS = {
     "sptx_update": (c_int, [c_void_p, POINTER(Ids), c_void_p, c_int, c_void_p]),
     "sptx_store": (c_int, [c_void_p, POINTER(Ids), c_void_p, c_int, c_void_p]),
     "sptx_table_view": (c_int, [c_void_p, c_char_p, POINTER(View)]),
+    "sptx_table_cached": (c_int, [c_void_p, POINTER(c_uint32), c_uint64, POINTER(c_uint64)]),
     "sptx_table_field": (c_char_p, [c_void_p, c_uint32]),
     "sptx_train": (c_int, [c_void_p, c_char_p, POINTER(c_char_p), c_uint64, c_int, ProgressFunction, c_void_p]),
     "sptx_trained": (c_char_p, [c_void_p]),
@@ -192,6 +197,7 @@ _CALLS = {
     "sptx_run_items": (c_uint64, [c_void_p]),
     "sptx_run_check_trained": (c_int, [c_void_p, c_char_p, c_uint64]),
     "sptx_run_nearest": (c_int, [c_void_p, c_void_p, c_uint64, POINTER(NearestOptions), c_uint32, c_void_p, c_void_p]),
+    "sptx_run_infer": (c_int, [c_void_p, c_void_p, c_void_p, c_uint64, POINTER(InferOptions), c_void_p]),
     "sptx_run_recommend": (c_int, [c_void_p, c_void_p, c_void_p, c_uint64, POINTER(RecommendOptions), c_uint32, c_void_p, c_void_p]),
     "sptx_run_analogy": (c_int, [c_void_p, c_char_p, c_void_p, c_uint32, c_void_p, c_void_p]),
     "sptx_run_evaluate_pairs": (c_int, [c_void_p, c_char_p, c_char_p, POINTER(PairsScore)]),

@@ -66,6 +66,18 @@ def _options(score: Optional[str], among: Any, seen: bool, names: Any, items: _I
     return options, (kept, rows)
 
 
+def infer(run: Any, documents: List[Any], options: Any) -> Any:
+    """Returns the rows, float32 [documents x dim], that the run gives to documents, each an iterable of words."""
+    handle, items = run._open(), _Items(run)
+    rows = [items.rows(words) for words in documents]
+    starts = numpy.cumsum([0, *map(len, rows)], dtype=numpy.uint64)
+    flat = numpy.array([row for one in rows for row in one] or [0], numpy.uint64)
+    out = numpy.zeros((len(documents), run.dim), numpy.float32)
+    run._context.call(library.sptx_run_infer, handle.pointer, starts.ctypes.data, flat.ctypes.data, len(documents), ctypes.byref(options),
+                      out.ctypes.data)
+    return out
+
+
 def recommend(run: Any, asked: List[Any], k: int, score: Optional[str], seen: bool, among: Any) -> Tuple[Any, _Items]:
     """Recommends items for each list of `asked`, which is a name or an iterable of items.
 

@@ -37,6 +37,9 @@ class Table:
     init        first values: "word2vec" (uniform +-0.5/dim), "zeros", "uniform LO HI", "normal MEAN SD"
     device      "auto" (the first GPU, or the CPU if there is no GPU), "cpu", "cuda", "cuda:1", or an sptx.Context
     hot_rows    rows below this number are kept on the GPU, if the table is pinned or in a file
+    gpu_rows    number of rows of a pinned table that are copied to the GPU because calls use them often. Which rows is found out
+                while the table is used, and changes no result; cached() names them. Each takes a row's bytes of GPU memory with its
+                state, and each row of the table 6 bytes. Not with hot_rows; the table then has no views
     directory   directory of working files; None: the current one
     count_rows  bias corrections count each row's own updates (True) or the table's (False, as PyTorch does)
     dtype       how the values are kept: "float32", or "bfloat16", half the bytes. What goes in and out is float32; what is
@@ -66,7 +69,7 @@ class Table:
 
     def __init__(self, rows: int, dim: int, optimizer: str = "sgd", *, lr: Optional[float] = None, weights: str = "pinned",
                  state: str = "pinned", seed: int = 1, init: str = "word2vec", device: Union[str, Context, Any] = "auto",
-                 hot_rows: int = 0, directory: Optional[Union[str, "os.PathLike[str]"]] = None, count_rows: bool = True,
+                 hot_rows: int = 0, gpu_rows: int = 0, directory: Optional[Union[str, "os.PathLike[str]"]] = None, count_rows: bool = True,
                  clip: float = 0.0, dtype: str = "float32", state_dtype: Optional[str] = None, **options: Any) -> None:
         self._handle: Optional[Handle] = None
         self._calls: Any = None  # Caller of the C module, while the table is open and the module is loaded
@@ -75,6 +78,7 @@ class Table:
         wanted.dim = count_of(dim, "dim", 32)
         wanted.weights, wanted.state = place_of(weights, "weights"), place_of(state, "state")
         wanted.seed, wanted.hot_rows = count_of(seed, "seed", 32), count_of(hot_rows, "hot_rows", 64)
+        wanted.gpu_rows = count_of(gpu_rows, "gpu_rows", 64)
         wanted.init = text_of(init, "init")
         wanted.dtype = dtype_of(dtype, "dtype")
         wanted.state_dtype = AS_WEIGHTS if state_dtype is None else dtype_of(state_dtype, "state_dtype")
@@ -84,7 +88,7 @@ class Table:
         context.call(library.sptx_table_open, context._handle, ctypes.byref(wanted), ctypes.byref(handle.pointer))
         self._handle = handle
         self._rows, self._dim, self._optimizer = wanted.rows, wanted.dim, wanted.optimizer.decode()
-        self._places, self._dtype = (weights, state), dtype
+        self._places, self._dtype, self._gpu_rows = (weights, state), dtype, wanted.gpu_rows
         self._fields = tuple(_library.names(library.sptx_table_field, handle.pointer))
         self._own = self._own_memory()
         self._span = (self._own[0][0], self._own[-1][1]) if self._own else (0, 0)  # from first to last byte
@@ -258,6 +262,14 @@ class Table:
             return _arrays.copied(operand, what)
         return operand
 
+    def cached(self) -> numpy.ndarray:
+        """Returns the ids of the rows that gpu_rows keeps on the GPU now, increasing, uint32; none without a GPU."""
+        handle, count = self._open(), ctypes.c_uint64()
+        ids = numpy.empty(min(self._gpu_rows, self._rows), numpy.uint32)
+        self._context.call(library.sptx_table_cached, handle.pointer, ids.ctypes.data_as(ctypes.POINTER(ctypes.c_uint32)), ids.size,
+                           ctypes.byref(count))
+        return numpy.sort(ids[:count.value])
+
     # ---- in place ----
 
     @property
@@ -280,7 +292,8 @@ class Table:
             raise ValueError("the table has no field %r; it has %s" % (field, ", ".join(self._fields)))
         view = self._look(field)
         if not view.data:
-            raise ValueError("no row's %s lie on the host (weights=%r, state=%r): fetch them" % ((field,) + self._places))
+            raise ValueError("no row's %s can be seen on the host (weights=%r, state=%r, gpu_rows=%d): fetch them"
+                             % ((field,) + self._places + (self._gpu_rows,)))
         rows = rows_of(handle, view, self._context.gpu, whole=field == "weights")
         return HalfRows(rows) if view.dtype else rows
 

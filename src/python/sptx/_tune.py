@@ -14,8 +14,8 @@ from ._corpus import Corpus, Source
 from ._data import Paths
 from ._fit import _source_and_settings
 from ._library import library
-from ._run import Progress, _Training
 from ._table import path_of
+from ._train import Progress, _Training
 
 Path = Union[str, "os.PathLike[str]"]
 

@@ -15,9 +15,10 @@ import numpy
 
 from . import _library, _pickled
 from ._context import Context
-from ._corpus import Corpus, Words, known, numbers, starts_of
+from ._corpus import Corpus, WordNumbers, known, numbers, starts_of
 from ._keyed import KeyedVectors
-from ._run import Run, _setting, _Training
+from ._run import Run
+from ._train import _setting, _Training
 from ._word2vec_more import MoreOfWord2Vec, summed_loss
 
 Path = Union[str, "os.PathLike[str]"]
@@ -360,7 +361,7 @@ class _Filed(_Numbered):
 
     def __init__(self, path: Path, numbers: Dict[str, int]) -> None:
         super().__init__((), numbers)
-        words, grows = Words(Context("cpu")), isinstance(numbers, _Learning)
+        words, grows = WordNumbers(Context("cpu")), isinstance(numbers, _Learning)
         before = [word for word in numbers if _is_token(word)]
         places = [numbers[word] for word in before]  # by the library's number
         words.number("\n".join(before).encode(), True)

@@ -24,8 +24,9 @@ from ._arrays import library_of, take_ids
 from ._errors import SptxWarning, tell
 from ._libraries import Numpy
 from ._table import Table
+from ._tables import Tables
 
-__all__ = ["Embedding", "EmbeddingBag"]
+__all__ = ["Embedding", "EmbeddingBag", "EmbeddingBagCollection"]
 
 _ROWS_AT_ONCE = 1 << 16  # rows that from_pretrained() stores at a time
 
@@ -278,7 +279,7 @@ class EmbeddingBag(_Lookups):
         if weights is not None and (self.mode != "sum" or weights.shape != ids.shape):
             raise ValueError("per_sample_weights are for mode 'sum' and have the ids' shape; mode is %r, and the shapes are %s and %s" %
                              (self.mode, tuple(weights.shape), tuple(ids.shape)))
-        ids, starts = self._bags(ids, offsets)
+        ids, starts = _bags(ids, offsets, self.include_last_offset)
         weights = None if weights is None else weights.reshape(-1)
         if self.padding_idx is not None:
             kept = ids != self.padding_idx
@@ -292,22 +293,77 @@ class EmbeddingBag(_Lookups):
             torch.arange(len(rows), device=rows.device), rows, starts.to(rows.device), mode=self.mode, include_last_offset=True,
             per_sample_weights=None if weights is None else weights.to(rows.device))
 
-    def _bags(self, ids: torch.Tensor, offsets: Any) -> Tuple[torch.Tensor, torch.Tensor]:
-        """Returns the ids as one list, and the index at which each bag begins, then the number of ids, int64 [bags + 1]."""
-        if ids.dim() == 2 and offsets is None:
-            return ids.reshape(-1), torch.arange(len(ids) + 1, device=ids.device) * ids.shape[1]
-        if ids.dim() != 1 or offsets is None:
-            raise ValueError("ids are [bags, n] without offsets, or [n] with offsets; they have %d dimensions, and offsets are %s" %
-                             (ids.dim(), "not given" if offsets is None else "given"))
-        starts = torch.as_tensor(offsets, dtype=torch.int64, device=ids.device)
-        ends = starts if self.include_last_offset else torch.cat((starts, starts.new_tensor([len(ids)])))
-        if starts.dim() != 1 or not len(ends) or ends[0] != 0 or (ends.diff() < 0).any() or ends[-1] != len(ids):
-            raise ValueError("offsets of %d ids begin with 0, do not fall and end at most there; they are %s" %
-                             (len(ids), starts.tolist() if starts.numel() < 10 else "not so"))
-        return ids, ends
-
     def extra_repr(self) -> str:
         return "%s, mode=%s" % (super().extra_repr(), self.mode)
+
+
+class EmbeddingBagCollection(_Lookups):
+    """EmbeddingBags over sptx.Tables, one for each name, in one call: one fetch, and one update in backward. Beside what is said here
+    it is an EmbeddingBag.
+
+        tables = sptx.Tables({"user": 5_000_000, "item": 300_000}, dim=128, optimizer="adagrad", lr=0.05)
+        bags = sptx.torch.EmbeddingBagCollection(tables, {"user": "sum", "item": "mean"})
+        x = bags({"user": (user_ids, user_offsets), "item": item_ids})   # [bags, 2 x 128]: user's columns, then item's
+
+    tables   an sptx.Tables
+    mode     "sum" or "mean" for all, or {name: mode}
+
+    forward(features) -> float32 [bags, number of tables x dim], the tables' columns in their order. features has for each table ids
+    [bags, n], or a pair of ids [n] and offsets [bags], where each bag begins. All have the same number of bags; an empty bag gives
+    zeros.
+
+    Raises KeyError for a name without a table or a table without a feature, and what EmbeddingBag raises.
+    """
+
+    def __init__(self, tables: Tables, mode: Union[str, Mapping[str, str]] = "sum", *, accumulate: bool = False,
+                 scaler: Any = None) -> None:
+        if not isinstance(tables, Tables):
+            raise TypeError("an EmbeddingBagCollection is over sptx.Tables, not over a %s" % type(tables).__name__)
+        super().__init__(tables.table, accumulate=accumulate, scaler=scaler)
+        self.tables = tables
+        modes = dict(mode) if isinstance(mode, Mapping) else {name: mode for name in tables.names}
+        if set(modes) != set(tables.names):
+            raise KeyError("modes are given for %s, and the tables are %s" % (sorted(map(str, modes)), sorted(map(str, tables.names))))
+        for name, of_table in modes.items():
+            if of_table not in ("mean", "sum"):
+                raise ValueError("mode = %r of table %r is neither 'mean' nor 'sum'" % (of_table, name))
+        self.mode = modes
+
+    def forward(self, features: Mapping[Any, Any]) -> torch.Tensor:
+        names = self.tables.names
+        if set(features) != set(names):
+            raise KeyError("features are %s, and the tables are %s" % (sorted(map(str, features)), sorted(map(str, names))))
+        ids, starts = zip(*(self._numbered_bags(name, features[name]) for name in names))
+        bags = len(starts[0]) - 1
+        for name, of_table in zip(names, starts):
+            if len(of_table) - 1 != bags:
+                raise ValueError("table %r has %d bags, and table %r has %d" % (name, len(of_table) - 1, names[0], bags))
+        rows = self.rows_of(torch.cat(ids))
+        ends = [0]
+        for some in ids:
+            ends.append(ends[-1] + len(some))
+        every = torch.cat([of_table[:-1] + first for of_table, first in zip(starts, ends)] + [starts[0].new_tensor([ends[-1]])])
+        counts = torch.cat([of_table.diff() for of_table in starts]).to(rows.device)
+        if not len(rows):
+            summed = rows.sum() + rows.new_zeros(bags * len(names), self.table.dim)
+        else:
+            summed = torch.nn.functional.embedding_bag(torch.arange(len(rows), device=rows.device), rows, every.to(rows.device),
+                                                       mode="sum", include_last_offset=True)
+        mean = torch.tensor([self.mode[name] == "mean" for name in names], device=rows.device).repeat_interleave(bags)
+        summed = summed / torch.where(mean, counts.clamp(min=1), 1)[:, None]
+        return summed.view(len(names), bags, -1).transpose(0, 1).reshape(bags, -1)
+
+    def prefetch(self, features: Any) -> None:
+        """Announces the features of the next forward()."""
+        self.table.prefetch(torch.cat([self._numbered_bags(name, features[name])[0] for name in self.tables.names]))
+
+    def _numbered_bags(self, name: Any, feature: Any) -> Tuple[torch.Tensor, torch.Tensor]:
+        ids, offsets = feature if isinstance(feature, tuple) else (feature, None)
+        found, starts = _bags(_as_tensor(ids), offsets, False)
+        return self.tables.numbered(name, found), starts
+
+    def extra_repr(self) -> str:
+        return "%r, mode=%s" % (self.tables, self.mode)
 
 
 def _read_about(state: Any) -> Dict[str, Any]:
@@ -336,6 +392,21 @@ def _as_tensor(ids: Any) -> torch.Tensor:
             ids = torch.as_tensor(ids) if hasattr(ids, "__cuda_array_interface__") else torch.from_dlpack(ids)
     whole = not (ids.dtype.is_floating_point or ids.dtype.is_complex or ids.dtype == torch.bool)
     return ids.long() if whole and ids.dtype not in (torch.int32, torch.int64) else ids
+
+
+def _bags(ids: torch.Tensor, offsets: Any, include_last_offset: bool) -> Tuple[torch.Tensor, torch.Tensor]:
+    """Returns the ids as one list, and the index at which each bag begins, then the number of ids, int64 [bags + 1]."""
+    if ids.dim() == 2 and offsets is None:
+        return ids.reshape(-1), torch.arange(len(ids) + 1, device=ids.device) * ids.shape[1]
+    if ids.dim() != 1 or offsets is None:
+        raise ValueError("ids are [bags, n] without offsets, or [n] with offsets; they have %d dimensions, and offsets are %s" %
+                         (ids.dim(), "not given" if offsets is None else "given"))
+    starts = torch.as_tensor(offsets, dtype=torch.int64, device=ids.device)
+    ends = starts if include_last_offset else torch.cat((starts, starts.new_tensor([len(ids)])))
+    if starts.dim() != 1 or not len(ends) or ends[0] != 0 or (ends.diff() < 0).any() or ends[-1] != len(ids):
+        raise ValueError("offsets of %d ids begin with 0, do not fall and end at most there; they are %s" %
+                         (len(ids), starts.tolist() if starts.numel() < 10 else "not so"))
+    return ids, ends
 
 
 def _look_up(ids: torch.Tensor, table: Table, padding: Optional[int]) -> torch.Tensor:

@@ -31,14 +31,14 @@ static void share_holds(double share, const char *what) {
 }
 
 static void check_pairs(const char *path) {
-    struct pairs_score score;
+    struct sptx_pairs_score score;
     if (!fuzz_accepted(evaluate_pairs(&score, &model, VIEW_TARGET, path))) return;
     HOLDS(score.covered <= score.total, "more pairs are covered than asked");
     HOLDS(isnan(score.rho) || fabs(score.rho) <= 1 + 1e-9, "rho is %g", score.rho);
 }
 
 static void check_analogies(const char *path) {
-    struct analogies_score score;
+    struct sptx_analogies_score score;
     if (!fuzz_accepted(evaluate_analogies(&score, &model, VIEW_TARGET, path, 0, &config))) return;
     HOLDS(score.covered <= score.total, "more questions are covered than asked");
     share_holds(score.accuracy, "accuracy");
@@ -47,7 +47,7 @@ static void check_analogies(const char *path) {
 }
 
 static void check_lists(const char *train, const char *held_out, enum corpus_format format, enum list_score by) {
-    struct lists_score score;
+    struct sptx_lists_score score;
     struct lists_request request = {.train = train, .held_out = held_out, .reading = config_corpus(&config), .score = by, .k = 3};
     request.reading.format = format;
     if (!fuzz_accepted(evaluate_lists(&score, &model, &request, &config))) return;
@@ -57,11 +57,11 @@ static void check_lists(const char *train, const char *held_out, enum corpus_for
 }
 
 static void check_groups(const char *path) {
-    struct groups_score scores[GROUPS_MOST];
+    struct sptx_groups_score scores[SPTX_GROUPS_MOST];
     struct groups_request request = {.sample = 8, .k = 3};
     int columns = evaluate_groups(scores, &model, VIEW_TARGET, path, &request, &config);
     if (!fuzz_accepted(columns < 0 ? -1 : 0)) return;
-    HOLDS(columns <= GROUPS_MOST, "%d columns", columns);
+    HOLDS(columns <= SPTX_GROUPS_MOST, "%d columns", columns);
     for (int i = 0; i < columns; i++) {
         share_holds(scores[i].share, "share");
         share_holds(scores[i].chance, "chance");
@@ -71,7 +71,7 @@ static void check_groups(const char *path) {
 
 static void check_labels(const char *path) {
     static const double shares[] = {0.1, 0.5, 0.9};
-    struct labels_score scores[3];
+    struct sptx_labels_score scores[3];
     if (!fuzz_accepted(evaluate_labels(scores, &model, VIEW_TARGET, path, shares, 3, &config))) return;
     for (int i = 0; i < 3; i++) {
         share_holds(scores[i].micro, "micro F1");
@@ -81,8 +81,8 @@ static void check_labels(const char *path) {
 }
 
 static void check_links(const char *path, const char *known, int directed) {
-    struct links_score scores[LINK_SCORES];
-    struct links_counts counts;
+    struct sptx_links_score scores[LINK_SCORES];
+    struct sptx_links_counts counts;
     struct links_request request = {.held_out = path, .known = known, .directed = directed};
     if (!fuzz_accepted(evaluate_links(scores, &counts, &model, VIEW_TARGET, &request, &config))) return;
     for (int i = 0; i < LINK_SCORES; i++) {

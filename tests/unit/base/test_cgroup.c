@@ -3,8 +3,7 @@
 #include "base/memory.h"
 #include "tests/unit/scratch.h"
 
-#include <setjmp.h>
-#include <cmocka.h>
+#include "tests/testing.h"
 
 /* Writes a file of the tree, and makes the directories above it. */
 static void put(const char *name, const char *text) {

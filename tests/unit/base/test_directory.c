@@ -1,13 +1,7 @@
 #include "tests/unit/scratch.h"
 
-#include <stddef.h>
-#include <setjmp.h>
-#include <cmocka.h>
-
-static void assert_said(const char *part) {
-    if (!strstr(report_sentence(), part)) fail_msg("wanted \"%s\" in \"%s\"", part, report_sentence());
-    report_clear();
-}
+#include "tests/testing.h"
+#include "tests/unit/sentence.h"
 
 /* ---- making ---- */
 
@@ -21,7 +15,7 @@ static void makes_those_above_it(void **state) {
     assert_int_equal(directory_make("."), 0);
     assert_int_equal(directory_make("/"), 0);
     assert_int_equal(directory_make(""), -1);
-    assert_said("empty");
+    sentence_holds("empty");
 }
 
 /* Nothing is made for a part that a ".." takes away again. */
@@ -51,17 +45,17 @@ static int make_here(const char *path) {
 static void says_what_is_in_the_way(void **state) {
     scratch_text("file", "");
     assert_int_equal(directory_make("file"), -1);
-    assert_said("'file' is there and is not a directory");
+    sentence_holds("'file' is there and is not a directory");
     assert_int_equal(directory_make("file/d"), -1);
-    assert_said("cannot make directory 'file/d': Not a directory");
+    sentence_holds("cannot make directory 'file/d': Not a directory");
     assert_int_equal(chmod(scratch, 0755), 0);
     assert_int_equal(without_rights(make_here, "new"), -1);
-    assert_said("cannot make directory 'new': Permission denied");
+    sentence_holds("cannot make directory 'new': Permission denied");
     assert_int_equal(directory_exists("file"), 0);
     assert_int_equal(directory_exists("absent"), 0);
     assert_int_equal(symlink("loop", "loop"), 0);
     assert_int_equal(directory_exists("loop/x"), -1);
-    assert_said("cannot look at 'loop/x'");
+    sentence_holds("cannot look at 'loop/x'");
 }
 
 /* A failure on the way leaves what was there before, and nothing else. */
@@ -70,7 +64,7 @@ static void a_failure_leaves_nothing(void **state) {
     assert_int_equal(mkdir("theirs", 0777), 0);
     memset(path + 10, 'x', 300); /* no file system takes such a name */
     assert_int_equal(directory_make(path), -1);
-    assert_said("too long");
+    sentence_holds("too long");
     assert_int_equal(file_exists("mine"), 0);
     memcpy(path, "theirs/", 7);
     assert_int_equal(directory_make(path), -1);
@@ -102,7 +96,7 @@ static void syncs(void **state) {
     scratch_text("file", "");
     assert_int_equal(directory_sync("."), 0);
     assert_int_equal(directory_sync("file"), -1);
-    assert_said("cannot open directory 'file'");
+    sentence_holds("cannot open directory 'file'");
 }
 
 /* ---- what is in it ---- */
@@ -123,7 +117,7 @@ static void lists_by_bytes(void **state) {
     assert_int_equal(directory_list("empty", &names), 0);
     mem_free_texts(names, 0);
     assert_int_equal(directory_list("absent", &names), -1);
-    assert_said("cannot read directory 'absent'");
+    sentence_holds("cannot read directory 'absent'");
     mem_free_texts(names, -1);
 }
 

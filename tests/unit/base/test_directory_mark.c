@@ -1,9 +1,7 @@
 #include "tests/unit/scratch.h"
 #include "base/directory_mark.h"
 
-#include <stddef.h>
-#include <setjmp.h>
-#include <cmocka.h>
+#include "tests/testing.h"
 
 #include "tests/unit/sentence.h"
 

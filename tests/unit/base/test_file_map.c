@@ -5,9 +5,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-#include <stddef.h>
-#include <setjmp.h>
-#include <cmocka.h>
+#include "tests/testing.h"
 
 enum { SIZE = 3 * 65536, MANY = 70 };
 static volatile char seen;

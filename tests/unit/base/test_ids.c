@@ -1,12 +1,6 @@
 #include "base/ids.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <cmocka.h>
+#include "tests/testing.h"
 
 enum { MOST = 40 };
 static const uint64_t ROWS[] = {1, 2, 1000, INT32_MAX, (uint64_t)INT32_MAX + 1, (uint64_t)INT32_MAX + 2, UINT32_MAX - 1};

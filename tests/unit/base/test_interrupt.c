@@ -2,13 +2,8 @@
 #include "base/pool.h"
 #include "base/report.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
+#include "tests/testing.h"
 #include <sys/wait.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 static void asks_while_it_is_watched(void **state) {
     static const int numbers[] = {SIGINT, SIGTERM};

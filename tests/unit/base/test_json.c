@@ -1,14 +1,7 @@
 #include "base/json.h"
 #include "base/report.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <cmocka.h>
+#include "tests/testing.h"
 
 static struct json json;
 

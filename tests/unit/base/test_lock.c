@@ -5,16 +5,10 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-#include <stddef.h>
-#include <setjmp.h>
-#include <cmocka.h>
+#include "tests/testing.h"
+#include "tests/unit/sentence.h"
 
 static char holder[LOCK_HOLDER];
-
-static void assert_said(const char *part) {
-    if (!strstr(report_sentence(), part)) fail_msg("wanted \"%s\" in \"%s\"", part, report_sentence());
-    report_clear();
-}
 
 /* Starts a process that takes the lock and keeps it until it is killed. */
 static pid_t start_holder(const char *path) {
@@ -120,21 +114,21 @@ static void what_is_no_lock_file_stays(void **state) {
     struct lock lock;
     char *path = scratch_text("notes", "of mine\n"), *link = in_scratch("link"), *pipe_path = in_scratch("pipe");
     assert_int_equal(lock_try(&lock, path, holder), -1);
-    assert_said("notes' is in the way");
+    sentence_holds("notes' is in the way");
     char *text = file_read(path, NULL);
     assert_string_equal(text, "of mine\n");
     free(text);
     assert_int_equal(symlink("absent", link), 0);
     assert_int_equal(lock_try(&lock, link, holder), -1);
-    assert_said("link'");
+    sentence_holds("link'");
     assert_false(file_exists(in_scratch("absent")));
     assert_int_equal(mkfifo(pipe_path, 0600), 0);
     assert_int_equal(lock_try(&lock, pipe_path, holder), -1);
-    assert_said("pipe' is in the way");
+    sentence_holds("pipe' is in the way");
     assert_int_equal(lock_try(&lock, scratch, holder), -1);
-    assert_said(scratch);
+    sentence_holds(scratch);
     assert_int_equal(lock_try(&lock, in_scratch("no/lock"), holder), -1);
-    assert_said("No such file");
+    sentence_holds("No such file");
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_make, scratch_remove)

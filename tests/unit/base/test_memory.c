@@ -3,14 +3,7 @@
 #include "base/report.h"
 
 #include <dlfcn.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <cmocka.h>
+#include "tests/testing.h"
 
 static int fresh(void **state) {
     report_clear();

@@ -3,16 +3,7 @@
 #include "base/report.h"
 #include "tests/fresh_directory.h"
 
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <cmocka.h> /* last: its macro fail() would take report.h's function apart */
+#include "tests/testing.h"
 
 static char directory[256], *path;
 

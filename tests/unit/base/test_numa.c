@@ -4,9 +4,7 @@
 #include "tests/unit/scratch.h"
 
 #include <linux/mempolicy.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <cmocka.h>
+#include "tests/testing.h"
 #include <sys/mman.h>
 #include <sys/syscall.h>
 

@@ -5,13 +5,11 @@
 #include "tests/decimal_comma.h"
 #include "tests/unit/scratch.h"
 
-#include <setjmp.h>
-#include <cmocka.h>
+#include "tests/testing.h"
 
 static char written[2][8];
 
 static int write_half(void *context, unsigned worker) {
-    (void)context;
     snprintf(written[worker], sizeof written[worker], "%.1f", 0.5);
     return 0;
 }

@@ -3,9 +3,7 @@
 
 #include <limits.h>
 
-#include <stddef.h>
-#include <setjmp.h>
-#include <cmocka.h>
+#include "tests/testing.h"
 
 static void assert_stands_for(const char *path, const char *wanted) {
     char *got = path_resolve(path);

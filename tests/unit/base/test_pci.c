@@ -1,9 +1,7 @@
 #include "tests/unit/scratch.h"
 #include "base/pci.h"
 
-#include <stddef.h>
-#include <setjmp.h>
-#include <cmocka.h>
+#include "tests/testing.h"
 
 static void add_device(const char *path, const char *vendor) {
     char file[64];

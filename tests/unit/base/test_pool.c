@@ -1,13 +1,7 @@
 #include "base/pool.h"
 #include "base/report.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <cmocka.h>
+#include "tests/testing.h"
 
 static int fresh(void **state) {
     report_clear();

@@ -2,9 +2,7 @@
 #include "base/progress.h"
 #include "tests/unit/scratch.h"
 
-#include <stddef.h>
-#include <setjmp.h>
-#include <cmocka.h>
+#include "tests/testing.h"
 
 static void the_first_sentence_wins(void **state) {
     assert_string_equal(report_sentence(), "");

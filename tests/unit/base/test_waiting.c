@@ -1,11 +1,7 @@
 /* Waiting time, without waiting: setting the last look's clock back stands for time that went by. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "tests/testing.h"
 
 #include "base/waiting.h"
-
-#include <cmocka.h>
 
 /* Returns the seconds that are counted after a look that is `seconds` old. */
 static double waited_after(struct waiting *waiting, double seconds) {

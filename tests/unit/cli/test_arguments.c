@@ -1,9 +1,7 @@
 #include "cli/arguments.h"
 #include "tests/unit/scratch.h"
 
-#include <stddef.h>
-#include <setjmp.h>
-#include <cmocka.h>
+#include "tests/testing.h"
 
 enum { ARGUMENTS = 32 };
 

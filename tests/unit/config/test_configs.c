@@ -1,14 +1,10 @@
 /* The odd ways of the notebooks' runs, each seen in the examples that their configs make of a corpus. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
+#include "tests/testing.h"
 
 #include "kernels/cpu/cpu.h"
 #include "config/config.h"
 #include "base/report.h"
 #include "tests/unit/tiny_corpus.h"
-
-#include <cmocka.h> /* last: its macro fail() would take report.h's function apart */
 
 enum { ROWS = 5000, LINES = 3000, POSITIVES = 4 };
 

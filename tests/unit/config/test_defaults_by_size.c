@@ -1,24 +1,14 @@
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
+#include "tests/testing.h"
 
 #include "config/defaults_by_size.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 static struct config config;
 static char chosen[DEFAULTS_TEXT];
 
 static int set_up(void **state) {
-    (void)state;
     return config_init(&config);
 }
 static int tear_down(void **state) {
-    (void)state;
     config_release(&config);
     return 0;
 }
@@ -42,7 +32,6 @@ static void assert_value(const char *section, const char *key, const char *wante
 static const struct data_size small_text = {.tokens = 20000, .words = 40, .lists = 2000};
 
 static void a_small_text_keeps_all_of_its_tokens(void **state) {
-    (void)state;
     settle(small_text);
     assert_value("examples", "subsample", "0");
     assert_non_null(strstr(chosen, "examples.subsample = 0"));
@@ -55,7 +44,6 @@ struct edge {
 
 /* Each threshold of the table is tested by a text just below it and a text at it. */
 static void text_takes_its_values_by_tokens_and_words(void **state) {
-    (void)state;
     const struct edge edges[] = {{{.tokens = 20000, .words = 40}, "40", "0", "0.025"},
                                  {{.tokens = 20000, .words = 199}, "40", "0", "0.025"},
                                  {{.tokens = 20000, .words = 200}, "40", "0.0003", "0.025"},
@@ -96,7 +84,6 @@ static void assert_epochs(uint64_t tokens, const char *mode, const char *wanted)
 }
 
 static void cbow_and_subwords_have_epochs_of_their_own(void **state) {
-    (void)state;
     const struct {
         uint64_t from;
         const char *below, *on;
@@ -115,21 +102,18 @@ static void cbow_and_subwords_have_epochs_of_their_own(void **state) {
 }
 
 static void the_rate_follows_epochs_that_the_user_sets(void **state) {
-    (void)state;
     set("--train.epochs=20");
     settle((struct data_size){.tokens = 16700000, .words = 80000});
     assert_value("optimizer", "lr", "0.025");
 }
 
 static void a_rule_that_is_named_has_its_own_rate(void **state) {
-    (void)state;
     set("--optimizer.rule=adagrad");
     settle((struct data_size){.tokens = 16700000, .words = 80000});
     assert_value("optimizer", "lr", "0.01");
 }
 
 static void exact_steps_of_sgd_without_a_bound_have_plain_values(void **state) {
-    (void)state;
     set("--train.update=batch");
     settle((struct data_size){.tokens = 100000, .words = 900});
     assert_value("optimizer", "lr", "0.025");
@@ -138,7 +122,6 @@ static void exact_steps_of_sgd_without_a_bound_have_plain_values(void **state) {
 }
 
 static void exact_steps_with_a_bound_follow_the_size(void **state) {
-    (void)state;
     set("--train.update=batch");
     set("--optimizer.clip=30");
     settle((struct data_size){.tokens = 100000, .words = 4000});
@@ -147,7 +130,6 @@ static void exact_steps_with_a_bound_follow_the_size(void **state) {
 
 /* examples.mode = user: data just below and at each threshold, with train.effort = quick and thorough. */
 static void lists_take_their_values_by_pairs_and_items(void **state) {
-    (void)state;
     static const struct {
         uint64_t pairs, items;
         const char *effort, *temperature, *epochs, *negatives;
@@ -178,7 +160,6 @@ static void lists_take_their_values_by_pairs_and_items(void **state) {
 }
 
 static void few_lines_take_a_lower_rate_and_more_columns(void **state) {
-    (void)state;
     static const struct {
         uint64_t pairs;
         const char *rate, *columns;
@@ -201,7 +182,6 @@ static void few_lines_take_a_lower_rate_and_more_columns(void **state) {
 
 /* With many items and few pairs a batch shares its negatives, unless the user has set a key that does not fit shared negatives. */
 static void small_data_of_many_items_shares_negatives(void **state) {
-    (void)state;
     static const struct {
         const char *key;
         uint64_t pairs, items;
@@ -226,7 +206,6 @@ static void small_data_of_many_items_shares_negatives(void **state) {
 
 /* If a key of the user rules out shared negatives, a thorough run draws 4,000 negatives a list, or as many as there are items. */
 static void thorough_lists_that_share_nothing_have_no_more_negatives_than_items(void **state) {
-    (void)state;
     static const uint64_t items[] = {168, 3999, 4000, 9000};
     static const char *const wanted[] = {"168", "3999", "4000", "4000"};
     for (int i = 0; i < 4; i++) {
@@ -241,7 +220,6 @@ static void thorough_lists_that_share_nothing_have_no_more_negatives_than_items(
 }
 
 static void a_temperature_by_size_is_of_cosines_in_a_softmax(void **state) {
-    (void)state;
     set("--corpus.format=lists");
     set("--train.loss=bpr");
     settle((struct data_size){.tokens = 5000, .words = 200, .lists = 1000});
@@ -255,7 +233,6 @@ static void a_temperature_by_size_is_of_cosines_in_a_softmax(void **state) {
 }
 
 static void other_data_is_left_alone(void **state) {
-    (void)state;
     set("--examples.mode=window");
     set("--corpus.format=lists");
     settle((struct data_size){.tokens = 20000, .words = 400, .lists = 2000});
@@ -263,7 +240,6 @@ static void other_data_is_left_alone(void **state) {
 }
 
 static void keys_that_the_user_sets_stay(void **state) {
-    (void)state;
     set("--examples.subsample=1e-3");
     set("--train.epochs=5");
     set("--optimizer.lr=0.01");
@@ -275,7 +251,6 @@ static void keys_that_the_user_sets_stay(void **state) {
 }
 
 static void auto_is_no_value_of_the_users(void **state) {
-    (void)state;
     set("--examples.subsample=1e-3");
     set("--examples.subsample=auto");
     settle(small_text);
@@ -283,7 +258,6 @@ static void auto_is_no_value_of_the_users(void **state) {
 }
 
 static void a_run_that_goes_on_keeps_its_values(void **state) {
-    (void)state;
     struct config before;
     assert_int_equal(config_init(&before), 0);
     assert_int_equal(config_argument(&before, "--examples.subsample=3e-4") || config_argument(&before, "--train.epochs=7"), 0);
@@ -301,7 +275,6 @@ static void settle_graph(uint64_t nodes, double arcs) {
 }
 
 static void dense_graphs_are_walked_more(void **state) {
-    (void)state;
     set("--corpus.format=graph");
     set("--train.effort=quick");
     settle_graph(1000, 31.9);
@@ -318,7 +291,6 @@ static void dense_graphs_are_walked_more(void **state) {
 }
 
 static void the_densest_graphs_have_a_higher_rate(void **state) {
-    (void)state;
     set("--corpus.format=graph");
     set("--train.effort=quick");
     settle_graph(1000, 47.9);
@@ -328,7 +300,6 @@ static void the_densest_graphs_have_a_higher_rate(void **state) {
 }
 
 static void exact_steps_of_graphs_keep_their_rate(void **state) {
-    (void)state;
     set("--corpus.format=graph");
     set("--train.update=batch");
     settle_graph(1000, 48);
@@ -337,7 +308,6 @@ static void exact_steps_of_graphs_keep_their_rate(void **state) {
 
 /* Small graphs whose labels are roles get worse with more walks, so they keep 10 a node. */
 static void thorough_walks_are_for_large_graphs(void **state) {
-    (void)state;
     set("--corpus.format=graph");
     set("--train.effort=thorough");
     settle_graph(4999, 31);
@@ -352,7 +322,6 @@ static void thorough_walks_are_for_large_graphs(void **state) {
 
 /* `help keys` describes the defaults from the same table that sets them. */
 static void help_names_the_values(void **state) {
-    (void)state;
     char text[DEFAULTS_HELP];
     defaults_describe("train.epochs", text);
     assert_memory_equal(text, "window 40, 25 from 50,000 tokens", 32);

@@ -1,13 +1,7 @@
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
+#include "tests/testing.h"
 
 #include "base/report.h"
 #include "corpus/bigrams.h"
-
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "tests/unit/sentence.h"
 
@@ -48,7 +42,6 @@ static uint32_t count_of(const struct bigrams *bigrams, int text, uint32_t word)
 
 static void any_memory_gives_the_same_counts(void **state) {
     static const uint64_t memories[] = {1 << 24, 60000, 40000};
-    (void)state;
     count_plainly();
     for (int i = 0; i < 3; i++) {
         struct bigrams bigrams;
@@ -77,7 +70,6 @@ static void kept_bigrams_are_never_dropped(void **state) {
     struct bigram one = bigram_of_words(4000000000u, 4000000001u);
     uint32_t count = 3;
     int more = 1;
-    (void)state;
     for (bigrams_init(&bigrams, 40000); more; more = bigrams_next_sweep(&bigrams, 100)) {
         assert_int_equal(bigrams_add(&bigrams, &one, &count, 1, 1), 0);
         add_all(&bigrams);
@@ -87,7 +79,6 @@ static void kept_bigrams_are_never_dropped(void **state) {
 }
 
 static int keeps_texts(void *user, struct bigram bigram, uint32_t count) {
-    (void)user;
     return bigram.tag > 0 && count > 0;
 }
 
@@ -95,7 +86,6 @@ static void a_filter_drops_the_others_and_counts_stop(void **state) {
     struct bigrams bigrams;
     struct bigram one = bigram_of_text("a", 1);
     uint32_t count = BIGRAM_MOST;
-    (void)state;
     count_plainly();
     bigrams_init(&bigrams, 1 << 24);
     add_all(&bigrams);
@@ -114,7 +104,6 @@ static void a_filter_drops_the_others_and_counts_stop(void **state) {
 static void frequent_bigrams_that_do_not_fit_are_a_failure(void **state) {
     struct bigrams bigrams;
     int more = 1;
-    (void)state;
     for (bigrams_init(&bigrams, 8000); more > 0; more = bigrams_next_sweep(&bigrams, 1)) {
         struct bigram met[1000];
         int result = 0;

@@ -1,6 +1,4 @@
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
+#include "tests/testing.h"
 
 #include "base/lock.h"
 #include "corpus/cache.h"
@@ -8,8 +6,6 @@
 
 #include <signal.h>
 #include <sys/wait.h>
-
-#include <cmocka.h>
 
 #include "tests/unit/plain_options.h"
 #include "tests/unit/sentence.h"

@@ -1,18 +1,13 @@
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
+#include "tests/testing.h"
 
 #include "tests/unit/scratch.h"
 
 #include <fcntl.h>
 #include <zlib.h>
-#include <inttypes.h>
 #include <bzlib.h>
 #include <dlfcn.h>
 #include <lzma.h>
 #include <zstd.h>
-
-#include <cmocka.h>
 
 #include "tests/unit/sentence.h"
 

@@ -1,12 +1,8 @@
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
+#include "tests/testing.h"
 
 #include "corpus/edges.h"
 #include "tests/unit/plain_options.h"
 #include "tests/unit/scratch.h"
-
-#include <cmocka.h>
 
 static struct edges_left left;
 

@@ -1,6 +1,4 @@
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
+#include "tests/testing.h"
 
 #include "base/directory.h"
 #include "base/memory.h"
@@ -8,12 +6,9 @@
 #include "corpus/numbered.h"
 #include "tests/unit/scratch.h"
 
-#include <inttypes.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <zlib.h>
-
-#include <cmocka.h>
 
 #include "tests/unit/plain_options.h"
 #include "tests/unit/sentence.h"

@@ -1,13 +1,9 @@
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
+#include "tests/testing.h"
 
 #include "corpus/fields.h"
 #include "config/config.h"
 #include "tests/unit/plain_options.h"
 #include "tests/unit/scratch.h"
-
-#include <cmocka.h>
 
 /* Returns the fields that a format reads of a file, in blocks of three bytes: "N:" before a name, "/" for a line's end. */
 static const char *fields_of(const char *text, enum corpus_format format) {

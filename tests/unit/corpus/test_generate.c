@@ -1,18 +1,12 @@
-#include <stdarg.h>
+#include "tests/testing.h"
 #include <signal.h>
-#include <stddef.h>
 #include <sys/resource.h>
-#include <setjmp.h>
 
 #include "corpus/encode.h"
 #include "corpus/generate.h"
 #include "tests/unit/scratch.h"
 
-#include <inttypes.h>
-#include <math.h>
 #include <zstd.h>
-
-#include <cmocka.h>
 
 #include "tests/unit/sentence.h"
 

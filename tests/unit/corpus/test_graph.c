@@ -1,8 +1,6 @@
-#include <stdarg.h>
+#include "tests/testing.h"
 #include <signal.h>
-#include <stddef.h>
 #include <sys/resource.h>
-#include <setjmp.h>
 
 #include "base/directory.h"
 #include "base/memory.h"
@@ -13,8 +11,6 @@
 #include "corpus/piece_sum.h"
 #include "tests/unit/plain_options.h"
 #include "tests/unit/scratch.h"
-
-#include <cmocka.h>
 
 #include "tests/unit/sentence.h"
 

@@ -1,14 +1,7 @@
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
+#include "tests/testing.h"
 
 #include "base/report.h"
 #include "corpus/held_out.h"
-
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "tests/unit/sentence.h"
 
@@ -45,7 +38,6 @@ static void assert_parts(const struct held_out *h, uint64_t list, uint64_t least
 static void a_share_of_each_list_is_set_apart(void **state) {
     struct idstream whole = make_lists();
     struct held_out h;
-    (void)state;
     assert_int_equal(held_out_split(&h, &whole, 1, 0.1, 1), 0);
     assert_int_equal(h.trained.tokens + h.starts[LISTS], TOKENS);
     assert_int_equal(h.trained.checksum, 7);
@@ -65,7 +57,6 @@ static void weights_stay_with_their_ids(void **state) {
     static float weights[TOKENS];
     struct idstream whole = make_lists();
     struct held_out h;
-    (void)state;
     for (uint64_t i = 0; i < TOKENS; i++) weights[i] = (float)ids[i] / 8;
     whole.weights = weights, whole.weighed = PAIR_WEIGHTS_LOG;
     for (int own = 0; own < 2; own++) {
@@ -79,7 +70,6 @@ static void weights_stay_with_their_ids(void **state) {
 static void the_seed_alone_decides(void **state) {
     struct idstream whole = make_lists();
     struct held_out a, b, c;
-    (void)state;
     assert_int_equal(held_out_split(&a, &whole, 0, 0.5, 3), 0);
     assert_int_equal(held_out_split(&b, &whole, 0, 0.5, 3), 0);
     assert_int_equal(held_out_split(&c, &whole, 0, 0.5, 4), 0);
@@ -94,7 +84,6 @@ static void the_seed_alone_decides(void **state) {
 static void refuses_lists_that_can_lose_nothing(void **state) {
     struct idstream whole = make_lists();
     struct held_out h;
-    (void)state;
     whole.sentences = 2;
     assert_int_equal(held_out_split(&h, &whole, 1, 0.9, 1), -1);
     sentence_holds("train.held_out_items = 0.9 holds out no item");

@@ -1,14 +1,7 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "tests/testing.h"
 
 #include "base/report.h"
 #include "corpus/huffman.h"
-
-#include <cmocka.h>
-
-#include <stdlib.h>
-#include <string.h>
 
 #include "tests/unit/sentence.h"
 

@@ -1,13 +1,9 @@
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
+#include "tests/testing.h"
 
 #include "corpus/idstream.h"
 #include "tests/unit/scratch.h"
 
 #include <xxhash.h>
-
-#include <cmocka.h>
 
 #include "tests/unit/sentence.h"
 

@@ -1,11 +1,7 @@
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
+#include "tests/testing.h"
 
 #include "corpus/kind.h"
 #include "tests/unit/scratch.h"
-
-#include <cmocka.h>
 
 #include "tests/unit/sentence.h"
 

@@ -1,14 +1,7 @@
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
+#include "tests/testing.h"
 
 #include "corpus/look.h"
 #include "base/report.h"
-
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 /* Finds the format of the file 'f' with this text. Returns the description without "columns    ", or the error message without
  * "'f' ". */

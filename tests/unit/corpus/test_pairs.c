@@ -1,12 +1,8 @@
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
+#include "tests/testing.h"
 
 #include "corpus/pairs.h"
 #include "tests/unit/plain_options.h"
 #include "tests/unit/scratch.h"
-
-#include <cmocka.h>
 
 static void read_as_pairs(struct corpus *corpus, enum corpus_header header) {
     struct corpus_options options = plain_options(FORMAT_PAIRS);

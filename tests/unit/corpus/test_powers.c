@@ -1,13 +1,6 @@
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
+#include "tests/testing.h"
 
 #include "corpus/powers.h"
-
-#include <math.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
 
 /* The logarithm of k is the first e whose power has k as its whole part: tries both sides of it. */
 static void the_logarithm_is_the_lowest_that_reaches(void **state) {

@@ -1,11 +1,7 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "tests/testing.h"
 
 #include "corpus/vocab.h"
 #include "tests/unit/scratch.h"
-
-#include <cmocka.h>
 
 #include "kernels/draws.h"
 

@@ -1,13 +1,7 @@
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
+#include "tests/testing.h"
 
 #include "corpus/vocab.h"
 #include "tests/unit/scratch.h"
-
-#include <inttypes.h>
-
-#include <cmocka.h>
 
 #include "tests/unit/plain_options.h"
 #include "tests/unit/sentence.h"

@@ -1,17 +1,9 @@
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
+#include "tests/testing.h"
 
 #include "corpus/vocab_older.h"
 #include "base/report.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "tests/unit/plain_options.h"
-
-#include <cmocka.h>
 
 #include "tests/unit/sentence.h"
 

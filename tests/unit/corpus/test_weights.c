@@ -1,13 +1,9 @@
 /* Weights of pairs (corpus.weights): read from files and from gathered data, kept in the stream beside their ids. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
+#include "tests/testing.h"
 
 #include "corpus/encode.h"
 #include "corpus/gathered.h"
 #include "tests/unit/scratch.h"
-
-#include <cmocka.h>
 
 #include "tests/unit/plain_options.h"
 #include "tests/unit/sentence.h"

@@ -1,14 +1,7 @@
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
+#include "tests/testing.h"
 
 #include "corpus/words.h"
 #include "tests/unit/scratch.h"
-
-#include <inttypes.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 static int64_t add(struct words *words, const char *word) {
     return words_add(words, words_hash(word, strlen(word)), word, strlen(word));

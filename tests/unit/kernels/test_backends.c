@@ -1,15 +1,8 @@
 /* The backends that there are: by name, by what is present, by whether they have a GPU. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
+#include "tests/testing.h"
 
 #include "kernels/backend.h"
 #include "config/config.h"
-
-#include <string.h>
-
-#include <cmocka.h>
 
 static void every_backend_has_a_name_that_the_config_knows(void **state) {
     struct config config;

@@ -1,12 +1,8 @@
 /* The CUDA backend's estimate, as far as a machine without a GPU can check it. tests/gpu/estimate.c compares it with the
  * bytes that the GPU holds. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "tests/testing.h"
 
 #include "kernels/cuda/arrays.h"
-
-#include <cmocka.h>
 
 enum { CONTEXTS = 16, ROWS = 1 << 18 };
 

@@ -1,11 +1,7 @@
 /* Every reason for which lock-free training is refused, one at a time, with the sentence that says what to set. */
 #include "kernels/hogwild.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/testing.h"
 
 #define REFUSES(asked, ...) refuses(&(asked), (const char *const[]){__VA_ARGS__, NULL})
 

@@ -1,14 +1,8 @@
 /* Rows that the host's threads move at random places, compared with memcpy: on both sides of the length up to which
  * rows are prefetched (1,024 bytes), in threads that have fewer rows than are prefetched (4), and more. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdlib.h>
-#include <string.h>
+#include "tests/testing.h"
 
 #include "kernels/host_rows.h"
-
-#include <cmocka.h>
 
 enum { HOME_ROWS = 1024, MOST_ROWS = 600, MOST_STRIDE = 4800 };
 static unsigned char drawn[3][HOME_ROWS * MOST_STRIDE]; /* what home and the rows begin with */

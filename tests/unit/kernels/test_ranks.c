@@ -1,15 +1,9 @@
 /* The columns of ranks, and their parts of records. tests/cli/test_ranks.py tests, under mpirun, what ranks do
  * together. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
+#include "tests/testing.h"
 
 #include "kernels/ranks.h"
 #include "kernels/record.h"
-
-#include <stdlib.h>
-
-#include <cmocka.h>
 
 static void check_columns(uint32_t dim, uint32_t grain, unsigned count) {
     uint32_t end = 0, groups = (dim + grain - 1) / grain;

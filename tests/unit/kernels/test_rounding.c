@@ -1,12 +1,7 @@
 /* The laws of rounding.h: what each value becomes, that the mean is right, and that bits know nothing of their neighbours. */
 #include "kernels/rounding.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/testing.h"
 
 static const uint32_t edges[] = {0, 1, 0x7FFF, 0x8000, 0xFFFE, 0xFFFF};
 enum { EDGES = sizeof edges / sizeof *edges };

@@ -1,12 +1,8 @@
 /* Strips: walks of either side meet each kept word once, and a word is the same to a walk, to a look at it alone, and wherever the
  * strip's ids lie. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
+#include "tests/testing.h"
 
 #include "kernels/strip.h"
-
-#include <cmocka.h>
 
 enum { ROWS = 40, TOKENS = 500, SENTENCES = 30 };
 

@@ -1,16 +1,9 @@
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
+#include "tests/testing.h"
 
 #include "base/report.h"
 #include "kernels/walks.h"
 #include "tests/unit/plausible.h"
 #include "train/examples.h"
-
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h> /* last: its macro fail() would take report.h's function apart */
 
 /* ---- a graph ---- */
 

@@ -1,11 +1,6 @@
 #include "rows/normal.h"
 
-#include <math.h>
-
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <cmocka.h>
+#include "tests/testing.h"
 
 static const double pi = 3.14159265358979323846;
 

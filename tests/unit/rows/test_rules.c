@@ -1,13 +1,7 @@
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
+#include "tests/testing.h"
 
 #include "base/report.h"
 #include "rows/rules.h"
-
-#include <cmocka.h>
-#include <stdio.h>
-#include <string.h>
 
 /* The options of a rule in one line. */
 static const char *options_of(int rule) {

@@ -1,7 +1,5 @@
 #define _GNU_SOURCE
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
+#include "tests/testing.h"
 
 #include "run/tables.h"
 #include "kernels/stores.h"
@@ -10,12 +8,7 @@
 #include "tests/fresh_directory.h"
 #include "tests/unit/fake_tables.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <unistd.h>
 #include <xxhash.h>
-
-#include <cmocka.h> /* last: its macro fail() would take report.h's function apart */
 
 static struct backend device = {.ops = &fake_ops};
 static char directory[256];

@@ -2,9 +2,7 @@
 #include "rows/vectors_file.h"
 #include "tests/unit/scratch.h"
 
-#include <stddef.h>
-#include <setjmp.h>
-#include <cmocka.h> /* last: its macro fail() would take report.h's function apart */
+#include "tests/testing.h"
 
 static struct vectors_file open_text(const char *text, enum vectors_format format) {
     struct vectors_file file;

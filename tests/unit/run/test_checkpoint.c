@@ -1,21 +1,13 @@
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
+#include "tests/testing.h"
 
 #include "run/checkpoint.h"
 #include "tests/fresh_directory.h"
 #include "tests/unit/fake_tables.h"
 
-#include <inttypes.h>
-#include <math.h>
 #include <signal.h>
-#include <stdio.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
-
-#include <cmocka.h> /* last: its macro fail() would take report.h's function apart */
 
 enum { ROWS = 50 };
 static struct backend device = {.ops = &fake_ops};

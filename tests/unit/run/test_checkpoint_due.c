@@ -1,11 +1,7 @@
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
+#include "tests/testing.h"
 
 #include "run/checkpoint_due.h"
 #include "tests/unit/scratch.h"
-
-#include <cmocka.h>
 
 static struct config config;
 static struct checkpoint_due due;

@@ -1,9 +1,7 @@
 #include "tests/unit/scratch.h"
 #include "tests/unit/written_run.h"
 
-#include <stddef.h>
-#include <setjmp.h>
-#include <cmocka.h>
+#include "tests/testing.h"
 
 static void assert_names(const char *directory, const char *wanted) {
     assert_string_equal(wanted, names_in(directory));

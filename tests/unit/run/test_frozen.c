@@ -1,12 +1,8 @@
 /* Frozen rows: those that the keys name, and known.npy to disk and back. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
+#include "tests/testing.h"
 
 #include "run/frozen.h"
 #include "tests/unit/scratch.h"
-
-#include <cmocka.h> /* last: its macro fail() would take report.h's function apart */
 
 static struct frozen frozen_of(int freeze, uint64_t rows) {
     struct config config = {.train_freeze = freeze};

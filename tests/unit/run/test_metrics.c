@@ -2,9 +2,7 @@
 #include "base/progress.h"
 #include "tests/unit/scratch.h"
 
-#include <stddef.h>
-#include <setjmp.h>
-#include <cmocka.h>
+#include "tests/testing.h"
 
 static struct metrics metrics;
 static struct config config;

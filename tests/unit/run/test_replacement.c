@@ -2,9 +2,7 @@
 #include "tests/unit/written_run.h"
 #include "run/replacement.h"
 
-#include <stddef.h>
-#include <setjmp.h>
-#include <cmocka.h>
+#include "tests/testing.h"
 
 /* Checks that every file of the run in `run` holds this word, and that there is nothing but a run's files. */
 static void assert_run(const char *word) {

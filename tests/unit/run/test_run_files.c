@@ -1,9 +1,7 @@
 #include "tests/unit/scratch.h"
 #include "tests/unit/written_run.h"
 
-#include <stddef.h>
-#include <setjmp.h>
-#include <cmocka.h>
+#include "tests/testing.h"
 
 static void assert_owner(enum run_file file, int wanted) {
     int owner = run_file_owner("run", file);

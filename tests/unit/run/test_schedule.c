@@ -1,13 +1,7 @@
 #include "base/report.h"
 #include "run/schedule.h"
 
-#include <math.h>
-#include <stdlib.h>
-
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <cmocka.h>
+#include "tests/testing.h"
 
 static void assert_near(double got, double wanted) {
     if (!(fabs(got - wanted) <= 1e-12 * fabs(wanted) + 1e-15)) fail_msg("%.17g is not %.17g", got, wanted);

@@ -1,14 +1,9 @@
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
+#include "tests/testing.h"
 
 #include "run/state.h"
 #include "tests/unit/scratch.h"
 
-#include <inttypes.h>
 #include <xxhash.h>
-
-#include <cmocka.h>
 
 #include "tests/unit/sentence.h"
 

@@ -6,13 +6,7 @@
 #include "train/planner.h"
 #include "run/tables.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdio.h>
-#include <unistd.h>
-
-#include <cmocka.h> /* last: its macro fail() would take report.h's function apart */
+#include "tests/testing.h"
 
 static uint64_t seed = 1;
 static uint64_t below(uint64_t limit) {

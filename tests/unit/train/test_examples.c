@@ -1,16 +1,10 @@
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
+#include "tests/testing.h"
 
 #include "kernels/cpu/cpu.h"
 #include "train/examples.h"
 #include "base/report.h"
 #include "tests/unit/plausible.h"
 #include "tests/unit/tiny_corpus.h"
-
-#include <stdio.h>
-
-#include <cmocka.h> /* last: its macro fail() would take report.h's function apart */
 
 static uint64_t bits_of(uint32_t purpose, uint64_t i) {
     return draw_pair(draw_at(1, purpose, i / 2, 0, 0), i & 1);

@@ -1,17 +1,11 @@
 /* The capacity for the largest batch: no batch is larger, and the largest comes near it. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
+#include "tests/testing.h"
 
 #include "kernels/cpu/cpu.h"
 #include "train/examples.h"
 #include "base/report.h"
 #include "base/pool.h"
 #include "tests/unit/tiny_graph.h"
-
-#include <stdio.h>
-
-#include <cmocka.h> /* last: its macro fail() would take report.h's function apart */
 
 /* Sorts sentences by rising length, as in a sorted corpus: its last batches make far more than the mean one. */
 static void sort_by_length(struct tiny *tiny) {

@@ -1,16 +1,10 @@
 /* The expected rows of batches of lists with rows of their own, against batches that are built. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
+#include "tests/testing.h"
 
 #include "base/report.h"
 #include "kernels/cpu/cpu.h"
 #include "train/expected_rows.h"
 #include "tests/unit/tiny_corpus.h"
-
-#include <string.h>
-
-#include <cmocka.h> /* last: its macro fail() would take report.h's function apart */
 
 enum { ITEMS = 2000, LISTS = 4000, BATCH = 200, BATCHES = 4 };
 

@@ -1,14 +1,7 @@
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
+#include "tests/testing.h"
 
 #include "train/pipeline.h"
 #include "base/report.h"
-
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h> /* last: its macro fail() would take report.h's function apart */
 
 /* A backend that only remembers: which batch stands in each stage, how far it is, what was called. */
 enum progress { FREE, MADE, STEPPED };

@@ -1,16 +1,9 @@
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
+#include "tests/testing.h"
 
 #include "kernels/cpu/cpu.h"
 #include "train/planner.h"
 #include "base/report.h"
 #include "tests/unit/tiny_corpus.h"
-
-#include <stdio.h>
-#include <unistd.h>
-
-#include <cmocka.h> /* last: its macro fail() would take report.h's function apart */
 
 static struct tiny tiny;
 static struct examples examples;

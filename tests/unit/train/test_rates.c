@@ -5,9 +5,8 @@
 #include "train/rates.h"
 
 #include <fcntl.h>
-#include <setjmp.h>
+#include "tests/testing.h"
 #include <sys/wait.h>
-#include <cmocka.h>
 
 static const struct bench_limits fast = {55e9, 54e9, 101e9, 4250e9};
 static struct backend_info gpu = {.name = "NVIDIA H200", .driver = "570.86.15", .link = "PCIe 5.0 x16"};

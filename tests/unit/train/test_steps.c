@@ -1,15 +1,9 @@
 /* The loops of steps over a backend that only counts: what is trained at which rate, when the batches in flight are waited for, and
  * how a loop ends. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
+#include "tests/testing.h"
 
 #include "train/steps.h"
 #include "base/report.h"
-
-#include <string.h>
-
-#include <cmocka.h> /* last: its macro fail() would take report.h's function apart */
 
 enum { PER_EPOCH = 100, BATCH = 30, DEPTH = 3 };
 

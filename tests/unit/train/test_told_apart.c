@@ -1,14 +1,8 @@
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
+#include "tests/testing.h"
 
 #include "train/told_apart.h"
 
 #include "tests/unit/fake_tables.h"
-
-#include <math.h>
-
-#include <cmocka.h>
 
 enum { ROWS = 200, DIM = 16 };
 
@@ -49,33 +43,28 @@ static float zeros(uint64_t row, uint32_t column) {
 }
 
 static void rows_of_one_direction_have_cosines_of_1(void **state) {
-    (void)state;
     assert_float_equal(cosine_of(one_direction, 0, ROWS), 1, 1e-5);
     assert_float_equal(cosine_of(one_direction, 7, 9), 1, 1e-5);
 }
 
 /* Rows of two directions: of the 6 pairs of 4 rows, 2 have cosine 1 and 4 have cosine 0. Rows of zeros have cosine 0. */
 static void lengths_do_not_count(void **state) {
-    (void)state;
     assert_float_equal(cosine_of(two_directions, 0, 4), 2.0 / 6, 1e-5);
     assert_float_equal(cosine_of(zeros, 0, ROWS), 0, 1e-9);
 }
 
 static void one_row_has_no_pair(void **state) {
-    (void)state;
     assert_true(isnan(cosine_of(one_direction, 3, 4)));
     assert_true(isnan(cosine_of(one_direction, 4, 4)));
 }
 
 static void tables_of_few_columns_are_not_judged(void **state) {
-    (void)state;
     columns = 15;
     assert_true(isnan(cosine_of(one_direction, 0, ROWS)));
     columns = DIM;
 }
 
 static void a_row_that_cannot_be_read_fails(void **state) {
-    (void)state;
     double mean;
     open_table(one_direction);
     device.fail_read_at = 5;

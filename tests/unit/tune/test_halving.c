@@ -1,19 +1,11 @@
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
+#include "tests/testing.h"
 
 #include "base/report.h"
 #include "tune/halving.h"
 
-#include <math.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 static struct halving halving;
 
 static int release(void **state) {
-    (void)state;
     halving_release(&halving);
     return 0;
 }
@@ -46,7 +38,6 @@ static void run(uint64_t trials, uint64_t counts[HALVING_RUNGS]) {
 
 static void a_third_rises_each_time(void **state) {
     uint64_t counts[HALVING_RUNGS], count;
-    (void)state;
     run(TRIALS, counts);
     assert_int_equal(counts[0], TRIALS);
     assert_in_range(counts[1], 9, 15); /* more than a third: whoever was among the best when it came */
@@ -62,7 +53,6 @@ static void a_third_rises_each_time(void **state) {
 
 static void one_alone_comes_to_the_top(void **state) {
     uint64_t counts[HALVING_RUNGS];
-    (void)state;
     assert_int_equal(halving_top(&halving), -1);
     run(1, counts);
     for (int rung = 0; rung < HALVING_RUNGS; rung++) assert_int_equal(counts[rung], 1);
@@ -70,7 +60,6 @@ static void one_alone_comes_to_the_top(void **state) {
 
 static void what_takes_too_long_is_left_out(void **state) {
     struct halving_job job = {0, 0};
-    (void)state;
     assert_int_equal(halving_took(&halving, &job, 1, 10), 0);
     assert_int_equal(next(HALVING_NONE, 29).rung, -1);
     assert_int_equal(next(HALVING_NONE, 30).rung, 1);
@@ -80,7 +69,6 @@ static void what_takes_too_long_is_left_out(void **state) {
 }
 
 static void time_that_nobody_rises_in_begins_trials(void **state) {
-    (void)state;
     for (int rung = 0; rung < HALVING_RUNGS; rung++) {
         struct halving_job job = next(HALVING_LAST, 1000); /* at its beginning there is none, then this one rises first */
         assert_true(job.trial == 0 && job.rung == rung);
@@ -93,7 +81,6 @@ static void time_that_nobody_rises_in_begins_trials(void **state) {
 
 static void equal_scores_go_by_number(void **state) {
     uint64_t count;
-    (void)state;
     for (uint64_t i = 0; i < 4; i++) {
         struct halving_job job = {i, 0};
         assert_int_equal(halving_took(&halving, &job, i == 2 ? -INFINITY : 5, 1), 0);

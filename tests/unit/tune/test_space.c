@@ -1,14 +1,7 @@
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
+#include "tests/testing.h"
 
 #include "base/report.h"
 #include "tune/space.h"
-
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "tests/unit/sentence.h"
 
@@ -16,11 +9,9 @@ static struct config config;
 static struct space space;
 
 static int set_up(void **state) {
-    (void)state;
     return config_init(&config);
 }
 static int tear_down(void **state) {
-    (void)state;
     config_release(&config);
     return 0;
 }
@@ -46,7 +37,6 @@ static const struct space_key *find(const char *key) {
 }
 
 static void keys_that_are_set_are_not_tried(void **state) {
-    (void)state;
     set("--corpus.format=lists");
     assert_int_equal(find_space(0), 0);
     assert_non_null(find("dim"));
@@ -58,7 +48,6 @@ static void keys_that_are_set_are_not_tried(void **state) {
 }
 
 static void negatives_of_a_batch_have_keys_of_their_own(void **state) {
-    (void)state;
     set("--corpus.format=lists");
     assert_int_equal(find_space(0), 0);
     assert_non_null(find("own"));
@@ -69,7 +58,6 @@ static void negatives_of_a_batch_have_keys_of_their_own(void **state) {
 }
 
 static void weights_are_tried_where_pairs_have_them(void **state) {
-    (void)state;
     for (weighable = 0; weighable < 2; weighable++)
         for (int pairs = 0; pairs < 2; pairs++) {
             set(pairs ? "--corpus.format=pairs" : "--corpus.format=lists");
@@ -81,7 +69,6 @@ static void weights_are_tried_where_pairs_have_them(void **state) {
 }
 
 static void values_that_other_keys_refuse_are_not_tried(void **state) {
-    (void)state;
     set("--corpus.format=lists");
     set("--train.loss=bpr"); /* its negatives have no power */
     assert_int_equal(find_space(0), 0);
@@ -90,7 +77,6 @@ static void values_that_other_keys_refuse_are_not_tried(void **state) {
 }
 
 static void a_loss_compares_fewer_keys_of_text(void **state) {
-    (void)state;
     assert_int_equal(find_space(0), 0);
     assert_null(find("window"));
     assert_int_equal(find_space(1), 0);
@@ -101,7 +87,6 @@ static void a_loss_compares_fewer_keys_of_text(void **state) {
 }
 
 static void draws_depend_on_seed_and_number_alone(void **state) {
-    (void)state;
     set("--corpus.format=lists");
     assert_int_equal(find_space(0), 0);
     struct space_point own = space_own(&space);
@@ -124,7 +109,6 @@ static void draws_depend_on_seed_and_number_alone(void **state) {
 static void a_trial_sets_its_keys(void **state) {
     struct space_point point;
     char text[SPACE_TEXT];
-    (void)state;
     set("--corpus.format=lists");
     assert_int_equal(find_space(0), 0);
     point = space_own(&space);

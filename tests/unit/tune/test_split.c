@@ -1,16 +1,8 @@
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
+#include "tests/testing.h"
 
 #include "base/file.h"
 #include "tests/unit/scratch.h"
 #include "tune/split.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "tests/unit/sentence.h"
 
@@ -53,7 +45,6 @@ static int read_edges(const char *path, int seen[NODES][NODES], int part[NODES])
 static void what_is_left_hangs_together(void **state) {
     struct graph ring = make_ring();
     char kept[512], out[512];
-    (void)state;
     snprintf(kept, sizeof kept, "%s", in_scratch("kept"));
     snprintf(out, sizeof out, "%s", in_scratch("out"));
     for (uint32_t seed = 1; seed < 20; seed++) {
@@ -71,7 +62,6 @@ static void a_tree_has_nothing_to_hold_out(void **state) {
     static const uint32_t tree_neighbours[] = {1, 2, 0, 0};
     struct graph tree = {.starts = tree_starts, .neighbours = tree_neighbours, .nodes = 3, .arcs = 4};
     char kept[512];
-    (void)state;
     snprintf(kept, sizeof kept, "%s", in_scratch("kept"));
     assert_int_equal(split_edges(&tree, 0.1, 1, kept, in_scratch("out")), -1);
     sentence_holds("this graph has none");

@@ -2,9 +2,7 @@
 #include "tests/unit/written_run.h"
 #include "tune/tune_directory.h"
 
-#include <stddef.h>
-#include <setjmp.h>
-#include <cmocka.h>
+#include "tests/testing.h"
 
 #include "tests/unit/sentence.h"
 

@@ -1,12 +1,6 @@
 #include "vectors/clusters.h"
 
-#include <math.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdio.h>
-#include <string.h>
-#include <cmocka.h>
+#include "tests/testing.h"
 
 enum { COUNT = 90, DIM = 5 };
 

@@ -1,6 +1,6 @@
 #include "vectors/evaluate.h"
 #include "tests/unit/plain_options.h"
-#include "tests/unit/small_run.h"
+#include "tests/unit/opened_run.h"
 
 #include <math.h>
 
@@ -10,10 +10,6 @@ static const char words[] = "the\t90\nKing\t80\nqueen\t70\nman\t60\nwoman\t50\nk
 enum { ROWS = 12 };
 static const double degrees[ROWS] = {200, 50, 80, 20, 55, 290, 25, 61, 140, 100, 240, 0};
 
-static struct small_run run;
-static struct model model;
-static char *file;
-
 static int set_up(void **state) {
     float rows[ROWS * 2];
     for (int i = 0; i < ROWS; i++) {
@@ -21,24 +17,11 @@ static int set_up(void **state) {
         rows[2 * i] = (float)(length * cos(degrees[i] * M_PI / 180));
         rows[2 * i + 1] = (float)(length * sin(degrees[i] * M_PI / 180));
     }
-    small_run_make(&run, words, ROWS, 2, rows, rows);
-    file = small_path(run.directory, "file");
-    return model_open(&model, run.directory);
+    return open_run(words, ROWS, 2, rows);
 }
 
-static int tear_down(void **state) {
-    model_close(&model);
-    small_run_remove(&run);
-    free(file);
-    return 0;
-}
-
-static void text_is(const char *text) {
-    small_write(run.directory, "file", text, strlen(text));
-}
-
-static struct pairs_score score_pairs(const char *text) {
-    struct pairs_score score;
+static struct sptx_pairs_score score_pairs(const char *text) {
+    struct sptx_pairs_score score;
     text_is(text);
     int result = evaluate_pairs(&score, &model, VIEW_TARGET, file);
     if (result) print_message("%s\n", report_sentence());
@@ -50,7 +33,7 @@ static struct pairs_score score_pairs(const char *text) {
 
 static void pairs_in_order(void **state) {
     /* angles 30, 35, 60, 90 against scores 9, 8, 7, 6: perfect; one pair upside down: 0.8 (d^2 = 2, 1 - 6 x 2 / 60) */
-    struct pairs_score score = score_pairs("king queen 9\nman woman 8\nthe paris 7\nparis king\t6\n");
+    struct sptx_pairs_score score = score_pairs("king queen 9\nman woman 8\nthe paris 7\nparis king\t6\n");
     assert_float_equal(score.rho, 1, 1e-12);
     assert_int_equal(score.covered, 4);
     score = score_pairs("king queen 8\nman woman 9\nthe paris 7\nparis king\t6\n");
@@ -62,7 +45,7 @@ static void pairs_in_order(void **state) {
 /* "king" is "King" of row 1, the first; other letters keep their case; unknown words and short lines are not covered.
  */
 static void pairs_coverage(void **state) {
-    struct pairs_score score = score_pairs("# a comment line\n\nKING\tQueen\t9.5 more\r\nman unknown 3\nunknown 3\n"
+    struct sptx_pairs_score score = score_pairs("# a comment line\n\nKING\tQueen\t9.5 more\r\nman unknown 3\nunknown 3\n"
                                            "MAN woman 1e0\rthe \xD1\x81\xD0\xBB\xD0\xBE .5\n\xFF\xFE man 4");
     assert_int_equal(score.total, 5); /* the comment line has no number in the score's column: read as a header */
     assert_int_equal(score.covered, 3);
@@ -73,14 +56,14 @@ static void pairs_coverage(void **state) {
 
 /* Scores 1 1 2 3 have ranks 0.5 0.5 2 3; cosines in falling order have ranks 3 2 1 0. Pearson: -4.5 / sqrt(4.5 x 5). */
 static void pairs_ties(void **state) {
-    struct pairs_score score = score_pairs("king queen 1\nman woman 1\nthe paris 2\nparis king 3\n");
+    struct sptx_pairs_score score = score_pairs("king queen 1\nman woman 1\nthe paris 2\nparis king 3\n");
     assert_float_equal(score.rho, -4.5 / sqrt(4.5 * 5), 1e-12);
     score = score_pairs("king queen 1\nqueen king 2\nman woman 3\n"); /* the same cosine twice */
     assert_float_equal(score.rho, -1.5 / sqrt(1.5 * 2), 1e-12);
 }
 
 static void pairs_refused(void **state) {
-    struct pairs_score score;
+    struct sptx_pairs_score score;
     text_is("Word 1 Score\nking queen 1\nking man high\n"); /* the head names no word of the model: passed over */
     assert_failed_with(evaluate_pairs(&score, &model, VIEW_TARGET, file), "line 3: 'high' is not a score");
     assert_failed_with(evaluate_pairs(&score, &model, VIEW_TARGET, "/nonexistent"), "/nonexistent");
@@ -100,8 +83,8 @@ static void pairs_refused(void **state) {
 
 /* ---- analogies ---- */
 
-static struct analogies_score score_analogies(const char *text, uint64_t restrict_rows) {
-    struct analogies_score score;
+static struct sptx_analogies_score score_analogies(const char *text, uint64_t restrict_rows) {
+    struct sptx_analogies_score score;
     text_is(text);
     int result = evaluate_analogies(&score, &model, VIEW_TARGET, file, restrict_rows, NULL);
     if (result) print_message("%s\n", report_sentence());
@@ -111,7 +94,7 @@ static struct analogies_score score_analogies(const char *text, uint64_t restric
 
 static void analogies(void **state) {
     /* man 20 -> woman 55 as king 50 -> 72 of the sum's direction: queen 80 is nearest of what is left */
-    struct analogies_score score = score_analogies("man woman king queen\n", 0);
+    struct sptx_analogies_score score = score_analogies("man woman king queen\n", 0);
     assert_int_equal(score.covered, 1);
     assert_float_equal(score.accuracy, 1, 0);
     assert_float_equal(score.semantic, 1, 0);
@@ -128,7 +111,7 @@ static void analogies(void **state) {
 }
 
 static void analogies_restricted(void **state) {
-    struct analogies_score score = score_analogies("man woman king queen\nparis france man woman\n", 5);
+    struct sptx_analogies_score score = score_analogies("man woman king queen\nparis france man woman\n", 5);
     assert_int_equal(score.total, 2);
     assert_int_equal(score.covered, 1);
     assert_float_equal(score.accuracy, 1, 0);
@@ -138,7 +121,7 @@ static void analogies_restricted(void **state) {
 }
 
 static void analogies_refused(void **state) {
-    struct analogies_score score;
+    struct sptx_analogies_score score;
     static const char *const texts[][2] = {{"", "has no line of four words"},
                                            {": capital\nman woman king\n\n", "has no line of four words"},
                                            {"man,woman,king,queen\n", "has no line of four words"},
@@ -152,8 +135,8 @@ static void analogies_refused(void **state) {
 
 /* ---- lists ---- */
 
-static struct lists_score score_lists_of(struct corpus_options reading, const char *train, const char *held_out, uint32_t k) {
-    struct lists_score score;
+static struct sptx_lists_score score_lists_of(struct corpus_options reading, const char *train, const char *held_out, uint32_t k) {
+    struct sptx_lists_score score;
     char *other = small_path(run.directory, "train");
     small_write(run.directory, "train", train, strlen(train));
     text_is(held_out);
@@ -165,14 +148,14 @@ static struct lists_score score_lists_of(struct corpus_options reading, const ch
     return score;
 }
 
-static struct lists_score score_lists(const char *train, const char *held_out, uint32_t k) {
+static struct sptx_lists_score score_lists(const char *train, const char *held_out, uint32_t k) {
     return score_lists_of(plain_options(FORMAT_LISTS), train, held_out, k);
 }
 
 static void lists(void **state) {
     /* u1: king at 290; the others by angle from there: zero (any angle, cosine 0) and 240 (50), 20 (90), 200 (90), ..
      */
-    struct lists_score score = score_lists("u1 king\n", "u1 \xD1\x81\xD0\xBB\xD0\xBE\n", 1);
+    struct sptx_lists_score score = score_lists("u1 king\n", "u1 \xD1\x81\xD0\xBB\xD0\xBE\n", 1);
     assert_int_equal(score.lists, 1);
     assert_float_equal(score.recall, 1, 0);
     assert_float_equal(score.ndcg, 1, 0);
@@ -189,7 +172,7 @@ static void lists(void **state) {
  * counts as one miss, however often it occurs. */
 static void lists_own_and_unknown(void **state) {
     /* mean of 20 and 25: boy and man are its own, so King 50, woman 55, girl 61 follow */
-    struct lists_score score = score_lists("u1 man boy ghost\n", "u1 woman woman ghost ghost other boy\n", 2);
+    struct sptx_lists_score score = score_lists("u1 man boy ghost\n", "u1 woman woman ghost ghost other boy\n", 2);
     assert_int_equal(score.unknown, 2);
     assert_int_equal(score.held_out, 4);
     assert_int_equal(score.trained, 1);
@@ -201,7 +184,7 @@ static void lists_own_and_unknown(void **state) {
 /* Lists that come twice go on; those without training line or held-out item do not count; one without a known training
  * item counts, and finds the first rows. */
 static void lists_that_count(void **state) {
-    struct lists_score score = score_lists("u1 man\nu2 girl\nu3 king\nu1 boy\nu4 ghost\n\n  \n",
+    struct sptx_lists_score score = score_lists("u1 man\nu2 girl\nu3 king\nu1 boy\nu4 ghost\n\n  \n",
                                            "u1\nu2\nu5 king\nu1 King\r\nu1 woman\nu4 the\n", 2);
     assert_int_equal(score.lists, 2);
     assert_int_equal(score.cold, 1); /* u5 has no line in the training file */
@@ -211,14 +194,14 @@ static void lists_that_count(void **state) {
 }
 
 static void more_places_than_rows(void **state) {
-    struct lists_score score = score_lists("u1 man boy\n", "u1 zero king\n", 100);
+    struct sptx_lists_score score = score_lists("u1 man boy\n", "u1 zero king\n", 100);
     assert_float_equal(score.recall, 1, 0);
     assert_true(score.ndcg > 0 && score.ndcg < 1);
 }
 
 /* Equal lists come to equal scores in every format. */
 static void lists_of_every_format(void **state) {
-    struct lists_score wanted = score_lists("u1 man boy\nu2 girl\n", "u1 woman King\nu2 queen the\n", 3), score;
+    struct sptx_lists_score wanted = score_lists("u1 man boy\nu2 girl\n", "u1 woman King\nu2 queen the\n", 3), score;
     static const enum corpus_format formats[] = {FORMAT_LISTS, FORMAT_TEXT, FORMAT_ADJACENCY};
     assert_int_equal(wanted.lists, 2);
     for (int i = 0; i < 3; i++) {
@@ -238,7 +221,7 @@ static void lists_of_every_format(void **state) {
 }
 
 static int refuse_lists(enum corpus_format format, const char *train, const char *held_out) {
-    struct lists_score score;
+    struct sptx_lists_score score;
     struct lists_request request = {
         .train = train, .held_out = held_out, .reading = plain_options(format), .score = LIST_SCORE_TARGET, .k = 20};
     return evaluate_lists(&score, &model, &request, NULL);
@@ -271,14 +254,14 @@ static const char planted[] =
     "King A x\nwoman A y\ngirl\tA\tz\nman B x\r\nboy B y\n\nthe C x\n\xD1\x81\xD0\xBB\xD0\xBE C y\n"
     "paris D x\nfrance D y\nqueen D z\nzero E z\nunheard A x";
 
-static int score_groups(struct groups_score *scores, const char *text, uint64_t met, uint64_t sample, uint32_t k) {
+static int score_groups(struct sptx_groups_score *scores, const char *text, uint64_t met, uint64_t sample, uint32_t k) {
     struct groups_request request = {.met = met, .sample = sample, .k = k};
     text_is(text);
     return evaluate_groups(scores, &model, VIEW_TARGET, file, &request, NULL);
 }
 
 static void groups_are_found(void **state) {
-    struct groups_score scores[GROUPS_MOST];
+    struct sptx_groups_score scores[SPTX_GROUPS_MOST];
     assert_int_equal(score_groups(scores, planted, 0, 100, 1), 2);
     assert_int_equal(scores[0].rows, 11);
     assert_int_equal(scores[0].asked, 10); /* zero has nobody to find */
@@ -291,7 +274,7 @@ static void groups_are_found(void **state) {
 /* The rows met 20 times and more are the first eight; "the" and "queen" are alone among them. Of five neighbours one or
  * two can be of the group, and are: all that could be found was found. */
 static void groups_of_rows_met_often(void **state) {
-    struct groups_score scores[GROUPS_MOST];
+    struct sptx_groups_score scores[SPTX_GROUPS_MOST];
     assert_int_equal(score_groups(scores, planted, 20, 100, 5), 2);
     assert_int_equal(scores[0].rows, 7);
     assert_int_equal(scores[0].asked, 5);
@@ -315,7 +298,7 @@ static void groups_that_cannot_be_read(void **state) {
                                         "line 2 has 1 groups behind its word, the first line 2",
                                         "wanted 1 to 8",
                                         "no word that the corpus names 5 times or more stands in"};
-    struct groups_score scores[GROUPS_MOST];
+    struct sptx_groups_score scores[SPTX_GROUPS_MOST];
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         assert_failed_with(score_groups(scores, texts[i], 5, 10, 3), parts[i]);
     assert_failed_with(score_groups(scores, planted, 91, 10, 3), "is named 91 times or more");
@@ -330,7 +313,7 @@ static void random_vectors_get_what_chance_gives(void **state) {
     struct small_run many;
     struct model of_many;
     struct groups_request request = {.met = 1, .sample = MANY, .k = 10};
-    struct groups_score scores[GROUPS_MOST];
+    struct sptx_groups_score scores[SPTX_GROUPS_MOST];
     for (int i = 0; i < MANY; i++) {
         sprintf(vocabulary + strlen(vocabulary), "w%d\t%d\n", i, MANY - i);
         sprintf(text + strlen(text), "w%d\t%d\n", i, i % GROUPS);
@@ -358,8 +341,8 @@ static void random_vectors_get_what_chance_gives(void **state) {
 
 /* ---- labels ---- */
 
-static struct labels_score score_labels(const char *text, double share) {
-    struct labels_score score;
+static struct sptx_labels_score score_labels(const char *text, double share) {
+    struct sptx_labels_score score;
     text_is(text);
     int result = evaluate_labels(&score, &model, VIEW_TARGET, file, &share, 1, NULL);
     if (result) print_message("%s\n", report_sentence());
@@ -371,7 +354,7 @@ static struct labels_score score_labels(const char *text, double share) {
 static void labels_of_half_planes(void **state) {
     static const char halves[] = "King right\nqueen right\nman right\nwoman right\nking right\nboy right\ngirl right train\n"
                                  "the left\nparis left\n\xD1\x81\xD0\xBB\xD0\xBE left test\nfrance\nunheard right\n";
-    struct labels_score score = score_labels(halves, 0.9);
+    struct sptx_labels_score score = score_labels(halves, 0.9);
     assert_int_equal(score.total, 11);
     assert_int_equal(score.covered, 10);
     assert_int_equal(score.labels, 2);
@@ -380,7 +363,7 @@ static void labels_of_half_planes(void **state) {
 
 /* A node gets as many labels as it has: all of them right where it has all. A label that every trained node has comes first. */
 static void labels_that_need_no_regression(void **state) {
-    struct labels_score score = score_labels("king a b\nqueen b a\nman a b a\nwoman a b\nboy a\nboy b\n", 0.5);
+    struct sptx_labels_score score = score_labels("king a b\nqueen b a\nman a b a\nwoman a b\nboy a\nboy b\n", 0.5);
     assert_int_equal(score.total, 5);
     assert_float_equal(score.micro, 1, 0);
     assert_float_equal(score.macro, 1, 1e-12);

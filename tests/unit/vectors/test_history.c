@@ -1,8 +1,7 @@
 #include "vectors/history.h"
 #include "tests/unit/scratch.h"
 
-#include <setjmp.h>
-#include <cmocka.h>
+#include "tests/testing.h"
 
 static struct json json;
 

@@ -1,27 +1,10 @@
 #include "vectors/list_items.h"
 #include "tests/unit/plain_options.h"
-#include "tests/unit/small_run.h"
-
-static struct small_run run;
-static struct model model;
-static char *file;
+#include "tests/unit/opened_run.h"
 
 static int set_up(void **state) {
     static const float rows[6] = {1, 2, 3, 4, 5, 6};
-    small_run_make(&run, "a\t9\nb\t8\nc\t7\n", 3, 2, rows, rows);
-    file = small_path(run.directory, "lists");
-    return model_open(&model, run.directory);
-}
-
-static int tear_down(void **state) {
-    model_close(&model);
-    small_run_remove(&run);
-    free(file);
-    return 0;
-}
-
-static void text_is(const char *text) {
-    small_write(run.directory, "lists", text, strlen(text));
+    return open_run("a\t9\nb\t8\nc\t7\n", 3, 2, rows);
 }
 
 static void list_is(const struct list_items *items, uint64_t list, uint64_t count, const uint64_t *codes) {

@@ -1,11 +1,6 @@
 #include "vectors/logistic.h"
 
-#include <math.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdio.h>
-#include <cmocka.h>
+#include "tests/testing.h"
 
 enum { COUNT = 10, DIM = 2 };
 static const float points[COUNT * DIM] = {1, 2, 2, 1, 3, 0, 0, 3, -1, 1, 2, -2, -2, -1, 1, -3, 4, 1, -3, 2};

@@ -2,14 +2,7 @@
 #include "vectors/map.h"
 #include "vectors/principal.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <cmocka.h>
+#include "tests/testing.h"
 
 enum { DIM = 8, MOST = 400, GROUPS = 4 };
 

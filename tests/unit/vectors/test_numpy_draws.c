@@ -1,10 +1,6 @@
 #include "vectors/numpy_draws.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdio.h>
-#include <cmocka.h>
+#include "tests/testing.h"
 
 static void are_equal(const uint32_t *found, const uint32_t *wanted, size_t count) {
     for (size_t i = 0; i < count; i++) assert_int_equal(found[i], wanted[i]);

@@ -1,14 +1,7 @@
 #include "vectors/eigen.h"
 #include "vectors/propagate.h"
 
-#include <math.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
+#include "tests/testing.h"
 
 /* A triangle and a chain that leads to another one; the last node has no edge. */
 enum { NODES = 7, DIM = 3, ARCS = 14 };

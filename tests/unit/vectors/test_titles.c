@@ -1,26 +1,13 @@
 #include "vectors/titles.h"
-#include "tests/unit/small_run.h"
-
-static struct small_run run;
-static struct model model;
-static char *file;
+#include "tests/unit/opened_run.h"
 
 static int set_up(void **state) {
     static const float rows[6] = {1, 2, 3, 4, 5, 6};
-    small_run_make(&run, "a\t9\nb\t8\nc\t7\n", 3, 2, rows, rows);
-    file = small_path(run.directory, "titles");
-    return model_open(&model, run.directory);
-}
-
-static int tear_down(void **state) {
-    model_close(&model);
-    small_run_remove(&run);
-    free(file);
-    return 0;
+    return open_run("a\t9\nb\t8\nc\t7\n", 3, 2, rows);
 }
 
 static int read_text(struct titles *titles, const char *text) {
-    small_write(run.directory, "titles", text, strlen(text));
+    text_is(text);
     return titles_read(titles, &model, file);
 }
 

@@ -1,0 +1,108 @@
+#include "commands.h"
+#include "base/memory.h"
+#include "base/report.h"
+#include "base/terminal.h"
+#include "vectors/infer.h"
+#include "vectors/lines.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { MOST_EPOCHS = 1000000 };
+
+/* The documents of a file: document i has the words words[starts[i]] .. words[starts[i + 1] - 1], as rows of the model. */
+struct documents {
+    struct token *names; /* [count] text NULL: the document's name is the number of its line */
+    uint64_t *lines;     /* [count] number of its line */
+    uint64_t *starts, *words;
+    uint64_t count, word_count, names_capacity, lines_capacity, starts_capacity, words_capacity;
+};
+
+static int add_line(struct documents *d, struct lines *lines, const struct model *model, int named) {
+    struct token name = {NULL, 0}, token;
+    if (named && !lines_token(lines, &name)) return 0;
+    while (lines_token(lines, &token)) {
+        int64_t row = vocab_find(&model->vocab, token.text, token.length);
+        if (row < 0 || (uint64_t)row >= model_items(model)) continue;
+        if (mem_grow(&d->words, &d->words_capacity, d->word_count + 1, sizeof *d->words, "the words of documents")) return -1;
+        d->words[d->word_count++] = (uint64_t)row;
+    }
+    if (mem_grow(&d->names, &d->names_capacity, d->count + 1, sizeof *d->names, "documents") ||
+        mem_grow(&d->lines, &d->lines_capacity, d->count + 1, sizeof *d->lines, "documents") ||
+        mem_grow(&d->starts, &d->starts_capacity, d->count + 2, sizeof *d->starts, "documents"))
+        return -1;
+    d->names[d->count] = name;
+    d->lines[d->count] = lines->number;
+    d->starts[++d->count] = d->word_count;
+    return 0;
+}
+
+static int read_documents(struct documents *d, struct lines *lines, const struct model *model, const char *path, int named) {
+    if (mem_grow(&d->starts, &d->starts_capacity, 1, sizeof *d->starts, "documents")) return -1;
+    d->starts[0] = 0;
+    while (lines_next(lines))
+        if (add_line(d, lines, model, named)) return -1;
+    if (!d->word_count) return fail("no word of '%s' is in the vocabulary of '%s'", path, model->directory);
+    uint64_t empty = 0;
+    for (uint64_t i = 0; i < d->count; i++) empty += d->starts[i] == d->starts[i + 1];
+    if (empty) warn("%" PRIu64 " of %" PRIu64 " documents of '%s' have no word of the vocabulary; their rows are zeros", empty, d->count, path);
+    return 0;
+}
+
+static void print_rows(const struct documents *d, const float *rows, uint32_t dim) {
+    for (uint64_t i = 0; i < d->count; i++) {
+        if (d->names[i].text) terminal_print(d->names[i].text, d->names[i].length);
+        else printf("%" PRIu64, d->lines[i]);
+        for (uint32_t j = 0; j < dim; j++) printf("%c%.9g", j ? ' ' : '\t', (double)*rows++);
+        putchar('\n');
+    }
+}
+
+static int infer_all(const struct documents *d, const struct model *model, uint64_t epochs, unsigned threads) {
+    struct infer infer = {.model = NULL};
+    const struct infer_passes passes = {.epochs = epochs};
+    struct pool *pool = pool_open(threads);
+    float *rows = mem_alloc(d->count, model->dim * sizeof *rows, "rows of documents");
+    int result = !pool || !rows || infer_open(&infer, model, pool) || infer_rows(&infer, &passes, d->starts, d->words, d->count, rows) ? -1 : 0;
+    if (!result) print_rows(d, rows, model->dim);
+    infer_close(&infer);
+    if (pool) pool_close(pool);
+    free(rows);
+    return result;
+}
+
+/* sptx-w2v infer RUN --text=FILE [--names] [--epochs=N] */
+int cmd_infer(int argc, char **argv) {
+    const char *text = NULL, *epochs_text = NULL;
+    int named = 0, result = -1;
+    const struct option options[] = {
+        {.name = "text", .text = &text}, {.name = "names", .flag = &named}, {.name = "epochs", .text = &epochs_text}, {0}};
+    struct arguments arguments;
+    struct config config = {.name = NULL};
+    struct model model = {.rows = 0};
+    struct documents documents = {.count = 0};
+    struct lines lines;
+    char *bytes = NULL;
+    uint64_t epochs = 0;
+    if (arguments_read(&arguments, "infer", argc, argv, options, "device")) goto out;
+    if (arguments.count != 1 || !text) {
+        fail_usage("infer wants a run directory and --text=FILE; see 'sptx-w2v help infer'");
+        goto out;
+    }
+    if (arguments_number("infer", "epochs", epochs_text, 1, MOST_EPOCHS, &epochs) || arguments_config(&config, 0, NULL, &arguments) ||
+        model_open(&model, arguments.given[0]) || !(bytes = lines_open(&lines, text)) ||
+        read_documents(&documents, &lines, &model, text, named))
+        goto out;
+    result = infer_all(&documents, &model, epochs, (unsigned)config.device_threads);
+out:
+    free(documents.names);
+    free(documents.lines);
+    free(documents.starts);
+    free(documents.words);
+    free(bytes);
+    model_close(&model);
+    config_release(&config);
+    arguments_release(&arguments);
+    return result;
+}

@@ -1,0 +1,198 @@
+#include "infer.h"
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/report.h"
+#include "dot.h"
+#include "kernels/sgns.h"
+#include "kernels/strip.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- opening ---- */
+
+static int check_run(const struct model *model) {
+    if (!model->documents)
+        return fail("'%s' was not trained on documents (corpus.format = documents), so that it has no row to infer", model->directory);
+    if (loss_is_plain(&model->loss)) return 0;
+    return fail("'%s' was trained with another loss than the logistic one of dot products, by which rows of documents are inferred",
+                model->directory);
+}
+
+static int read_config(struct infer *infer) {
+    char *path = file_join(infer->model->directory, "config.ini");
+    int result = config_init(&infer->config) || !path || config_read(&infer->config, path) ? -1 : 0;
+    free(path);
+    return result;
+}
+
+static int make_examples(struct infer *infer) {
+    infer->ids[0] = (uint32_t)model_items(infer->model);
+    infer->starts[1] = 2;
+    const struct idstream one = {.ids = infer->ids, .starts = infer->starts, .tokens = 2, .sentences = 1};
+    return examples_init(&infer->examples, &infer->config, &infer->model->vocab, &one);
+}
+
+int infer_open(struct infer *infer, const struct model *model, struct pool *pool) {
+    *infer = (struct infer){.model = model, .pool = pool};
+    return check_run(model) || read_config(infer) || make_examples(infer) ? -1 : 0;
+}
+
+void infer_close(struct infer *infer) {
+    examples_release(&infer->examples);
+    config_release(&infer->config);
+    *infer = (struct infer){.model = NULL};
+}
+
+/* ---- one document ---- */
+
+/* A document whose row is being computed. */
+struct document {
+    const struct model *model;
+    struct example_source source; /* its ids: the number of a document's row, then its words */
+    struct strip strip;
+    uint32_t epoch;
+    float rate;
+    float *row;                                       /* [dim] the result */
+    float vector[COLUMNS_MOST], moved[COLUMNS_MOST]; /* what predicts a word, and its gradient times the rate */
+    float copy[COLUMNS_MOST];
+};
+
+static void add_row(float *to, const float *row, float factor, uint32_t dim) {
+    for (uint32_t i = 0; i < dim; i++) to[i] += factor * row[i];
+}
+
+/* Adds the target rows of the window's words on one side to the vector. Returns their number. */
+static uint32_t add_side(struct document *d, uint64_t position, int by, uint32_t width) {
+    struct strip_draws draws = strip_draws();
+    struct strip_walk walk = {position, by};
+    uint32_t count = 0, id;
+    while (count < width && (id = strip_next(&d->source, &d->strip, &walk, d->epoch, &draws)) != DRAW_NONE) {
+        add_row(d->vector, model_table_floats(d->model, TABLE_TARGET, id, d->copy), 1, d->model->dim);
+        count++;
+    }
+    return count;
+}
+
+/* Sets the vector to the document's row, or to that row pooled with the rows of the window's words. Returns the number of rows. */
+static uint32_t make_vector(struct document *d, uint64_t position) {
+    const struct example_pool *pool = &d->source.pool;
+    uint32_t rows = 1, dim = d->model->dim;
+    memcpy(d->vector, d->row, dim * sizeof *d->row);
+    if (!pool->on) return rows;
+    uint32_t width = strip_window(&d->source, position, d->epoch);
+    rows += add_side(d, position, -1, width);
+    rows += add_side(d, position, 1, width);
+    float weight = example_pool_weight(pool, rows, 0);
+    for (uint32_t i = 0; i < dim; i++) d->vector[i] *= weight;
+    return rows;
+}
+
+static void train_context(struct document *d, uint32_t id, float y) {
+    const float *row = model_table_floats(d->model, TABLE_CONTEXT, id, d->copy);
+    add_row(d->moved, row, -d->rate * sgns_coefficient(dot(d->vector, row, d->model->dim), y), d->model->dim);
+}
+
+static void train_negatives(struct document *d, uint64_t position, uint32_t word) {
+    const struct example_source *s = &d->source;
+    const struct example_own own = example_own(s, &word, 1, &word, 0);
+    for (uint32_t slot = 0; slot < s->negatives; slot++)
+        for (uint32_t attempt = 0; attempt < DRAW_ATTEMPTS; attempt++) {
+            uint32_t id = example_negative(s, d->epoch, position, slot, attempt);
+            if (example_excludes(&own, id)) continue;
+            train_context(d, id, 0);
+            break;
+        }
+}
+
+static void train_path(struct document *d, uint32_t word) {
+    const struct example_path path = example_path(&d->source, word);
+    for (int code = 0; code < 2; code++)
+        for (uint32_t i = 0; i < path.count[code]; i++)
+            train_context(d, d->source.paths.nodes[path.first[code] + i], code ? 0.0f : 1.0f);
+}
+
+static void train_word(struct document *d, uint64_t position, uint32_t word) {
+    uint32_t rows = make_vector(d, position);
+    memset(d->moved, 0, d->model->dim * sizeof *d->moved);
+    if (d->source.paths.starts) {
+        train_path(d, word);
+    } else {
+        train_context(d, word, 1);
+        train_negatives(d, position, word);
+    }
+    add_row(d->row, d->moved, example_pool_share(&d->source.pool, rows, 0), d->model->dim);
+}
+
+/* Computes the row of a document of ids[length], of which the first is the number of a document's row. */
+static void infer_row(const struct infer_passes *passes, struct document *d, const uint32_t *ids, uint64_t length) {
+    const uint64_t starts[] = {0, length};
+    double steps = (double)(passes->epochs * length), fall = passes->first - passes->last;
+    d->source.ids = ids;
+    d->source.starts = starts;
+    d->source.tokens = length;
+    memset(d->row, 0, d->model->dim * sizeof *d->row);
+    for (d->epoch = 0; d->epoch < passes->epochs; d->epoch++) {
+        struct strip_draws draws = strip_draws();
+        d->strip = strip_of(&d->source, 0, d->epoch);
+        for (uint64_t at = 1; at < length; at++) {
+            uint32_t word = strip_word(&d->source, &d->strip, at, d->epoch, &draws);
+            d->rate = (float)(passes->first - fall * (double)(d->epoch * length + at) / steps);
+            if (word != DRAW_NONE) train_word(d, at, word);
+        }
+    }
+}
+
+/* ---- all documents ---- */
+
+struct call {
+    const struct infer *infer;
+    struct infer_passes passes;
+    const uint64_t *starts, *words;
+    uint64_t count;
+    float *out;
+    _Atomic uint64_t taken;
+};
+
+/* Infers document i. *ids: its ids, memory of the worker. */
+static int infer_one(const struct call *call, struct document *d, uint64_t i, uint32_t **ids, uint64_t *capacity) {
+    uint64_t items = model_items(call->infer->model), length = 1;
+    if (mem_grow(ids, capacity, 1 + call->starts[i + 1] - call->starts[i], sizeof **ids, "the words of a document")) return -1;
+    (*ids)[0] = (uint32_t)items;
+    for (uint64_t at = call->starts[i]; at < call->starts[i + 1]; at++)
+        if (call->words[at] < items) (*ids)[length++] = (uint32_t)call->words[at];
+    d->row = call->out + i * call->infer->model->dim;
+    infer_row(&call->passes, d, *ids, length);
+    return 0;
+}
+
+static int infer_some(void *context, unsigned worker) {
+    struct call *call = context;
+    struct document *d = mem_alloc(1, sizeof *d, "a document");
+    uint32_t *ids = NULL;
+    uint64_t capacity = 0, at, end;
+    int result = d ? 0 : -1;
+    (void)worker;
+    if (d) d->model = call->infer->model, d->source = call->infer->examples.source;
+    while (!result && pool_take(&call->taken, call->count, 1, &at, &end)) result = infer_one(call, d, at, &ids, &capacity);
+    free(ids);
+    free(d);
+    return result;
+}
+
+static struct infer_passes passes_of(const struct config *c, const struct infer_passes *asked) {
+    struct infer_passes passes = *asked;
+    int sgd = c->optimizer_rule == RULE_SGD;
+    if (!passes.epochs) passes.epochs = c->train_epochs ? c->train_epochs : 10;
+    if (passes.first > 0) return passes;
+    passes.first = sgd ? c->optimizer_lr : 0.025;
+    passes.last = sgd ? c->optimizer_lr * c->optimizer_min_lr_ratio : 0;
+    return passes;
+}
+
+int infer_rows(const struct infer *infer, const struct infer_passes *passes, const uint64_t *starts, const uint64_t *words, uint64_t count,
+               float *out) {
+    struct call call = {.infer = infer, .passes = passes_of(&infer->config, passes), .starts = starts, .words = words, .count = count, .out = out};
+    return pool_run(infer->pool, infer_some, &call);
+}
