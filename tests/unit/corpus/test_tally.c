@@ -9,7 +9,7 @@
 
 static struct tally *tally;
 
-/* Meets a word whose bytes are followed by others. Returns its slot. */
+/* Counts a word that other bytes follow in memory. Returns its slot. */
 static struct tally_slot *meet(const char *word, uint64_t length, char behind) {
     static char bytes[200];
     memset(bytes, behind, sizeof bytes);
@@ -28,9 +28,9 @@ static void a_word_ends_where_its_length_says(void **state) {
     for (char behind = 0; behind < 4; behind++)
         for (uint64_t length = 1; length <= sizeof word; length++) assert_int_equal(meet(word, length, behind)->count, behind + 1);
     assert_int_equal(tally->words.size, sizeof word);
-    assert_int_equal(meet("a\0", 2, 0)->count, 1); /* not the word "a" */
+    assert_int_equal(meet("a\0", 2, 0)->count, 1); /* another word than "a" */
     assert_int_equal(meet("a\0b", 3, 0)->count, 1);
-    word[40] = 'x'; /* a long word differs by its bytes */
+    word[40] = 'x'; /* two long words that differ in one byte */
     assert_int_equal(meet(word, 50, 0)->count, 1);
     tally_clear(tally);
     assert_int_equal(meet(word, 50, 0)->count, 1);
@@ -39,7 +39,7 @@ static void a_word_ends_where_its_length_says(void **state) {
     test_free(tally);
 }
 
-/* As many words as a tally may have, with equal beginnings. */
+/* Fills a tally with as many words as it may hold, all with the same beginning. */
 static void a_full_tally_knows_all_its_words(void **state) {
     char word[32];
     tally = test_calloc(1, sizeof *tally);
