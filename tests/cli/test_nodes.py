@@ -1,4 +1,4 @@
-"""Labels of nodes and held-out links, as `evaluate` scores them, against other people's code, and against an independent judge."""
+"""Checks how `evaluate` scores labels of nodes and held-out links against other people's code and an independent judge."""
 import gzip
 import random
 import re
