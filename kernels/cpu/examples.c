@@ -143,7 +143,7 @@ static int fill_piece(const struct build *build, const struct strip *strip, uint
     struct cpu_piece *p = build->piece;
     struct strip_draws draws = strip_draws();
     struct strip_walk back = {first, -1}, on = {first - 1, 1};
-    uint64_t most = build->count + 2 * (uint64_t)s->window, behind = 0;
+    uint64_t most = build->count + 2 * (uint64_t)s->window + 1, behind = 0; /* with window 0 one word may follow, too */
     uint32_t id;
     if (mem_reserve(&p->id, &p->capacity, most, sizeof *p->id, "a sentence") ||
         mem_reserve(&p->at, &p->at_capacity, most, sizeof *p->at, "a sentence"))

@@ -18,13 +18,15 @@ enum sized_data {
     OF_LISTS = 8,
     OF_ITEMS = 16,
     OF_LINES = 32,
-    OF_GRAPHS = 64
+    OF_GRAPHS = 64,
+    OF_DOCUMENTS = 128
 };
 static const struct {
     enum sized_data data;
     const char *name;
 } data_names[] = {{OF_TEXT, "text"},  {OF_WINDOWS, "window"}, {OF_CBOW, "cbow"},       {OF_SUBWORDS, "subwords"},
-                  {OF_LISTS, "user"}, {OF_ITEMS, "list"},     {OF_LINES, "adjacency"}, {OF_GRAPHS, "walk"}};
+                  {OF_LISTS, "user"}, {OF_ITEMS, "list"},     {OF_LINES, "adjacency"}, {OF_GRAPHS, "walk"},
+                  {OF_DOCUMENTS, "documents"}};
 
 /* The counts of the data that a row's bounds test. NO_COUNT marks an unused bound. */
 enum sized_count { NO_COUNT, TOKENS, WORDS, MEETINGS, LISTS, ITEMS, PAIRS, PER_LIST, PER_ITEM, NODES, ARCS, PER_NODE, EFFORT, SHARED, SIZED_COUNTS };
@@ -73,7 +75,7 @@ enum { ROWS = sizeof table / sizeof *table };
 /* Returns the kind of data of a run; 0 for windows over anything but text, which have no defaults by size. */
 static enum sized_data data_of(const struct config *c) {
     int text = corpus_formats[c->corpus_format].sentences;
-    if (config_has_documents(c)) return 0;
+    if (config_has_documents(c)) return OF_DOCUMENTS;
     switch (c->examples_mode) {
     case MODE_USER:
         return OF_LISTS;
