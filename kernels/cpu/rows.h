@@ -68,18 +68,17 @@ struct cpu_rows {
     /* sums[i][dim] += factors[i] x row, for rising i. */
     void (*spread)(const float *row, const float *factors, float *const *sums, uint64_t count, uint32_t dim);
 
-    /* moved[t] += sum over c of factors[t x c_count + c] x old contexts[c]; gained[c] += sum over t of the same factor x targets[t].
- * c_count <= CPU_ROWS_CONTEXTS.
- *
- * gained: memory of its own, or `contexts` itself. If it is `contexts`, the contexts change; a row that occurs there several times
- * gets the sum of each of its places.
- *
- * moved: memory of its own, or `targets` itself; then a row that occurs there twice is read, at its second place, as the first
- * place has changed it.
- *
- * new_moved, new_gained: 1: the sums begin at zero, whatever the arrays contain; 0: they begin at the arrays' values. new_gained is
- * 0 if contexts change.
- */
+    /* moved[t] += sum over c of factors[t x c_count + c] x old contexts[c]; gained[c] += sum over t of the same factor x
+     * targets[t]. c_count <= CPU_ROWS_CONTEXTS.
+     *
+     * gained: memory of its own, or `contexts` itself. If it is `contexts`, the contexts change; a row that occurs there several
+     * times gets the sum of each of its places.
+     *
+     * moved: memory of its own, or `targets` itself; then a row that occurs there twice is read, at its second place, as the
+     * first place has changed it.
+     *
+     * new_moved, new_gained: 1: the sums begin at zero, whatever the arrays contain; 0: they begin at the arrays' values.
+     * new_gained is 0 if contexts change. */
     void (*gain)(const float *const *targets, float *const *moved, uint32_t t_count, const float *const *contexts,
                  float *const *gained, uint32_t c_count, uint32_t dim, const float *factors, int new_moved, int new_gained);
 
