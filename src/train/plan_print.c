@@ -1,4 +1,4 @@
-/* Prints a plan, as lines for people and as one line of JSON for machines. */
+/* plan_print: prints a plan, as lines for people and as one line of JSON for programs. */
 #include "planner.h"
 
 #include "base/report.h"

@@ -8,7 +8,8 @@
 #include "base/report.h"
 #include "run/schedule.h"
 
-enum { HELD_OUT_EXAMPLES = 1 << 21 }; /* examples looked through for held-out ones */
+enum { HELD_OUT_EXAMPLES = 1 << 21 }; /* number of examples among which held-out ones are searched, for a measurement of their
+                                       * loss */
 
 int trainer_writes(const struct trainer *t) {
     return ranks_first(t->ranks);
@@ -20,7 +21,7 @@ static double seconds_trained(const struct trainer *t) {
     return t->seconds_before + (progress_now() - t->began_training) - t->beside;
 }
 
-/* Does work that is not training, and leaves its time out of the run's training time. */
+/* Does work that is not training, and does not count its time as training time. */
 static int do_beside(struct trainer *t, int (*work)(struct trainer *)) {
     double began = progress_now();
     int result = work(t);
@@ -36,7 +37,7 @@ struct standing trainer_standing(const struct trainer *t, double lr) {
     return (struct standing){.state = &t->steps.state, .done = steps_share(&t->steps), .seconds = seconds_trained(t), .lr = lr};
 }
 
-/* Follows a run directory that was moved. If it was removed or another process has taken it, the run ends. */
+/* If the run directory was moved, continues in its new place. If it was removed, or another process has taken it, the run ends. */
 static int follow(struct trainer *t) {
     int moved = trainer_writes(t) ? run_directory_follow(t->run) : 0;
     if (moved < 0) return -1;
@@ -160,7 +161,7 @@ static int is_to_stop(struct trainer *t) {
     return t->heard_stop || asked;
 }
 
-/* Work to do after a step, as bits. If any rank wants it, all ranks do it, so that they all act after the same step. */
+/* Work to do after a step, as bits. If one rank wants it, all ranks do it, after the same step. */
 enum wish { WISH_STOP = 1, WISH_CHECKPOINT = 2 };
 
 static unsigned wishes(void *user, int epoch_ended) {

@@ -151,7 +151,7 @@ static enum table_side vector_side(const struct warm_start *grow, uint64_t row) 
  * still recognized as untrained later (answers.h). So does the context row of an item that was a list in the older run. */
 static int begins_there(const struct warm_start *grow, enum table_side side, uint64_t row) {
     if (grow->row[row] == WORDS_ABSENT) return 0;
-    if (side == TABLE_CONTEXT && (row >= grow->rows || grow->targets_alone)) return 0; /* n-grams have no contexts */
+    if (side == TABLE_CONTEXT && (row >= grow->rows || grow->targets_alone)) return 0; /* rows of n-grams have no contexts */
     return grow->kind == WARM_RUN ? model_is_trained(&grow->run, side, grow->row[row]) : vector_side(grow, row) == side;
 }
 
@@ -235,7 +235,7 @@ int warm_start_match(struct warm_start *grow, const struct vocab *vocab, struct 
 
 struct filling {
     const struct warm_start *grow;
-    const struct npy_field *field; /* field of the source's record at which the copied bytes begin */
+    const struct npy_field *field; /* field of the source's record that contains the first copied bytes */
     int state;                     /* 1: whole records are copied, with their state; 0: only weights */
 };
 
