@@ -7,7 +7,7 @@
 
 struct corpus_cursor {
     const char *at, *end;
-    uint64_t line; /* number of the line of `at`, from 1 */
+    uint64_t line; /* number of the line that contains the byte `at`, from 1 */
 };
 enum { TOKEN_END, TOKEN_WORD, TOKEN_NEWLINE };
 

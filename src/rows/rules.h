@@ -4,13 +4,13 @@
 
 #include "kernels/optimizers.h"
 
-/* Returns the number of the rule of this name, or -1. A hyphen may replace an underscore: "sparse-adam". */
+/* Returns the number of the rule with this name, or -1. A hyphen may replace an underscore: "sparse-adam". */
 int rules_named(const char *name);
 
-/* Returns the rule's options, each at PyTorch's default. */
+/* Returns the rule's options, each with PyTorch's default. */
 struct rule_options rules_defaults(int rule);
 
-/* Returns the name of a rule ("sparse_adam"), or NULL if there is no such rule. */
+/* Returns the name of a rule ("sparse_adam"); NULL if there is no such rule. */
 const char *rules_name(int rule);
 
 /* Returns the name of a rule's option ("beta1"): number `index` of the options that the rule reads, in the order of

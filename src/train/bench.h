@@ -16,7 +16,7 @@ struct bench {
 };
 /* Opens the backend, on the device that device.* of a resolved config names. Call bench_close() even if this fails. */
 int bench_open(struct bench *bench, const struct config *config);
-void bench_close(struct bench *bench); /* harmless on a zeroed one */
+void bench_close(struct bench *bench); /* may be called on a struct of zeros */
 
 /* ---- transfer: rows between a table and a variable on the GPU ---- */
 

@@ -29,7 +29,7 @@ struct examples {
 int examples_init(struct examples *examples, const struct config *config, const struct vocab *vocab, const struct idstream *stream);
 int examples_init_walks(struct examples *examples, const struct config *config, const struct vocab *vocab,
                         const struct graph *graph, struct pool *pool);
-void examples_release(struct examples *examples); /* harmless on a zeroed one */
+void examples_release(struct examples *examples); /* may be called on a struct of zeros */
 uint64_t examples_bytes(const struct examples *examples); /* returns the bytes of `keep`, `alias`, `arcs` and `tree` */
 
 /* Returns the subsampling threshold of a word that occurs `count` times among `total` tokens: a token of the word is kept if its

@@ -39,8 +39,7 @@ struct plan {
                                                                                     * state; the state's are 0 if weights and
                                                                                     * state are in the same records */
     int one_record_target, one_record_context;
-    enum place target, target_state, context, context_state;   /* places that are settled; with the CPU backend, pinned means
-                                                                * gpu, too */
+    enum place target, target_state, context, context_state; /* settled; with the CPU backend, gpu is recorded as pinned */
     uint64_t gpu_bytes, pinned_bytes, plain_bytes, file_bytes; /* bytes of the tables in each place, without hot rows */
     uint64_t hot_bytes;  /* bytes of hot rows; these are only on the GPU, not in their table's place on the host */
     uint64_t work_bytes; /* bytes of batches in flight and of scratch; on the GPU or, without a GPU, on the host */

@@ -67,6 +67,6 @@ int session_fill(struct session *session);
 /* Returns the steps over the session's tables, from the first example on. The caller sets how many examples to train. */
 struct steps session_steps(struct session *session);
 
-void session_close(struct session *session); /* harmless on a zeroed one */
+void session_close(struct session *session); /* may be called on a struct of zeros */
 
 #endif

@@ -7,7 +7,8 @@
 
 #include <inttypes.h>
 
-/* smallest, and first, number of examples of a span */
+/* Lock-free training works in spans of examples that take about piece_seconds each; signals and clocks are checked between two
+ * spans. PIECE_FIRST: number of examples of the first span; PIECE_LEAST: fewest of a span. */
 enum { PIECE_FIRST = 65536, PIECE_LEAST = 16384 };
 static const double piece_seconds = 0.25;
 

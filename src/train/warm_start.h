@@ -36,7 +36,7 @@ struct warm_start {
 
 /* Opens the files of train.from, if it is not empty. Returns 0, or -1 after fail(). Call warm_start_release() in any case. */
 int warm_start_open(struct warm_start *grow, const struct config *config);
-void warm_start_release(struct warm_start *grow); /* harmless on a zeroed one */
+void warm_start_release(struct warm_start *grow); /* may be called on a struct of zeros */
 
 /* Reads only the words of the run or fastText model that train.from names, for a plan, which needs no rows. Reads nothing for other
  * files of vectors: their words are never kept. Returns 0, or -1 after fail(). */

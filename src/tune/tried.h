@@ -20,7 +20,7 @@ extern const char tried_name[]; /* name of the file, without its directory */
 /* Opens the file in `directory`, or begins it. `fingerprint`: of the data and the user's keys. `anew`: 1: earlier lines are
  * removed. Returns 0, or -1 after fail(). */
 int tried_open(struct tried *tried, const char *directory, uint64_t fingerprint, int anew);
-void tried_close(struct tried *tried); /* harmless on a zeroed one */
+void tried_close(struct tried *tried); /* may be called on a struct of zeros */
 
 /* Finds, in earlier calls, the training with these epochs and keys. Returns 1 and sets its score and seconds; 0 if there was
  * none. */

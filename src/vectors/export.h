@@ -21,7 +21,8 @@ enum export_format {
     EXPORT_CLASSES
 };
 
-/* Number type in the file. Values are rounded to the nearest bf16 or f16; rows that a run stores as bfloat16 are exact in bf16. */
+/* The number type of the file. For bf16 and f16, values are rounded to the nearest number. Rows that a run stores as bfloat16
+ * are exact in bf16. */
 enum export_type { EXPORT_F32, EXPORT_BF16, EXPORT_F16 };
 
 /* The rows to write: the first `rows` rows of a view. */
@@ -29,8 +30,7 @@ struct export {
     const struct model *model;
     enum model_view view;
     uint64_t rows;
-    uint32_t classes;      /* for EXPORT_CLASSES: largest number of classes into which the rows are divided, by direction
-                            * (clusters.h) */
+    uint32_t classes;      /* for EXPORT_CLASSES: most classes into which the rows are divided by their direction (clusters.h) */
     unsigned threads;      /* number of threads that find the classes; 0: one a core */
     enum export_type type; /* must be EXPORT_F32 unless the format is npy, fbin or safetensors */
 };
