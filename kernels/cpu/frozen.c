@@ -35,7 +35,7 @@ static uint32_t move_ids(const struct table_spec *spec, uint32_t *to, const uint
     return moved;
 }
 
-/* Appends the part of a block that is kept, behind the kept parts of earlier blocks. */
+/* Appends the kept part of a block after the kept parts of earlier blocks. */
 static void leave_out(struct cpu_blocks *left, struct cpu_block block, const struct step_request *request, int by_pairs,
                       int weighted) {
     const struct table_spec *target = &request->target->spec, *context = &request->context->spec;

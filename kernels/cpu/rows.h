@@ -9,13 +9,13 @@
 
 #include <stdint.h>
 
-/* Most contexts in one call of gain(). */
+/* most contexts of one call of gain() */
 enum { CPU_ROWS_CONTEXTS = 8 };
 
-/* Lock-free training pads its copies of bfloat16 rows to multiples of this number of columns. */
+/* lock-free training pads its copies of bfloat16 rows to a multiple of this number of columns */
 enum { CPU_APART = 32 };
 
-/* Rows in a panel, which stores them column by column: panel[column x CPU_PANEL + row]. */
+/* number of rows of a panel, which is stored column after column: panel[column x CPU_PANEL + row] */
 enum { CPU_PANEL = 32 };
 
 /* The keys and numbers that determine the random bits for rounding one field of one row. */
@@ -33,8 +33,8 @@ struct cpu_rows {
     void (*dots)(const float *const *targets, uint32_t t_count, const float *const *contexts, uint32_t c_count, uint32_t dim,
                  float *logits, uint64_t stride);
 
-    /* out[q x stride + r] = dot(queries[q], row r of the panel), summed over columns in order. add: 1: the sum begins with the
-     * value in `out`; 0: with zero. */
+    /* out[q x stride + r] = dot(queries[q], row r of the panel), summed over columns in order. add: 1: the sums begin with the
+     * values in `out`; 0: they begin with zero. */
     void (*products)(const float *const *queries, uint32_t q_count, const float *panel, uint32_t dim, float *out, uint64_t stride,
                      int add);
 
@@ -42,17 +42,17 @@ struct cpu_rows {
      * others. */
     void (*coefficients)(float *logits, uint32_t t_count, uint32_t c_count, uint32_t positives, float scale);
 
-    /* Returns the summed loss of logits, before they become coefficients. */
+    /* Returns the sum of the losses of logits. Called before coefficients replace the logits. */
     double (*loss)(const float *logits, uint32_t t_count, uint32_t c_count, uint32_t positives);
 
-    /* Replaces scores[t_count x c_count] by scale x their coefficients, for any loss of losses.h. Returns the summed loss.
-     * weights: [positives]; NULL: all weigh 1. spare: [2 x c_count] scratch. */
+    /* For any loss of losses.h: replaces scores[t_count x c_count] by scale x their coefficients. Returns the sum of the losses.
+     * weights: [positives]; NULL: every positive weighs 1. spare: [2 x c_count] scratch. */
     double (*learn)(const struct loss_options *loss, float *scores, uint32_t t_count, uint32_t c_count, uint32_t positives,
                     const float *weights, float scale, float *spare);
 
-    /* The softmax of losses.h for one target with shared negatives: replaces *positive and scores[count] by scale x their
-     * coefficients. weight: the positive's; NULL: 1. A negative with the id `own` gets coefficient 0 and is left out of every
-     * sum. Returns the loss. */
+    /* The softmax of losses.h, for one target with shared negatives: replaces *positive and scores[count] by scale x their
+     * coefficients. weight: the positive's weight; NULL: 1. A negative with the id `own` is left out of every sum, and gets
+     * coefficient 0. Returns the loss. */
     double (*learn_shared)(const struct loss_options *loss, float *positive, const float *weight, float *scores,
                            const uint32_t *ids, uint32_t count, uint32_t own, float scale);
 
@@ -96,7 +96,7 @@ struct cpu_rows {
     void (*widen_apart)(const uint16_t *kept, uint32_t columns, float *out);
     void (*add_apart)(uint16_t *kept, const float *gain, uint32_t columns, uint32_t row_key);
 
-    /* Applies one rule to a row's columns. */
+    /* Updates a row's columns by one rule. */
     void (*rule[RULE_COUNT])(const struct rule_step *step, uint32_t dim, const float *gradient, float *w, float *s0, float *s1,
                              float *s2);
 };

@@ -1,5 +1,5 @@
-/* Logarithm, cosine and sine as polynomials without branches, which compilers turn into vector instructions. For tables of
- * billions of values this takes a third of the C library's time. */
+/* normal: see normal.h. Logarithm, cosine and sine are polynomials without branches, for which compilers use vector
+ * instructions. For tables of billions of values this takes a third of the time of the C library. */
 #include "normal.h"
 
 #include <math.h>

@@ -10,8 +10,8 @@
 
 /* The first rank's file, as it describes the file to the other ranks. */
 struct notice {
-    char name[4096]; /* path of the file; "": it is too long to send */
-    uint64_t number; /* each rank writes this number plus its own rank number */
+    char name[4096]; /* path of the file; "": the path is too long to send */
+    uint64_t number; /* rank r writes this number + r */
 };
 
 /* A rank's search for the file: its arguments and its result. */

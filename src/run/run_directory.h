@@ -36,7 +36,7 @@ int run_directory_open(struct run_directory *run, const char *path, int resumed)
 int run_directory_check(const char *path);
 
 /* Releases the lock. Removes a replacement that has no checkpoint yet, and the directory if it is empty and this process created
- * it. Harmless on a zeroed one. */
+ * it. May be called on a struct of zeros. */
 void run_directory_close(struct run_directory *run);
 
 /* Removes a run and its directory, which may be absent; other files in it stay. Takes the lock first, so that no other process

@@ -19,10 +19,10 @@ struct lists_job {
     uint32_t k;
     struct names lists;
     struct list_items train, held_out;
-    int64_t *rows_of_lists; /* [lists] row of the list itself, or -1; NULL: lists.row has it */
+    int64_t *rows_of_lists; /* [lists] each list's row, or -1; NULL: lists.row has these numbers */
     uint64_t *asked; /* [asked_count] numbers of the lists to answer and score */
     uint64_t asked_count;
-    double *gains;    /* [k] gain of a hit at each rank, for NDCG */
+    double *gains;    /* [k] what a hit at each rank adds to DCG */
 };
 
 static int by_code(const void *a, const void *b) {

@@ -22,7 +22,7 @@ enum { CHUNK_BYTES = 4 << 20, NUMBER_BYTES = 24, FILES = 2, NAMES_BYTES = 256, H
 
 static const struct type {
     const char *name, *safetensors;
-    char npy; /* NumPy's kind character, as in npy.h */
+    char npy; /* kind character of the type in NumPy, as in npy.h */
     uint64_t bytes;
 } types[] = {
     [EXPORT_F32] = {"f32", "F32", 'f', 4}, [EXPORT_BF16] = {"bf16", "BF16", 'h', 2}, [EXPORT_F16] = {"f16", "F16", 'e', 2}};
@@ -92,7 +92,7 @@ static int metadata_head(const struct export *export, struct file_writer *writer
 
 struct row {
     const char *word;
-    uint64_t length, count; /* bytes of the word; its count in the corpus */
+    uint64_t length, count; /* length: bytes of the word; count: the word's count in the corpus */
     const float *values;    /* [dim] */
     uint32_t dim, class;
     enum export_type type;
@@ -155,7 +155,8 @@ static int metadata_row(struct file_writer *writer, const struct row *row) {
 /* One of the files that a format writes. */
 struct part {
     const char *suffix; /* appended to the path of --out; NULL: the format has no such file */
-    int (*head)(const struct export *export, struct file_writer *writer); /* writes what precedes the rows; NULL: nothing */
+    int (*head)(const struct export *export, struct file_writer *writer); /* writes the bytes before the rows; NULL: there are
+                                                                           * none */
     int (*row)(struct file_writer *writer, const struct row *row); /* writes one row; NULL: the file has no rows */
 };
 

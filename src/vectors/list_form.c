@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum { FILES = 8 }; /* most files of a directory that are looked at to guess the format */
+enum { FILES = 8 }; /* most files of a directory whose lines are examined */
 
 static int look_at_file(void *user, const struct corpus_block *block) {
     int *form = user;
