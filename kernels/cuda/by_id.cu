@@ -1,21 +1,21 @@
-/* by_id: rows by id for other people's models: fetch, update and store in the order of the caller's stream. This file
- * carries out a call from beginning to end; the files at the right do its parts.
+/* by_id: rows by id, for models of a library's caller: fetch, update and store, in the order of the caller's stream. This file
+ * carries out a call from beginning to end, by these parts:
  *
  *   ids       copied as 32-bit numbers and checked; ids that are no rows are left out and recorded      by_id_list.cu
- *   index     sorted; each distinct row with its places in the list                                     batch_index.cu
- *   fetch     rows in place -> out; each row of a long list crosses the link once                       by_id_rows.cu
- *   update    sums of gradients, rule, in place                                                         by_id_update.cu
- *   store     values -> rows; if a row is named twice, its last values                             by_id_rows.cu
- *   claims    a list whose rows need no order: which place copies each row                           by_id_claims.cu
- *   cache     rows that are used often are kept on the GPU                                             by_id_cache.cu
- *   prefetch  an announced list: indexed, and its rows' weights fetched into slots                      by_id_announced.cu
+ *   index     the sorted ids; for each distinct row its places in the list                              batch_index.cu
+ *   fetch     copies rows to the caller; each row of a long list crosses the link once                  by_id_rows.cu
+ *   update    sums the gradients of each row, and applies the rule in place                             by_id_update.cu
+ *   store     copies the caller's values to rows; if a row is named twice, its last values              by_id_rows.cu
+ *   claims    for a list whose rows need no order: decides which place copies each row                  by_id_claims.cu
+ *   cache     keeps rows that are used often on the GPU                                                 by_id_cache.cu
+ *   prefetch  of an announced list: indexes it, and fetches its rows' weights into slots                by_id_announced.cu
  *
- * An update needs the index, since it sums in the order of the ids. A fetch and a store use as few kernels as
- * possible (list_way below), since besides copying rows most of their time passes between two kernels. All ways have the same
+ * An update needs the index, since it sums in the order of the ids. A fetch or a store uses as few kernels as possible, by one of
+ * several ways (list_way below), since apart from copying rows most of its time passes between two kernels. All ways have the same
  * result.
  *
- * The list of a call is a row set (rows_set.cuh). Its rows are not kept in slots: changed rows are in the table when the
- * stream continues, so calls need no order among themselves. Rows of a file, which the GPU cannot access, are copied through
+ * The list of a call is a row set (rows_set.cuh). Its rows are not kept in slots: changed rows are in the table when the stream
+ * continues, so calls need not wait for each other in any other way. The GPU cannot access rows of a file: they are copied through
  * staging, which the host's threads fill and empty.
  */
 #include "by_id.cuh"

@@ -1,15 +1,15 @@
-/* by_id_cache: rows that calls by id use often are found, and kept on the GPU as copies of their records (table_spec.gpu_cache).
+/* by_id_cache: finds the rows that calls by id use often, and keeps copies of their records on the GPU (table_spec.gpu_cache).
  *
  *   places   [rows]    slot of the row's copy; DRAW_NONE: the row is only on the host
  *   owners   [slots]   row whose copy is in the slot; DRAW_NONE: the slot is empty
  *   uses     [rows]    number of calls that named the row, halved every AGE calls
  *
- * Calls read and change the copy of a row that has one (by_id.cuh: row_at). The record on the host is then old until the slot is
- * given to another row or the whole table is read. Where a row is changes no value, so all results are the same to the byte with any
- * number of slots.
+ * If a row has a copy, calls read and change the copy (by_id.cuh: row_at). The record on the host is then old, until the slot is
+ * given to another row or the whole table is read. Where a row is stored changes no value, so all results are the same to the byte
+ * with any number of slots.
  *
- * After a long call each of its rows that has no copy is compared with one row of the cache, drawn at random, and takes that row's
- * slot if it was used more often. A call moves a bounded number of rows. The GPU does all of this; the host waits for nothing.
+ * After a long call, each of its rows without a copy is compared with one row of the cache, drawn at random, and gets that row's
+ * slot if it was used more often. A call moves a limited number of rows. The GPU does all of this; the host waits for nothing.
  */
 #include "by_id.cuh"
 #include "warp.cuh"

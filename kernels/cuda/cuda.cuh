@@ -1,25 +1,27 @@
-/* cuda: shared by the CUDA files: the backend, its tables as kernels see them, a batch in its stage. The files of this folder:
+/* cuda: shared by the CUDA files: the backend, its tables as kernels see them, and a batch in its stage. The files of this folder:
  *
- *   a batch's life   stage has the story; backend opens what it needs; ops: the table of all that backend.h asks for
- *   batch_*     batch makes a batch: batch_source, the corpus as the GPU reads it; batch_walks, walks over a graph;
- *               batch_examples, its blocks, from the words that batch_words finds; batch_negatives; batch_index, its ids by row
- *   rows_*      rows_memory, tables and where they are stored; rows_set, the rows of a batch and where their records are meanwhile;
- *               rows_move, copies to a stage's slots and back
- *   step_*      step gives the order of its kernels: first step_dots (_windows, _held) for word2vec's loss, or step_learn (_pool,
- *               _score, _gain) for the others, or step_shared where a batch shares its negatives; then step_sums, which ends in
- *               step_rule; step_widths chooses the kernels for a row's width
- *   hogwild_*   hogwild chooses among hogwild_windows, hogwild_pooled and hogwild_rows, which share hogwild_words and
- *               hogwild_pieces
- *   by_id_*     by_id has the story of rows by id
- *   ranks_*     ranks_exchange, ranks_nccl, ranks_heartbeat: several processes
- *   search_*    search_topk
- *   filter      rows of nodes, spread over a finished run's graph
+ *   backend     opens and closes a backend; ops has the table of its functions, those that backend.h asks for
+ *   stage       the life of a batch, step by step; begin here
+ *   batch_*     make a batch. batch calls the others: batch_source (the corpus, as the GPU reads it), batch_walks (walks over a
+ *               graph), batch_words (kept words around a position), batch_examples (blocks), batch_negatives, batch_index (sorts
+ *               the ids by row)
+ *   rows_*      rows_memory (tables, and where they are stored), rows_set (the rows of a batch, and where their records are
+ *               while it is trained), rows_move (copies rows to a stage's slots and back)
+ *   step_*      step a batch; step calls the others in order. First step_dots (_windows, _held) for word2vec's loss, or
+ *               step_learn (_pool, _score, _gain) for other losses, or step_shared if a batch shares its negatives. Then
+ *               step_sums, which uses step_rule. step_widths chooses the kernels for a row's width
+ *   hogwild_*   train lock-free. hogwild chooses hogwild_windows, hogwild_pooled, hogwild_subwords or hogwild_rows; these share
+ *               hogwild_words, hogwild_pieces and hogwild_positions
+ *   by_id_*     rows by id for a library's caller; by_id explains a call from beginning to end
+ *   ranks_*     several processes: ranks_exchange, ranks_nccl, ranks_heartbeat
+ *   search_*    nearest rows: search_topk
+ *   filter      spreads rows of nodes over a finished run's graph
  *   fold_in     rows of lists that training never saw
- *   for all     blas: products of matrices; values: how a column is stored; warp, older_cards; arrays and estimate: sizes; bench;
- *               absent, where there is no nvcc
+ *   for all     blas (products of matrices), values (how a column is stored), warp, older_cards, arrays and estimate (bytes of
+ *               memory), bench (measurements), absent (replaces all of this in a program that was built without nvcc)
  *
- * Kernels read and change a batch's row on the GPU: in its table (gpu place, hot rows) or in a slot of the stage (cold rows).
- * Distinct rows of a batch are sorted, so cold rows are the end of the list, and a row's slot is its place there - cold_first.
+ * Kernels read and change a batch's row on the GPU: in its table (gpu place, hot rows), or in a slot of the stage (cold rows). The
+ * distinct rows of a batch are sorted, so cold rows are at the end of the list; the slot of the row at place i is i - cold_first.
  */
 #ifndef SPTX_CUDA_CUH
 #define SPTX_CUDA_CUH

@@ -1,18 +1,19 @@
-/* ranks_exchange: partial sums that ranks send each other; each is a float with a number in the step, its slot.
+/* ranks_exchange: sums over ranks, inside kernels. Each value to sum has a number in the step, its slot.
  *
- * A rank has some of the columns, so it computes a part of each dot product (and of each row's squares, if gradients are
- * bounded). exchange_post() sends a part; exchange_collect() returns the sum over all ranks, in rank order on each of them:
- * the same bits. How parts are sent is decided when the backend opens:
+ * Each rank has some of the columns, so it computes a partial sum of each dot product (and of each row's squares, if gradients are
+ * bounded). exchange_post() sends a partial sum to the other ranks. exchange_collect() returns the sum over all ranks, added in
+ * rank order, so that every rank gets the same bits. How partial sums are sent is decided when the backend opens:
  *
  *   near   all ranks are on this machine, and their GPUs can address each other's memory. Every GPU has a mailbox:
  *
- *              box[parity of the sequence][rank it comes from][slot] = {value, sequence}, 8 bytes
+ *              box[parity of the sequence][rank that sends][slot] = {value, sequence}, 8 bytes
  *
- *          A post writes these 8 bytes to every other rank's box; a collect reads its own box until the slot has this step's
- *          sequence. Neither a fence nor a flag is needed, since value and sequence arrive together. Two boxes, used in turn,
- *          are enough: a rank that has finished a step has received a value of it from every other rank, which had then
- *          finished the step before. Hence every step must post at least one value.
- *   far    all other ranks. Parts are posted into an array, which exchange_sum() sums between two kernels: by NCCL, or by the
+ *          The sequence is the number of the step. A post writes these 8 bytes to every other rank's box; a collect reads its own
+ *          box until the slot has this step's sequence. Neither a fence nor a flag is needed, since value and sequence arrive
+ *          together. Two boxes, used in turn, are enough: a rank that has finished a step has received a value of that step from
+ *          every other rank, and a rank sends such a value only after it has finished the step before. Hence every step must post
+ *          at least one value.
+ *   far    all other ranks. Partial sums are posted to an array, which exchange_sum() sums between two kernels: by NCCL, or by the
  *          host's threads and MPI.
  */
 #ifndef SPTX_CUDA_RANKS_EXCHANGE_CUH

@@ -1,29 +1,31 @@
-/* rows_set: the rows that some work needs: which rows, where each is named, and where their records are during the work. The same
- * functions fetch, update and copy back the rows of every set:
+/* rows_set: the rows that some work needs: which rows they are, where each is named, and where their records are during the work.
+ * The same functions fetch, update and copy back the rows of every row set. There is one for
  *
  *   a side of a batch          its targets, or its contexts                                        stage.cu, rows_move.cu
  *   a call by id               one list of ids                                                     by_id.cu
- *   an announced list of ids   whose weights are fetched before they are asked for                 by_id.cu
+ *   an announced list of ids   whose weights are fetched before a call asks for them               by_id.cu
  *
- *   ids            7  2  9  7  -      [count] as given; `-` is DRAW_NONE: names no row, and counts for nothing
- *   distinct_ids   2  7  9            [rows] increasing, so that rows below the table's hot_rows come first
- *   distinct       1  0! 2! 1  -      [count] place of its row in distinct_ids; `!` is SINGLE_BIT: it occurs once
- *   order          1  0  3  2  4      [count] places in ids, by row and then as given
- *   starts         0  1  3  4         [rows + 1] where a row's places begin in order
- *   cold_first     1                  (of hot_rows 5) the first distinct row that is on the host
- *   slots             r7 r9           [rows - cold_first] their records on the GPU, one array a store
- *   staging           r7 r9           the same in pinned memory, for a store in a file
+ * An example, with hot_rows = 5:
  *
- * Sorting finds all of this on the GPU (batch_index.cu), and the counts stay there. The host knows a bound; it gets ids and counts
- * only where its own threads move rows, which is for stores in a file (row_set_send).
+ *   ids            7  2  9  7  -      [count] as given; `-` is DRAW_NONE: it names no row, and is ignored
+ *   distinct_ids   2  7  9            [rows] rising, so rows below the table's hot_rows are first
+ *   distinct       1  0! 2! 1  -      [count] for each id: its index in distinct_ids; `!` is SINGLE_BIT: it occurs once
+ *   order          1  0  3  2  4      [count] places in ids, sorted by row; places of the same row rise
+ *   starts         0  1  3  4         [rows + 1] for each distinct row: index of its first place in `order`
+ *   cold_first     1                  index of the first distinct row that is on the host
+ *   slots             r7 r9           [rows - cold_first] records of the rows on the host, on the GPU, one array a store
+ *   staging           r7 r9           the same records in pinned memory, for a store in a file
  *
- * What differs by owner:
+ * Sorting finds all of this on the GPU (batch_index.cu), and the counts stay there. The host knows upper bounds. It gets ids and
+ * counts only if its threads move rows, that is, for stores in a file (row_set_send).
  *
- *   - A batch works in the slots, since several batches are in flight at once and take rows from one another's slots
+ * How the records are used differs:
+ *
+ *   - A batch works in the slots, since several batches are in flight at once and a batch copies rows from another batch's slots
  *     (rows_move.cu: forward). Its records are copied back on a separate stream.
- *   - A call by id changes rows in place: those on the host over the link, those of a file in staging. When the caller's
- *     stream continues, they are in the table, so calls need no order among themselves.
- *   - An announced list has only weights in its slots, including those of hot rows: a fetch then copies from one array.
+ *   - A call by id changes rows in place: rows on the host over the link, rows of a file in staging. The changed rows are in the
+ *     table when the caller's stream continues, so calls need not wait for each other in any other way.
+ *   - An announced list has only weights in its slots, also those of hot rows: a fetch then copies from one array.
  */
 #ifndef SPTX_CUDA_ROWS_SET_CUH
 #define SPTX_CUDA_ROWS_SET_CUH

@@ -1,15 +1,16 @@
-/* search_topk: exact nearest rows on the GPU. Slice after slice, float32 products by cuBLAS rule out most rows, and the
- * few others are scored as kernels/search.h defines. So neither the base table nor all products need to fit the GPU, no size of a
- * slice changes an answer, and the CPU finds the same answers to the bit.
+/* search_topk: exact nearest rows on the GPU. The base rows are searched slice after slice: float32 products by cuBLAS rule out
+ * most rows of a slice, and the few others are scored as kernels/search.h defines. So neither the base table nor all products need
+ * to fit the GPU, the size of a slice changes no answer, and the CPU finds the same answers to the bit.
  *
- *   base slice -> GPU   (the next one is copied while this one is searched); the length of its longest row
- *   queries x slice     cublasSgemm, no TF32
- *   select              for each query: the k-th best of (its best so far, its products) by radix selection over 64-bit
- *                       keys; rows whose products are near it are scored; the k best of (its best so far, those scores)
- *   at the end          a segmented sort orders each query's k
+ *   base slice -> GPU   copied while the slice before is searched; also the length of the slice's longest row
+ *   queries x slice     products by cublasSgemm, without TF32
+ *   select              for each query: finds the k-th best of its answers so far and its products, by radix selection over
+ *                       64-bit keys; scores the rows whose products are near the k-th best or above it; keeps the k best of its
+ *                       answers so far and these scores
+ *   at the end          a segmented sort orders the k answers of each query
  *
- * A key is a score's bits in rising order, then the complement of the row: keys differ, and the larger one is the better answer;
- * of equal scores the smaller row wins. 0 is no answer: a banned row, -infinity, NaN.
+ * A key is a score's bits, in rising order, then the complement of the row's id. So keys differ, and a larger key is a better
+ * answer; of equal scores, the lower id is better. Key 0 is no answer: a banned row, a score of -infinity, or NaN.
  */
 #include "cuda.cuh"
 

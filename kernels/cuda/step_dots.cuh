@@ -1,15 +1,17 @@
-/* step_dots: the first half of a step, block by block, from old rows: dot products, loss, coefficients; each target occurrence's
- * gradient is written to a buffer.
+/* step_dots: the first half of a step, block by block, from old rows: dot products, loss, coefficients, and the gradient of each
+ * occurrence of a target, which is written to a buffer. What happens to contexts depends on the block:
  *
- *   one target       a context that occurs once in the batch is updated here, while it is in registers, so it is read and
- *                    written once. The coefficients of all other contexts are stored
- *   several targets  each context occurrence's gradient is written to a buffer
+ *   one target       a context that occurs once in the batch is updated here, while its row is in registers, so the row is read
+ *                    and written once. For all other contexts only the coefficients are stored
+ *   several targets  the gradient of each occurrence of a context is written to a buffer
  *
- * If ranks share the columns, each rank computes a part of each dot product: parts are posted, and their sums collected before
- * rows change. DOTS_POST and DOTS_COLLECT are two kernels, which read the rows twice; between them parts may be summed in any way.
- * DOTS_NEAR does both in one kernel, if GPUs can address each other's memory: for blocks of one target with up to 256 columns,
- * whose rows are held in shared memory meanwhile (step_dots_held.cuh), and for blocks of several targets with up to 512 columns,
- * whose rows are held in registers (step_dots_windows.cuh).
+ * If ranks share the columns, each rank computes a part of each dot product. It posts its parts, and collects their sums before
+ * rows change:
+ *
+ *   DOTS_POST, DOTS_COLLECT   two kernels, which read the rows twice; between them the parts may be summed in any way
+ *   DOTS_NEAR                 one kernel that posts and collects, if GPUs can address each other's memory. Meanwhile it holds the
+ *                             rows: in shared memory for blocks of one target, up to 256 columns (step_dots_held.cuh); in
+ *                             registers for blocks of several targets, up to 512 columns (step_dots_windows.cuh)
  */
 #ifndef SPTX_CUDA_STEP_DOTS_CUH
 #define SPTX_CUDA_STEP_DOTS_CUH

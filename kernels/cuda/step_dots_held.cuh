@@ -1,13 +1,16 @@
-/* step_dots_held: blocks of one target with several ranks, for rows of up to 256 columns. If GPUs can address each other's memory,
- * a block's rows are held in shared memory from its partial dot products until the sums over all ranks arrive, some 2 us later:
- * a row is read once and written once, as with a single rank (step_dots.cuh). Otherwise two kernels give the same bytes.
+/* step_dots_held: blocks of one target, with several ranks, for rows of up to 256 columns. Two ways give the same bytes:
  *
- * All warps of a thread block hold a block's rows, or one warp if blocks have few contexts. The addresses of a block's rows are
- * looked up while the block before is worked on: otherwise the GPU would wait for one read after the other, with too few rows in
- * flight. State is read when the sums have arrived; reading it earlier gained nothing.
+ *   GPUs can address each other's memory   one kernel. It holds a block's rows in shared memory from its partial dot products until
+ *                                          the sums over all ranks arrive, some 2 us later. So a row is read once and written
+ *                                          once, as with a single rank (step_dots.cuh)
+ *   otherwise                              two kernels, which read the rows twice
  *
- * Thread blocks take runs of consecutive blocks in order, on every rank, so that all ranks always work on the earliest unfinished
- * block. A thread block ends with its run: in between, the GPU can make the next batch and copy its rows.
+ * A block's rows are held by all warps of a thread block; if blocks have few contexts, by one warp. The addresses of a block's rows
+ * are looked up while the block before it is worked on: otherwise the GPU would wait for one read after the other, with too few
+ * rows in flight. State is read when the sums have arrived; reading it earlier gained nothing.
+ *
+ * Thread blocks work on runs of consecutive blocks, in order, on every rank. So all ranks always work on the earliest unfinished
+ * block. A thread block ends with its run; before the next one begins, the GPU can make the next batch and copy its rows.
  */
 #ifndef SPTX_CUDA_STEP_DOTS_HELD_CUH
 #define SPTX_CUDA_STEP_DOTS_HELD_CUH

@@ -1,16 +1,17 @@
 /* step_shared: the first half of a step whose examples share their negatives (backend.h: shared_negatives), as products of
- * matrices. kernels/cpu/step_shared.c has the formulas. T targets are compared with K negatives, which are the first K
- * places of the contexts; each target's positive is behind them.
+ * matrices. kernels/cpu/step_shared.c has the formulas. There are T targets and K negatives. The contexts of the batch are the K
+ * negatives, then the positive of each target.
  *
- *   gather     a group of threads a row: U [T x span], V [K x span], of length 1 if scores are cosines; the positives' scores
+ *   gather     a group of threads a row: U [T x span] of targets, V [K x span] of negatives, with rows of length 1 if scores are
+ *              cosines; and the positives' scores
  *   cuBLAS     Z = U V^T
- *   learn      a thread block an example: its loss and its coefficients C, which replace Z
- *   cuBLAS     C V, into the targets' gradients; C^T U, into those of the first K contexts
- *   finish     a group a row: the positive's contribution; for cosines the gradient of the division by the length
+ *   learn      a thread block an example: its loss, and its coefficients C, which replace Z
+ *   cuBLAS     adds C V to the gradients of the targets, and C^T U to those of the first K contexts
+ *   finish     a group a row: adds the positive's part; for cosines, converts gradients of rows of length 1 to those of the rows
  *
- * The host knows an upper bound of T, which is above 0. Rows behind the last target are zeros, and so are their scores and
+ * The host knows only an upper bound of T, which is above 0. Rows after the last target are zeros, and so are their scores and
  * coefficients. A batch without targets has no negatives either: their places are DRAW_NONE. The second half of the step reads the
- * gradients of all places from buffers, as for blocks of several vectors.
+ * gradients of all places from buffers, as it does for blocks of several vectors.
  */
 #include "blas.cuh"
 #include "step_learn.cuh"

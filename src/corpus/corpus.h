@@ -4,10 +4,13 @@
  *   first bytes are those of a packed file -> blocks of a few MiB, numbered -> tokens
  *
  * Any thread may ask for the next block; a lock is held only while the block is read. A block never cuts a token in two. It may cut
- * a line, since a text may have no newlines: line_open = 1 then says that its last line continues in the next block.
+ * a line, since a text may have no line ends: then line_open is 1, and the block's last line continues in the next block.
+ *
+ * A token is a run of bytes other than blank, TAB, LF, CR, VT and FF. All these bytes are kept, even NUL and invalid UTF-8; only a
+ * byte order mark at the beginning of a file is left out. Lines end in LF, or in CR if the file has no LF.
+ *
  * A file that is not text is refused when the corpus is opened, by its first bytes (kind.h). A token of more than max_word bytes is
- * refused when it is read. A token is a run of bytes other than blank, TAB, LF, CR, VT and FF. All other bytes are kept, even NUL
- * and invalid UTF-8; only a byte order mark at a file's front is left out. Lines end in LF, or in CR if the file has no LF.
+ * refused when it is read.
  */
 #ifndef SPTX_CORPUS_H
 #define SPTX_CORPUS_H

@@ -1,12 +1,14 @@
 /* look: finds the format of a table file (lists, pairs, edges ..) from its first lines: the separator, what quotes mean, whether
- * the first line is a header, which column has which meaning, how numbers are written. No other module guesses formats. If the
- * first lines contradict each other, or a later line contradicts the format, an error message names the line.
+ * the first line is a header, what each column means, and how numbers are written. No other module guesses formats. If the first
+ * lines contradict each other, or a later line contradicts the format, an error message names the line.
  *
  *   separator   the first of tab, ::, ; | comma and blanks that splits all lines into the same number of fields. For lists, whose
- *               lines differ in length: the first that splits at least half of the lines, otherwise blanks
- *   header      the first line has known column names (columns.def), or a word in a column that has numbers in all other lines
- *   columns     those of corpus.columns; else those that the header names; else the first two, and the third if it has numbers
- *   decimals    commas, if with decimal commas all values are numbers, and with decimal points some are not
+ *               lines differ in length: the first that splits at least half of the lines; blanks if none does
+ *   header      the first line is a header if it has known column names (columns.def), or a word in a column that has numbers in
+ *               all other lines
+ *   columns     the columns that corpus.columns names; if it is not set, the columns with known names in the header; if there are
+ *               none, the first two, and the third if it has numbers
+ *   decimals    commas, if all values are numbers with decimal commas, and some are no numbers with decimal points
  *
  * Keys of [corpus] override each of these. This module reads no file (first_bytes.h does) and prints nothing: `said` describes the
  * format, and the caller prints it.

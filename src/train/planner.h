@@ -1,10 +1,12 @@
-/* planner: computes bytes, rows and expected speed before anything is allocated; tells whether a run fits, and what to change if
- * not.
+/* planner: computes, before anything is allocated, how many bytes and rows a run needs and how fast it will be. It says whether the
+ * run fits and, if it does not, what to change.
  *
- *   planner.c  settles batch, places and hot rows, adds up bytes  advice.c      what to change if a plan does not fit
- *   expected_rows.c  which rows a batch touches                   plan_print.c  prints a plan as lines or as JSON
+ *   planner.c         settles batch, places and hot rows; adds up bytes
+ *   advice.c          what to change if a plan does not fit
+ *   expected_rows.c   which rows a batch touches
+ *   plan_print.c      prints a plan as lines or as JSON
  *
- * The backend itself estimates what it will allocate (`estimate` in backend.h).
+ * The bytes that a backend will allocate are computed by the backend itself (`estimate` in backend.h).
  */
 #ifndef SPTX_PLANNER_H
 #define SPTX_PLANNER_H
