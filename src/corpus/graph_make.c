@@ -33,7 +33,7 @@ static void say_left_out(uint64_t loops, uint64_t zeros) {
 
 /* The data and files from which a graph is made: edges read from files (numbered), or edges that the caller passed (gathered). */
 struct making {
-    const char *path; /* of the graph's file */
+    const char *path; /* path of the graph's file */
     uint64_t fingerprint, nodes;
     const struct corpus_options *options;
     struct pool *pool;
