@@ -124,7 +124,7 @@ FN float loss_against(const struct loss_options *o, float powers, float most, fl
 FN float loss_pulled(const struct loss_options *o, float above) {
     return o->negative_power > 0 ? -1.0f : sgns_coefficient(above, 1.0f);
 }
-/* softmax: the negatives share -(returned factor) x the sum of the positives' coefficients. */
+/* softmax: returns a factor f: the coefficients of the negatives add up to -f x the sum of the positives' coefficients. */
 FN float loss_push(const struct loss_options *o) {
     return o->negative_power > 0 ? o->negative_power : 1.0f;
 }

@@ -282,9 +282,10 @@ static inline struct hogwild_scratch hogwild_scratch(const struct example_source
     return scratch;
 }
 
-/* Returns how many warps a source wants, by the number of its rows of words. Rows of documents are not counted, as all warps
- * change rows of words. Rows of n-grams are not counted either: there are many, and most are rare. But a frequent n-gram occurs
- * at more positions than any word: with all warps training nearly diverged, and with half of them it was as fast. */
+/* Returns how many warps a source wants, by its number of words. Rows of documents are not counted, as all warps change rows of
+ * words. Rows of n-grams are not counted either: there are many, and most are rare. But a frequent n-gram occurs at more
+ * positions than any word, so with n-grams a source wants half as many warps: with all of them training nearly diverged, and
+ * with half of them it was as fast. */
 static inline uint64_t hogwild_wanted_warps(const struct example_source *s) {
     uint64_t words = s->documents ? s->rows - s->target_only : s->rows;
     uint64_t warps = (s->subwords.starts ? s->subwords.words / 2 : words) / HOGWILD_WARP_ROWS;

@@ -190,7 +190,8 @@ int cuda_by_id_fetch(struct backend *b, const struct rows_request *r) {
     return end(own, stream);
 }
 
-/* Announces a list. For a table in a file it does nothing, since it would have to wait for the host's threads. */
+/* Announces a list. Does nothing for a table on the GPU, where rows need no fetching ahead, and for a table in a file, since
+ * this call would have to wait for the host's threads. */
 int cuda_by_id_prefetch(struct backend *b, const struct rows_request *r) {
     struct by_id *own;
     cudaStream_t stream;

@@ -434,8 +434,9 @@ void cuda_by_id_close(struct backend *backend);
 /* by_id_cache.cu */
 int cuda_cache_open(struct backend *backend, struct backend_table *table);  /* only if table_spec.gpu_cache is above 0 */
 void cuda_cache_close(struct backend *backend, struct backend_table *table);
-int cuda_cache_send_home(struct backend *backend, struct backend_table *table); /* makes the records on the host current */
-int cuda_cache_empty(struct backend *backend, struct backend_table *table);     /* the same, then no row is cached */
+int cuda_cache_send_home(struct backend *backend, struct backend_table *table); /* copies changed records from the cache to the
+                                                                                 * host */
+int cuda_cache_empty(struct backend *backend, struct backend_table *table);     /* copies them, too, and then empties the cache */
 
 /* hogwild.cu, search_topk.cu */
 void cuda_hogwild_close(struct backend *backend);

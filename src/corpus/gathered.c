@@ -353,9 +353,10 @@ int gathered_take_edges(struct gathered *gathered, const struct tokens *from, co
     if (count != to->count) return fail_usage("%" PRIu64 " nodes and %" PRIu64 " nodes are no edges", count, to->count);
     if (!count) return 0;
     if (interrupt_check() || grow_weights(gathered, weights, count) || grow_ids(gathered, 3 * count)) return -1;
-    uint32_t *ends = gathered->ids + gathered->tokens + count, *others = ends + count; /* scratch `count` ids ahead: keep_edge()
-                                                                                        * appends two ids an edge, which never
-                                                                                        * reach the edges still to be read */
+    uint32_t *ends = gathered->ids + gathered->tokens + count, *others = ends + count; /* scratch, `count` ids further on:
+                                                                                        * keep_edge() appends two ids an edge,
+                                                                                        * and does not overwrite edges that are
+                                                                                        * not read yet */
     if (numbers_of(gathered, &gathered->items, from, 0, count, ends) ||
         numbers_of(gathered, &gathered->items, to, 0, count, others))
         return -1;

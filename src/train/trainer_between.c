@@ -8,8 +8,7 @@
 #include "base/report.h"
 #include "run/schedule.h"
 
-enum { HELD_OUT_EXAMPLES = 1 << 21 }; /* number of examples among which held-out ones are searched, for a measurement of their
-                                       * loss */
+enum { HELD_OUT_EXAMPLES = 1 << 21 }; /* most examples of an epoch in which held-out ones are looked for, to measure their loss */
 
 int trainer_writes(const struct trainer *t) {
     return ranks_first(t->ranks);
