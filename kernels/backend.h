@@ -103,8 +103,8 @@ struct table_spec {
                             * 0: none. A table has this or hot_rows, not both; batches refuse a table that has it. The CPU
                             * backend ignores this */
     const uint32_t *frozen; /* [table_frozen_words] bit map of rows; if a row's bit is set, no step changes its weights or state;
-                             * NULL: no row is frozen. Owned by the caller; must exist as long as the table. On a GPU lock-free
-                             * training ignores it */
+                             * NULL: no row is frozen. Owned by the caller; must exist as long as the table. On a GPU only exact
+                             * steps support it */
 };
 
 /* Returns how many rows the table has. */

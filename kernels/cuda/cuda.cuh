@@ -126,8 +126,7 @@ static inline bool state_halves(const struct record_layout *layout) {
 struct backend_table {
     struct table_spec spec;  /* a copy of the caller's; spec.name points to `name`, which the table owns */
     char *name;
-    int shared;              /* 1: weights and state share a record, in stores[0]; 0: they are in two stores, or there is no
-                              * state */
+    int shared;              /* 1: stores[0] has all of a record; 0: the state is in stores[1] */
     uint64_t state_offset;   /* offset in bytes of the state in a record of the store that contains the state */
     int parts;               /* number of stores: 1 or 2 */
     struct store stores[2];
