@@ -32,7 +32,7 @@
 
 #include "sgns.h"
 
-/* In the order of the values of train.loss, and of train.score. */
+/* numbered as the values of train.loss, and of train.score */
 enum loss_kind { LOSS_LOGISTIC, LOSS_SOFTMAX, LOSS_BPR, LOSS_CONTRASTIVE };
 enum loss_score { SCORE_DOT, SCORE_COSINE };
 

@@ -187,8 +187,7 @@ static inline uint64_t scan_bytes(uint64_t examples) {
     return examples / 2 + 8192;
 }
 
-/* What is at one position of a batch of windows: its word (DRAW_NONE if it is dropped), and the lower 32 bits of its sentence's
- * number. */
+/* A position of a batch of windows: its word (DRAW_NONE if the word is dropped), and the lower 32 bits of its sentence's number. */
 struct kept_word {
     uint32_t id, sentence;
 };

@@ -146,8 +146,8 @@ static int count_batch(struct backend *b, struct stage *stage, int padded, struc
     return cuda_examples_count(stage, padded) || cuda_examples_counted(b, stage, sizes) ? -1 : 0;
 }
 
-/* Makes a batch whose sizes must be counted. Its kernels are enqueued for the capacity that all batches share; but those of the
- * first batches, and of a batch that is larger than the capacity, for the batch's own sizes. */
+/* Makes a batch whose sizes must be counted. Its kernels are enqueued for the capacity that all batches share. The kernels of
+ * the first batches, and of a batch that is larger than the capacity, are enqueued for the batch's own sizes. */
 static int make_counted(struct backend *b, struct stage *stage) {
     struct batch_sizes sizes;
     int padded = b->capacity.blocks > 0;

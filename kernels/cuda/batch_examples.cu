@@ -263,8 +263,8 @@ static __global__ void fill(const struct example_request *request, const struct 
         fill_window(request, words, to, example, at, targets);
 }
 
-/* Writes the path nodes of a window's words as contexts: first the nodes of one code, word after word in the window's order,
- * then those of the other code. Returns how many are positive. */
+/* Writes the path nodes of a window's words as contexts: first all nodes of code 0, word after word in the window's order, then
+ * all nodes of code 1. Returns how many are positive (code 0). */
 static __device__ uint32_t fill_paths_beside(const struct example_source &s, const struct middle &middle, uint32_t width,
                                              uint32_t *contexts) {
     uint32_t count = 0, positives = 0;

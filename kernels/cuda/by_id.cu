@@ -76,7 +76,7 @@ static int end(struct by_id *own, cudaStream_t stream) {
     return 0;
 }
 
-/* Makes the caller's values accessible to the GPU: as they are, or as a copy for which it allocates memory. */
+/* Makes the caller's values accessible to the GPU. If the GPU cannot read them, allocates memory for a copy. */
 static int reach_values(struct backend *b, struct by_id *own, const struct rows_request *r, int filled,
                         cudaStream_t stream, struct value_view *values) {
     uint32_t dim = r->table->spec.layout.dim;
@@ -129,7 +129,7 @@ static int take_sorted(struct backend *b, struct by_id *own, const struct rows_r
                : 0;
 }
 
-/* Indexes the list. Of the first `parts` stores, it copies those that are in a file into staging. */
+/* Indexes the list. If some of the first `parts` stores are in files, reads the list's rows from these files into staging. */
 static int take_indexed(struct backend *b, struct by_id *own, const struct rows_request *r, int parts,
                         cudaStream_t stream) {
     return by_id_take(b, own, &own->set, r, stream) ||

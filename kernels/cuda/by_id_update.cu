@@ -52,7 +52,8 @@ static __device__ __forceinline__ void send_part(const char *here, char *home, u
     for (uint32_t i = threadIdx.x & 31; i < chunks; i += 32) copy_chunk(home, here, i);
 }
 
-/* What a piece of work adds: a row's gradients, in the order of the ids; or the partial sums of a row that has several pieces. */
+/* The summands of a piece of work: a row's gradients, in the order of the ids; or the partial sums of a row that has several
+ * pieces. */
 enum update_of { OF_PLACES, OF_PARTIALS };
 
 /* A piece of work, with the values that have been read for it so far. place: each lane's: where one of the summands is. Each

@@ -47,8 +47,8 @@ static __device__ bool take_stretch(const hogwild_job &job, stretch &s) {
 
 /* ---- kept words ---- */
 
-/* Appends to the piece the kept words at those of the positions at .. at + 31 that are below `end`. sentence: of this lane's
- * position. Returns the new number of entries. */
+/* Appends to the piece the kept words at positions at .. at + 31, as far as these are below `end`. sentence: the sentence of
+ * this lane's position. Returns the new number of entries. */
 static __device__ uint32_t append_kept(const hogwild_job &job, piece &p, uint32_t count, uint64_t at, uint64_t end,
                                        uint64_t sentence, uint64_t own_first, uint32_t *own) {
     const kept_words kept = words_at<1>(job.source, sentence, job.epoch, at, end);

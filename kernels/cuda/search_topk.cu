@@ -104,8 +104,8 @@ __device__ double sum_of(const float *a, const float *b, uint32_t dim) {
     return warp_sum(sum);
 }
 
-/* The keys among which one query chooses: those of its answers so far (before), and those of a slice's rows: either keys of
- * scored rows (near) or products (values). */
+/* The keys among which one query chooses: the keys of its answers so far (before), and of a slice's rows: either the keys of
+ * scored rows (near), or their products (values). */
 struct choice {
     const answer_key *before, *near;
     const float *values;

@@ -302,7 +302,7 @@ static __device__ __forceinline__ void read_target(const struct step_view &v, ui
 
 /* ---- blocks of one target ---- */
 
-/* Returns the least number of thread blocks of dot_one on a multiprocessor. Rows are updated as soon as they are read, so many
+/* Returns the least number of thread blocks of dot_one on a multiprocessor. Rows are updated as soon as they are read; then many
  * warps with few rows each are faster than few warps with many rows. */
 template <class F> static constexpr int resident_blocks(int group, bool state, int threads) {
     return group > 32 || threads > CTA ? 1 : state ? 3 : 4;

@@ -314,7 +314,7 @@ static __device__ __forceinline__ float share_of_row(const struct step_view &v, 
     return clip > 0 ? rule_share(clip, starts[row + 1] - starts[row], squares) : 1.0f;
 }
 
-/* What to do with the sum of a piece of a row's gradients. */
+/* Where the sum of a piece of a row's gradients is written, or how the row is updated by it. */
 struct piece_end {
     const uint32_t *starts; /* distinct_starts of the row set: they give the row's number of places */
     float *partials;        /* rows of span floats; the sum is written here if the row has several pieces */

@@ -13,7 +13,7 @@
 
 #include "step_rule.cuh"
 
-/* What a side's gradients are sums of: coefficient x target row (SUM_TARGETS), or rows of a buffer (SUM_BUFFER). */
+/* The summands of a side's gradients: coefficient x target row (SUM_TARGETS), or rows of a buffer (SUM_BUFFER). */
 enum sum_of { SUM_TARGETS, SUM_BUFFER };
 
 struct work {

@@ -264,7 +264,8 @@ static int read_plain(const char *word, uint64_t length, char point, double *val
     return 0;
 }
 
-/* In the attributes of networkx, sets *word and *length to the number after 'weight':. Returns 1; 0 if there is no weight. */
+/* Finds the weight in the attributes of networkx: sets *word and *length to the number after 'weight':. Returns 1; 0 if there is
+ * no weight. */
 static int find_weight(const char **word, uint64_t *length) {
     static const char *const names[] = {"'weight':", "\"weight\":"};
     const char *end = *word + *length;

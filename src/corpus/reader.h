@@ -12,8 +12,8 @@
 /* An open file. */
 struct reader {
     const char *path;       /* owned by the caller */
-    _Atomic uint64_t *done; /* a counter of the caller, to which the number of bytes read from the file (before unpacking) is
-                             * added; NULL: there is none */
+    _Atomic uint64_t *done; /* counter of the caller, increased by the number of bytes read from the file (before unpacking);
+                             * NULL: nothing is counted */
     int fd;                 /* -1: the file is closed */
     const struct packing *packing; /* the kind of packing; NULL: the file is not packed */
     union {
@@ -22,7 +22,7 @@ struct reader {
         lzma_stream xz;
         bz_stream bzip2;
     };
-    char *input;      /* for a packed file: bytes as they are in the file */
+    char *input;      /* bytes of a packed file, before unpacking */
     uint64_t at, end; /* input[at] .. input[end - 1] are not unpacked yet */
     int between;      /* 1: unpacking has reached the end of a member, frame or stream of the file */
 };

@@ -23,7 +23,7 @@ struct tally_slot {
                               * larger table, or TALLY_NEW */
 };
 
-/* A word of the tally, with what the larger table needs of it. */
+/* A word of the tally, with its hash and the place of its first occurrence. */
 struct tally_word {
     uint64_t hash, first; /* first: byte of the corpus at which the word first occurs */
     uint32_t slot;

@@ -57,7 +57,8 @@ int checkpoint_holds(const char *name) {
     return 0;
 }
 
-/* Returns 1 if this is the name of a file of a checkpoint, or of such a file's partial file, which a killed process has left. */
+/* Returns 1 if this is the name of a file of a checkpoint, or the name of a partial file that a killed process has left of such
+ * a file. */
 static int is_content(const char *name) {
     for (int i = 0; i < CONTENTS; i++)
         if (file_is_partial(name, contents[i])) return 1;

@@ -34,8 +34,8 @@ struct expected_rows {
 void expected_rows_init(struct expected_rows *touches, const struct config *config, const struct vocab *vocab,
                   const struct examples *examples);
 
-/* The numbers of rows that one batch is expected to touch. In distinct_* each row counts once, in all others as often as it is
- * touched. */
+/* The numbers of rows that one batch is expected to touch. In distinct_* each row counts once; in all other fields it counts as
+ * often as it is touched. */
 struct batch_rows {
     double blocks, pairs;
     double targets, positives, negatives;

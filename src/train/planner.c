@@ -264,7 +264,7 @@ static int stays_blank(const struct planning *p) {
     return !p->gpu && p->plan->ranks == 1 && !(from && *from) && p->config->memory_target != PLACE_FILE;
 }
 
-/* Sets columns and record layout to those of the rank that has most columns. */
+/* Sets the plan's columns and record layout: those of the rank with the most columns. */
 static void settle_columns(struct planning *p, uint32_t dim) {
     struct plan *plan = p->plan;
     plan->dim = dim;
@@ -274,7 +274,7 @@ static void settle_columns(struct planning *p, uint32_t dim) {
     plan->blank_rows = stays_blank(p) ? table_blank_rows(plan->rows, p->idle, &whole, 1) : 0;
 }
 
-/* Returns those of the needed bytes that are allocated already, and so are not part of the memory that is still available. */
+/* Returns how many of the needed bytes are allocated already; they are not part of the memory that is still available. */
 static uint64_t held_already(const struct plan *plan) {
     return plan->vocab_bytes + plan->draw_bytes;
 }

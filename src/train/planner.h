@@ -66,8 +66,8 @@ struct plan {
     double floor_pairs;            /* pairs per second at which the link or the memory is saturated; 0: unknown */
     int floor_link;                /* 1: the link limits the speed; 0: the memory does */
     int fits_host, fits_gpu, fits; /* fits: 1: host and GPU have enough memory, and training can reach every table in its place */
-    char defaults[DEFAULTS_TEXT];  /* text: keys whose default was chosen by the size of the data, with their values; "" if there
-                                    * are none */
+    char defaults[DEFAULTS_TEXT];  /* text: each key whose default was chosen by the size of the data, with its value; "" if
+                                    * there is no such key */
     char advice[HOGWILD_WHY];      /* text: what to change if the plan does not fit; otherwise "" */
 };
 

@@ -23,7 +23,7 @@ struct planning {
     uint64_t ordering; /* bytes of scratch for ordering the n-grams' buckets, which is freed before the tables are made */
     uint64_t unmeasured_host; /* bytes of host memory that no backend counts: the program, the vocabulary, buffers for saving
                                * tables */
-    struct estimate estimate; /* the backend's estimate for `plan` as it is now */
+    struct estimate estimate; /* the backend's estimate for the current values of `plan` */
 };
 
 /* Returns the backend's estimate for the plan's places and hot rows and for p->source. */

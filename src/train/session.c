@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Sets *ops to the backend that trains this config. This is the CPU's if no other backend supports what the config asks for. */
+/* Sets *ops to the backend that trains this config: the CPU backend, if no other one supports all keys of the config. */
 static int choose_backend(const struct config *config, const struct backend_ops **ops) {
     char why[HOGWILD_WHY];
     if (config_backend(config, ops)) return -1;

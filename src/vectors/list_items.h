@@ -25,7 +25,7 @@ struct list_items {
 int list_items_read(struct list_items *items, const char *path, const struct corpus_options *reading,
                     const struct model *model, struct names *lists, struct names *unknown);
 
-/* Reads only lists whose names are in `lists` already, and sets `met` for those that the file contains. */
+/* Reads only lists whose names are in `lists` already. Sets `met` for each of them that the file contains. */
 int list_items_read_named(struct list_items *items, const char *path, const struct corpus_options *reading,
                           const struct model *model, struct names *lists);
 
