@@ -187,9 +187,10 @@ static int make_nothing(struct backend *b, struct stage *stage) {
 }
 
 /* Sets the pool. stage->one_target must be set before. */
-static void use_pool(struct stage *stage, const struct example_pool *pool) {
+static void use_pool(const struct backend *b, struct stage *stage, const struct example_pool *pool) {
     stage->pool = *pool;
     stage->one_vector = stage->one_target || pool->on;
+    stage->early_singles = stage->one_vector && !b->by_row;
 }
 
 /* Checks that 31 bits can number the batch's target rows. Otherwise scores, of which there are more, are checked when they are
@@ -212,7 +213,7 @@ int cuda_make_batch(struct backend *b, unsigned number, const struct batch_reque
     if (s->walks.length && cuda_walks_grow(b, &stage->builder->scratch.walks, request->count)) return -1;
     write_request(b, stage, request);
     stage->one_target = example_one_target(s);
-    use_pool(stage, &s->pool);
+    use_pool(b, stage, &s->pool);
     stage->shared = {request->count ? example_batch_negatives(s) : 0, s->exclude};
     stage->weighted = s->weights != NULL;
     stage->words = s->mode == EXAMPLE_WINDOW ? request->count : 0;
@@ -304,7 +305,7 @@ int cuda_set_batch(struct backend *b, unsigned number, const struct batch_view *
         return fail("a batch of %llu blocks is more than 2^31", (unsigned long long)view->blocks);
     if (shared_negatives_check(view)) return -1;
     if (cuda_stage_begin(b, number, &stage) || pack_view(view, &counts, &packed, stage)) goto out;
-    use_pool(stage, &view->pool);
+    use_pool(b, stage, &view->pool);
     stage->shared = view->shared;
     stage->weighted = view->weights != NULL;
     stage->sizes = {counts.blocks, counts.targets, counts.contexts, counts.terms};

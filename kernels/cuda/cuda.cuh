@@ -218,6 +218,8 @@ struct stage {
     int one_target;          /* 1: every block has one target */
     int one_vector;          /* 1: one target, or pooled ones, in every block: a context's gradient is the sum of coefficient x
                               * its block's vector */
+    int early_singles;       /* 1: contexts that occur once are updated in the first half of a step; 0: in the second, which
+                              * computes the squares that a rule with RULE_BY_ROW needs */
     struct example_pool pool;
     struct shared_negatives shared; /* count includes slots that were left out, which hold DRAW_NONE */
     struct gpu_array target_starts, context_starts, term_starts, positives; /* uint32: starts [blocks + 1], positives [blocks] */
@@ -298,6 +300,7 @@ struct backend {
     struct rule_options corrections_rule; /* the rule whose constants `corrections` holds */
     double corrections_lr;
     int corrections_ready;
+    int by_row; /* 1: a table with layout.by_row has been opened */
     char *transfer[2];         /* pinned, by store: a buffer for rows that table_read and table_write copy */
     struct counted_sizes *counted; /* pinned, mapped: a batch's sizes, if the host must wait for them */
     cudaEvent_t sized, last_forward; /* last_forward: the newest step has finished reading other stages' slots */

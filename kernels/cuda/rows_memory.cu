@@ -389,6 +389,7 @@ int cuda_table_open(struct backend *b, const struct table_spec *spec, struct bac
     table->spec.name = table->name;
     table->spec.file_path = NULL;
     table->shared = shape.stores == 1;
+    if (layout->by_row && !b->by_row) b->by_row = 1, b->layout++; /* captured graphs index a batch's rows otherwise */
     table->state_offset = table->shared ? shape.weights : 0;
     table->parts = (int)shape.stores;
     int failed = cudaSetDevice(b->device) != cudaSuccess;

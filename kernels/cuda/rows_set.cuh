@@ -7,7 +7,7 @@
  *
  *   ids            7  2  9  7  -      [count] as given; `-` is DRAW_NONE: names no row, and counts for nothing
  *   distinct_ids   2  7  9            [rows] increasing, so that rows below the table's hot_rows come first
- *   distinct       1  0! 2! 1  -      [count] place of its row in distinct_ids; `!` is SINGLE_BIT: it occurs once
+ *   distinct       1  0! 2! 1  -      [count] place of its row in distinct_ids; `!` is SINGLE_BIT
  *   order          1  0  3  2  4      [count] places in ids, by row and then as given
  *   starts         0  1  3  4         [rows + 1] where a row's places begin in order
  *   cold_first     1                  (of hot_rows 5) the first distinct row that is on the host
@@ -36,7 +36,7 @@ extern "C" {
 #include "arrays.h"
 }
 
-#define SINGLE_BIT 0x80000000u /* flag in `distinct`: the row occurs once */
+#define SINGLE_BIT 0x80000000u /* flag in `distinct`: the row occurs once, and is no piece of the update's work */
 
 struct backend;
 struct store;

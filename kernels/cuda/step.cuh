@@ -44,7 +44,9 @@ struct rule_view {
     uint32_t slot_at[RULE_SLOTS]; /* by role: bytes from the beginning of the state; DRAW_NONE: no such slot */
     uint32_t slot_number[RULE_SLOTS]; /* by role: the slot's number in a record */
     bool halves;                  /* slots are bfloat16 */
-    uint32_t count_at;            /* bytes from the beginning of the state to the row's count of updates */
+    bool by_row;                  /* records have the row's sum and no slots (RULE_BY_ROW); the rule is then RULE_SGD */
+    uint32_t count_at;            /* bytes from the beginning of the state to the row's count of updates, or its sum;
+                                   * DRAW_NONE: rows have neither */
 };
 
 struct step_view {

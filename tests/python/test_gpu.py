@@ -46,7 +46,7 @@ def test_the_default_is_the_gpu():
 
 
 @pytest.mark.parametrize("weights, state, hot", PLACES)
-@pytest.mark.parametrize("optimizer", ["adamax", "sgd", "rprop"])
+@pytest.mark.parametrize("optimizer", ["adamax", "sgd", "rprop", "rowwise_adagrad"])
 def test_a_gpu_does_what_the_cpu_does(tmp_path, optimizer, weights, state, hot):
     """Makes the same calls on both: ids that repeat, of both widths, in the GPU's memory and the host's."""
     gpu = cuda_table(optimizer, lr=0.1, weights=weights, state=state, **hot, directory=tmp_path)
