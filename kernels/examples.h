@@ -86,8 +86,8 @@ FN int row_has_bit(const uint32_t *bits, uint32_t row) {
  *   mode        an example is                            targets               positives
  *   WINDOW      a corpus position (or one of a walk)     the kept words        the word at the position
  *                                                        of its window         (with subwords: see above)
- *   LIST        a list; targets_all: a position          a drawn item;         from the list's other items
- *               of a list                                the item there
+ *   LIST        a list                                   a drawn item          from the list's other items
+ *    targets_all  a position of a list                   the item there        from the list's other items
  *   ADJACENCY   a line, or a list that has a row         the line's first id   from the line's other ids
  *   ITEM        a position in such a line, except its    the line's first id   the id there
  *               first one

@@ -4,8 +4,8 @@
 #
 #   scripts/try_wheel.sh [ROOT]
 #
-# ROOT is where the fresh root lies (BUILD/root); debootstrap makes it where it is missing, in a minute or two, as root. Where that
-# cannot be done, says why in a sentence and exits with 3.
+# ROOT is the directory of the fresh root (default: BUILD/root). If it is missing, debootstrap makes it, in a minute or two, as root.
+# If the trial cannot be made, the script says why in a sentence and exits with 3.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -111,8 +111,8 @@ int cpu_build_shared(const struct example_source *source, struct cpu_blocks *blo
 
 enum {
     CPU_GRAIN = 128,             /* examples in a chunk, the unit in which workers build a batch */
-    CPU_PIECE = 256,             /* most examples whose blocks a lock-free worker builds together, */
-    CPU_PIECE_CONTEXTS = 1 << 18 /* or fewer if the examples could have more contexts than this in all */
+    CPU_PIECE = 256,             /* most examples in a piece, the unit in which a lock-free worker builds blocks */
+    CPU_PIECE_CONTEXTS = 1 << 18 /* most contexts that the examples of a piece could have together */
 };
 
 /* A batch, between make_batch() and step(). */

@@ -143,7 +143,7 @@ static int fill_piece(const struct build *build, const struct strip *strip, uint
     struct cpu_piece *p = build->piece;
     struct strip_draws draws = strip_draws();
     struct strip_walk back = {first, -1}, on = {first - 1, 1};
-    uint64_t most = build->count + 2 * (uint64_t)s->window, behind = 0;
+    uint64_t most = build->count + 2 * (uint64_t)s->window + 1, behind = 0; /* with window 0 one word may follow, too */
     uint32_t id;
     if (mem_reserve(&p->id, &p->capacity, most, sizeof *p->id, "a sentence") ||
         mem_reserve(&p->at, &p->at_capacity, most, sizeof *p->at, "a sentence"))
@@ -228,7 +228,8 @@ static int add_pooled_window(const struct build *build, uint64_t middle, uint64_
     return 0;
 }
 
-/* Appends the blocks of the window around the piece's kept word `middle`. document: row of its document, if it has one. */
+/* Appends the blocks of a window: one, or one for each pair if pairs have their own negatives. middle: index of the window's middle
+ * among the piece's kept words. document: row of the window's document, if it has one. */
 static int add_window(const struct build *build, uint64_t middle, uint32_t width, uint32_t document) {
     const struct example_source *s = build->source;
     const struct cpu_piece *p = build->piece;

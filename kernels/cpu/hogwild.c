@@ -29,8 +29,8 @@ enum {
 struct hogwild {
     struct backend *backend;
     const struct hogwild_request *request;
-    uint32_t dim;     /* columns over which dot products and sums run; for bfloat16 those of copies (cpu_rows.widen_apart), with
-                       * their zeros */
+    uint32_t dim;     /* columns over which dot products and sums run; for bfloat16 the columns of the float32 copies
+                       * (cpu_rows.widen_apart), including the zeros that pad them */
     uint32_t columns; /* columns of a bfloat16 row, with padding */
     uint64_t span;
     int halves; /* 1: the tables' weights are bfloat16 */
@@ -49,7 +49,7 @@ struct piece {
     float rate;
 };
 
-/* Pointers to a block's rows. For bfloat16 tables they point to copies, and the changes of contexts are behind the copies. */
+/* Pointers to a block's rows. For bfloat16 tables they point to float32 copies; `gain` then has the changes of the contexts. */
 struct rows {
     float **targets, **contexts;
     float *gain; /* [C x span]; NULL: float32 rows are changed in place */
@@ -185,7 +185,7 @@ static void move_halves(const struct hogwild *run, const struct piece *piece, co
     uint32_t keys[2] = {round_step_key(&request->target->spec.rounding, DRAW_ROUND_WEIGHTS, global_step),
                         round_step_key(&request->context->spec.rounding, DRAW_ROUND_WEIGHTS, global_step)};
     run->backend->rows->coefficients(logits, v->count, block->c, block->positives, -lr);
-    if (!block->c) return; /* nothing changes, and gradients of vectors would stay unset */
+    if (!block->c) return; /* no row changes, and v->gradient, which the first contexts set, stays unset */
     gain_all(run, block, v, of, logits);
     for (uint32_t c = 0; c < block->c; c++)
         add_gain(run, request->context, contexts[c], of->gain + c * run->span, keys[1]);

@@ -274,11 +274,12 @@ static inline struct hogwild_scratch hogwild_scratch(const struct example_source
     return scratch;
 }
 
-/* Returns how many warps a source wants. Rows that n-grams share are not counted: there are many, and most are rare. But
+/* Returns how many warps a source wants. Rows of documents are not counted, as all warps change rows of words. Rows that n-grams share are not counted: there are many, and most are rare. But
  * frequent ones occur at more positions than any word: with half of the warps training is as fast there, and with all of them it
  * nearly diverged. */
 static inline uint64_t hogwild_wanted_warps(const struct example_source *s) {
-    uint64_t warps = (s->subwords.starts ? s->subwords.words / 2 : s->rows) / HOGWILD_WARP_ROWS;
+    uint64_t words = s->documents ? s->rows - s->target_only : s->rows;
+    uint64_t warps = (s->subwords.starts ? s->subwords.words / 2 : words) / HOGWILD_WARP_ROWS;
     if (s->paths.starts && warps > HOGWILD_TREE_WARPS) warps = HOGWILD_TREE_WARPS;
     return warps > HOGWILD_LEAST_WARPS ? warps : HOGWILD_LEAST_WARPS;
 }

@@ -71,7 +71,7 @@ static __device__ struct need count_window(const struct example_request *request
     uint32_t own = middle.word();
     if (own == DRAW_NONE) return need;
     uint32_t width = strip_window(&s, position, request->epoch);
-    need.targets = middle.kept(-1, width) + middle.kept(1, width);
+    need.targets = middle.kept(-1, width) + middle.kept(1, width) + s.documents;
     if (s.subwords.starts) return count_shared(s, middle, own, width, need.targets);
     need.blocks = s.per_pair ? need.targets : need.targets > 0;
     uint32_t contexts = example_contexts_of(&s, own) + s.negatives;
@@ -180,7 +180,8 @@ static __device__ void fill_window(const struct example_request *request, const 
     struct looked_up beside;
     struct middle middle(request, words, position, &beside);
     uint32_t own = middle.word(), width = strip_window(&s, position, request->epoch);
-    list_around(middle, width, to.target_ids + at.targets);
+    if (s.documents) to.target_ids[at.targets] = middle.document();
+    list_around(middle, width, to.target_ids + at.targets + s.documents);
     uint32_t blocks = s.per_pair ? targets : 1, each = s.per_pair ? 1 : targets;
     uint32_t contexts = example_contexts_of(&s, own) + s.negatives;
     for (uint32_t i = 0; i < targets; i++) to.target_block[at.targets + i] = at.blocks + (s.per_pair ? i : 0);

@@ -86,8 +86,8 @@ static __device__ uint32_t place_of(struct claims &c, uint32_t row, uint32_t mas
     }
 }
 
-/* Draws for `slot` until it has a row, then for the slot that lost this row to it, and so on. Slots before `base` are final;
- * their ids are in `out`. */
+/* Draws for `slot` until it has a row. If a higher slot had that row, it loses it, and this thread then draws for the higher slot,
+ * and so on. Slots before `base` are final; their ids are in `out`. */
 static __device__ void claim(struct claims &c, const struct example_request &b, const struct example_own &own,
                              uint64_t example, uint32_t first, const uint32_t *out, uint32_t base, uint32_t slot,
                              uint32_t mask) {

@@ -93,6 +93,10 @@ struct middle {
         for (uint32_t id; count < width && (id = look_up(request, own, position)) != DRAW_NONE;) take(id, count++);
         return count;
     }
+    /* Returns the row of the document that the position is in. */
+    __device__ __forceinline__ uint32_t document(void) const {
+        return example_document(&request->source, here ? sentence : example_sentence_of(&request->source, position));
+    }
     __device__ __forceinline__ uint32_t kept(int by, uint32_t width) const {
         return walk(by, width, [](uint32_t, uint32_t) {});
     }

@@ -107,7 +107,8 @@ static bool has_slots(const struct row_cache *cache, int part) {
     return cache && cache->memory[part];
 }
 
-/* Returns the address on the GPU where row 0 of a store on the host is, or would be. */
+/* Returns the GPU's address of row 0 in a store's host memory. If the first rows are on the GPU (gpu_rows), row 0 is not there: then
+ * the address from which row r > gpu_rows is r strides away. */
 static char *home_of(const struct store *store) {
     return store->host_device - store->gpu_rows * store->stride;
 }

@@ -191,7 +191,7 @@ struct scratch {
 /* Streams and scratch memory for making batches. There are several builders (arrays.h: batch_builders). Distinct ids and counts
  * are double-buffered in a stage: while a builder makes the stage's next batch, the older one may still be read. */
 struct batch_builder {
-    cudaStream_t stream, beside; /* beside: indexes one side while `stream` indexes the other */
+    cudaStream_t stream, beside; /* `beside` sorts a batch's targets while `stream` sorts its contexts */
     cudaEvent_t forked, joined;
     struct scratch scratch;
 };

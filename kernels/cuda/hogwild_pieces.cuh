@@ -20,7 +20,8 @@ enum {
 struct piece {
     uint32_t id[ROOM];
     uint32_t sentence[ROOM]; /* lower 32 bits of the sentence's number: equal for words of the same sentence */
-    uint32_t own[GRAIN];     /* kept words at the piece's positions: offset << 8 | window; window 0: no example */
+    uint32_t own[GRAIN];     /* kept words at the piece's positions: offset << 8 | window, plus 1 with documents; 0 there: no
+                              * example */
 };
 
 /* ---- pieces ---- */
@@ -55,7 +56,7 @@ static __device__ uint32_t append_kept(const hogwild_job &job, piece &p, uint32_
         p.sentence[slot] = (uint32_t)sentence;
         if (own) {
             bool held_out = example_held_out(&job.source, kept.position);
-            uint32_t window = held_out ? 0 : strip_window(&job.source, kept.position, job.epoch);
+            uint32_t window = held_out ? 0 : strip_window(&job.source, kept.position, job.epoch) + job.source.documents;
             p.own[*own + lanes_below(kept.lanes)] = (uint32_t)(kept.position - own_first) << 8 | window;
         }
     }

@@ -259,7 +259,7 @@ template <class F> window_function *kernel_for(uint32_t quads, bool on_host) {
 } // namespace
 
 int hogwild_pooled_can(const struct hogwild_job *job) {
-    return job->source.pool.on && !job->source.per_pair && hogwild_windows_can(job);
+    return job->source.pool.on && !job->source.per_pair && !job->source.documents && hogwild_windows_can(job);
 }
 
 int hogwild_pooled_launch(struct hogwild_job *job, uint64_t warps, int processors, cudaStream_t stream) {

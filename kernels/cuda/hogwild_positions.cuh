@@ -5,7 +5,7 @@
 #include "hogwild_pieces.cuh"
 
 struct windows : piece {
-    uint32_t targets[2 * WIDEST]; /* of the current position */
+    uint32_t targets[2 * WIDEST + 1]; /* of the current position; with documents the last one is its document's row */
 };
 
 struct position {
@@ -33,6 +33,16 @@ static __device__ uint32_t list_targets(windows &p, uint32_t at, uint32_t count,
     return found;
 }
 
+/* Lists the rows of entry `at`'s example in p.targets; returns how many there are. own: its entry of piece.own. */
+static __device__ uint32_t list_example(const example_source &s, windows &p, uint32_t at, uint32_t count, uint32_t own) {
+    uint32_t window = own & 255;
+    if (!s.documents || !window) return list_targets(p, at, count, window);
+    uint32_t words = list_targets(p, at, count, window - 1);
+    if (lane_number() == 0) p.targets[words] = example_document(&s, p.sentence[at]);
+    __syncwarp();
+    return words + 1;
+}
+
 /* Returns rate x (y - sigmoid(logit)) for this lane's logit. */
 static __device__ __forceinline__ float coefficient(const position &at, hogwild_sums &sums, float logit, bool alive,
                                                     bool positive) {
@@ -52,11 +62,11 @@ __device__ __forceinline__ void each_position(const hogwild_job &job, windows &p
         uint32_t own, found = fill_piece(job, p, s.first, s.first + s.size, &own), entry = found & 0xFFFF,
                       entries = found >> 16;
         for (uint32_t i = 0; i < own; i++, entry++) {
-            uint32_t offset = p.own[i] >> 8, window = p.own[i] & 255;
+            uint32_t offset = p.own[i] >> 8;
             position at;
             at.number = s.first + offset;
             at.middle = p.id[entry];
-            at.targets = list_targets(p, entry, entries, window);
+            at.targets = list_example(job.source, p, entry, entries, p.own[i]);
             at.rate = hogwild_rate(job.lr_first, job.lr_slope, s.number + offset);
             at.target_key = F::QUADS > 1 ? place_key(job.target_key, s.number + offset) : 0;
             at.context_key = F::QUADS > 1 ? place_key(job.context_key, s.number + offset) : 0;

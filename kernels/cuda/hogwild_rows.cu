@@ -384,6 +384,9 @@ __device__ uint32_t list_plain(const hogwild_job &job, block &b, const struct st
     const example_source &s = job.source;
     uint32_t first, count = list_words(job, b, strip, sentence, b.targets, &first);
     list_predicted(job, b, &middle, 1);
+    if (s.documents && lane_number() == 0) b.targets[first + count] = example_document(&s, sentence);
+    __syncwarp();
+    count += s.documents;
     b.targets += first;
     b.t = s.per_pair ? 1 : count;
     b.negatives = s.negatives;

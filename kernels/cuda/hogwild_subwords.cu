@@ -1,5 +1,6 @@
 /* hogwild_subwords: lock-free training of windows whose words share the rows of their n-grams, with sgd, in registers; and of
- * windows whose words are pooled to one vector (CBOW) that predicts the nodes of a path in a tree.
+ * windows whose words are pooled to one vector (CBOW) that predicts the nodes of a path in a tree, or with the row of a document
+ * (PV-DM).
  *
  *   position -> reads the rows of its word (or of the words around it) once, and pools them to one vector
  *            -> contexts, a few at a time: dot products with the vector, coefficients, updates; sums the vector's gradient
@@ -35,7 +36,7 @@ __device__ __forceinline__ word_list list_of(const hogwild_job &job, const uint3
 template <int N, bool PATHS, class Take>
 __device__ __forceinline__ void each_rows(const hogwild_job &job, const word_list &words, Take take) {
     const example_subwords &subwords = job.source.subwords;
-    const bool shared = !PATHS || subwords.starts != nullptr;
+    const bool shared = subwords.starts != nullptr;
     uint32_t at = 0;
     for (uint32_t w = 0; w < (shared ? words.count : 1); w++) {
         const uint32_t *listed = shared ? subwords.rows + portable_load64_at(subwords.starts, words.id[w]) : words.id;
@@ -186,7 +187,7 @@ __global__ void __launch_bounds__(WARPS * 32) subwords_kernel(const hogwild_job 
     __shared__ uint32_t middles[WARPS];
     windows &p = pieces[threadIdx.x / 32];
     uint32_t *middle = &middles[threadIdx.x / 32];
-    const bool by_window = job.source.subwords.by_window || (PATHS && !job.source.subwords.starts);
+    const bool by_window = job.source.subwords.by_window || !job.source.subwords.starts;
     hogwild_sums sums = {};
     each_position<F>(job, p, [&](const position &at) {
         if (lane_number() == 0) *middle = at.middle;
@@ -216,7 +217,8 @@ template <class F> window_function *kernel_for(uint32_t quads, bool paths, bool 
 } // namespace
 
 int hogwild_subwords_can(const struct hogwild_job *job) {
-    return (job->source.subwords.starts || (job->source.pool.on && job->source.paths.starts)) && hogwild_windows_can(job);
+    const example_source &s = job->source;
+    return (s.subwords.starts || (s.pool.on && (s.paths.starts || s.documents))) && hogwild_windows_can(job);
 }
 
 int hogwild_subwords_launch(struct hogwild_job *job, uint64_t warps, int processors, cudaStream_t stream) {

@@ -3,13 +3,22 @@
  * A position's rows are held in registers: the T words of its window, the word in the middle and the negatives are read
  * once, all dot products are computed, and each row's gradient is added to the table by one vector reduction a lane.
  *
- * The budget of one kept position at 128 columns, window 5 with shrink (6 words on average), 5 negatives, in
- * instructions of a warp: 36 dot products x 4 and their sums over the lanes by transposition (31 shuffles for 32 sums
- * instead of 160) 125 x 1.6 tiles, coefficients 30, gradients 36 x 8, draws 150 a tile, addresses, reads and adds 5 a
- * row: about 1,100. An H200 issues 924 G a second, so instructions allow some 500 M kept positions a second at 60% of
- * that, and wiki16 at 1e-4 keeps 45% of its words. Traffic inside L2 is the limit: with shared negatives 12 rows are
- * read and added to, 12 KB a position; with negatives of each pair 37 rows and 38 KB. L2 reads some 5 TB/s and adds
- * perhaps 2.
+ * Instructions of a warp for one kept position, at 128 columns, window 5 with shrink (6 words on average), 5 negatives of
+ * each pair. A tile is the dot products that a warp computes at once; a position has 1.6 tiles on average.
+ *
+ *   36 dot products, 4 each                                                           144
+ *   their sums over the lanes by transposition, 125 a tile                            200
+ *     (31 shuffles for 32 sums instead of 160)
+ *   coefficients                                                                       30
+ *   36 pairs of gradients, 8 each                                                     288
+ *   draws, 150 a tile                                                                 240
+ *   37 rows: addresses, reads and adds, 5 each                                        185
+ *   together                                                                  about 1,100
+ *
+ * An H200 issues 924 G instructions a second. At 60% of that rate they would allow 500 M kept positions a second; of
+ * wiki16 with examples.subsample = 1e-4, 45% of the words are kept. But traffic inside L2 is the limit. With shared
+ * negatives a position reads and adds to 12 rows, 12 KB; with negatives of each pair to 37 rows, 38 KB. L2 reads some
+ * 5 TB/s and adds perhaps 2.
  *
  * Keeping the window's words in a ring across positions (FULL-W2V) would save 5 of 12 rows, but other warps would not see
  * changes of hot words for eleven positions. If rows are added to at once, a gradient is only one position's time old,

@@ -17,7 +17,7 @@ enum { LINKS_MOST = 40 }; /* the same limit as Linux has */
 /* State of resolving one path. */
 struct walk {
     const char *path; /* as the caller gave it, for messages */
-    char *done;       /* the resolved beginning of the path; "": the working directory; NULL before the first call of put() */
+    char *done;       /* the resolved beginning of the path; "": the working directory; NULL before the first call of put_bytes() */
     uint64_t length, capacity;
     uint64_t missing; /* number of parts at the end of `done` that do not exist */
     unsigned links;   /* number of links followed so far */
@@ -30,7 +30,7 @@ static int refuse(const struct walk *w) {
     return fail_system("look at", w->path);
 }
 
-static int put(struct walk *w, const char *bytes, uint64_t length) {
+static int put_bytes(struct walk *w, const char *bytes, uint64_t length) {
     if (mem_grow(&w->done, &w->capacity, w->length + length + 1, 1, "a path")) return -1;
     memcpy(w->done + w->length, bytes, length);
     w->length += length;
@@ -40,7 +40,7 @@ static int put(struct walk *w, const char *bytes, uint64_t length) {
 
 static int put_part(struct walk *w, const char *name, uint64_t length) {
     int slash = w->length && w->done[w->length - 1] != '/';
-    return (slash && put(w, "/", 1)) || put(w, name, length) ? -1 : 0;
+    return (slash && put_bytes(w, "/", 1)) || put_bytes(w, name, length) ? -1 : 0;
 }
 
 /* Returns the index in `done` at which its last part begins. */
@@ -116,7 +116,7 @@ static int go_down(struct walk *w, const char *name, uint64_t length) {
 }
 
 static int walk(struct walk *w, const char *rest) {
-    if (*rest == '/' && !w->length && put(w, "/", 1)) return -1;
+    if (*rest == '/' && !w->length && put_bytes(w, "/", 1)) return -1;
     while (*rest) {
         uint64_t length = strcspn(rest, "/");
         int up = length == 2 && !memcmp(rest, "..", 2), stay = !length || (length == 1 && *rest == '.');
@@ -132,7 +132,7 @@ char *path_resolve(const char *path) {
         fail("a path is empty");
         return NULL;
     }
-    if (put(&w, "", 0) || walk(&w, path) || (!w.length && put(&w, ".", 1))) {
+    if (put_bytes(&w, "", 0) || walk(&w, path) || (!w.length && put_bytes(&w, ".", 1))) {
         free(w.done);
         return NULL;
     }

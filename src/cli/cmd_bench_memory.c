@@ -21,7 +21,7 @@ static void print(const struct bench_call *call, const struct bench_memory *m) {
                text_of_bytes((char[TEXT_BYTES]){0}, m->resident), text_of_bytes((char[TEXT_BYTES]){0}, m->gpu_bytes));
 }
 
-static int measure(const struct bench_call *call, const struct config *config, uint64_t rows, uint32_t dim) {
+static int measure_memory(const struct bench_call *call, const struct config *config, uint64_t rows, uint32_t dim) {
     struct bench bench;
     struct bench_memory m;
     int result = bench_open(&bench, config);
@@ -48,7 +48,7 @@ int cmd_bench_memory(int argc, char **argv) {
     if (!result) result = arguments_config(&config, 0, call.config_path, &arguments);
     if (!result) result = arguments_number("bench", "rows", rows_text, 1, WORDS_MOST, &rows);
     if (!result) result = arguments_number("bench", "dim", dim_text, 1, COLUMNS_MOST, &dim);
-    if (!result) result = measure(&call, &config, rows, (uint32_t)dim);
+    if (!result) result = measure_memory(&call, &config, rows, (uint32_t)dim);
     config_release(&config);
     arguments_release(&arguments);
     return result;

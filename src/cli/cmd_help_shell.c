@@ -15,7 +15,7 @@ struct shown {
     int count;
 };
 
-static void add(struct shown *shown, const char *name, size_t length) {
+static void add_text(struct shown *shown, const char *name, size_t length) {
     if (length + 1 > OPTION_BYTES || shown->count == OPTIONS_MOST) return;
     for (int i = 0; i < shown->count; i++)
         if (strlen(shown->name[i]) == length && !strncmp(shown->name[i], name, length)) return;
@@ -29,11 +29,11 @@ static void add_at(struct shown *shown, const char *at) {
     while (isalpha((unsigned char)at[length]) || at[length] == '-') length++;
     if (length == 2 || at[length] == '.') return;
     int may = at[length] == '[' && at[length + 1] == '=', must = at[length] == '=';
-    add(shown, at, length + (size_t)must);
+    add_text(shown, at, length + (size_t)must);
     if (may) {
         char both[OPTION_BYTES];
         snprintf(both, sizeof both, "%.*s=", (int)length, at);
-        add(shown, both, strlen(both));
+        add_text(shown, both, strlen(both));
     }
 }
 
@@ -51,8 +51,8 @@ static struct shown options_of(const struct command *command) {
     struct shown shown = {0};
     look(&shown, command->usage, 0);
     look(&shown, command->help, 1);
-    add(&shown, "--help", 6);
-    add(&shown, "--quiet", 7);
+    add_text(&shown, "--help", 6);
+    add_text(&shown, "--quiet", 7);
     return shown;
 }
 

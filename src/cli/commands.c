@@ -19,12 +19,14 @@
     "vectors: fastText's .bin, word2vec's binary or text format, GloVe's text."
 
 #define TABLES_HELP \
-    "The default table depends on what the run was trained on. Words, and items of lists (examples.mode = window, cbow,\n" \
-    "list): target. Items whose lists have rows of their own (user): context. Citations and links (adjacency): sum, without\n" \
-    "a vector that was never trained. Nodes of a graph (walk): propagated, or normsum if the graph has more than 4 million\n" \
-    "nodes and arcs or its file is gone. Only a run of a graph has the table propagated: normsum (target plus context row,\n" \
-    "each scaled to unit length first), spread over the graph (the run's file corpus.graph). The row of a list is named\n" \
-    "list:NAME; only --lists makes it an answer.\n"
+    "The default table depends on what the run was trained on (examples.mode):\n" \
+    "  window, cbow, list   target\n" \
+    "  user                 context, for items whose lists have rows of their own\n" \
+    "  adjacency            sum of target and context row, without vectors that were never trained\n" \
+    "  walk                 propagated; or normsum if the graph has more than 4 million nodes and arcs, or if its file\n" \
+    "                       (corpus.graph of the run) is gone\n" \
+    "normsum is target plus context row, each scaled to unit length first; propagated is normsum spread over the graph, and\n" \
+    "only a run of a graph has it. The row of a list is named list:NAME; it is an answer only with --lists.\n"
 
 #define SCORES_HELP \
     "                      target           mean of the list's unit target rows against target rows, by cosine. Default for\n" \
@@ -33,18 +35,19 @@
     "                                       for nodes of a graph, where it finds new links\n" \
     "                      context-cosine   mean of the list's unit target rows against context rows, by cosine. Default\n" \
     "                                       for items of lists trained by cosines (train.score)\n" \
-    "                      normsum          as target, with the sum of target and context row, each scaled to unit length\n" \
+    "                      normsum          as target, but a row is target plus context row, each scaled to unit length\n" \
     "                                       first\n" \
-    "                      sum              the same without scaling\n" \
-    "                      propagated       as target, with a graph's normsum rows, spread over the graph\n" \
-    "                      context-context  as target, with context rows\n" \
-    "                      user             the list's own row (examples.mode = user), or the target row of the paper that\n" \
-    "                                       begins the line (adjacency) or of the node (walk), against context rows, by dot\n" \
-    "                                       product. Default for all three, but for --items sum if the run is of citations,\n" \
-    "                                       and context if it is of a graph\n" \
-    "                      user-cosine      the same by cosine. Default if the run was trained by cosines. With\n" \
-    "                                       examples.own below 1 the list is the weighted mean of its row and its items'\n" \
-    "                                       target rows, as in training\n" \
+    "                      sum              as target, but a row is target plus context row\n" \
+    "                      propagated       as target, but with a graph's normsum rows, spread over the graph\n" \
+    "                      context-context  as target, but with context rows\n" \
+    "                      user             one row against context rows, by dot product: the list's own row\n" \
+    "                                       (examples.mode = user), the target row of the paper that begins the line\n" \
+    "                                       (adjacency), or that of the node (walk). Default for these three modes. For\n" \
+    "                                       --items the default is sum in a run of citations, and context in a run of a\n" \
+    "                                       graph\n" \
+    "                      user-cosine      as user, by cosine. Default if the run was trained by cosines. With\n" \
+    "                                       examples.own below 1 the list's vector is the weighted mean of its row and its\n" \
+    "                                       items' target rows, as in training\n" \
     "                      If the run's lists have rows, user and user-cosine fold in a list that was not trained: they\n" \
     "                      compute the row that training would have given it, from its items and the run's loss; the items'\n" \
     "                      rows stay as they are. context-context uses the mean of the items' rows instead\n"

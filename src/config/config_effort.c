@@ -24,15 +24,16 @@ static int effort_of_machine(const struct config *c) {
 int config_resolve_effort(struct config *c) {
     int either = config_has_lists(c) || c->examples_mode == MODE_WALK;
     if (c->train_effort == EFFORT_THOROUGH && !either)
-        return fail("train.effort = thorough is for examples.mode = user and walk, whose defaults it changes, and the mode is %s; leave "
-                    "it out",
-                    config_choice_name("examples", "mode", c->examples_mode));
+        return fail(
+            "train.effort = thorough is for examples.mode = user and walk, whose defaults it changes, and the mode is %s; leave "
+            "it out",
+            config_choice_name("examples", "mode", c->examples_mode));
     if (c->train_effort == EFFORT_AUTO) c->train_effort = either ? effort_of_machine(c) : EFFORT_QUICK;
     return 0;
 }
 
 /* Copies from `before` those of the listed keys that the user has not set. */
-static void keep(struct config *config, const struct config *before, const char *const (*keys)[2], size_t count) {
+static void keep_value(struct config *config, const struct config *before, const char *const (*keys)[2], size_t count) {
     for (size_t i = 0; i < count; i++)
         if (!config_is_given(config, keys[i][0], keys[i][1]))
             config_copy_number(config, before, config_find_key(keys[i][0], keys[i][1]));
@@ -59,8 +60,8 @@ void config_keep_effort(struct config *config, const struct config *before) {
     int user = config->examples_mode == MODE_USER && before->examples_mode == MODE_USER;
     int other_effort = config->train_effort != before->train_effort;
     int other_sharing = user && config->per_auto && config->negatives_per != before->negatives_per; /* by other ranks, too */
-    if (user && is_older(before)) keep(config, before, of_version, 1);
+    if (user && is_older(before)) keep_value(config, before, of_version, 1);
     if (other_effort && config_is_given(config, "train", "effort")) return;
-    if (other_effort) keep(config, before, of_effort, sizeof of_effort / sizeof *of_effort);
-    if (other_effort || other_sharing) keep(config, before, of_sharing, sizeof of_sharing / sizeof *of_sharing);
+    if (other_effort) keep_value(config, before, of_effort, sizeof of_effort / sizeof *of_effort);
+    if (other_effort || other_sharing) keep_value(config, before, of_sharing, sizeof of_sharing / sizeof *of_sharing);
 }

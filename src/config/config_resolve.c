@@ -105,6 +105,7 @@ static void resolve_optimizer(struct config *c) {
     config_choose_real(&c->optimizer_lr, rule != RULE_SGD ? usual.lr : c->examples_mode == MODE_CBOW   ? 0.06
                                                     : c->examples_mode == MODE_WALK ? 0.01
                                                     : config_predicts_window(c)     ? 0.075
+                                                    : config_has_documents(c)       ? 0.05
                                                                                     : 0.025);
     choose(&c->optimizer_schedule, SCHEDULE_AUTO, rule == RULE_SGD ? SCHEDULE_LINEAR : SCHEDULE_CONSTANT);
 #define NUMBER(name, fallback, lowest, highest, rules, help)

@@ -66,17 +66,30 @@ const char *config_text_of(const struct config *config, const struct config_key 
     return text;
 }
 
+/* Writes each line of a text, wrapped; changes the text. Lines that begin with two blanks are indented deeper. */
+static void put_lines(struct json *out, const char *indent, size_t width, char *text) {
+    char deeper[16];
+    snprintf(deeper, sizeof deeper, "%s  ", indent);
+    for (char *line = text, *next; line; line = next) {
+        next = strchr(line, '\n');
+        if (next) *next++ = 0;
+        put_wrapped(out, strncmp(line, "  ", 2) ? indent : deeper, width, line);
+    }
+}
+
+/* Writes what a key is for, what values it takes (after the first line of its help), and its defaults by size. */
 static void put_key_help(struct json *out, const struct config_key *key, const char *indent, size_t width) {
-    char kind[256], text[1024], sizes[DEFAULTS_HELP], by_size[DEFAULTS_HELP + 32] = "";
+    char kind[256], text[2048], sizes[DEFAULTS_HELP];
+    int first = (int)strcspn(key->help, "\n");
     config_describe(key, kind, sizeof kind);
     if (key->type == TYPE_TEXT)
         snprintf(text, sizeof text, "%s", key->help);
     else
-        snprintf(text, sizeof text, "%s (%s)", key->help, kind);
-    put_wrapped(out, indent, width, text);
+        snprintf(text, sizeof text, "%.*s (%s)%s", first, key->help, kind, key->help + first);
+    put_lines(out, indent, width, text);
     defaults_describe(key->name, sizes);
-    if (*sizes) snprintf(by_size, sizeof by_size, "By size: %s.", sizes);
-    put_wrapped(out, indent, width, by_size);
+    if (*sizes) put_wrapped(out, indent, width, "auto, by the size of the data; the last line that applies counts:");
+    put_lines(out, indent, width, sizes);
 }
 
 static void put_keys(struct json *out, const struct config *config, int help, int section) {
@@ -166,8 +179,9 @@ int config_print_help(FILE *file) {
                 "Keys of a configuration file, INI: [section], then key = value; a value continues in lines that are indented "
                 "deeper; '#' or ';' begins a comment. On the command line --section.key=value sets a key. Numbers may be written "
                 "1e6 or 2_000_000, sizes 11GiB or 512MB, yes and no also true, false, on, off. The value after '=' here is the "
-                "default; auto is chosen by the other keys or by the machine. The ten keys that matter most are first, then all "
-                "others by section.");
+                "default; auto is chosen by the other keys or by the machine. In what is said of auto, window, cbow, list, "
+                "adjacency, user (without documents) and walk are values of examples.mode; documents is corpus.format = documents; "
+                "subwords is window with examples.subwords. The ten keys that matter most are first, then all others by section.");
     put_matter_most(&out);
     for (int i = 0; i < CONFIG_SECTIONS; i++) put_group(&out, &config_sections[i]);
     int failed = out.failed;

@@ -18,20 +18,22 @@ enum sized_data {
     OF_LISTS = 8,
     OF_ITEMS = 16,
     OF_LINES = 32,
-    OF_GRAPHS = 64
+    OF_GRAPHS = 64,
+    OF_DOCUMENTS = 128
 };
 static const struct {
     enum sized_data data;
     const char *name;
 } data_names[] = {{OF_TEXT, "text"},  {OF_WINDOWS, "window"}, {OF_CBOW, "cbow"},       {OF_SUBWORDS, "subwords"},
-                  {OF_LISTS, "user"}, {OF_ITEMS, "list"},     {OF_LINES, "adjacency"}, {OF_GRAPHS, "walk"}};
+                  {OF_LISTS, "user"}, {OF_ITEMS, "list"},     {OF_LINES, "adjacency"}, {OF_GRAPHS, "walk"},
+                  {OF_DOCUMENTS, "documents"}};
 
 /* The counts of the data that a row's bounds test. NO_COUNT marks an unused bound. */
 enum sized_count { NO_COUNT, TOKENS, WORDS, MEETINGS, LISTS, ITEMS, PAIRS, PER_LIST, PER_ITEM, NODES, ARCS, PER_NODE, EFFORT, SHARED, SIZED_COUNTS };
 static const char *const count_names[SIZED_COUNTS] = {
     [TOKENS] = "tokens",
-    [WORDS] = "words",
-    [MEETINGS] = "tokens a word in the whole run",
+    [WORDS] = "distinct words",
+    [MEETINGS] = "tokens a distinct word in the whole run",
     [LISTS] = "lists",
     [ITEMS] = "items",
     [PAIRS] = "pairs",
@@ -73,7 +75,7 @@ enum { ROWS = sizeof table / sizeof *table };
 /* Returns the kind of data of a run; 0 for windows over anything but text, which have no defaults by size. */
 static enum sized_data data_of(const struct config *c) {
     int text = corpus_formats[c->corpus_format].sentences;
-    if (config_has_documents(c)) return 0;
+    if (config_has_documents(c)) return OF_DOCUMENTS;
     switch (c->examples_mode) {
     case MODE_USER:
         return OF_LISTS;
@@ -216,10 +218,11 @@ void defaults_keep(struct config *config, const struct config *before) {
 
 static size_t describe_bound(const struct sized_bound *bound, const char *before, char *out, size_t used) {
     char from[TEXT_BYTES];
-    if (bound->count == EFFORT) return text_add(out, DEFAULTS_HELP, used, " with train.effort = thorough");
-    if (bound->count == SHARED) return text_add(out, DEFAULTS_HELP, used, " with negatives.per = batch");
+    if (bound->count == EFFORT) return text_add(out, DEFAULTS_HELP, used, ", with train.effort = thorough");
+    if (bound->count == SHARED) return text_add(out, DEFAULTS_HELP, used, ", with negatives.per = batch");
     if (bound->count == NO_COUNT || bound->from <= 0) return used;
-    return text_add(out, DEFAULTS_HELP, used, " %s %s %s", before, text_of_count(from, (uint64_t)bound->from), count_names[bound->count]);
+    text_of_count(from, (uint64_t)bound->from);
+    return text_add(out, DEFAULTS_HELP, used, "%s %s %s", before, from, count_names[bound->count]);
 }
 
 static const char *name_of(enum sized_data data) {
@@ -229,27 +232,17 @@ static const char *name_of(enum sized_data data) {
 }
 
 static size_t describe_row(const struct sized_default *row, char *out, size_t used) {
-    if (is_plain(row))
-        used = text_add(out, DEFAULTS_HELP, used, "the default above");
-    else if (row->value)
-        used = text_add(out, DEFAULTS_HELP, used, "%s", row->value);
-    else
-        used = text_add(out, DEFAULTS_HELP, used, "the number of %s", count_names[row->bound[0].count]);
-    for (int i = 0; i < BOUNDS; i++) used = describe_bound(&row->bound[i], i && row->bound[i - 1].from > 0 ? "and" : "from", out, used);
-    return used;
+    used = text_add(out, DEFAULTS_HELP, used, "%s  %s", used ? "\n" : "", name_of(row->data));
+    for (int i = 0; i < BOUNDS; i++)
+        used = describe_bound(&row->bound[i], i && row->bound[i - 1].from > 0 ? " and" : ", from", out, used);
+    if (is_plain(row)) return text_add(out, DEFAULTS_HELP, used, ": the value named above");
+    if (row->value) return text_add(out, DEFAULTS_HELP, used, ": %s", row->value);
+    return text_add(out, DEFAULTS_HELP, used, ": as many as there are %s", count_names[row->bound[0].count]);
 }
 
 void defaults_describe(const char *name, char out[DEFAULTS_HELP]) {
     size_t used = 0;
-    enum sized_data last = 0;
     *out = 0;
-    for (const struct sized_default *row = table; row < table + ROWS; row++) {
-        if (strcmp(config_find_key(row->section, row->key)->name, name)) continue;
-        if (row->data == last)
-            used = text_add(out, DEFAULTS_HELP, used, ", ");
-        else
-            used = text_add(out, DEFAULTS_HELP, used, "%s%s ", used ? "; " : "", name_of(row->data));
-        used = describe_row(row, out, used);
-        last = row->data;
-    }
+    for (const struct sized_default *row = table; row < table + ROWS; row++)
+        if (!strcmp(config_find_key(row->section, row->key)->name, name)) used = describe_row(row, out, used);
 }

@@ -28,9 +28,9 @@ int defaults_by_size(struct config *config, const struct data_size *size, char c
  * is resumed, or of an earlier run on the same data. */
 void defaults_keep(struct config *config, const struct config *before);
 
-/* Describes, for `help keys`, how a key's default depends on the size: "text 0, 3e-4 from 200 words". Writes "" if the key is not
- * in the table. */
-enum { DEFAULTS_HELP = 1024 };
+/* Describes, for `help keys`, how a key's default depends on the size: one line for each row of the table, such as
+ * "  text, from 200 distinct words: 3e-4". Writes "" if the key is not in the table. */
+enum { DEFAULTS_HELP = 2048 };
 void defaults_describe(const char *name, char out[DEFAULTS_HELP]);
 
 #endif

@@ -13,6 +13,7 @@ const char corpus_format_names[] =
     ;
 
 const char corpus_format_help[] =
-#define FORMAT(format, enumerator, help, ...) "; " #format ": " help
+    "what a line of the corpus is"
+#define FORMAT(format, enumerator, help, ...) "\n  " #format ": " help
 #include "formats.def"
     ;

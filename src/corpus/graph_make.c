@@ -31,7 +31,7 @@ static void say_left_out(uint64_t loops, uint64_t zeros) {
     if (zeros) note("graph      %" PRIu64 " edge%s of weight 0 left out", zeros, zeros == 1 ? "" : "s");
 }
 
-/* What a graph is made with, whether its edges were numbered or gathered. */
+/* What making a graph needs, both for edges read from files (numbered) and for edges that the caller passed (gathered). */
 struct making {
     const char *path; /* of the graph's file */
     uint64_t fingerprint, nodes;

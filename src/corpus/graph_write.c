@@ -139,7 +139,7 @@ struct collected {
     uint64_t (*keys)[COLLECTED];
     float (*weights)[COLLECTED]; /* NULL: edges have no weights */
     uint8_t *counts;
-    struct arcs arcs; /* arcs whose groups are still to be looked up */
+    struct arcs arcs; /* arcs that are not yet sorted into groups (struct group) */
 };
 
 static int collected_open(struct collected *c, const struct writing *w) {

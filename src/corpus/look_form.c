@@ -30,8 +30,8 @@ static int count_lines(struct looks *looks, const struct looked_lines *lines, ui
 }
 
 /* Judges lines of equal length whose third field is a number. They are ratings if a name is repeated, if the separator is not a
- * blank or tab, or if many lines have few distinct numbers. Otherwise many lines are lists of two items if some number is also a
- * second field. In all other cases it is unclear. */
+ * blank or tab, or if there are many lines with few distinct numbers. Otherwise, if there are many lines and some third field is
+ * also a second field, they are lists of two items. In all other cases it is unclear. */
 static enum look_kind judge_counts(const struct looks *looks, int blanks) {
     int again = looks->names.size < looks->lines, many = looks->lines > MANY;
     if (again || !blanks || (many && looks->thirds.size <= FEW_NUMBERS)) return LINES_RATINGS;

@@ -40,8 +40,8 @@ struct scan {
     const char *at, *end;    /* at: the 64 bytes of the masks */
     const char *start;       /* the word that has begun */
     uint64_t white, newline; /* bytes that are white, and line ends */
-    uint64_t edges;          /* bytes of another kind (white or not) than the byte before; those that are still to be visited */
-    uint64_t events;         /* edges and line ends that are still to be visited */
+    uint64_t edges;          /* bit i: white space begins or ends at byte i. The bits of visited bytes are cleared */
+    uint64_t events;         /* bit i: byte i is an edge or a line end, and is not visited yet */
     uint64_t line;           /* number of the line that the last token is on, from 1 */
 };
 

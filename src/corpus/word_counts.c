@@ -344,7 +344,7 @@ static int take_lines(struct worker *worker) {
     const struct corpus_format_properties *format = &corpus_formats[options->format];
     if (format->edges) return take_edges(worker);
     if (format->scattered) return take_pairs(worker);
-    int tokens = fields_are_tokens(&worker->block, options), text = format->sentences && !worker->items.integers;
+    int tokens = fields_are_tokens(&worker->block, options), text = format->sentences && !format->names && !worker->items.integers;
     if (text ? take_text(worker) : tokens ? take_tokens(worker, format) : take_lists(worker)) return -1;
     int in_line = worker->count ? worker->out[worker->count - 1] != NUMBERED_END : worker->block.continues;
     return in_line && !worker->block.line_open ? put(worker, NUMBERED_END) : 0; /* a line also ends at the end of its file */

@@ -72,7 +72,6 @@ static int take_keys(struct model *model, const struct config *config) {
     model->cosine = config->train_score == SCORE_COSINE;
     model->own = config->examples_own;
     model->documents = config_has_documents(config);
-    model->item_targets = model->documents ? config_trains_words(config) : model->own < 1;
     model->loss = config_loss(config);
     model->negatives = (struct model_negatives){.count = config->negatives_count,
                                                 .law = config->negatives_law,
@@ -110,6 +109,7 @@ static int verify(struct model *model, const char *checkpoint) {
                     checkpoint, model->state.target_first, model->target.rows, rows, rows - model->target.rows);
     model->tree = model->state.corpus.tree != 0;
     if (model->state.target_first) model->own = 1; /* state.ini decides, since config.ini may have been changed or lost */
+    model->item_targets = model->documents ? !model->state.target_first : model->own < 1;
     return 0;
 }
 

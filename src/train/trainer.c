@@ -60,15 +60,18 @@ static int write_last(struct trainer *t, int stopped) {
     return trainer_write_checkpoint(t) || (!stopped && trainer_judge_end(t)) ? -1 : 0;
 }
 
-/* Warns if the rows in which answers are searched hardly differ. These are the context rows if lists have rows of their own, and
- * the target rows otherwise. */
+/* Warns if the rows in which answers are searched hardly differ. These are the rows of documents; of other corpora the context rows
+ * if lists have rows of their own, and the target rows otherwise. */
 static int look_at_rows(const struct trainer *t) {
     const struct vocab *vocab = &t->session.vocab;
-    int user = t->config->examples_mode == MODE_USER && !t->config->examples_words;
+    int user = config_has_lists(t->config), documents = config_has_documents(t->config);
+    uint64_t items = vocab->size - vocab->lists;
     double mean;
     const struct table *table = user ? t->steps.context : t->steps.target;
-    if (t->steps.ops->drain(t->steps.backend) || told_apart_cosine(table, 0, vocab->size - vocab->lists, &mean)) return -1;
-    told_apart_warn(t->config, mean, corpus_formats[t->config->corpus_format].edges ? "nodes" : config_has_lists(t->config) ? "items" : "words");
+    if (t->steps.ops->drain(t->steps.backend) ||
+        told_apart_cosine(table, documents ? items : 0, documents ? vocab->size : items, &mean))
+        return -1;
+    told_apart_warn(t->config, mean, documents ? "documents" : corpus_formats[t->config->corpus_format].edges ? "nodes" : user ? "items" : "words");
     return 0;
 }
 

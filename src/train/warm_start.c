@@ -140,11 +140,11 @@ static void find_older_rows(struct warm_start *grow) {
     }
 }
 
-/* Returns the table that a word's vector is put into: the target table, except for items if lists have rows of their own: their
- * vectors are contexts. `export` writes the same rows, so a file that it wrote is read back into the same table. */
+/* Returns the table that a word's vector is put into: the target table, except for items if lists have rows of their own (of documents
+ * only if their words have no target rows): their vectors are contexts. `export` writes the same rows, so a file that it wrote is read back into the same table. */
 static enum table_side vector_side(const struct warm_start *grow, uint64_t row) {
-    int item = row < grow->rows - grow->vocab->lists;
-    return grow->vocab->lists && item ? TABLE_CONTEXT : TABLE_TARGET;
+    int item = row < grow->rows - grow->vocab->lists, contexts = !config_has_documents(grow->config) || !config_trains_words(grow->config);
+    return grow->vocab->lists && item && contexts ? TABLE_CONTEXT : TABLE_TARGET;
 }
 
 /* Returns 1 if a row starts from the source. A row that the older run never trained gets first values instead, so that it is

@@ -41,8 +41,8 @@ void warm_start_release(struct warm_start *grow); /* harmless on a zeroed one */
 /* Reads only the words of the run or fastText model that train.from names, for a plan, which needs no rows. Reads nothing for other
  * files of vectors: their words are never kept. Returns 0, or -1 after fail(). */
 int warm_start_read_words(struct warm_start *grow, const struct config *config);
-/* Returns 1 if a resumed run may have kept words of an older run, as far as its keys tell, and also if train.from no longer exists;
- * otherwise 0, or -1 after fail(). */
+/* Returns 1 if a resumed run may have kept words of an older run, judged by the resumed run's keys alone; also 1 if the path in its
+ * train.from no longer exists. Otherwise 0, or -1 after fail(). */
 int warm_start_may_keep(const struct config *config);
 /* Returns the vocabulary of the older run, if this run keeps its words (train.from_words = keep); otherwise NULL. */
 const struct vocab *warm_start_older(const struct warm_start *grow, const struct config *config);

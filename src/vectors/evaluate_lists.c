@@ -35,8 +35,8 @@ static int is_banned(const struct list_found *found, uint64_t code) {
     return code < DRAW_NONE && found->banned_count && bsearch(&row, found->banned, found->banned_count, sizeof row, search_by_id);
 }
 
-/* Counts a list's distinct held-out items. Moves the items that its answer may contain, sorted, to the front of codes[count];
- * unknown items are kept, and count as missed. Returns the number of items kept. */
+/* Counts a list's distinct held-out items. Drops those that its answer may not contain (the list's training items), and moves the
+ * others, sorted, to the front of codes[count]. Items that the run does not know stay and count as missed. Returns how many stay. */
 static uint64_t keep_findable(struct lists_job *job, uint64_t *codes, uint64_t count, const struct list_found *found) {
     struct sptx_lists_score *sums = job->sums;
     uint64_t kept = 0;

@@ -29,8 +29,8 @@ struct infer {
     struct pool *pool;        /* the caller's */
 };
 
-/* Opens the inference of documents by a run of documents. The run and the pool must stay open. Returns 0, or -1 after fail(). The
- * caller calls infer_close() in both cases. */
+/* Prepares to compute rows of new documents with a run that was trained on documents. The run and the pool must stay open. Returns 0,
+ * or -1 after fail(). The caller calls infer_close() in both cases. */
 int infer_open(struct infer *infer, const struct model *model, struct pool *pool);
 void infer_close(struct infer *infer); /* harmless on a zeroed one */
 

@@ -112,7 +112,7 @@ int list_items_read_named(struct list_items *items, const char *path, const stru
 
 /* ---- data in memory ---- */
 
-static int take_word(struct taking *taking, const struct gathered_words *words, uint32_t number, int is_name) {
+static int take_number(struct taking *taking, const struct gathered_words *words, uint32_t number, int is_name) {
     uint64_t length;
     const char *text = words_get(&words->words, number, &length);
     return is_name ? take_list(taking, text, length) : take_item(taking, text, length);
@@ -121,7 +121,7 @@ static int take_word(struct taking *taking, const struct gathered_words *words, 
 /* Adds pairs: each is the name of a list and one item. */
 static int take_pairs(struct taking *taking, const struct gathered *data) {
     for (uint64_t i = 0; i < data->tokens; i++)
-        if (take_word(taking, &data->lists, data->names[i], 1) || take_word(taking, &data->items, data->ids[i], 0)) return -1;
+        if (take_number(taking, &data->lists, data->names[i], 1) || take_number(taking, &data->items, data->ids[i], 0)) return -1;
     return 0;
 }
 
@@ -130,10 +130,11 @@ static int take_pairs(struct taking *taking, const struct gathered *data) {
 static int take_sentences(struct taking *taking, const struct gathered *data) {
     for (uint64_t i = 0, at = 0; i < data->sentences; i++) {
         if (at == data->ends[i]) continue;
-        if (data->named ? take_word(taking, &data->lists, data->names[i], 1) : take_word(taking, &data->items, data->ids[at++], 1))
+        if (data->named ? take_number(taking, &data->lists, data->names[i], 1)
+                        : take_number(taking, &data->items, data->ids[at++], 1))
             return -1;
         for (; at < data->ends[i]; at++)
-            if (take_word(taking, &data->items, data->ids[at], 0)) return -1;
+            if (take_number(taking, &data->items, data->ids[at], 0)) return -1;
     }
     return 0;
 }

@@ -17,9 +17,8 @@ const float *model_table_floats(const struct model *model, enum table_side side,
 /* Writes rows [first, first + count) of a view as float32; out holds count x dim.
  *
  * With examples.mode = adjacency, a vector that was never trained is left out of sums. If lists have rows, a list is trained only
- * in the target table, and an item only in the context table, unless item_targets is set. A row that
- * is trained in one table only has that vector in every view. If contexts are nodes of a tree (model.tree), that holds for all
- * words.
+ * in the target table, and an item only in the context table, unless item_targets is set. A row that is trained in just one table
+ * has that table's vector in every view. With model.tree the contexts are nodes of a tree, so every word has only its target vector.
  */
 void model_rows(const struct model *model, enum model_view view, uint64_t first, uint64_t count, float *out);
 /* Writes one row of a view, scaled to length 1 if `unit` is 1 (zeros stay zeros). Returns 0, or -1 after fail(), which names the

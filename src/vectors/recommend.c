@@ -62,7 +62,7 @@ static uint64_t trim(const char **text, uint64_t length) {
 }
 
 /* Adds the item or title that equals the whole text; if there is none, adds the items between the commas of the text. */
-static int take_text(struct recommending *r, struct all_given *all, const char *text) {
+static int take_items_of(struct recommending *r, struct all_given *all, const char *text) {
     int64_t row = find_item(r, text, strlen(text));
     if (row >= 0) return add_given(all, text, strlen(text), row);
     for (uint64_t length; *text; text += length + (text[length] == ',')) {
@@ -103,7 +103,7 @@ static int take_items(struct recommending *r) {
     struct all_given all = {.count = 0};
     int result = -1;
     for (uint64_t i = 0; i < r->request->items_count; i++)
-        if (take_text(r, &all, r->request->items[i])) goto out;
+        if (take_items_of(r, &all, r->request->items[i])) goto out;
     if (check_given(r, &all) || names_add(&r->lists, by_hand, sizeof by_hand - 1) < 0) goto out;
     r->items.starts = mem_zalloc(2, sizeof *r->items.starts, "items");
     r->items.codes = mem_alloc(all.count, sizeof *r->items.codes, "items");

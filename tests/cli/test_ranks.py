@@ -1,6 +1,7 @@
 """Training over ranks that share out the columns: mpirun -n G sptx-w2v train.
 
-All numbers of ranks make the same model but for the order of sums; one number makes the same bytes however it is run.
+Any number of ranks trains the same model, except for rounding, since sums are added in another order. The same number of ranks
+trains the same bytes, whatever their threads, batches in flight and places of tables are.
 """
 import json
 import os

@@ -158,8 +158,8 @@ def test_the_published_run_stays_at_its_plateau_and_says_so(sptx):
 
 
 def test_a_plateau_is_called_out_while_it_lasts(sptx):
-    """The warning comes at the hundredth report, or at the first after half of the run; a machine that makes no hundred warns
-    at the end."""
+    """The warning comes with the first report that is number 100 or later and past half of the run. A machine too slow for 100 reports
+    warns at the end."""
     done = train(sptx, "research2vec", corpus(sptx, "research2vec"), "--train.steps=2500", "--optimizer.lr=0.001",
                  "--model.dim=64", "--train.batch=64", "--train.report_seconds=0.01")
     reports = [line["done"] for line in metrics(sptx)[1:]]

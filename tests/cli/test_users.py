@@ -370,7 +370,7 @@ def test_a_thorough_run_goes_on_as_it_was_begun(sptx):
 
 @pytest.mark.parametrize("left_out", [["effort"], ["effort", "negative_power"]])
 def test_a_run_of_an_earlier_version_keeps_its_loss(sptx, left_out):
-    """Before train.effort there was no power of the negatives by default: such runs go on with the plain softmax."""
+    """Versions without the key train.effort had train.negative_power = 0 by default: their runs, resumed, keep the plain softmax."""
     write(sptx, baskets())
     sptx.path("few.ini").write_text("[corpus]\npath = corpus.txt\nformat = lists\n[optimizer]\nschedule = constant\n")
     sptx("train", "few.ini", "--run.dir=whole", "--train.steps=9", "--train.negative_power=0")

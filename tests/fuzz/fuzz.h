@@ -1,7 +1,7 @@
 /* fuzz: shared by the fuzz targets.
  *
- * A target takes any bytes, hands them to the code that reads such a file, and checks what must be true of the result;
- * where it is not, it aborts, as a sanitizer does. Each target is linked twice: with libFuzzer, which looks for bytes
+ * A target takes any bytes and gives them to the code that reads one of the program's file formats. If the result breaks
+ * a rule, the target aborts, as a sanitizer does. Each target is linked twice: with libFuzzer, which looks for bytes
  * that reach new code (make fuzz), and with replay.c, which runs the kept inputs (make check, make sanitize).
  */
 #ifndef SPTX_FUZZ_H

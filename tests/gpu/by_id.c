@@ -101,7 +101,7 @@ static struct sptx_ids ids_of(struct holder *h, const struct list *list, int nar
     struct sptx_ids ids = {narrow ? (const void *)list->narrow : (const void *)list->ids, list->count, narrow ? 32 : 64,
                            SPTX_HOST};
     if (!h->on_gpu) return ids;
-    cudaStreamSynchronize(h->stream); /* the GPU may still be reading an announced list in this buffer */
+    cudaStreamSynchronize(h->stream); /* the GPU may still be reading the ids of an earlier prefetch from this buffer */
     sptx_wait(h->context);
     check_cuda(cudaMemcpyAsync(h->gpu_ids, ids.data, ids.count * ids.bits / 8, cudaMemcpyHostToDevice, h->stream), "ids");
     ids.data = h->gpu_ids;

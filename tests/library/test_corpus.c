@@ -107,7 +107,8 @@ static void every_kind_of_tokens_is_the_file(void **state) {
     sptx_close(context);
 }
 
-/* Edges are given in two blocks, as integers and by a dictionary. Both must give the vectors of the file. */
+/* Edges are given in two blocks, once as integers and once as numbers of words in a dictionary. Each way must give the vectors of
+ * training on the same edges in a file. */
 static void edges_are_the_file(void **state) {
     static const char *const runs[] = {"graph", "dictionary"};
     enum { EDGES = 60 };

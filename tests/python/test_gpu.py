@@ -184,7 +184,7 @@ def test_lists_of_the_host_wait_in_line():
 
 @pytest.mark.parametrize("weights", ["pinned", "gpu", "file"])
 def test_longer_lists_of_the_host_wait_in_line_too(weights):
-    """Room for a longer list is made while lists before it are still to be read."""
+    """The buffer of ids grows for a longer list while the GPU has not yet read the ids of earlier calls."""
     table = cuda_table(init="zeros", weights=weights)
     wanted = numpy.zeros(ROWS, numpy.float32)
     for k, count in enumerate((10, 1000, 1100, 2048, 2049, ROWS, 7, 3000, ROWS, 2500, 2100, ROWS, 5)):

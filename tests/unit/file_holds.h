@@ -1,4 +1,4 @@
-/* Checks of what a file holds, and of what was said about it. */
+/* Checks of a file's bytes, and of the message that the program gave about a file. */
 #include "tests/unit/scratch.h"
 
 #include "tests/testing.h"

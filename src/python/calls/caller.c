@@ -287,8 +287,8 @@ static PyObject *gather(PyObject *self, PyObject *arguments) {
     return answer(taken);
 }
 
-/* Describes the values of a batch, one tensor for each name, as one operand. Works only if the tensors are one after the other
- * in memory. */
+/* Describes the values of a batch as one operand. There is one tensor for each named table of the batch; they must be stored one
+ * after the other in memory. */
 static enum taken take_together(const struct caller *caller, PyObject *tensors, Py_ssize_t names, uint64_t count,
                                 struct operand *all) {
     const struct operand ids = {

@@ -180,7 +180,7 @@ class Source:
     """Base class of data that can be read once and passed to a corpus in blocks."""
 
     format = "text"
-    formats: Sequence[str] = ("text", "lists", "adjacency")  # values of corpus.format with which the data can be read
+    formats: Sequence[str] = ("text", "lists", "adjacency", "documents")  # values of corpus.format with which the data can be read
 
     def __init__(self) -> None:
         self.settings: Dict[str, str] = {}

@@ -24,7 +24,7 @@ BLOCK = 4096  # number of sentences passed to the library in one call
 class Paths(Source):
     """Paths of files, which the library reads itself."""
 
-    formats = ("text", "lists", "adjacency", "pairs", "graph")
+    formats = ("text", "lists", "adjacency", "documents", "pairs", "graph")
 
     def __init__(self, paths: List[str]) -> None:
         super().__init__()
@@ -90,10 +90,10 @@ def _give_block(corpus: Corpus, dictionary: Dictionary, block: Sequence[Any], na
 
 
 class NamedLists(Source):
-    """An iterable of lists: pairs of a name and an iterable of items."""
+    """An iterable of lists or documents: pairs of a name and an iterable of items or words."""
 
     format = "lists"
-    formats = ("lists",)
+    formats = ("lists", "documents")
 
     def __init__(self, lists: Iterable) -> None:
         super().__init__()

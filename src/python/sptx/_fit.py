@@ -28,7 +28,7 @@ def fit(data: Any, path: Union[str, "os.PathLike[str]"], *, dim: Optional[int] =
                                                        in the header line, columns=(1, 2) by numbers
     an iterable of iterables of str, bytes or int      sentences, or lists (format="lists"); a generator is read once. A pandas
                                                        Series of lists is read as named lists if its index has a name
-    a dict, or pairs of (name, items)                  lists with names
+    a dict, or pairs of (name, items)                  lists with names, or documents (format="documents")
     a sparse matrix of SciPy's, users x items          lists; users= and items= name its rows and columns. keys={"corpus.weights":
                                                        "linear"} (or "log"): pairs, which weigh as much as the entries say
     anything with __arrow_c_stream__                   pairs: columns=("user", "item"), or with a third, the rating; a table of
@@ -41,7 +41,7 @@ def fit(data: Any, path: Union[str, "os.PathLike[str]"], *, dim: Optional[int] =
     path       the run directory
     dim        columns of a vector (model.dim); epochs: passes over the data (train.epochs)
     keys       "section.key": value, as `sptx-w2v help keys` lists them
-    format     how the data is read: "text" (sentences), "lists", "adjacency" (a target, then its contexts), "graph" (edges, which
+    format     how the data is read: "text" (sentences), "lists", "documents", "adjacency" (a target, then its contexts), "graph" (edges, which
                are walked) or, of files, "pairs"
     weights    of edges: an array, or the name of an attribute of a networkx graph ("weight" if all edges have it); format is
                then "graph". Such a graph is directed where the object is, unless keys say graph.directed

@@ -65,7 +65,7 @@ def _check_gpu(number: int, gpu: Optional[int]) -> None:
 
 
 class _Library:
-    """Base class: of a library whose arrays are not copied and that has no stream to wait for."""
+    """Base class of the libraries. By default arrays are not copied, and there is no stream to wait for."""
 
     @staticmethod
     def result(operand: Operand, ids: Operand) -> Any:

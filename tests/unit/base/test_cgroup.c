@@ -94,7 +94,7 @@ static void version_1_knows_limits_above_what_is_seen(void **state) {
 static void a_container_sees_a_part_of_the_tree(void **state) {
     put_number("sys/fs/cgroup/memory.max", 70 * MIB);
     put_number("sys/fs/cgroup/in/memory.max", 60 * MIB);
-    /* The container sees its own top, and its group is named from the host's top. */
+    /* The container sees only its own part of the cgroup tree, but the path of its group begins at the host's root. */
     put("proc/self/mountinfo", "41 31 0:38 /docker/x /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
     put("proc/self/cgroup", "0::/docker/x/in\n");
     assert_memory(60 * MIB, 60 * MIB);

@@ -284,7 +284,7 @@ static void a_long_line_is_refused_like_a_short_one(void **state) {
     snprintf(text, sizeof text, "[train]\n%01000d\n", 5);
     REFUSES(text, "line 2", "neither [section] nor key = value");
     snprintf(text, sizeof text, "[train]\nepochs = %01000d\nepoch = 1\n",
-             5); /* a number of 1,000 digits is read, if it is 5 */
+             5); /* a 5 after 999 zeros is read as 5 */
     REFUSES(text, "line 3", "'epoch'");
     snprintf(text, sizeof text, "[train]\nepochs = x%01000d\n", 5);
     REFUSES(text, "line 2", "train.epochs = 'x000");

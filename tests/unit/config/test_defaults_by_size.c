@@ -324,10 +324,12 @@ static void thorough_walks_are_for_large_graphs(void **state) {
 static void help_names_the_values(void **state) {
     char text[DEFAULTS_HELP];
     defaults_describe("train.epochs", text);
-    assert_memory_equal(text, "window 40, 25 from 50,000 tokens", 32);
-    assert_non_null(strstr(text, "; cbow 60, "));
+    assert_memory_equal(text, "  window: 40\n  window, from 50,000 tokens: 25\n", 46);
+    assert_non_null(strstr(text, "\n  cbow: 60\n"));
+    assert_non_null(strstr(text, "\n  user, from 10,000 pairs, with train.effort = thorough: 60"));
     defaults_describe("examples.subsample", text);
-    assert_string_equal(text, "text 0, 3e-4 from 200 words, 1e-4 from 50,000 tokens and 1,000 words");
+    assert_string_equal(text, "  text: 0\n  text, from 200 distinct words: 3e-4\n"
+                              "  text, from 50,000 tokens and 1,000 distinct words: 1e-4");
     defaults_describe("train.seed", text);
     assert_string_equal(text, "");
 }

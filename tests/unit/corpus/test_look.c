@@ -112,7 +112,7 @@ static void long_lines_are_looked_at_within_bounds(void **state) {
     assert_null(look_for_rows(text, used, LOOK_TEXT));
 }
 
-/* Files of people, each of which was once read in silence as something else. */
+/* Files as users have them. Each was once misread without a warning. */
 static void what_people_have_is_read_rightly_or_refused(void **state) {
     LOOKS(LOOK_EDGES, {"1 -> 2\n2 -> 3\n", "source = column 1, target = column 3, weight = none of 3; blanks, no header"},
           {"1,2,\n2,3,\n", "source = column 1, target = column 2, weight = none of 3; commas, no header"},

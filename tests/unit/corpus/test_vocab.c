@@ -352,7 +352,8 @@ static void what_is_no_vocabulary_is_not_read_to_its_end(void **state) {
     sentence_holds("v' line 1: the count 'count' is not a whole number");
 }
 
-/* Words are looked up while later ones are fetched: the same word must be found at every distance. */
+/* While a word is looked up, memory for later words is prefetched. A word that occurs twice must be found, however many words are
+ * between the two. */
 static void a_word_there_twice_is_found_at_any_distance(void **state) {
     static const unsigned distances[] = {1, 2, 31, 32, 33, 64, 65, 998, 999};
     char *text = malloc(32000), sentence[96];

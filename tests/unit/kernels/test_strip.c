@@ -77,9 +77,30 @@ static void ids_may_lie_elsewhere(void **state) {
     }
 }
 
+static void a_documents_row_is_no_word(void **state) {
+    for (uint32_t trial = 1; trial <= 60; trial++) {
+        struct example_source s = random_source(trial);
+        s.documents = 1;
+        s.target_only = 4;
+        for (uint64_t i = 0; i < SENTENCES; i++) ids[starts[i]] = ROWS - 1 - i % 4;
+        for (uint64_t number = 0; number < SENTENCES; number++) {
+            struct strip strip = strip_of(&s, number, 3);
+            struct strip_draws draws = strip_draws();
+            assert_int_equal(example_document(&s, number), ids[starts[number]]);
+            check_walk(&s, &strip, number, strip.start - 1, 1);
+            for (uint64_t at = strip.start; at < strip.end; at++) {
+                uint32_t id = strip_word(&s, &strip, at, 3, &draws);
+                assert_true(id == DRAW_NONE || id < ROWS - 4);
+                check_walk(&s, &strip, number, at, -1);
+            }
+        }
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(walks_meet_each_kept_word),
+        cmocka_unit_test(a_documents_row_is_no_word),
         cmocka_unit_test(ids_may_lie_elsewhere),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -424,6 +424,73 @@ static void test_expected_windows(void **state) {
     tiny_free(&tiny);
 }
 
+/* Gives each sentence a row of its own, which its first id names from now on. */
+static void make_documents(struct tiny *tiny) {
+    struct vocab *vocab = &tiny->vocab;
+    uint64_t words = vocab->size, documents = tiny->stream.sentences;
+    uint64_t *counts = calloc(words + documents, sizeof *counts);
+    memcpy(counts, vocab->counts, words * sizeof *counts);
+    free(vocab->counts);
+    vocab->counts = counts;
+    vocab->size += documents;
+    vocab->lists = documents;
+    for (uint64_t i = 0; i < documents; i++) tiny->ids[tiny->starts[i]] = (uint32_t)(words + i);
+}
+
+static void test_expected_documents(void **state) {
+    struct tiny tiny;
+    struct config config = tiny_config(MODE_USER);
+    tiny_make(&tiny, 2000, 1500, 30, 1);
+    make_documents(&tiny);
+    config.corpus_format = FORMAT_DOCUMENTS;
+    for (int words = 0; words < 3; words++) {
+        config.examples_mode = words == 2 ? MODE_CBOW : MODE_USER;
+        config.examples_words = words == 1;
+        config.negatives_per = PER_EXAMPLE;
+        config.examples_subsample = 0;
+        compare_with_built(config, &tiny, 0.02);
+        config.examples_subsample = 1e-3;
+        compare_with_built(config, &tiny, 0.04);
+        config.negatives_per = words == 2 ? PER_EXAMPLE : PER_PAIR;
+        compare_with_built(config, &tiny, 0.04);
+    }
+    tiny_free(&tiny);
+}
+
+/* A block has the document's row, then the kept words of its window; nothing else. */
+static void test_documents_are_targets(void **state) {
+    struct tiny tiny;
+    struct examples examples;
+    struct cpu_piece piece = {0};
+    struct cpu_blocks blocks = {0};
+    struct config config = tiny_config(MODE_CBOW);
+    tiny_make(&tiny, 200, 40, 12, 1);
+    make_documents(&tiny);
+    config.corpus_format = FORMAT_DOCUMENTS;
+    config.negatives_per = PER_EXAMPLE;
+    config.examples_shrink = 0;
+    config.examples_window = 3;
+    assert_int_equal(0, examples_init(&examples, &config, &tiny.vocab, &tiny.stream));
+    const struct example_source *s = &examples.source;
+    assert_int_equal(0, cpu_build(s, &piece, &blocks, 0, 0, example_count(s), 0));
+    for (uint64_t i = 0; i < blocks.count; i++) {
+        const struct cpu_block *block = &blocks.block[i];
+        const uint32_t *targets = blocks.target + block->targets;
+        uint64_t at = block->example, number = example_sentence_of(s, at), first = s->starts[number] + 1, end = s->starts[number + 1];
+        uint64_t from = at < first + 3 ? first : at - 3, to = at + 4 > end ? end : at + 4, t = 1;
+        assert_int_equal(targets[0], tiny.ids[first - 1]);
+        for (uint64_t j = from; j < to; j++)
+            if (j != at) assert_int_equal(targets[t++], tiny.ids[j]);
+        assert_int_equal(block->t, t);
+        assert_int_equal(blocks.context[block->contexts], tiny.ids[at]);
+    }
+    assert_int_equal(blocks.count, tiny.stream.tokens - tiny.stream.sentences);
+    cpu_blocks_release(&blocks);
+    cpu_piece_release(&piece);
+    examples_release(&examples);
+    tiny_free(&tiny);
+}
+
 static void test_expected_rows(void **state) {
     struct tiny tiny;
     tiny_make(&tiny, 2000, 3000, 6, 0.5); /* lists of 4 to 8: some are too short */
@@ -467,6 +534,8 @@ int main(void) {
         cmocka_unit_test(test_refuses_laws),
         cmocka_unit_test(a_short_batch_is_bounded_as_a_whole_one_is),
         cmocka_unit_test(test_expected_windows),
+        cmocka_unit_test(test_expected_documents),
+        cmocka_unit_test(test_documents_are_targets),
         cmocka_unit_test(test_expected_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -108,7 +108,7 @@ static void rows_never_trained(void **state) {
         assert_failed_with((int)model_find(&model, view, "neither"), "'neither' was never trained in");
 }
 
-/* A sum adds only what was trained: what a row began as adds nothing. */
+/* A vector that was never trained is left out of a sum: its initial values add nothing. */
 static void sums_of_what_was_trained(void **state) {
     float sum[ROWS * DIM], normsum[ROWS * DIM];
     open_run(words, "[examples]\nmode = adjacency\n");

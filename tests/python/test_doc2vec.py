@@ -1,0 +1,122 @@
+"""sptx.Doc2Vec beside gensim's, and Run.infer()."""
+
+import inspect
+import random
+
+import numpy
+import pytest
+
+import sptx
+import sptx.gensim as gensim
+
+DRAW = random.Random(1)
+TOPICS = [["t%dw%d" % (topic, word) for word in range(12)] for topic in range(8)]
+DOCUMENTS = [sptx.TaggedDocument(DRAW.choices(TOPICS[i % 8], k=20), ["d%d" % i]) for i in range(240)]
+OPTIONS = {"vector_size": 20, "window": 3, "min_count": 1, "workers": 1, "sample": 0, "epochs": 20, "device": "cpu"}
+KINDS = {"dm": {"dm": 1}, "sums": {"dm": 1, "dm_mean": 0}, "dbow": {"dm": 0}, "words": {"dm": 0, "dbow_words": 1},
+         "hs": {"dm": 0, "hs": 1, "negative": 0}}
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def model(request):
+    return sptx.Doc2Vec(DOCUMENTS, **KINDS[request.param], **OPTIONS)
+
+
+def topics(found):
+    return {int(tag[1:]) % 8 for tag, _ in found}
+
+
+def test_names_and_defaults_are_gensims():
+    theirs = pytest.importorskip("gensim.models.doc2vec")
+    ours, wanted = (inspect.signature(kind.__init__).parameters for kind in (sptx.Doc2Vec, theirs.Doc2Vec))
+    assert [name for name in ours if name != "others"] == [name for name in wanted if name != "kwargs"]
+    assert not {name for name in wanted if name != "kwargs" and ours[name].default != wanted[name].default}
+    assert theirs.TaggedDocument._fields == sptx.TaggedDocument._fields
+    missing = {name for name in dir(theirs.Doc2Vec) if not name.startswith("_")} - set(dir(sptx.Doc2Vec))
+    assert not missing, "gensim has names that nobody has thought of"
+    assert gensim.models.Doc2Vec is gensim.models.doc2vec.Doc2Vec is sptx.Doc2Vec
+
+
+def test_a_document_finds_those_of_its_topic(model):
+    assert topics(model.dv.most_similar("d3", topn=8)) == {3}
+    assert len(model.dv) == 240 and (model["d3"] == model.dv["d3"]).all()
+    if model.dm or model.dbow_words:
+        assert {word[:2] for word, _ in model.wv.most_similar("t5w0", topn=5)} == {"t5"}
+
+
+def test_a_new_document_is_inferred(model):
+    vector = model.infer_vector(TOPICS[6] + ["unheard"])
+    assert vector.dtype == numpy.float32 and vector.shape == (20,)
+    assert topics(model.dv.most_similar([vector], topn=8)) == {6}
+    assert model.infer_vector(TOPICS[6]).tobytes() == vector.tobytes()
+    assert model.infer_vector(TOPICS[6], epochs=3).tobytes() != vector.tobytes()
+    assert model.similarity_unseen_docs(TOPICS[6], TOPICS[6][:6]) > model.similarity_unseen_docs(TOPICS[6], TOPICS[1])
+    assert not model.infer_vector(["unheard"]).any()
+    with pytest.raises(TypeError, match="must be a list of strings"):
+        model.infer_vector("words")
+
+
+def test_a_saved_model_goes_on(model, tmp_path):
+    model.save(tmp_path / "model")
+    again = sptx.Doc2Vec.load(tmp_path / "model")
+    assert again.dv.vectors.tobytes() == model.dv.vectors.tobytes()
+    assert again.infer_vector(TOPICS[2]).tobytes() == model.infer_vector(TOPICS[2]).tobytes()
+    again.train(DOCUMENTS, total_examples=again.corpus_count, epochs=2)
+    assert again.dv.vectors.tobytes() != model.dv.vectors.tobytes() and topics(again.dv.most_similar("d3", topn=8)) == {3}
+
+
+def test_tags_are_numbers_or_several(tmp_path):
+    numbered = sptx.Doc2Vec([sptx.TaggedDocument(one.words, [i]) for i, one in enumerate(DOCUMENTS)], dm=0, **OPTIONS)
+    assert {tag % 8 for tag, _ in numbered.dv.most_similar(3, topn=8)} == {3}
+    both = sptx.Doc2Vec([sptx.TaggedDocument(one.words, ["topic%d" % (i % 8), i]) for i, one in enumerate(DOCUMENTS)], dm=0, **OPTIONS)
+    assert {tag for tag, _ in both.dv.most_similar("topic5", topn=10)} <= set(range(5, 240, 8)) and len(both.dv) == 248
+    path = tmp_path / "documents.txt"
+    path.write_text("".join(" ".join(one.words) + "\n" for one in DOCUMENTS))
+    filed = sptx.Doc2Vec(corpus_file=path, dm=0, **OPTIONS)
+    assert filed.dv.vectors.tobytes() == numbered.dv.vectors.tobytes()
+
+
+def test_documents_are_counted_first_and_trained_later():
+    model = sptx.Doc2Vec(dm=0, **OPTIONS)
+    with pytest.raises(RuntimeError, match="build vocabulary"):
+        model.train(DOCUMENTS, total_examples=1, epochs=1)
+    model.build_vocab(DOCUMENTS)
+    assert len(model.dv) == 240 and model.dv.vectors.any()
+    with pytest.raises(RuntimeError, match="train"):
+        model.infer_vector(TOPICS[0])
+    model.train(DOCUMENTS, total_examples=model.corpus_count, epochs=20)
+    assert topics(model.dv.most_similar("d3", topn=8)) == {3}
+
+
+@pytest.mark.parametrize("given, error, sentence", [
+    ({"dm_concat": 1}, NotImplementedError, "dm_concat=1 is not there"),
+    ({"dv_mapfile": "x"}, NotImplementedError, "dv and dv_mapfile are not there"),
+    ({"documents": [sptx.TaggedDocument(["a"], ["x", "y"])]}, NotImplementedError, "several tags"),
+    ({"documents": [["a", "b"]]}, TypeError, "a document has words and tags"),
+    ({"documents": [sptx.TaggedDocument(["a"], "x")]}, TypeError, "tags are a list"),
+])
+def test_what_is_refused(given, error, sentence):
+    with pytest.raises(error, match=sentence):
+        sptx.Doc2Vec(**{**OPTIONS, **given})
+
+
+def test_a_run_infers_several_documents_as_it_does_one(tmp_path):
+    (tmp_path / "corpus.txt").write_text("".join("%s %s\n" % (one.tags[0], " ".join(one.words)) for one in DOCUMENTS))
+    keys = {"corpus.format": "documents", "corpus.min_count": 1, "model.dim": 16, "examples.subsample": 0, "optimizer.lr": 0.1}
+    with sptx.fit({one.tags[0]: one.words for one in DOCUMENTS}, str(tmp_path / "given"), format="documents", keys={**keys, "train.update": "batch", "train.batch": 64},
+                  device="cpu") as given, sptx.fit(str(tmp_path / "corpus.txt"), str(tmp_path / "read"), keys={**keys, "train.update": "batch", "train.batch": 64},
+                                                   device="cpu") as read:
+        assert given.target[:].tobytes() == read.target[:].tobytes()
+    with sptx.fit(str(tmp_path / "corpus.txt"), str(tmp_path / "run"), format="documents", keys=keys, device="cpu") as run:
+        rows = run.infer(documents=[TOPICS[0], ["unheard"], TOPICS[1]])
+        assert rows.shape == (3, 16) and rows[0].tobytes() == run.infer(TOPICS[0]).tobytes() and not rows[1].any()
+        assert rows[2].tobytes() == run.infer(TOPICS[1]).tobytes() != run.infer(TOPICS[1], epochs=2).tobytes()
+        assert {int(name[len("list:d"):]) % 8 for name, _ in run.nearest(rows[2], 8, lists=True)} == {1}
+        for wrong in ({"lr": -1}, {"lr": 0.1, "min_lr": 0.2}, {"epochs": -1}):
+            with pytest.raises(ValueError):
+                run.infer(TOPICS[0], **wrong)
+        with pytest.raises(TypeError):
+            run.infer("t0w1")
+    with sptx.fit([one.words for one in DOCUMENTS], str(tmp_path / "text"), keys={"corpus.min_count": 1, "model.dim": 16}, device="cpu") as run:
+        with pytest.raises(sptx.Error, match="was not trained on documents"):
+            run.infer(TOPICS[0])
