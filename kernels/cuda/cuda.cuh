@@ -300,7 +300,7 @@ struct backend {
     struct rule_options corrections_rule; /* the rule whose constants `corrections` holds */
     double corrections_lr;
     int corrections_ready;
-    int by_row; /* 1: a table with layout.by_row has been opened */
+    int by_row; /* number of open tables with layout.by_row */
     char *transfer[2];         /* pinned, by store: a buffer for rows that table_read and table_write copy */
     struct counted_sizes *counted; /* pinned, mapped: a batch's sizes, if the host must wait for them */
     cudaEvent_t sized, last_forward; /* last_forward: the newest step has finished reading other stages' slots */
