@@ -1,5 +1,6 @@
 /* optimizers: the rules that turn a row's gradient into its new weights and state. Each rule is one function, compiled
- * by the C compiler and by nvcc; names, defaults and formulas are PyTorch's (torch.optim, single-tensor path).
+ * by the C compiler and by nvcc; names, defaults and formulas are PyTorch's (torch.optim, single-tensor path);
+ * rowwise_adagrad's are FBGEMM's (exact_rowwise_adagrad).
  *
  * options --(lr, updates before)--> rule_step --(each column: gradient, weight, up to three slots)--> new values
  *
@@ -21,7 +22,8 @@
     X(sparse_adam, RULE_SPARSE_ADAM)                                                                                   \
     X(adamax, RULE_ADAMAX)                                                                                             \
     X(asgd, RULE_ASGD)                                                                                                 \
-    X(rprop, RULE_RPROP)
+    X(rprop, RULE_RPROP)                                                                                               \
+    X(rowwise_adagrad, RULE_ROWWISE_ADAGRAD)
 
 #define RULE_ENUMERATOR(name, enumerator) enumerator,
 enum rule { RULES(RULE_ENUMERATOR) RULE_COUNT };
@@ -59,6 +61,9 @@ struct rule_slot {
     int role; /* argument of the rule's function that the slot is: 0..2 for s0..s2 */
 };
 
+/* Is 1 for a rule whose only slot is one float32 for the whole row, whatever the state's precision. */
+#define RULE_BY_ROW(rule) ((rule) == RULE_ROWWISE_ADAGRAD)
+
 /* Fills slots[] in the order in which a record stores them; returns how many there are (0..3). */
 FN int rule_slots(const struct rule_options *o, struct rule_slot slots[RULE_SLOTS]) {
     int n = 0;
@@ -68,7 +73,8 @@ FN int rule_slots(const struct rule_options *o, struct rule_slot slots[RULE_SLOT
     case RULE_SGD:
         if (o->momentum != 0) SLOT("momentum_buffer", 0, 0);
         break;
-    case RULE_ADAGRAD: SLOT("sum", o->initial_accumulator, 0); break;
+    case RULE_ADAGRAD:
+    case RULE_ROWWISE_ADAGRAD: SLOT("sum", o->initial_accumulator, 0); break;
     case RULE_ADADELTA:
         SLOT("square_avg", 0, 0);
         SLOT("acc_delta", 0, 1);
@@ -146,6 +152,15 @@ FN float rule_share(float clip, uint64_t places, float squares) {
     return clip > 0 && places > 1 && squares > clip * clip ? clip / sqrtf(squares) : 1.0f;
 }
 
+/* rule_row_sum() returns rowwise_adagrad's new sum of a row: the sum before the update, plus the mean of the squares of the
+ * gradient's columns; `squares` is their sum. rule_row_rate() returns the row's rate with the new sum. */
+FN float rule_row_sum(float before, float squares, uint32_t dim) {
+    return before + squares / (float)dim;
+}
+FN float rule_row_rate(const struct rule_step *k, float sum) {
+    return k->lr / (sqrtf(sum) + k->eps);
+}
+
 /* Returns adagrad's learning rate, which lr_decay lowers with the number of earlier updates. */
 FN double rule_decayed(double lr, double lr_decay, uint64_t updates) {
     return lr / (1 + (double)updates * lr_decay);
@@ -186,6 +201,7 @@ FN struct rule_step rule_prepare(const struct rule_options *o, double lr, uint64
         k.correction = (float)(1 / (past > 1 ? past : 1));
         break;
     }
+    case RULE_ROWWISE_ADAGRAD: k.decay = k.momentum = 0; break; /* a GPU applies it as sgd at the row's rate */
     default: break;
     }
     return k;
@@ -301,6 +317,12 @@ FN void rule_rprop(const struct rule_step *k, float g, float *w, float *s0, floa
     *s0 = g;
     *s1 = size;
     *w -= g > 0 ? size : g < 0 ? -size : 0.0f;
+}
+
+/* k->lr: the row's own rate (rule_row_rate). */
+FN void rule_rowwise_adagrad(const struct rule_step *k, float g, float *w, float *s0, float *s1, float *s2) {
+    (void)s0, (void)s1, (void)s2;
+    *w -= k->lr * g;
 }
 
 #endif

@@ -10,6 +10,8 @@
  *   field    0        1 .. slots                              last, where rows keep a count
  *   name     weights  the rule's slots, by PyTorch's names    updates
  *   type     by rule_options, float32 or bfloat16             uint32
+ *
+ * A rule with RULE_BY_ROW has one slot of one column, float32, which is not padded.
  */
 #ifndef SPTX_RECORD_H
 #define SPTX_RECORD_H
@@ -35,7 +37,7 @@ FN uint64_t value_bytes(enum value_type type) {
     return 0;
 }
 
-/* Returns 1 if a field has one value for each column; 0 if it is the row's count of updates. */
+/* Returns 1 if a field holds numbers; 0 if it is the row's count of updates. */
 FN int value_is_number(enum value_type type) {
     return type == VALUE_FLOAT32 || type == VALUE_BFLOAT16;
 }
@@ -55,11 +57,12 @@ enum { RECORD_FIELDS = 1 + RULE_SLOTS + 1, RECORD_WEIGHTS = 0, RECORD_STATE = 1 
 struct record_layout {
     struct record_field field[RECORD_FIELDS];
     uint32_t fields;
-    uint32_t dim;     /* number of columns of the weights, and of every slot, without padding */
-    uint32_t span;    /* number of columns with padding; the same in all fields */
-    uint32_t slots;   /* number of slots: 0..3 */
-    uint32_t counted; /* 1: the last field is `updates`, the row's number of updates; 0: rows have no such field */
-    uint32_t halves;  /* 1: the weights or the slots are bfloat16 */
+    uint32_t dim;     /* columns of the weights, and of every slot unless by_row, without padding */
+    uint32_t span;    /* columns with padding, the same in all fields */
+    uint32_t slots;   /* 0..3 */
+    uint32_t by_row;  /* 1: the only slot has one column, for the whole row (RULE_BY_ROW) */
+    uint32_t counted; /* 1: the last field is `updates`, the number of the row's updates */
+    uint32_t halves;  /* 1: some field is bfloat16 */
     uint64_t packed;  /* bytes of a packed record */
 };
 
@@ -100,8 +103,8 @@ FN uint64_t record_state_bytes(const struct record_layout *layout) {
     return last->offset + last->bytes;
 }
 
-/* record_join() copies packed records of columns first .. first + part->dim - 1 into packed records of all columns;
- * record_split() copies these columns out of them. The count of updates is the same in every part. */
+/* Copies packed records of columns [first, first + part->dim) into packed records of all columns; record_split() copies back.
+ * Every part has the same count of updates, and the same slot of one column. */
 void record_join(const struct record_layout *whole, const struct record_layout *part, uint32_t first, uint64_t count,
                  void *whole_records, const void *part_records);
 void record_split(const struct record_layout *whole, const struct record_layout *part, uint32_t first, uint64_t count,

@@ -189,10 +189,11 @@ static int make_nothing(struct backend *b, struct stage *stage) {
     return grow_stage(b, stage, &stage->capacity);
 }
 
-/* Sets how the batch's targets are pooled. stage->one_target must be set before. */
-static void use_pool(struct stage *stage, const struct example_pool *pool) {
+/* Sets the pool. stage->one_target must be set before. */
+static void use_pool(const struct backend *b, struct stage *stage, const struct example_pool *pool) {
     stage->pool = *pool;
     stage->one_vector = stage->one_target || pool->on;
+    stage->early_singles = stage->one_vector && !b->by_row;
 }
 
 /* Checks that 31 bits can number the batch's examples and, if words share rows, its target rows. Without shared rows, a batch
@@ -215,7 +216,7 @@ int cuda_make_batch(struct backend *b, unsigned number, const struct batch_reque
     if (s->walks.length && cuda_walks_grow(b, &stage->builder->scratch.walks, request->count)) return -1;
     write_request(b, stage, request);
     stage->one_target = example_one_target(s);
-    use_pool(stage, &s->pool);
+    use_pool(b, stage, &s->pool);
     stage->shared = {request->count ? example_batch_negatives(s) : 0, s->exclude};
     stage->weighted = s->weights != NULL;
     stage->words = s->mode == EXAMPLE_WINDOW ? request->count : 0;
@@ -307,7 +308,7 @@ int cuda_set_batch(struct backend *b, unsigned number, const struct batch_view *
         return fail("a batch of %llu blocks is more than 2^31", (unsigned long long)view->blocks);
     if (shared_negatives_check(view)) return -1;
     if (cuda_stage_begin(b, number, &stage) || pack_view(view, &counts, &packed, stage)) goto out;
-    use_pool(stage, &view->pool);
+    use_pool(b, stage, &view->pool);
     stage->shared = view->shared;
     stage->weighted = view->weights != NULL;
     stage->sizes = {counts.blocks, counts.targets, counts.contexts, counts.terms};

@@ -33,7 +33,7 @@ struct indexed {
 };
 
 static __global__ void place_runs(const uint32_t *keys, const uint32_t *order, const uint32_t *ranks, uint32_t count,
-                                  struct indexed to) {
+                                  uint32_t least, struct indexed to) {
     uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= count) return;
     uint32_t key = keys[i];
@@ -51,7 +51,7 @@ static __global__ void place_runs(const uint32_t *keys, const uint32_t *order, c
         to.counts->distinct[to.side] = row + 1;
         to.distinct_starts[row + 1] = i + 1;
     }
-    to.distinct[order[i]] = row | (head && tail ? SINGLE_BIT : 0);
+    to.distinct[order[i]] = row | (head && tail && least > 1 ? SINGLE_BIT : 0);
 }
 
 /* Returns a place in a list to each thread whose `wants` is true. One thread adds to the counter for its whole thread block;
@@ -191,7 +191,7 @@ int cuda_index(struct row_set *set, const struct indexing *by) {
     to.longs = (struct item *)set->longs.data;
     to.counts = set->counts;
     to.side = set->side;
-    place_runs<<<blocks_for(count, THREADS), THREADS, 0, by->stream>>>(s.keys, s.order, s.ranks, count, to);
+    place_runs<<<blocks_for(count, THREADS), THREADS, 0, by->stream>>>(s.keys, s.order, s.ranks, count, by->least, to);
     CK_LAUNCH("place_runs");
     cut_pieces<<<blocks_for(count < by->rows ? count : by->rows, THREADS), THREADS, 0, by->stream>>>(to, by->least);
     CK_LAUNCH("cut_pieces");
@@ -219,9 +219,7 @@ static int index_side(struct stage *stage, int side, uint32_t count, uint64_t ro
     by.places = (const uint32_t *)stage->builder->scratch.iota.numbers.data;
     by.count = count;
     by.rows = rows;
-    /* If blocks have one vector, a context that occurs once is updated when its block's gradient is computed; so it gets no
-     * piece. */
-    by.least = side == SIDE_CONTEXT && stage->one_vector ? 2 : 1;
+    by.least = side == SIDE_CONTEXT && stage->early_singles ? 2 : 1;
     by.stream = stream;
     return cuda_index(&stage->side[side], &by);
 }

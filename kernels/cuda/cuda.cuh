@@ -221,8 +221,10 @@ struct stage {
     int copy;                /* index of the copy of distinct ids and counts that the batch uses: 0 or 1 */
     struct making making[2]; /* by copy, since a captured graph writes to one of the copies, and uses the scratch of one builder */
     int one_target;          /* 1: every block has one target */
-    int one_vector;          /* 1: every block has one target, or pooled targets, which are one vector. A context's gradient is
-                              * then a sum over its blocks of coefficient x the block's vector */
+    int one_vector;          /* 1: one target, or pooled ones, in every block: a context's gradient is the sum of coefficient x
+                              * its block's vector */
+    int early_singles;       /* 1: contexts that occur once are updated in the first half of a step; 0: in the second, which
+                              * computes the squares that a rule with RULE_BY_ROW needs */
     struct example_pool pool;
     struct shared_negatives shared; /* its count includes slots that were left out; they contain DRAW_NONE */
     struct gpu_array target_starts, context_starts, term_starts, positives; /* uint32: starts [blocks + 1], positives [blocks] */
@@ -305,11 +307,10 @@ struct backend {
     struct rule_options corrections_rule; /* the rule whose constants are in `corrections` */
     double corrections_lr;
     int corrections_ready;
-    char *transfer[2];         /* by store, pinned: a buffer through which table_read and table_write copy rows that are on the
-                                * GPU */
-    struct counted_sizes *counted; /* pinned, mapped: the exact sizes of a batch for which the host waits */
-    cudaEvent_t sized, last_forward; /* sized: the sizes are in `counted`; last_forward: the newest step has finished reading
-                                      * other stages' slots */
+    int by_row; /* number of open tables with layout.by_row */
+    char *transfer[2];         /* pinned, by store: a buffer for rows that table_read and table_write copy */
+    struct counted_sizes *counted; /* pinned, mapped: a batch's sizes, if the host must wait for them */
+    cudaEvent_t sized, last_forward; /* last_forward: the newest step has finished reading other stages' slots */
     uint64_t sequence;
     void *hogwild; /* owned by hogwild.cu: allocated by the first call; freed by cuda_hogwild_close() */
     void *topk;    /* owned by search_topk.cu */

@@ -372,6 +372,13 @@ static int copy_frozen(struct backend *b, struct backend_table *table) {
     return gpu_fill(table->frozen, table->spec.frozen, bytes);
 }
 
+/* Counts the tables with layout.by_row. Captured graphs index a batch's rows as the count requires, so they are made anew. */
+static void count_by_row(struct backend *b, const struct record_layout *layout, int change) {
+    if (!layout->by_row) return;
+    b->by_row += change;
+    b->layout++;
+}
+
 int cuda_table_open(struct backend *b, const struct table_spec *spec, struct backend_table **out) {
     const struct record_layout *layout = &spec->layout;
     struct table_shape shape = table_shape(spec, 1);
@@ -384,6 +391,7 @@ int cuda_table_open(struct backend *b, const struct table_spec *spec, struct bac
     }
     table->stores[0].fd = table->stores[1].fd = -1;
     table->spec = *spec;
+    count_by_row(b, layout, 1);
     table->name = mem_text(spec->name, strlen(spec->name), "a table's name");
     if (!table->name) {
         cuda_table_close(b, table);
@@ -421,6 +429,7 @@ void cuda_table_close(struct backend *b, struct backend_table *table) {
     if (!table) return;
     cudaSetDevice(b->device); /* another thread may have opened the backend */
     cudaDeviceSynchronize();
+    count_by_row(b, &table->spec.layout, -1);
     cuda_cache_close(b, table);
     for (int i = 0; i < 2; i++) store_close(b, &table->stores[i]);
     gpu_give(b, table->frozen, known_bytes(table->spec.rows));

@@ -5,7 +5,14 @@
  *   a call by id               one list of ids                                                     by_id.cu
  *   an announced list of ids   whose weights are fetched before a call asks for them               by_id.cu
  *
- * An example, with hot_rows = 5:
+ *   ids            7  2  9  7  -      [count] as given; `-` is DRAW_NONE: names no row, and counts for nothing
+ *   distinct_ids   2  7  9            [rows] increasing, so that rows below the table's hot_rows come first
+ *   distinct       1  0! 2! 1  -      [count] place of its row in distinct_ids; `!` is SINGLE_BIT
+ *   order          1  0  3  2  4      [count] places in ids, by row and then as given
+ *   starts         0  1  3  4         [rows + 1] where a row's places begin in order
+ *   cold_first     1                  (of hot_rows 5) the first distinct row that is on the host
+ *   slots             r7 r9           [rows - cold_first] their records on the GPU, one array a store
+ *   staging           r7 r9           the same in pinned memory, for a store in a file
  *
  *   ids            7  2  9  7  -      [count] as given; `-` is DRAW_NONE: it names no row, and is ignored
  *   distinct_ids   2  7  9            [rows] rising, so rows below the table's hot_rows are first
@@ -38,7 +45,7 @@ extern "C" {
 #include "arrays.h"
 }
 
-#define SINGLE_BIT 0x80000000u /* flag in `distinct`: the row occurs once in the set */
+#define SINGLE_BIT 0x80000000u /* flag in `distinct`: the row occurs once, and is no piece of the update's work */
 
 struct backend;
 struct store;

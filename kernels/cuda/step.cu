@@ -165,11 +165,13 @@ static struct live_side live_side_of(const struct stage *stage, int side) {
 static int check_tables(const struct step_request *r) {
     const struct record_layout *t = &r->target->spec.layout, *c = &r->context->spec.layout;
     struct rule_slot slots[RULE_SLOTS];
-    if (t->dim != c->dim || t->span != c->span || t->slots != c->slots || t->counted != c->counted ||
+    if (t->dim != c->dim || t->span != c->span || t->slots != c->slots || t->counted != c->counted || t->by_row != c->by_row ||
         t->field[RECORD_WEIGHTS].type != c->field[RECORD_WEIGHTS].type || state_halves(t) != state_halves(c))
         return fail("the target and context tables have different records");
     if (!r->loss_only && (uint32_t)rule_slots(r->rule, slots) != t->slots)
         return fail("the rule has %d slots and the tables have %u", rule_slots(r->rule, slots), t->slots);
+    if (!r->loss_only && RULE_BY_ROW(r->rule->rule) != (int)t->by_row)
+        return fail("the rule and the tables differ in whether a row has one sum");
     if (t->span % 4) return fail("rows of %u floats are not whole 16 bytes", t->span);
     if (t->dim < 1 || t->dim > COLUMNS_MOST) return fail("model.dim %u is not in 1..%d", t->dim, (int)COLUMNS_MOST);
     return 0;
@@ -203,9 +205,12 @@ int cuda_prepare_rule(struct backend *b, const struct rule_options *rule, double
                       const struct record_layout *layout, cudaStream_t stream, struct rule_view *view) {
     struct rule_slot slots[RULE_SLOTS];
     view->constants = rule_prepare(rule, lr, updates);
-    view->rule = rule->rule;
-    view->slots = (uint32_t)rule_slots(rule, slots);
-    view->count_at = layout->counted ? (uint32_t)record_updates(layout)->offset : 0;
+    view->by_row = layout->by_row;
+    view->rule = view->by_row ? RULE_SGD : rule->rule;
+    view->slots = view->by_row ? 0 : (uint32_t)rule_slots(rule, slots);
+    view->count_at = layout->counted ? (uint32_t)record_updates(layout)->offset
+                     : view->by_row  ? (uint32_t)record_slot(layout, 0)->offset
+                                     : DRAW_NONE;
     for (uint32_t &slot : view->slot_at) slot = DRAW_NONE;
     for (uint32_t &slot : view->slot_number) slot = 0;
     view->halves = state_halves(layout);
@@ -389,6 +394,7 @@ int cuda_launch_step(struct backend *b, struct stage *stage, const struct step_r
     struct learn_view l;
     memset(&l, 0, sizeof l);
     if (check_tables(request)) return -1;
+    if (layout->by_row && stage->early_singles) return fail("the batch was made before the tables were opened");
     if (!sizes->blocks) return 0;
     if (grow_buffers(b, stage, request) || fill_view(b, stage, request, &v) ||
         begin_exchange(b, stage, request, &v.exchange) || launch_blocks(b, stage, request, learned, &v, &l))

@@ -43,12 +43,13 @@ struct rule_view {
     struct rule_step constants;
     const struct corrections *corrections; /* NULL: bias corrections do not depend on the row */
     int rule;
-    uint32_t slots;               /* number of slots of a record */
-    uint32_t slot_at[RULE_SLOTS]; /* by role: offset of the slot in bytes from the beginning of the state; DRAW_NONE: the rule
-                                   * has no such slot */
-    uint32_t slot_number[RULE_SLOTS]; /* by role: the slot's number in the record */
-    bool halves;                  /* true: slots are bfloat16 */
-    uint32_t count_at;            /* offset of the row's count of updates in bytes from the beginning of the state */
+    uint32_t slots;               /* number of a record's slots */
+    uint32_t slot_at[RULE_SLOTS]; /* by role: bytes from the beginning of the state; DRAW_NONE: no such slot */
+    uint32_t slot_number[RULE_SLOTS]; /* by role: the slot's number in a record */
+    bool halves;                  /* slots are bfloat16 */
+    bool by_row;                  /* records have the row's sum and no slots (RULE_BY_ROW); the rule is then RULE_SGD */
+    uint32_t count_at;            /* bytes from the beginning of the state to the row's count of updates, or its sum;
+                                   * DRAW_NONE: rows have neither */
 };
 
 struct step_view {

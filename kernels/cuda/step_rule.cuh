@@ -73,13 +73,13 @@ template <int VEC, bool STATE> struct held_state {
 static __device__ __forceinline__ uint32_t *count_of(const struct step_view &v, char *state) {
     return (uint32_t *)(state + v.rule.count_at);
 }
-/* Returns how many updates a row has had. The group must read the count, then wait for all its threads, and only then change the
- * row. */
+/* Returns a row's count of updates before this one, or the bits of its sum. A group must read it, then wait for all its threads,
+ * and only then change rows. */
 static __device__ __forceinline__ uint32_t read_updates(const struct step_view &v, char *state) {
-    return v.rule.corrections ? *count_of(v, state) : 0;
+    return v.rule.count_at != DRAW_NONE ? *count_of(v, state) : 0;
 }
 static __device__ __forceinline__ void write_updates(const struct step_view &v, char *state, uint32_t updates, uint32_t tid) {
-    if (v.rule.corrections && tid == 0) *count_of(v, state) = updates;
+    if (v.rule.count_at != DRAW_NONE && tid == 0) *count_of(v, state) = updates;
 }
 
 template <class F, int G, int VEC, bool STATE>
@@ -154,8 +154,8 @@ static __device__ __forceinline__ void change_quad(struct record_quad &quad, con
 }
 #undef CHANGE_QUAD
 
-/* Returns the quad after an update by `rule`. Kernels call this function for rules that few runs use: when each kernel had the
- * code for all ten rules, compiling took twice as long. */
+/* Returns the quad as any rule changes it. Kernels call this for rules that few runs use: code for all in each kernel took
+ * twice as long to compile. */
 static __device__ __noinline__ struct record_quad changed_quad(struct record_quad quad, struct rule_step k, float4 g, int rule) {
     change_quad<ANY_RULE>(quad, k, g, rule);
     return quad;
@@ -252,16 +252,16 @@ static __device__ __forceinline__ void read_record(struct stored_record<F, B> &r
     read_state<F, G, B, true>(r.state, state, chunk, v);
 }
 
-/* Updates B quads of a record by the rule, and writes them back. All threads of the group must have read its count of updates
- * before. */
+/* Applies the rule to B quads of a record, and writes them back. All threads of the group must have read its count of updates.
+ * `updates`: that count, or the bits of the row's new sum. */
 template <class F, int G, int B>
 static __device__ __forceinline__ void change_stored(struct stored_record<F, B> &r, const float4 (&g)[B], char *weights,
                                                      char *state, uint32_t updates, uint32_t chunk, const struct step_view &v,
                                                      const struct named_row &row) {
     float4 w[B];
     open_row<F, B>(w, r.weights);
-    struct rule_step k = row_constants(v.rule, updates); /* computed at this point so that reading the record need not wait for
-                                                          * it */
+    struct rule_step k = row_constants(v.rule, updates); /* computed here so that the record's reads need not wait for it */
+    if (v.rule.by_row) k.lr = rule_row_rate(&k, __uint_as_float(updates));
     change_record<F, G, B, true>(r.state, k, g, w, weights, state, chunk, v, row);
 }
 
@@ -322,10 +322,9 @@ struct piece_end {
                              * updates the row */
 };
 
-/* Computes the sum of a piece, and updates the row by it or writes it to memory (struct piece_end). Records may have state.
- * gained(chunk, sum) computes the sum in B quads of a thread; all threads of a warp must call it. real: false: the thread's
- * group has no piece. A row wider than G x B quads is worked on by a whole warp (G is 32). Returns the squared norm of the sum;
- * 0 if the rule does not bound gradients. */
+/* Uses the sum of a piece of a record that may have state: updates the row, or stores the sum as the row's whole or partial sum.
+ * gained(chunk, sum) sums B quads of a thread; all threads of a warp must call it. real: the thread's group has a piece. A row
+ * wider than G x B quads is worked on by a whole warp (G is 32). Returns the squared norm of the sum, if the rule uses it. */
 template <class F, int G, int B, typename Gained>
 static __device__ __forceinline__ float end_piece(bool real, const struct item &item, char *weights, char *state,
                                                   const struct named_row &row, const struct piece_end &to,
@@ -333,18 +332,19 @@ static __device__ __forceinline__ float end_piece(bool real, const struct item &
     constexpr uint32_t STEP = G * B / F::QUADS;
     const uint32_t chunks = v.quads / F::QUADS;
     uint32_t tid = threadIdx.x % G;
-    bool bounded = v.rule.constants.clip > 0, updated = real && !to.kept && item.partial == DRAW_NONE;
+    bool squared = v.rule.constants.clip > 0 || v.rule.by_row, updated = real && !to.kept && item.partial == DRAW_NONE;
     uint32_t updates = updated ? read_updates(v, state) : 0;
     float4 sum[B]; /* if rows of one warp may take different branches below, the sum is computed before them */
     float squares[1] = {0};
     __syncwarp(); /* all threads have read the row's count of updates */
 #pragma unroll 1
-    for (uint32_t chunk = tid; (G < 32 || bounded) && chunk - tid < chunks; chunk += STEP) {
+    for (uint32_t chunk = tid; (G < 32 || squared) && chunk - tid < chunks; chunk += STEP) {
         gained(chunk, sum);
         squares[0] = dot_rows<B>(sum, sum, squares[0]);
     }
-    if (bounded) group_sum<G, 1>(squares);
+    if (squared) group_sum<G, 1>(squares);
     float share = updated ? share_of_row(v, to.starts, item.row, squares[0]) : 1;
+    if (v.rule.by_row) updates = __float_as_uint(rule_row_sum(__uint_as_float(updates), share * share * squares[0], v.dim));
 #pragma unroll 1
     for (uint32_t chunk = tid; real && chunk - tid < chunks; chunk += STEP) {
         struct stored_record<F, B> record;
@@ -357,7 +357,7 @@ static __device__ __forceinline__ float end_piece(bool real, const struct item &
             write_row<F, G, B>(sum, to.kept ? to.kept : to.partials + item.partial * v.span, chunk, v.quads);
         }
     }
-    if (updated) write_updates(v, state, updates + 1, tid);
+    if (updated) write_updates(v, state, v.rule.by_row ? updates : updates + 1, tid);
     return squares[0];
 }
 

@@ -331,8 +331,10 @@ static int check_optimizer(const struct config *c) {
         return fail("optimizer.beta1 = %g and beta2 = %g: %s divides by 1 - beta, so both must be below 1",
                     c->optimizer_beta1, c->optimizer_beta2, rule);
     if (!rules_has(c->optimizer_rule, "weight_decay") && c->optimizer_weight_decay != 0)
-        return fail("optimizer.weight_decay = %g: %s has no weight decay, as in PyTorch; set it to 0, or use %s",
-                    c->optimizer_weight_decay, rule, c->optimizer_rule == RULE_SPARSE_ADAM ? "adam" : "another rule");
+        return fail("optimizer.weight_decay = %g: %s has no weight decay; set it to 0, or use %s",
+                    c->optimizer_weight_decay, rule, c->optimizer_rule == RULE_SPARSE_ADAM ? "adam"
+                                                     : RULE_BY_ROW(c->optimizer_rule)      ? "adagrad"
+                                                                                           : "another rule");
     if (c->optimizer_rule == RULE_RPROP && c->optimizer_step_min > c->optimizer_step_max)
         return fail("optimizer.step_min = %g is above optimizer.step_max = %g", c->optimizer_step_min, c->optimizer_step_max);
     return 0;
@@ -343,6 +345,9 @@ static int check_ranks(const struct config *c) {
     if (c->device_gpus > 1 && ranks != c->device_gpus)
         return fail("device.gpus = %" PRIu64 ", and this run has %u ranks: begin it without mpirun, or leave the key out",
                     c->device_gpus, ranks);
+    if (ranks > 1 && RULE_BY_ROW(c->optimizer_rule))
+        return fail("optimizer.rule = rowwise-adagrad needs all columns of a row in one process, and this run has %u ranks, which "
+                    "share them out; set optimizer.rule = adagrad, or begin it without ranks", ranks);
     if (c->model_dim < ranks)
         return fail("model.dim = %" PRIu64 " has fewer columns than there are ranks to share them out, %u", c->model_dim, ranks);
     return 0;
