@@ -187,8 +187,8 @@ struct cpu_sizes {
                                    * list's length */
     uint64_t chunks;              /* number of chunks of a batch */
     uint64_t piece;               /* number of examples that a worker builds together in lock-free training */
-    uint64_t window;              /* most kept words before, and after, the positions of a cpu_piece; 0 if examples are not
-                                   * windows */
+    uint64_t beside;              /* most kept words before and after the positions of a cpu_piece, together; 0 if examples are
+                                   * not windows */
     struct walks walks;           /* of its fields only the sizes of walks are set; length 0: there is no graph */
 };
 

@@ -96,7 +96,7 @@ static struct list worker_arrays(struct cpu_scratch *s, const struct cpu_sizes *
     uint64_t t = each->targets / blocks, c = each->contexts / blocks, scores = each->terms / blocks; /* numbers of one block */
     uint64_t vectors = c ? scores / c : 0; /* number of vectors of a block: 1 if targets are pooled */
     uint64_t examples = lock_free ? sizes->piece : 0;
-    uint64_t built = lock_free ? sizes->piece : CPU_GRAIN, kept = sizes->window ? built + 2 * sizes->window : 0;
+    uint64_t built = lock_free ? sizes->piece : CPU_GRAIN, kept = sizes->beside ? built + sizes->beside : 0;
     uint64_t walks = sizes->walks.length ? walks_at_most(&sizes->walks, built) : 0;
     put(&list, &s->piece.id, &s->piece.capacity, sizeof *s->piece.id, kept);
     put(&list, &s->piece.at, &s->piece.at_capacity, sizeof *s->piece.at, kept);
@@ -122,7 +122,7 @@ struct cpu_sizes cpu_sizes(const struct example_source *source) {
                                                                       : source->positives && !source->pool.on,
                               .chunks = (source->batch + CPU_GRAIN - 1) / CPU_GRAIN,
                               .piece = CPU_PIECE,
-                              .window = source->mode == EXAMPLE_WINDOW ? source->window : 0,
+                              .beside = source->mode == EXAMPLE_WINDOW ? 2 * (uint64_t)source->window + 1 : 0,
                               .walks = source->walks};
     uint64_t most = sizes.example.contexts > sizes.example.targets ? sizes.example.contexts : sizes.example.targets;
     if (!sizes.alike && most > CPU_PIECE_CONTEXTS / CPU_PIECE) {
