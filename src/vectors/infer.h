@@ -35,8 +35,8 @@ int infer_open(struct infer *infer, const struct model *model, struct pool *pool
 void infer_close(struct infer *infer); /* harmless on a zeroed one */
 
 /* Computes the rows of `count` documents: out [count x dim]. Document i has the words words[starts[i]] .. words[starts[i + 1] -
- * 1]; a number that is no word of the model is ignored, and a document without any other has a row of zeros. Returns 0, or -1
- * after fail(). */
+ * 1]; a number that is no word of the model is ignored. A document has a row of zeros if it has no other, or none that subsampling
+ * kept in any epoch. Returns 0, or -1 after fail(). */
 int infer_rows(const struct infer *infer, const struct infer_passes *passes, const uint64_t *starts, const uint64_t *words, uint64_t count,
                float *out);
 
