@@ -59,15 +59,29 @@ static void print_rows(const struct documents *d, const float *rows, uint32_t di
     }
 }
 
-static int infer_all(const struct documents *d, const struct model *model, uint64_t epochs, unsigned threads) {
-    struct infer infer = {.model = NULL};
+/* Warns of documents that have words of the vocabulary, but none that the draws of subsampling kept. */
+static void warn_of_zeros(const struct documents *d, const float *rows, uint32_t dim, const char *path) {
+    uint64_t count = 0;
+    for (uint64_t i = 0; i < d->count; i++) {
+        uint32_t j = 0;
+        while (j < dim && rows[i * dim + j] == 0) j++;
+        count += j == dim && d->starts[i] < d->starts[i + 1];
+    }
+    if (count)
+        warn("%" PRIu64 " of %" PRIu64 " documents of '%s' have only words that the run's examples.subsample left out each time; their "
+             "rows are zeros; raise --epochs",
+             count, d->count, path);
+}
+
+static int infer_all(const struct documents *d, struct infer *infer, uint64_t epochs, const char *path) {
     const struct infer_passes passes = {.epochs = epochs};
-    struct pool *pool = pool_open(threads);
-    float *rows = mem_alloc(d->count, model->dim * sizeof *rows, "rows of documents");
-    int result = !pool || !rows || infer_open(&infer, model, pool) || infer_rows(&infer, &passes, d->starts, d->words, d->count, rows) ? -1 : 0;
-    if (!result) print_rows(d, rows, model->dim);
-    infer_close(&infer);
-    if (pool) pool_close(pool);
+    uint32_t dim = infer->model->dim;
+    float *rows = mem_alloc(d->count, dim * sizeof *rows, "rows of documents");
+    int result = !rows || infer_rows(infer, &passes, d->starts, d->words, d->count, rows) ? -1 : 0;
+    if (!result) {
+        warn_of_zeros(d, rows, dim, path);
+        print_rows(d, rows, dim);
+    }
     free(rows);
     return result;
 }
@@ -83,6 +97,8 @@ int cmd_infer(int argc, char **argv) {
     struct model model = {.rows = 0};
     struct documents documents = {.count = 0};
     struct lines lines;
+    struct infer infer = {.model = NULL};
+    struct pool *pool = NULL;
     char *bytes = NULL;
     uint64_t epochs = 0;
     if (arguments_read(&arguments, "infer", argc, argv, options, "device")) goto out;
@@ -91,11 +107,14 @@ int cmd_infer(int argc, char **argv) {
         goto out;
     }
     if (arguments_number("infer", "epochs", epochs_text, 1, MOST_EPOCHS, &epochs) || arguments_config(&config, 0, NULL, &arguments) ||
-        model_open(&model, arguments.given[0]) || !(bytes = lines_open(&lines, text)) ||
+        model_open(&model, arguments.given[0]) || !(pool = pool_open((unsigned)config.device_threads)) ||
+        infer_open(&infer, &model, pool) || !(bytes = lines_open(&lines, text)) ||
         read_documents(&documents, &lines, &model, text, named))
         goto out;
-    result = infer_all(&documents, &model, epochs, (unsigned)config.device_threads);
+    result = infer_all(&documents, &infer, epochs, text);
 out:
+    infer_close(&infer);
+    if (pool) pool_close(pool);
     free(documents.names);
     free(documents.lines);
     free(documents.starts);

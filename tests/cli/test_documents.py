@@ -196,7 +196,21 @@ def test_what_infer_refuses(sptx):
     assert "1 of 2 documents of 'new.txt' have no word of the vocabulary" in done.stderr
     assert set(done.stdout.splitlines()[1].split("\t")[1].split()) == {"0"}
     sptx("train", "run.ini", "--corpus.format=text", "--examples.mode=window", "--run.dir=text")
+    said = sptx.refuses("infer", "text", "--text=new.txt")
+    assert "was not trained on documents" in said and "warning" not in said
+    sptx.path("new.txt").write_text("unheard words\n")
     assert "was not trained on documents" in sptx.refuses("infer", "text", "--text=new.txt")
+
+
+def test_infer_tells_of_documents_whose_words_are_all_subsampled(sptx):
+    sptx.path("corpus.txt").write_text("".join("d%d the w%d\n" % (i, i % 500) for i in range(3000)))
+    sptx("train", config(sptx, examples={"subsample": "1e-5"}, train={"epochs": 1}))
+    sptx.path("new.txt").write_text("the\nw1 w2 w3\nunheard\n")
+    done = sptx("infer", "run", "--text=new.txt", "--epochs=1")
+    zeros = [set(line.split("\t")[1].split()) == {"0"} for line in done.stdout.splitlines()]
+    assert zeros[0] and zeros[2]
+    assert "1 of 3 documents of 'new.txt' have no word of the vocabulary" in done.stderr
+    assert "%d of 3 documents of 'new.txt' have only words that the run's examples.subsample left out" % (sum(zeros) - 1) in done.stderr
 
 
 @pytest.mark.parametrize("mode", MODES)

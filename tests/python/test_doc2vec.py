@@ -88,6 +88,21 @@ def test_documents_are_counted_first_and_trained_later():
     assert topics(model.dv.most_similar("d3", topn=8)) == {3}
 
 
+@pytest.mark.parametrize("dm", [0, 1])
+def test_documents_that_a_call_leaves_out_keep_their_vectors(dm):
+    model = sptx.Doc2Vec(DOCUMENTS[:200], dm=dm, **OPTIONS)
+    first = model.dv.vectors.copy()
+    new = [sptx.TaggedDocument(TOPICS[1], ["new"])]
+    with pytest.raises(ValueError, match="the tag 'new' is not in the vocabulary"):
+        model.train(new, total_examples=1, epochs=1)
+    model.build_vocab(new, update=True)
+    assert len(model.dv) == 201 and (model.dv.vectors[:200] == first).all()
+    model.train(new, total_examples=1, epochs=5)
+    assert (model.dv.vectors[:200] == first).all()
+    model.train(DOCUMENTS[:200], total_examples=200, epochs=1, start_alpha=1e-9, end_alpha=1e-9)
+    assert numpy.abs(model.dv.vectors[:200] - first).max() < 1e-6
+
+
 @pytest.mark.parametrize("given, error, sentence", [
     ({"dm_concat": 1}, NotImplementedError, "dm_concat=1 is not there"),
     ({"dv_mapfile": "x"}, NotImplementedError, "dv and dv_mapfile are not there"),

@@ -29,6 +29,7 @@ def test_a_call_for_all_is_a_call_for_each(tables):
     tables.prefetch(ids)
     tables["day"].store([2], numpy.full((1, 4), 7, "f4"))
     assert (tables.table.fetch([59]) == 7).all() and tables["day"].shape == (3, 4) and len(tables) == 3
+    assert list(tables) == ["user", "item", "day"] and "item" in tables and "nobody" not in tables
 
 
 @pytest.mark.parametrize("call, kind, said", [
@@ -37,7 +38,11 @@ def test_a_call_for_all_is_a_call_for_each(tables):
     (lambda t: t.fetch([[0]]), ValueError, "ids of 1 tables are given, and there are 3"),
     (lambda t: t.update([[0], [1], [2]], [numpy.zeros((1, 4), "f4")] * 2), ValueError, "gradients of 2 tables"),
     (lambda t: t.store([[0], [1], [2]], [numpy.zeros((2, 4), "f4")] * 3), ValueError, "'user' have the shape"),
+    (lambda t: t.fetch({"user": [0], "item": [1], "day": [2]}), TypeError, "ids are a dict"),
+    (lambda t: sptx.Tables([3, 2], dim=4).fetch({1: [0], 0: [0]}), TypeError, "ids are a dict"),
+    (lambda t: t.update([[0], [1], [2]], dict.fromkeys(range(3))), TypeError, "gradients are a dict"),
     (lambda t: t["nobody"], KeyError, "nobody"),
+    (lambda t: sptx.Tables([2**63, 2**63 + 5], dim=4), ValueError, "rows"),
     (lambda t: sptx.Tables({}, dim=4), ValueError, "no tables"),
     (lambda t: sptx.Tables([3, 0], dim=4), ValueError, "table 1 has no rows"),
     (lambda t: sptx.Tables({"a": -3}, dim=4), ValueError, "rows of table 'a'")])
@@ -78,6 +83,12 @@ def test_a_collection_of_bags_is_pytorchs_bags_side_by_side(device):
                 module.weight.grad = None
     for name, rows in sizes.items():
         assert numpy.allclose(tables[name].fetch(numpy.arange(rows)), theirs[name].weight.detach().numpy(), atol=1e-5)
+    none = {name: torch.zeros(0, 2).long() for name in sizes}
+    assert ours(none).shape == (0, 18)
+    with pytest.raises(TypeError, match="offsets are torch.float32"):
+        ours({"user": ([0, 1], torch.tensor([0, 1.9])), "item": torch.zeros(2, 1).long(), "day": torch.zeros(2, 1).long()})
+    with pytest.raises(ValueError, match="offsets have 2 dimensions"):
+        ours({"user": ([0, 1], [[0, 1]]), "item": torch.zeros(2, 1).long(), "day": torch.zeros(2, 1).long()})
     with pytest.raises(KeyError, match="features are"):
         ours({"user": torch.zeros(1, 1).long()})
     with pytest.raises(ValueError, match="bags"):

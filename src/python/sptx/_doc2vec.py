@@ -8,7 +8,7 @@ from ._corpus import Corpus, numbers
 from ._keyed import KeyedVectors
 from ._refused import refused
 from ._run import Run
-from ._word2vec import Path, Word2Vec, _Numbered
+from ._word2vec import Path, Word2Vec, _Known, _Numbered
 
 
 class TaggedDocument(NamedTuple):
@@ -111,17 +111,22 @@ class Doc2Vec(Word2Vec):
     # ---- documents, by the library ----
 
     def _numbered(self, sentences: Optional[Iterable[Any]], corpus_file: Optional[Path], numbers_of: Dict[str, int]) -> Any:
+        tags: Dict[Any, int] = _Counted(self._tags) if isinstance(numbers_of, _Known) else dict(self._tags)
         if sentences is None or corpus_file is not None:
             given = super()._numbered(sentences, corpus_file, numbers_of)
-            given.tags = [(self._tags.setdefault(line, len(self._tags)),) for line in range(given.sentences)]
+            given.tags = [(_number_of(line, tags),) for line in range(given.sentences)]
         else:
-            given = _Tagged(sentences, numbers_of, self._tags, self.dm or self.dbow_words)
+            given = _Tagged(sentences, numbers_of, tags, self.dm or self.dbow_words)
+        self._tags = dict(tags)
         return given
 
     def _count(self, given: Any, update: bool) -> None:
         super()._count(given, update)
         first = numpy.random.default_rng(self.seed).random((len(self._tags), self.vector_size), numpy.float32)
-        self._put_documents((2 * first - 1) / self.vector_size)
+        vectors = (2 * first - 1) / self.vector_size
+        if update:
+            vectors[:len(self.dv)] = self.dv.vectors  # tags keep their numbers, and new ones come behind
+        self._put_documents(vectors)
 
     def _put_documents(self, vectors: Any) -> None:
         self.dv = KeyedVectors(self.vector_size)
@@ -141,6 +146,10 @@ class Doc2Vec(Word2Vec):
             ends = numpy.concatenate(([0], numpy.cumsum(lengths)))
             places = numpy.arange(ends[-1]) + numpy.repeat(starts[:-1].astype(numpy.int64)[lines] - ends[:-1], lengths)
             corpus.sentences(numbers(ids[places], "words"), ends, numbers(numpy.array([tag for one in tags for tag in one], numpy.int64), "tags"))
+        absent = sorted(set(self._tags.values()).difference(tag for one in given.tags for tag in one))
+        if self.train_count and absent:  # documents without a word: the run keeps their rows, and the next one begins with them
+            corpus.sentences(numbers(numpy.zeros(0, numpy.int64), "words"), numpy.zeros(len(absent) + 1, numpy.int64),
+                             numbers(numpy.array(absent, numpy.int64), "tags"))
 
     def _take(self, run: Run, rows: List[int]) -> None:
         if self.dm or self.dbow_words:
@@ -179,5 +188,16 @@ class _Tagged(_Numbered):
             if one and len(document.tags) > 1:
                 raise NotImplementedError("a document with several tags, such as %.50r, is trained with dm=0 and dbow_words=0 only: give it one tag"
                                           % (document.tags,))
-            self.tags.append([known.setdefault(tag, len(known)) for tag in document.tags])
+            self.tags.append([_number_of(tag, known) for tag in document.tags])
             yield document.words
+
+
+class _Counted(Dict[Any, int]):
+    """Numbers of tags to which none is added: those that build_vocab() has met."""
+
+    def __missing__(self, tag: Any) -> int:
+        raise ValueError("the tag %.50r is not in the vocabulary: build_vocab(documents, update=True) adds it" % (tag,))
+
+
+def _number_of(tag: Any, known: Dict[Any, int]) -> int:
+    return known[tag] if isinstance(known, _Counted) else known.setdefault(tag, len(known))

@@ -1,7 +1,8 @@
 """Tables: several tables of one width, as a model with many features has them, asked and changed by one call."""
 
+import itertools
 from collections.abc import Mapping, Sequence
-from typing import Any, Dict, List, Tuple, Union
+from typing import Any, Dict, Iterator, List, Tuple, Union
 
 import numpy
 
@@ -32,7 +33,7 @@ class Tables:
         if not named:
             raise ValueError("no tables: rows is empty; wanted {name: number of rows}, or a list of numbers")
         counts = [count_of(count, "rows of table %r" % (name,), 64) for name, count in named.items()]
-        self._first: List[int] = [0] + [int(end) for end in numpy.cumsum(counts)]
+        self._first: List[int] = [0, *itertools.accumulate(counts)]
         if 0 in counts:
             raise ValueError("table %r has no rows" % (list(named)[counts.index(0)],))
         self._number: Dict[Any, int] = {name: number for number, name in enumerate(named)}
@@ -50,6 +51,10 @@ class Tables:
 
     def __len__(self) -> int:
         return len(self._number)
+
+    def __iter__(self) -> Iterator[Any]:
+        """The tables' names, in order."""
+        return iter(self._number)
 
     def __getitem__(self, name: Any) -> "TablePart":
         """One of the tables."""
@@ -97,16 +102,20 @@ class Tables:
         """Announces the ids of the next fetch (Table.prefetch)."""
         self._table.prefetch(self._joined(ids)[0])
 
+    def _check(self, given: Sequence[Any], what: str) -> None:
+        if isinstance(given, Mapping):
+            raise TypeError("%s are a %s; wanted a list of those of each table, in the order of names" % (what, type(given).__name__))
+        if len(given) != len(self):
+            raise ValueError("%s of %d tables are given, and there are %d" % (what, len(given), len(self)))
+
     def _joined(self, ids: Sequence[Any]) -> Tuple[Any, List[Tuple[int, ...]]]:
-        if len(ids) != len(self):
-            raise ValueError("ids of %d tables are given, and there are %d" % (len(ids), len(self)))
+        self._check(ids, "ids")
         numbered = [self.numbered(name, some) for name, some in zip(self._number, ids)]
         flat = [some.reshape(-1) for some in numbered]
         return _join(flat), [tuple(some.shape) for some in numbered]
 
     def _floats(self, values: Sequence[Any], ids: Sequence[Any], what: str) -> Any:
-        if len(values) != len(self):
-            raise ValueError("%s of %d tables are given, and there are %d" % (what, len(values), len(self)))
+        self._check(values, what)
         given = [some if hasattr(some, "shape") else numpy.asarray(some, numpy.float32) for some in values]
         for name, some, which in zip(self._number, given, ids):
             wanted = tuple(which.shape if hasattr(which, "shape") else numpy.shape(which)) + (self._table.dim,)

@@ -351,7 +351,7 @@ class EmbeddingBagCollection(_Lookups):
                                                        mode="sum", include_last_offset=True)
         mean = torch.tensor([self.mode[name] == "mean" for name in names], device=rows.device).repeat_interleave(bags)
         summed = summed / torch.where(mean, counts.clamp(min=1), 1)[:, None]
-        return summed.view(len(names), bags, -1).transpose(0, 1).reshape(bags, -1)
+        return summed.view(len(names), bags, self.table.dim).transpose(0, 1).reshape(bags, len(names) * self.table.dim)
 
     def prefetch(self, features: Any) -> None:
         """Announces the features of the next forward()."""
@@ -401,9 +401,14 @@ def _bags(ids: torch.Tensor, offsets: Any, include_last_offset: bool) -> Tuple[t
     if ids.dim() != 1 or offsets is None:
         raise ValueError("ids are [bags, n] without offsets, or [n] with offsets; they have %d dimensions, and offsets are %s" %
                          (ids.dim(), "not given" if offsets is None else "given"))
-    starts = torch.as_tensor(offsets, dtype=torch.int64, device=ids.device)
+    starts = torch.as_tensor(offsets, device=ids.device)
+    if starts.numel() and (starts.dtype.is_floating_point or starts.dtype.is_complex or starts.dtype == torch.bool):
+        raise TypeError("offsets are %s, wanted int32 or int64" % starts.dtype)
+    if starts.dim() != 1:
+        raise ValueError("offsets have %d dimensions, wanted 1" % starts.dim())
+    starts = starts.long()
     ends = starts if include_last_offset else torch.cat((starts, starts.new_tensor([len(ids)])))
-    if starts.dim() != 1 or not len(ends) or ends[0] != 0 or (ends.diff() < 0).any() or ends[-1] != len(ids):
+    if not len(ends) or ends[0] != 0 or (ends.diff() < 0).any() or ends[-1] != len(ids):
         raise ValueError("offsets of %d ids begin with 0, do not fall and end at most there; they are %s" %
                          (len(ids), starts.tolist() if starts.numel() < 10 else "not so"))
     return ids, ends
