@@ -581,7 +581,7 @@ struct sptx_export_options {
     const char *table; /* NULL: the default */
     const char *type;  /* "f32", "bf16", "f16", "int8", "uint8" or "binary"; NULL: the format's first one */
     uint64_t lists;    /* 1: the rows of lists are written, too */
-    uint32_t columns;  /* number of principal axes that rows are reduced to; 0: rows keep their columns */
+    uint32_t columns;  /* number of axes that rows are turned to, as --columns; 0: rows keep their columns */
     uint32_t reserved; /* 0 */
     double *recall;    /* out [2]: share of the ten nearest rows that the file's rows find, and that 100 of them include once they
                         * are ordered by their float32 vectors; NULL: not measured */

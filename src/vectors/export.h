@@ -35,7 +35,7 @@ struct export {
                             * (clusters.h) */
     unsigned threads;      /* number of threads that find the classes; 0: one a core */
     enum export_type type; /* one that the format can hold */
-    uint32_t columns;      /* number of principal axes that rows are reduced to; 0: rows keep their columns */
+    uint32_t columns;      /* number of axes that rows are turned to (quantizer.h); 0: rows keep their columns */
     struct quantizer_loss *loss; /* filled; `most` is set by the caller. NULL: it is not measured */
 };
 

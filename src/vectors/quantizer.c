@@ -2,7 +2,9 @@
 
 #include "base/memory.h"
 #include "base/report.h"
+#include "eigen.h"
 #include "kernels/rounding.h"
+#include "numpy_draws.h"
 #include "principal.h"
 #include "search.h"
 
@@ -138,21 +140,51 @@ static float *sample_rows(const struct quantizer *quantizer, uint64_t count) {
     return rows;
 }
 
+static int find_principal(const struct quantizer *quantizer, double *axes) {
+    uint64_t count = quantizer->rows < SAMPLE ? quantizer->rows : SAMPLE;
+    float *sample = sample_rows(quantizer, count);
+    int result = sample ? principal_axes(axes, sample, count, quantizer->model->dim, quantizer->pool) : -1;
+    free(sample);
+    return result;
+}
+
+/* Writes random orthogonal axes: the eigenvectors of a random symmetric matrix. */
+static int draw_axes(struct numpy_draws *draws, double *axes, uint32_t dim) {
+    double *matrix = mem_alloc(dim, dim * sizeof *matrix, "random axes"), *values = mem_alloc(dim, sizeof *values, "random axes");
+    for (uint64_t i = 0; matrix && i < dim; i++)
+        for (uint64_t j = 0; j <= i; j++)
+            matrix[i * dim + j] = matrix[j * dim + i] = (double)numpy_draws_below(draws, UINT64_C(1) << 32) / 4294967296.0 - 0.5;
+    if (matrix && values) eigen_symmetric(matrix, dim, values, axes);
+    int result = matrix && values ? 0 : -1;
+    free(matrix);
+    free(values);
+    return result;
+}
+
 static int find_rotation(struct quantizer *quantizer) {
     uint32_t dim = quantizer->model->dim, columns = quantizer->columns;
-    uint64_t count = quantizer->rows < SAMPLE ? quantizer->rows : SAMPLE;
-    if (dim > QUANTIZER_COLUMNS_MOST)
-        return fail("fewer columns need the principal axes of the rows, which are computed for at most %d columns; '%s' has %u",
-                    QUANTIZER_COLUMNS_MOST, quantizer->model->directory, dim);
-    float *sample = sample_rows(quantizer, count);
-    double *axes = sample ? mem_alloc(dim, dim * sizeof *axes, "principal axes") : NULL;
+    struct numpy_draws draws = numpy_draws_make(1);
+    double *axes = mem_alloc(dim, dim * sizeof *axes, "principal axes");
     quantizer->rotation = axes ? mem_alloc(dim, columns * sizeof *quantizer->rotation, "principal axes") : NULL;
-    int result = quantizer->rotation ? principal_axes(axes, sample, count, dim, quantizer->pool) : -1;
-    for (uint64_t i = 0; !result && i < (uint64_t)dim * columns; i++)
-        quantizer->rotation[i] = (float)axes[i % columns * dim + i / columns];
-    free(sample);
+    int result = quantizer->rotation ? 0 : -1;
+    for (uint32_t first = 0; !result && first < columns; first += dim) {
+        uint32_t end = columns - first < dim ? columns : first + dim;
+        result = columns > dim ? draw_axes(&draws, axes, dim) : find_principal(quantizer, axes);
+        for (uint64_t i = 0; !result && i < dim; i++)
+            for (uint64_t column = first; column < end; column++)
+                quantizer->rotation[i * columns + column] = (float)axes[(column - first) * dim + i];
+    }
     free(axes);
     return result;
+}
+
+static int check_columns(const struct model *model, enum export_type type, uint32_t columns) {
+    if (columns && (model->dim > QUANTIZER_COLUMNS_MOST || columns > QUANTIZER_COLUMNS_MOST))
+        return fail_usage("columns = %u of the %u of '%s': rows are turned to new axes for at most %d of either", columns, model->dim,
+                          model->directory, QUANTIZER_COLUMNS_MOST);
+    if (columns <= model->dim || type == EXPORT_BINARY) return 0;
+    return fail_usage("columns = %u is more than the %u columns of '%s', which only binary can have", columns, model->dim,
+                      model->directory);
 }
 
 /* Adds a turned row to the mean's sums, and finds its scale. */
@@ -191,8 +223,7 @@ int quantizer_open(struct quantizer *quantizer, const struct model *model, enum 
                    enum export_type type, uint32_t columns, int one_scale, unsigned threads) {
     *quantizer = (struct quantizer){.model = model, .view = view, .rows = rows, .type = type, .columns = columns ? columns : model->dim,
                                     .unit = type == EXPORT_BINARY || type == EXPORT_UINT8 || (type == EXPORT_INT8 && one_scale)};
-    if (columns > model->dim)
-        return fail_usage("columns = %u is more than the %u columns of '%s'", columns, model->dim, model->directory);
+    if (check_columns(model, type, columns)) return -1;
     if (!(quantizer->pool = pool_open(threads)) || (columns && find_rotation(quantizer))) return -1;
     if (type < EXPORT_INT8) return 0;
     if (type == EXPORT_BINARY && !(quantizer->mean = mem_zalloc(quantizer->columns, sizeof(float), "the mean of rows"))) return -1;

@@ -11,7 +11,8 @@
  * scale: each row's largest magnitude / 127; for formats without scales one number for all rows, which are scaled to length 1
  * first. Binary rows are scaled to length 1, too; eight bits are a byte, first bit highest, as numpy.packbits packs them.
  * Columns: rows are multiplied by their `columns` principal axes of largest variance about 0 (of up to 100,000 unit rows). No
- * other projection to so many columns changes these rows' dot products less.
+ * other projection to so many columns changes these rows' dot products less. Binary rows may have more columns than the model: they
+ * are multiplied by random orthogonal axes, and each further bit tells a little more of the row.
  * All results are the same with any number of threads.
  */
 #ifndef SPTX_QUANTIZER_H
@@ -31,7 +32,7 @@ extern const struct export_type_form {
 
 int export_type_named(const char *name); /* returns an export_type; -1 after fail_usage(), which lists the names */
 
-enum { QUANTIZER_COLUMNS_MOST = 1024 }; /* largest number of a run's columns of which principal axes are computed */
+enum { QUANTIZER_COLUMNS_MOST = 1024 }; /* largest number of columns before and after rows are turned to other axes */
 
 struct quantizer {
     const struct model *model;
@@ -47,7 +48,7 @@ struct quantizer {
     struct pool *pool;
 };
 
-/* Prepares to quantize the first `rows` rows of a view. columns: at most the run's; 0: all. one_scale: 1: int8 has one scale for
+/* Prepares to quantize the first `rows` rows of a view. columns: at most the model's, but for binary; 0: all. one_scale: 1: int8 has one scale for
  * all rows. threads: 0: one a core. Returns 0, or -1 after fail(); the caller closes in any case. */
 int quantizer_open(struct quantizer *quantizer, const struct model *model, enum model_view view, uint64_t rows,
                    enum export_type type, uint32_t columns, int one_scale, unsigned threads);
