@@ -58,6 +58,8 @@ class Indexes:
             raise ValueError("metric = %r is neither 'cosine' nor 'dot'" % (metric,))
         if metric is None and len(self.lists):
             config = configparser.ConfigParser(interpolation=None, strict=False)
-            config.read(os.path.join(os.fsdecode(self._where), "config.ini"), encoding="utf-8")
+            here = os.fsdecode(self._where)
+            config.read(os.path.join(here, "config.ini"), encoding="utf-8") or \
+                config.read(os.path.join(os.path.dirname(here), "config.ini"), encoding="utf-8")  # `here` is a checkpoint of the run
             return config.get("train", "score", fallback="dot") == "cosine"
         return metric != "dot"
