@@ -7,8 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Sets the locale for the whole process, as a graphical toolkit does. Returns 0, or -1 where this machine cannot make
- * it. */
+/* Sets the locale for the whole process, as a graphical toolkit may do. Returns 0, or -1 if this machine cannot make it. */
 static inline int decimal_comma_set(const char *directory) {
     char command[512], text[8];
     snprintf(command, sizeof command, "localedef -i de_DE -f UTF-8 '%s/de_DE.UTF-8' >/dev/null 2>&1", directory);

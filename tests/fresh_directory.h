@@ -1,4 +1,4 @@
-/* fresh_directory: makes a directory of a test's own, where the system keeps temporary files. */
+/* fresh_directory: makes a directory for one test, where the system keeps temporary files. */
 #ifndef SPTX_TESTS_FRESH_DIRECTORY_H
 #define SPTX_TESTS_FRESH_DIRECTORY_H
 
@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-/* Makes sptx-NAME-, with six letters of mkdtemp's behind it, in $TMPDIR or /tmp and leaves its path in `path`. -1 where
- * that fails. */
+/* Makes a directory sptx-NAME-XXXXXX (six random letters) in $TMPDIR or /tmp, and writes its path to `path`. Returns 0, or -1 on
+ * failure. */
 static inline int fresh_directory(char *path, size_t capacity, const char *name) {
     const char *base = getenv("TMPDIR");
     int length = snprintf(path, capacity, "%s/sptx-%s-XXXXXX", base && *base ? base : "/tmp", name);

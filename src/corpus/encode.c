@@ -410,7 +410,7 @@ static int encode(const char *path, struct corpus *corpus, const struct vocab *v
                   struct pool *pool, uint64_t fingerprint) {
     struct encoding encoding = {.corpus = corpus, .vocab = vocab, .options = options};
     struct numbered own;
-    int result = word_counts_numbered(&encoding.numbered, &own, corpus, options, vocab, path, pool);
+    int result = encode_numbers(&encoding.numbered, &own, corpus, options, vocab, path, pool);
     pthread_mutex_init(&encoding.lock, NULL);
     pthread_cond_init(&encoding.moved, NULL);
     encoding.ring_size = 2 * (uint64_t)pool_threads(pool) + 2;

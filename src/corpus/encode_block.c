@@ -1,8 +1,10 @@
 #include "encode_block.h"
 
 #include "base/memory.h"
+#include "word_counts.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 void encoded_release(struct encoded *encoded) {
     free(encoded->ids);
@@ -93,6 +95,48 @@ int encode_numbered(struct encoded *encoded, const struct numbered *numbered, co
         }
     }
     return 0;
+}
+
+/* ---- the numbers of a corpus ---- */
+
+/* Returns the row of each name of a list, by its number; NULL after fail(). */
+static uint32_t *rows_of_lists(const struct word_counts *names, const struct vocab *vocab, uint64_t size) {
+    uint32_t *rows = mem_alloc(size + 1, sizeof *rows, "the rows of lists");
+    char digits[WORD_DIGITS];
+    uint64_t length;
+    if (!rows) return NULL;
+    memset(rows, 0xff, size * sizeof *rows);
+    for (uint64_t number = 0; number < size; number++) {
+        uint64_t other = number - names->integers.size;
+        if (number < names->integers.size ? !names->integers.counts[number].count
+                                          : other >> WORD_SHARD_BITS >= names->shards[other & (WORD_SHARDS - 1)].words.size)
+            continue;
+        const char *name = word_counts_word(names, number, digits, &length);
+        rows[number] = (uint32_t)vocab_find_list(vocab, name, length); /* as uint32_t, -1 is WORDS_ABSENT */
+    }
+    return rows;
+}
+
+/* Numbers a corpus whose vocabulary is known. */
+static int number_known(struct numbered *numbered, struct corpus *corpus, const struct corpus_options *options,
+                        const struct vocab *vocab, struct pool *pool) {
+    struct word_counts names = {0};
+    int named = options->list_rows || corpus_formats[options->format].scattered;
+    struct word_counts_wanted wanted = {NULL, named ? &names : NULL, vocab, numbered};
+    int result = word_counts_read(&wanted, corpus, options, pool);
+    if (!result && named) numbered->list_numbers = word_counts_numbers(&names);
+    if (!result && options->list_rows) result = (numbered->lists = rows_of_lists(&names, vocab, numbered->list_numbers)) ? 0 : -1;
+    if (named) word_counts_release(&names);
+    return result;
+}
+
+int encode_numbers(const struct numbered **numbered, struct numbered *own, struct corpus *corpus,
+                         const struct corpus_options *options, const struct vocab *vocab, const char *path, struct pool *pool) {
+    *own = (struct numbered){.fd = -1};
+    *numbered = corpus_gathered(corpus) ? NULL : corpus_numbered(corpus);
+    if (corpus_gathered(corpus) || (*numbered && (*numbered)->complete)) return 0;
+    *numbered = own;
+    return numbered_open(own, path) || number_known(own, corpus, options, vocab, pool) ? -1 : 0;
 }
 
 /* ---- gathered data ---- */

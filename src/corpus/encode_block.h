@@ -6,6 +6,7 @@
 #include "corpus.h"
 #include "gathered.h"
 #include "numbered.h"
+#include "base/pool.h"
 #include "vocab.h"
 
 #include <stdint.h>
@@ -37,6 +38,12 @@ int encode_are_rows(const struct corpus_options *options);
  * word has no row. */
 void encode_rows(const struct vocab *vocab, const struct corpus_options *options, const struct word_query *queries, unsigned count,
                  uint32_t *rows);
+
+/* Stores in *numbered the corpus as vocab_build() has numbered it (corpus_set_numbered). If it has not, numbers it in *own, with the
+ * vocabulary's rows as numbers, in a nameless file beside `path`. The caller closes *own in any case. Gathered data is
+ * not numbered: *numbered is then NULL. Returns 0, or -1 after fail(). */
+int encode_numbers(const struct numbered **numbered, struct numbered *own, struct corpus *corpus,
+                   const struct corpus_options *options, const struct vocab *vocab, const char *path, struct pool *pool);
 
 /* Encodes the numbers first .. end - 1 of the corpus into the arrays of `encoded`, whose earlier contents are overwritten. Not for
  * scattered lists. Returns 0, or -1 after fail(). */

@@ -60,7 +60,7 @@ static int counts_are_degrees(const struct corpus_options *options, const struct
 static int make_of_files(const struct making *making, struct corpus *corpus, const struct vocab *vocab) {
     struct numbered own;
     const struct numbered *numbered;
-    int result = word_counts_numbered(&numbered, &own, corpus, making->options, vocab, making->path, making->pool) ||
+    int result = encode_numbers(&numbered, &own, corpus, making->options, vocab, making->path, making->pool) ||
                          corpus_check_unchanged(corpus)
                      ? -1
                      : 0;

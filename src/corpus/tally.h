@@ -1,7 +1,7 @@
-/* tally: the words that one thread has met lately, in its core's cache, with how often it met each since they were last added up.
+/* tally: the words that one thread has met lately, with how often it met each since they were last added up.
  *
- * A word of up to 16 bytes is compared in two loads, without a look at its text. The words' numbers are those of a larger table,
- * which the owner of the tally keeps (word_counts.c).
+ * A word of up to 16 bytes is compared in two loads, without a look at its text. The words' numbers are those of a larger table that
+ * all threads share, which the owner of the tally keeps (word_counts.c). A full tally doubles; at its largest size it is emptied.
  */
 #ifndef SPTX_TALLY_H
 #define SPTX_TALLY_H
@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-enum { TALLY_SLOTS = 1 << 17, TALLY_MOST = TALLY_SLOTS / 4 * 3, TALLY_PADDING = 16 };
+enum { TALLY_SLOTS = 1 << 16, TALLY_SLOTS_MOST = 1 << 21, TALLY_PADDING = 16 };
 #define TALLY_NEW (UINT32_MAX - 2) /* the number of a word that has none yet */
 
 /* A word, or a free place for one. */
@@ -30,9 +30,14 @@ struct tally_word {
 struct tally {
     struct words words; /* the texts; without a hash table */
     uint64_t known;     /* the first `known` words have their number */
-    struct tally_word of[TALLY_MOST]; /* [words.size] */
-    struct tally_slot slots[TALLY_SLOTS];
+    struct tally_word *of; /* [words.size] */
+    struct tally_slot *slots; /* [slot_count]: a power of two; three quarters are in use at most */
+    uint64_t slot_count, slots_most, of_capacity;
 };
+
+/* Opens an empty tally of TALLY_SLOTS slots, which may grow to `most` bytes. Returns 0, or -1 after fail(). */
+int tally_open(struct tally *tally, uint64_t most);
+void tally_close(struct tally *tally); /* harmless on a zeroed one */
 
 static inline uint64_t tally_mix(uint64_t a, uint64_t b) {
     unsigned __int128 product = (unsigned __int128)a * b;
@@ -62,22 +67,25 @@ static inline struct tally_query tally_ask(const char *word, uint64_t length) {
 }
 
 static inline struct tally_slot *tally_home(struct tally *tally, const struct tally_query *query) {
-    return &tally->slots[query->hash >> 32 & (TALLY_SLOTS - 1)];
+    return &tally->slots[query->hash >> 32 & (tally->slot_count - 1)];
 }
 
 /* Finds the word, or the free slot where it belongs. */
 static inline struct tally_slot *tally_find(struct tally *tally, const struct tally_query *query) {
     struct tally_slot *slot = tally_home(tally, query);
-    for (; slot->word; slot = slot + 1 < tally->slots + TALLY_SLOTS ? slot + 1 : tally->slots)
+    for (; slot->word; slot = slot + 1 < tally->slots + tally->slot_count ? slot + 1 : tally->slots)
         if (slot->key[0] == query->key[0] && slot->key[1] == query->key[1] && slot->length == query->length &&
             (query->length <= 16 || !memcmp(words_get(&tally->words, slot->word - 1, NULL), query->word, query->length)))
             break;
     return slot;
 }
 
-/* Adds the word to its free slot; `first` as in tally_word. Returns 0, or -1 after fail(). The tally must have less than TALLY_MOST
- * words. */
+/* Adds the word to its free slot; `first` as in tally_word. Returns 0, or -1 after fail(). The tally must not be full. */
 int tally_add(struct tally *tally, struct tally_slot *slot, const struct tally_query *query, uint64_t first);
-void tally_clear(struct tally *tally); /* keeps the memory for the next words */
+static inline int tally_is_full(const struct tally *tally) {
+    return tally->words.size >= tally->slot_count / 4 * 3;
+}
+/* Doubles a full tally, whose slots then change, or empties it. All its words must have their numbers. */
+void tally_make_room(struct tally *tally);
 
 #endif

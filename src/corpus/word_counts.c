@@ -23,6 +23,7 @@ struct counting {
     const struct corpus_options *options;
     struct integer_rows rows; /* wanted->given: rows of its integers */
     int alone;                /* 1: there is one worker */
+    uint64_t tally_bytes; /* how large a tally may become */
     struct progress progress;
     _Atomic int failed; /* 1: a worker failed, so the other workers stop */
 };
@@ -51,7 +52,8 @@ struct worker {
     struct counting *counting;
     struct corpus_block block;
     struct side items, names;
-    uint32_t by_shard[TALLY_MOST]; /* words of a tally, sorted by shard */
+    uint32_t *by_shard; /* words of a tally, sorted by shard */
+    uint64_t by_shard_capacity;
     uint32_t *out;                 /* [count]: the block as numbers of words (numbered.h) */
     uint64_t count, capacity;
 };
@@ -131,6 +133,7 @@ static int flush_shard(struct side *side, uint64_t s, const uint32_t *numbers, u
 static int flush_shards(struct worker *worker, struct side *side, uint64_t from) {
     const struct tally *tally = side->tally;
     uint64_t starts[WORD_SHARDS + 1] = {0}, next[WORD_SHARDS], size = tally->words.size;
+    if (mem_grow(&worker->by_shard, &worker->by_shard_capacity, size, sizeof *worker->by_shard, "counting")) return -1;
     enum { SHIFT = 64 - WORD_SHARD_BITS };
     for (uint64_t n = from; n < size; n++) starts[(tally->of[n].hash >> SHIFT) + 1]++;
     for (int s = 0; s < WORD_SHARDS; s++) {
@@ -213,9 +216,9 @@ static int add_word(struct worker *worker, struct side *side, const struct tally
     if (side == &worker->items && side->counts && worker->counting->options->order == ORDER_GIVEN &&
         vocab_given_id(query->word, query->length, &id))
         return refuse_given(worker, query->word, query->length, line);
-    if (tally->words.size == TALLY_MOST) {
+    if (tally_is_full(tally)) {
         if (flush(worker, side, 1)) return -1;
-        tally_clear(tally);
+        tally_make_room(tally);
         *slot = tally_find(tally, query);
     }
     return tally_add(tally, *slot, query, worker->block.offset + (uint64_t)(query->word - worker->block.bytes));
@@ -246,42 +249,53 @@ static inline int take_word(struct worker *worker, struct side *side, const char
     return take_query(worker, side, &query, line);
 }
 
-/* Takes words of a text. Their slots are loaded while later words are found: otherwise a third of the time is spent on waits for
- * them. */
-static int take_text(struct worker *worker) {
-    enum { AHEAD = 32 };
-    struct tally_query queries[AHEAD];
-    uint64_t lines[AHEAD], length;
-    struct scan scan;
-    const char *word;
-    int kind = TOKEN_WORD;
-    scan_start(&scan, &worker->block);
-    while (kind != TOKEN_END) {
-        unsigned count = 0;
-        while (count < AHEAD && (kind = scan_next(&scan, &word, &length)) == TOKEN_WORD) {
-            queries[count] = tally_ask(word, length);
-            __builtin_prefetch(tally_home(worker->items.tally, &queries[count]), 1);
-            lines[count++] = scan.line;
-        }
-        for (unsigned i = 0; i < count; i++)
-            if (take_query(worker, &worker->items, &queries[i], lines[i])) return -1;
-        if (kind == TOKEN_NEWLINE && put(worker, NUMBERED_END)) return -1;
+/* Words of a block that are found before the first of them is looked up, so that their slots are loaded meanwhile: otherwise a third of
+ * the time is spent on waits for them. */
+enum { AHEAD = 32 };
+struct ahead {
+    struct tally_query query;
+    struct side *side;
+    uint64_t line;
+    uint32_t integer; /* NO_INTEGER: the word is looked up in the tally */
+};
+
+static inline struct ahead look_ahead(struct side *side, const char *word, uint64_t length, uint64_t line) {
+    struct ahead ahead = {.side = side, .line = line, .integer = side->integers ? integer_of(word, length) : NO_INTEGER};
+    if (ahead.integer < side->integers) {
+        ahead.query.word = word;
+        return ahead;
     }
+    ahead.integer = NO_INTEGER;
+    ahead.query = tally_ask(word, length);
+    __builtin_prefetch(tally_home(side->tally, &ahead.query), 1);
+    return ahead;
+}
+
+static inline int take_ahead(struct worker *worker, const struct ahead *ahead, unsigned count) {
+    for (unsigned i = 0; i < count; i++)
+        if (ahead[i].integer != NO_INTEGER ? put_integer(worker, ahead[i].side, ahead[i].integer, ahead[i].query.word)
+                                           : take_query(worker, ahead[i].side, &ahead[i].query, ahead[i].line))
+            return -1;
     return 0;
 }
 
-/* Takes the words of lists whose words are separated by blanks. The first word of a list is its name. */
+/* Takes words between blanks. The first word of a list is its name. */
 static int take_tokens(struct worker *worker, const struct corpus_format_properties *format) {
-    int named = format->parts[0] == PART_NAME, first = !worker->block.continues, kind;
+    int named = format->parts[0] == PART_NAME, first = !worker->block.continues, kind = TOKEN_WORD;
+    struct ahead ahead[AHEAD];
     struct scan scan;
     const char *word;
     uint64_t length;
     scan_start(&scan, &worker->block);
-    while ((kind = scan_next(&scan, &word, &length)) != TOKEN_END) {
-        struct side *side = named && first ? &worker->names : &worker->items;
-        first = kind == TOKEN_NEWLINE;
-        if (kind == TOKEN_NEWLINE ? put(worker, NUMBERED_END) : side->tally && take_word(worker, side, word, length, scan.line))
-            return -1;
+    while (kind != TOKEN_END) {
+        unsigned count = 0;
+        while (count < AHEAD && (kind = scan_next(&scan, &word, &length)) == TOKEN_WORD) {
+            struct side *side = named && first ? &worker->names : &worker->items;
+            first = 0;
+            if (side->tally) ahead[count++] = look_ahead(side, word, length, scan.line);
+        }
+        if (take_ahead(worker, ahead, count) || (kind == TOKEN_NEWLINE && put(worker, NUMBERED_END))) return -1;
+        if (kind == TOKEN_NEWLINE) first = 1;
     }
     return 0;
 }
@@ -344,8 +358,7 @@ static int take_lines(struct worker *worker) {
     const struct corpus_format_properties *format = &corpus_formats[options->format];
     if (format->edges) return take_edges(worker);
     if (format->scattered) return take_pairs(worker);
-    int tokens = fields_are_tokens(&worker->block, options), text = format->sentences && !format->names && !worker->items.integers;
-    if (text ? take_text(worker) : tokens ? take_tokens(worker, format) : take_lists(worker)) return -1;
+    if (fields_are_tokens(&worker->block, options) ? take_tokens(worker, format) : take_lists(worker)) return -1;
     int in_line = worker->count ? worker->out[worker->count - 1] != NUMBERED_END : worker->block.continues;
     return in_line && !worker->block.line_open ? put(worker, NUMBERED_END) : 0; /* a line also ends at the end of its file */
 }
@@ -365,14 +378,15 @@ static int open_side(struct side *side, const struct counting *counting, struct 
     side->alone = counting->alone;
     side->integers = counts ? counts->integers.size : given ? counting->rows.size : 0;
     side->tally = counts || given ? mem_zalloc(1, sizeof *side->tally, "counting") : NULL;
-    return (counts || given) && !side->tally ? -1 : 0;
+    if (!counts && !given) return 0;
+    return !side->tally || tally_open(side->tally, counting->tally_bytes) ? -1 : 0;
 }
 
 /* Adds up what the worker has counted last, and frees its memory. */
 static int close_side(struct worker *worker, struct side *side, int failed) {
     if (!failed && side->counts) count_integers(side);
     int result = failed || !side->counts ? 0 : flush(worker, side, 1);
-    if (side->tally) words_release(&side->tally->words);
+    if (side->tally) tally_close(side->tally);
     free(side->tally);
     free(side->unnumbered);
     return result;
@@ -402,6 +416,7 @@ static int count_blocks(void *context, unsigned number) {
     if (worker) {
         corpus_block_release(&worker->block);
         free(worker->out);
+        free(worker->by_shard);
     }
     free(worker);
     return result;
@@ -427,7 +442,8 @@ static void open_shards(struct word_counts *counts) {
 
 int word_counts_read(const struct word_counts_wanted *wanted, struct corpus *corpus, const struct corpus_options *options,
                      struct pool *pool) {
-    struct counting counting = {.wanted = wanted, .corpus = corpus, .options = options, .alone = pool_threads(pool) == 1};
+    struct counting counting = {.wanted = wanted, .corpus = corpus, .options = options, .alone = pool_threads(pool) == 1,
+                                .tally_bytes = mem_available() / 64 / pool_threads(pool)};
     open_shards(wanted->items);
     open_shards(wanted->names);
     struct gathered *gathered = corpus_gathered(corpus);
@@ -444,46 +460,6 @@ int word_counts_read(const struct word_counts_wanted *wanted, struct corpus *cor
     integer_rows_release(&counting.rows);
     if (!result && wanted->numbered) result = numbered_finish(wanted->numbered);
     return result;
-}
-
-/* Returns the row of each name of a list, by its number; NULL after fail(). */
-static uint32_t *rows_of_lists(const struct word_counts *names, const struct vocab *vocab, uint64_t size) {
-    uint32_t *rows = mem_alloc(size + 1, sizeof *rows, "the rows of lists");
-    char digits[WORD_DIGITS];
-    uint64_t length;
-    if (!rows) return NULL;
-    memset(rows, 0xff, size * sizeof *rows);
-    for (uint64_t number = 0; number < size; number++) {
-        uint64_t other = number - names->integers.size;
-        if (number < names->integers.size ? !names->integers.counts[number].count
-                                          : other >> WORD_SHARD_BITS >= names->shards[other & (WORD_SHARDS - 1)].words.size)
-            continue;
-        const char *name = word_counts_word(names, number, digits, &length);
-        rows[number] = (uint32_t)vocab_find_list(vocab, name, length); /* as uint32_t, -1 is WORDS_ABSENT */
-    }
-    return rows;
-}
-
-/* Numbers a corpus whose vocabulary is known. */
-static int number_known(struct numbered *numbered, struct corpus *corpus, const struct corpus_options *options,
-                        const struct vocab *vocab, struct pool *pool) {
-    struct word_counts names = {0};
-    int named = options->list_rows || corpus_formats[options->format].scattered;
-    struct word_counts_wanted wanted = {NULL, named ? &names : NULL, vocab, numbered};
-    int result = word_counts_read(&wanted, corpus, options, pool);
-    if (!result && named) numbered->list_numbers = word_counts_numbers(&names);
-    if (!result && options->list_rows) result = (numbered->lists = rows_of_lists(&names, vocab, numbered->list_numbers)) ? 0 : -1;
-    if (named) word_counts_release(&names);
-    return result;
-}
-
-int word_counts_numbered(const struct numbered **numbered, struct numbered *own, struct corpus *corpus,
-                         const struct corpus_options *options, const struct vocab *vocab, const char *path, struct pool *pool) {
-    *own = (struct numbered){.fd = -1};
-    *numbered = corpus_gathered(corpus) ? NULL : corpus_numbered(corpus);
-    if (corpus_gathered(corpus) || (*numbered && (*numbered)->complete)) return 0;
-    *numbered = own;
-    return numbered_open(own, path) || number_known(own, corpus, options, vocab, pool) ? -1 : 0;
 }
 
 void word_counts_release(struct word_counts *counts) {

@@ -5,7 +5,7 @@
  *         -> the number of each word, in the corpus' order (numbered.h)
  *
  * The number of an integer is that integer; the numbers of all other words follow. Memory is about that of the different words,
- * whatever the number of threads. Counts are sums and first positions are minima, so they do not depend on the order or the size
+ * and a 64th of the free memory at most for the tallies of all threads. Counts are sums and first positions are minima, so they do not depend on the order or the size
  * of blocks.
  */
 #ifndef SPTX_WORD_COUNTS_H
@@ -57,11 +57,6 @@ struct word_counts_wanted {
  * number. Returns 0, or -1 after fail(). */
 int word_counts_read(const struct word_counts_wanted *wanted, struct corpus *corpus, const struct corpus_options *options,
                      struct pool *pool);
-/* Stores in *numbered the corpus as vocab_build() has numbered it (corpus_set_numbered). If it has not, numbers it in *own, with the
- * vocabulary's rows as numbers, in a nameless file beside `path`. The caller closes *own in any case. Gathered data is
- * not numbered: *numbered is then NULL. Returns 0, or -1 after fail(). */
-int word_counts_numbered(const struct numbered **numbered, struct numbered *own, struct corpus *corpus,
-                         const struct corpus_options *options, const struct vocab *vocab, const char *path, struct pool *pool);
 void word_counts_release(struct word_counts *counts); /* harmless on a zeroed one */
 
 /* Returns one more than the highest number of a word. */

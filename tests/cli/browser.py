@@ -1,5 +1,5 @@
-"""A headless Chromium for tests of pages, spoken to over two pipes (--remote-debugging-pipe): messages of JSON with a NUL
-after each. Nothing but Python's own library is needed."""
+"""A headless Chromium for tests of pages. It is controlled over two pipes (--remote-debugging-pipe): JSON messages, each followed
+by a NUL. Only Python's own library is needed."""
 import base64
 import json
 import os
@@ -14,7 +14,7 @@ KEYS = {"Enter": 13, "Escape": 27, "Tab": 9, "ArrowUp": 38, "ArrowDown": 40, "Ar
 
 
 def find():
-    """Returns the program's path, or None. Ubuntu's chromium is a snap, which may not see a test's files."""
+    """Returns the path of Chromium, or None. Ubuntu's chromium is a snap, which may be unable to see a test's files."""
     for name in NAMES:
         path = shutil.which(name)
         if path and "/snap" not in os.path.realpath(path):
@@ -23,13 +23,14 @@ def find():
 
 
 class Browser:
-    """One page. Messages of its console, and its requests to the network, are kept in `said` and `asked`."""
+    """One page. `said` collects the messages of its console, and `asked` its requests to the network."""
 
     def __init__(self, directory):
         to_read, self.write_end = os.pipe()
         self.read_end, to_write = os.pipe()
         self.log = open(os.path.join(directory, "chromium.log"), "wb")
-        # Its pipes are descriptors 3 and 4. As root it has no sandbox, and in a container hardly any /dev/shm.
+        # The pipes are file descriptors 3 and 4. Chromium has no sandbox if it runs as root, and containers have a very small
+        # /dev/shm.
         self.process = subprocess.Popen(
             ["bash", "-c", f'exec "$@" 3<&{to_read} 4>&{to_write}', "bash", find(), "--headless", "--no-sandbox",
              "--disable-dev-shm-usage", "--disable-gpu", "--hide-scrollbars", "--remote-debugging-pipe",
@@ -57,7 +58,7 @@ class Browser:
     # ---- messages ----
 
     def message(self, seconds):
-        """Returns the next message."""
+        """Returns the next message from the browser."""
         end = time.monotonic() + seconds
         while b"\0" not in self.waiting:
             left = end - time.monotonic()
@@ -99,7 +100,7 @@ class Browser:
     # ---- the page ----
 
     def open(self, path, width=1280, height=900, dark=False):
-        """Waits until the file is loaded and has drawn itself."""
+        """Opens a file, and waits until the page is loaded and has drawn itself."""
         self.ask("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600)
         self.dark(dark)
         before = self.loads
@@ -115,14 +116,14 @@ class Browser:
             self.hear(self.message(60))
 
     def settle(self):
-        """Waits for two frames, after which sizes are observed and the canvas is drawn."""
+        """Waits for two frames. By then the page has noticed changes of size, and has drawn its canvas."""
         self.run("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))")
 
     def dark(self, dark):
         self.ask("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
 
     def run(self, script):
-        """Returns the value of an expression in the page."""
+        """Returns the value of a JavaScript expression in the page."""
         got = self.ask("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in got, got["exceptionDetails"]
         return got["result"].get("value")

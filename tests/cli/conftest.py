@@ -15,12 +15,12 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = os.environ.get("SPTX_BIN") or str(ROOT / os.environ.get("BUILD", "build") / "sptx-w2v")
-FAULTS = ROOT / os.environ.get("BUILD", "build") / "faults.so"  # what tests/faults has for LD_PRELOAD
+FAULTS = ROOT / os.environ.get("BUILD", "build") / "faults.so"  # library for LD_PRELOAD that makes system calls fail (tests/faults)
 
-# How many times as long as on two free cores everything may take: scripts/check measures it.
+# All time limits are multiplied by this. scripts/check measures how much slower this machine is than two free cores.
 SLOWER = int(os.environ.get("SPTX_SLOWER", "1"))
 
-# Small, exact, and as good on one core as on many.
+# A small run in exact mode, so that its result does not depend on the number of threads.
 KEYS = {
     "corpus": {"path": "corpus.txt", "min_count": "1"},
     "examples": {"window": "3"},
@@ -32,12 +32,12 @@ KEYS = {
 
 
 def warned(done):
-    """Returns stderr without the lines that say which columns of a file are read."""
+    """Returns stderr without the lines that name the columns of a file."""
     return "".join(line for line in done.stderr.splitlines(True) if not line.startswith("columns    "))
 
 
 class Program:
-    """Runs the program in one directory. What it wrote comes back as text; bytes that are no UTF-8 are kept."""
+    """Runs the program in one directory. Its output is returned as text; bytes that are no UTF-8 are kept."""
 
     def __init__(self, directory):
         self.directory = pathlib.Path(directory)
@@ -51,7 +51,7 @@ class Program:
         return done
 
     def refuses(self, *arguments, code=1, **options):
-        """Runs what must fail. Returns the sentence, which is the last line on stderr; stdout is empty."""
+        """Runs a command that must fail. Checks that stdout is empty, and returns the error message, the last line of stderr."""
         done = self(*arguments, expect=code, **options)
         assert done.stdout == ""
         last = done.stderr.rstrip("\n").split("\n")[-1]
@@ -67,7 +67,7 @@ class Program:
         return self.directory.joinpath(*parts)
 
     def config(self, name="run.ini", **sections):
-        """Writes an INI of KEYS with `sections` over them, as config(train={"epochs": 3})."""
+        """Writes a config file with KEYS, of which `sections` change or add some: config(train={"epochs": 3})."""
         lines = []
         for section in list(KEYS) + [section for section in sections if section not in KEYS]:
             lines.append(f"[{section}]")
@@ -77,7 +77,7 @@ class Program:
         return name
 
     def checkpoint(self, run="run"):
-        """Returns the directory that RUN/latest names."""
+        """Returns the directory of the newest checkpoint, which RUN/latest names."""
         return self.path(run, self.path(run, "latest").read_text().strip())
 
     def tables(self, run="run"):
@@ -86,8 +86,8 @@ class Program:
 
 
 def sentences(count, seed=1, words=300, length=12):
-    """Makes sentences of words that belong together: word t of topic k keeps to its topic. The same arguments make the same
-    text."""
+    """Makes sentences of topics: all words of a sentence belong to one topic; word w of topic k is tKwW. The same arguments make
+    the same text."""
     rng = random.Random(seed)
     topics = 10
     for _ in range(count):
@@ -96,7 +96,7 @@ def sentences(count, seed=1, words=300, length=12):
 
 
 def wait_for(condition, process, seconds=60):
-    """Waits until the condition holds. Returns False where the process or the time ended before that."""
+    """Waits until the condition holds. Returns False if the process has ended or the time is up before that."""
     end = time.monotonic() + seconds * SLOWER
     while time.monotonic() < end:
         if condition():
@@ -108,7 +108,7 @@ def wait_for(condition, process, seconds=60):
 
 
 def end(process):
-    """Waits for a process that was told to stop; kills it where it does not."""
+    """Waits for a process that was told to stop, and kills it if it does not."""
     try:
         return process.communicate(timeout=60 * SLOWER)
     except subprocess.TimeoutExpired:
@@ -151,7 +151,7 @@ def sptx(tmp_path):
 
 @pytest.fixture(scope="session")
 def trained_once(tmp_path_factory):
-    """One finished run, for tests that only read it; `trained` is a copy of it."""
+    """One finished run, shared by tests that only read it; `trained` is a copy of it."""
     program = with_corpus(tmp_path_factory.mktemp("trained"))
     program("train", program.config())
     return program
@@ -159,12 +159,12 @@ def trained_once(tmp_path_factory):
 
 @pytest.fixture
 def trained(trained_once, tmp_path):
-    """A finished run of the test's own."""
+    """A finished run that the test may change."""
     shutil.copytree(trained_once.directory, tmp_path / "own")
     return Program(tmp_path / "own")
 
 
-# A run of a second or two with a handful of checkpoints, to be stopped in the middle.
+# A run of one or two seconds with about five checkpoints, which tests stop in the middle.
 STOP_KEYS = {"negatives": {"per": "pair"}, "train": {"epochs": "8", "batch": "128", "report_seconds": "0.02"},
              "run": {"checkpoint_every": "1000 steps"}}
 STOP_SENTENCES = 10000
@@ -191,7 +191,7 @@ def whole_once(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def killed_once(whole_once, tmp_path_factory):
-    """A whole run, and the same one killed in its middle, with two checkpoints."""
+    """A whole run, and the same run killed in the middle, when it had two checkpoints."""
     program = Program(tmp_path_factory.mktemp("killed") / "own")
     shutil.copytree(whole_once.directory, program.directory)
     process = program.start("train", program.config(**STOP_KEYS))

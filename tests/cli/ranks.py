@@ -1,4 +1,4 @@
-"""Shared by the tests of several ranks: mpirun, and programs under it."""
+"""Helpers of the tests of several ranks: starts mpirun, and programs under it."""
 import json
 import os
 import shutil
@@ -28,7 +28,7 @@ def mpi():
 
 
 def train(sptx, ranks, *arguments, expect=0):
-    """Trains with so many ranks; 0 is the program without mpirun. expect: 0, or 1 where it must fail; None: anything."""
+    """Trains with this number of ranks; 0: without mpirun. expect: exit code 0, or 1 if training must fail; None: any exit code."""
     words = [PROGRAM, "train", *arguments]
     done = subprocess.run(command(ranks, *words) if ranks else list(map(str, words)), cwd=sptx.directory, env=ENVIRONMENT,
                           stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", timeout=120 * SLOWER)
@@ -37,12 +37,12 @@ def train(sptx, ranks, *arguments, expect=0):
 
 
 def refuses(sptx, ranks, *arguments):
-    """Returns the one sentence of a run that must fail; mpirun writes more around it."""
+    """Returns the error message of a run that must fail, without the lines that mpirun writes around it."""
     return only_sentence(train(sptx, ranks, *arguments, expect=1).stderr)
 
 
 def begin(sptx, *ranks, timeout=60 * SLOWER):
-    """Runs mpirun with a program and arguments of its own for each rank, and returns the result."""
+    """Runs mpirun with a different program and arguments for each rank, and returns the result."""
     words = ["mpirun", "--oversubscribe"]
     for number, rank in enumerate(ranks):
         words += [":"] * (number > 0) + ["-n", "1", *map(str, rank)]
@@ -51,7 +51,7 @@ def begin(sptx, *ranks, timeout=60 * SLOWER):
 
 
 def refuses_unlike(sptx, first, second, limits=("true", "true")):
-    """Returns the one sentence of two ranks that train with other arguments, or in a shell with limits."""
+    """Returns the error message of two ranks that train with different arguments, or in shells with different limits."""
     done = begin(sptx, *(["bash", "-c", f'{limit}; exec "$@"', "bash", PROGRAM, "train", *arguments]
                          for limit, arguments in zip(limits, (first, second))))
     assert done.returncode != 0

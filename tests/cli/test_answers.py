@@ -1,4 +1,4 @@
-"""How a finished run answers where no table is named: citations by both tables, items never among lists' rows."""
+"""How a finished run answers if no table is named: citations by both tables; items without the rows of lists."""
 import random
 
 import numpy
@@ -6,7 +6,7 @@ import pytest
 
 
 def citations(papers=300, topics=6, seed=3):
-    """Returns {paper: cited}: papers cite within their topic; the last third of each topic is cited and has no line."""
+    """Returns {paper: cited papers}. Papers cite within their topic; the last third of each topic is only cited and has no line."""
     rng = random.Random(seed)
     lines = {}
     for paper in range(papers * 2 // 3):
@@ -38,7 +38,7 @@ def test_a_paper_without_a_line_has_neighbours(sptx, papers):
     said = sptx.refuses("nearest", "run", "290", "--query=target")
     assert said == ("'290' was never trained as a target in 'run': its row there is what it began as; ask the table context, "
                     "or sum")
-    assert len(near(sptx, "290", "--query=context")) == 10  # among targets, as it always was
+    assert len(near(sptx, "290", "--query=context")) == 10  # --query=context alone searches among targets, as in earlier versions
     labels = "".join(f"{paper} topic{paper % 6}\n" for paper in range(300))
     sptx.path("topics.tsv").write_text(labels)
     groups = ["evaluate", "run", "--groups=topics.tsv", "--met=0", "--k=10"]
@@ -79,8 +79,8 @@ def test_lines_are_scored_by_the_paper_that_cites(sptx, papers):
 
 @pytest.fixture
 def readers(sptx):
-    """Writes the same lists as lines of lists, and as ratings by blanks, tabs and commas, of which a header names the
-    columns."""
+    """Writes the same lists four times: as lines of lists, and as ratings separated by blanks, by tabs, and by commas with a
+    header."""
     lists = {f"reader{name}": items for name, items in citations().items()}
     for name, part in (("train", slice(None, -2)), ("held", slice(-2, None))):
         sptx.path(f"{name}.lists").write_text("".join(f"{key} {' '.join(items[part])}\n" for key, items in lists.items()))
@@ -107,11 +107,11 @@ def test_each_file_is_read_as_it_looks(sptx, readers, trained):
         assert ("'train.%s' as lists" % train in done.stderr) == (trained != "lists" and train == "lists")
         assert sptx("recommend", "run", f"--lists=train.{train}").stdout == names
     sptx.path("parts").mkdir()
-    sptx.path("parts", "0").write_text("")  # tells nothing; the next file does
+    sptx.path("parts", "0").write_text("")  # an empty file does not show the format, but the next file does
     sptx.path("train.commas").rename(sptx.path("parts", "1"))
     assert sptx("evaluate", "run", "--train=parts", "--held-out=held.lists").stdout == wanted
     named = sptx("evaluate", "run", "--train=train.blanks", "--held-out=held.blanks", "--format=lists")
-    assert named.stdout != wanted and " as pairs" not in named.stderr  # ratings are items then: it is what was asked for
+    assert named.stdout != wanted and " as pairs" not in named.stderr  # read as lists, as asked for, so that ratings are items
     key = sptx("evaluate", "run", "--train=train.blanks", "--held-out=held.blanks", "--corpus.format=lists")
     assert key.stdout == named.stdout
     said = sptx.refuses("evaluate", "run", "--train=train.lists", "--held-out=held.lists", "--format=pairs")

@@ -1,5 +1,5 @@
-"""What backends promise: a run that moves to the other one in the middle ends where it would have ended, to the rounding;
-what a plan finds room for on a GPU runs there."""
+"""What holds for both backends: a run that continues on the other backend ends with the same result, except for rounding; a run
+that a plan finds to fit a GPU does run there."""
 import json
 import pathlib
 import random
@@ -31,7 +31,7 @@ def test_a_checkpoint_moves_between_backends(whole, first, then):
         assert numpy.linalg.norm(moved - stayed) < 0.01 * numpy.linalg.norm(stayed)
 
 
-# Wide rows, so that what a batch works in counts beside what the planner leaves free.
+# The rows are wide, so that a batch's memory is not small beside what the planner leaves free.
 FULL = {
     "windows": ("words", {"format": "text"}, {"per": "example"}, {}),
     "windows, a pair's own negatives": ("words", {"format": "text"}, {"per": "pair"}, {}),  # the last batch could be padded
@@ -42,7 +42,7 @@ FULL = {
 
 
 def fill_with_hot_rows(sptx, kind):
-    """Returns a config of this kind, and a budget that its plan uses up: what the run needs, and some hot rows."""
+    """Returns a config of this kind and a GPU budget that its plan fills: what the run needs, and some hot rows."""
     generated, corpus, negatives, train = FULL[kind]
     sptx("generate", generated, "--rows=200000", "--lists=20000", "--out=corpus.ids")
     config = sptx.config(corpus={"path": "corpus.ids", "min_count": None, **corpus}, negatives=negatives, model={"dim": "512"},
@@ -69,8 +69,8 @@ def test_a_run_keeps_to_the_budget_that_its_plan_fills(sptx, kind):
     sptx("train", config, f"--memory.gpu_budget={budget}")
 
 
-# A GPU looks for repeated rows before it sorts where a batch has many contexts and the table has rows for twice as many: these
-# are both sides of both limits. A context table that lies partly on the host has every batch sorted whole.
+# If a batch has many contexts, and the table has at least twice as many rows, a GPU looks for repeated rows before it sorts. These
+# sizes are on both sides of both limits. If the context table is partly on the host, the whole batch is always sorted.
 @pytest.mark.parametrize("rows, batch", [(600000, 3855), (600000, 3856), (524416, 3856), (524414, 3856)])
 def test_contexts_that_stand_once_are_trained_alike_wherever_rows_lie(sptx, rows, batch):
     if "auto       cuda" not in sptx("devices").stdout:
@@ -88,7 +88,8 @@ def test_contexts_that_stand_once_are_trained_alike_wherever_rows_lie(sptx, rows
     assert sptx.tables("gpu") == sptx.tables("pinned")
 
 
-# Rows on the host are managed memory, or pinned where that is asked for: both sides of 2 MiB, which is how the GPU maps the one.
+# Rows on the host are managed memory, or pinned memory if that is asked for. These tables are on both sides of 2 MiB, the size of
+# the pages by which a GPU maps managed memory.
 @pytest.mark.parametrize("rows", [8191, 8192, 8193, 100000])
 @pytest.mark.parametrize("rule, places", [("sgd", ("pinned", "pinned", "gpu", "gpu")),
                                           ("sgd", ("pinned", "pinned", "pinned", "pinned")),
@@ -112,8 +113,8 @@ def test_managed_and_pinned_rows_are_trained_alike(sptx, monkeypatch, rows, rule
     assert sptx.tables("managed") == sptx.tables("pinned")
 
 
-# A GPU gives each block fewer threads where there are many: for its contexts in a step above 8192 blocks, for its negatives in
-# making the batch from 8192 on. These are both sides of both limits.
+# If there are many blocks, a GPU gives each fewer threads: for its contexts in a step of more than 8192 blocks, for its negatives
+# in a batch of at least 8192. These sizes are on both sides of both limits.
 @pytest.mark.parametrize("batch", [8191, 8192, 8193])
 def test_a_gpu_learns_what_the_cpu_learns_of_many_blocks(sptx, batch):
     if "auto       cuda" not in sptx("devices").stdout:
@@ -130,7 +131,8 @@ def test_a_gpu_learns_what_the_cpu_learns_of_many_blocks(sptx, batch):
         assert numpy.linalg.norm(one - other) < 1e-4 * numpy.linalg.norm(other)
 
 
-# Lists that are means of their items: longer and shorter than what they are split into, and than what bounds a mean.
+# The vector of a list is a mean of its items. Lists are longer and shorter than the chunks into which they are split, and than the
+# bound of a mean (examples.pooled).
 @pytest.mark.parametrize("examples", [{"own": "0.5"}, {"own": "0", "positives": "4", "pooled": "10"}])
 @pytest.mark.parametrize("loss", ["softmax", "contrastive", "logistic"])
 def test_a_gpu_learns_what_the_cpu_learns_of_means_of_lists(sptx, examples, loss):

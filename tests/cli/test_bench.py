@@ -1,4 +1,4 @@
-"""bench must count right and print lines of JSON; no test asks for its speed."""
+"""bench must count correctly and print lines of JSON. No test checks a speed."""
 import json
 import os
 import re
@@ -28,7 +28,7 @@ def test_train_counts_what_it_trained(sptx):
     result = train(sptx, examples=EXAMPLES)
     assert result["update"] == "batch" and result["steps"] == 20 and result["batch"] == 256
     assert result["words"] == 20 * 256
-    # Two on each side on average, less at the ends of a line of twelve.
+    # A word has two others on each side on average, and fewer at the ends of a line of twelve.
     assert 3 * result["words"] < result["pairs"] < 4 * result["words"]
     assert result["pairs_per_second"] == pytest.approx(result["pairs"] / result["seconds"], rel=1e-4)
     assert result["words_per_second"] == pytest.approx(result["words"] / result["seconds"], rel=1e-4)
@@ -69,7 +69,7 @@ def test_train_in_words(sptx):
 
 
 def test_the_command_is_told_whatever_it_says(sptx):
-    """The path's bytes may be no UTF-8, and its quotes anywhere: the line must still be JSON."""
+    """The command contains a path with quotes and bytes that are no UTF-8. The line must still be valid JSON."""
     name = 'a"\\ \udcff'
     sptx.path(sptx.config()).rename(sptx.path(name))
     done = sptx("bench", "memory", name, "--rows=1000", "--dim=8", "--json")
@@ -142,7 +142,7 @@ def test_wrong_calls(sptx, arguments, said):
 
 @pytest.mark.parametrize("kind", ["train", "ranks", "walks"])
 def test_without_a_configuration_file(sptx, kind):
-    """Keys on the command line are enough, and a corpus is asked for where none of them names one."""
+    """bench needs no config file if the command line sets keys, but it asks for a corpus if no key names one."""
     assert "corpus.path is empty" in sptx.refuses("bench", kind)
     edges = sptx.path("edges.tsv")
     edges.write_text("".join(f"{i}\t{(i * 7 + 1) % 50}\n" for i in range(50)))
@@ -151,7 +151,7 @@ def test_without_a_configuration_file(sptx, kind):
 
 
 def test_the_simulation_of_ranks_begins_where_one_gpu_was_measured():
-    """And no network can make two ranks faster than they are in one machine."""
+    """A network must never make two simulated ranks faster than two ranks in one machine."""
     told = subprocess.run([sys.executable, ROOT / "scripts/simulate_ranks.py", "1", "2", "64"], capture_output=True, text=True,
                           check=True)
     rates = {}

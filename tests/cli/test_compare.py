@@ -35,4 +35,4 @@ def test_a_table_of_lists(tmp_path):
     assert rows[0] == ["program", "recall@20", "ndcg@20", "hit@20", "training", "ratio"]
     assert [row[0].split(" ")[0] for row in rows[2:]] == ["gensim", "this,", "this,"]
     assert all(0 <= float(row[1]) <= 1 and float(row[5]) >= 0 for row in rows[2:])
-    assert float(rows[4][1]) > 0.4  # the defaults find a topic's words: 20 of 300 by chance are 0.07
+    assert float(rows[4][1]) > 0.4  # found by the defaults; by chance 20 of 300 would be 0.07

@@ -1,4 +1,4 @@
-"""The encoded corpus is made once, found again, shared by runs, and used only where it fits."""
+"""The encoded corpus is made once, used again, shared by several runs, and used only if it belongs to the corpus and keys."""
 import ctypes
 import os
 import re
@@ -28,7 +28,7 @@ def test_the_encoded_corpus_is_reused_while_corpus_and_keys_are_unchanged(sptx):
 
 
 def test_what_a_refused_train_has_encoded_is_kept(sptx):
-    """The next train finds it, and finds no run there; nothing else is left."""
+    """The next train finds the encoded corpus, but no run; no other file is left."""
     sptx.path("corpus.txt").write_text("".join(f"u{i} {line}\n" for i, line in enumerate(sentences(500))))
     config = sptx.config(corpus={"format": "lists"}, examples={"mode": "list"}, run={"dir": "runs/new"})
     refused = sptx("train", config, "--examples.positives=40", expect=1)
@@ -55,7 +55,7 @@ def test_a_device_that_is_not_here_is_refused_before_the_corpus_is_read(sptx):
 
 
 def given_stream(sptx, change):
-    """Writes an id stream as the corpus, after `change` to its ids and starts, with the right checksum (one piece)."""
+    """Makes the id stream the corpus, after change(ids, starts), with the right checksum (of one piece)."""
     sptx("generate", "words", "--out=x.ids", "--rows=300", "--lists=1000")
     data = bytearray(sptx.path("x.ids").read_bytes())
     tokens, sentence_count = numpy.frombuffer(data, numpy.uint64, 2, 24)
@@ -111,15 +111,16 @@ def test_a_corpus_cut_short_while_it_is_trained_on_is_said(whole, given):
     assert checkpoints(sptx)
     if given:
         os.replace(sptx.path("kept.ids"), sptx.path("x.ids"))
-    sptx("train", config, "--resume", "--train.epochs=1")  # behind its end already: the checkpoint is whole
+    # the run is complete at this number of epochs, so its checkpoint is whole
+    sptx("train", config, "--resume", "--train.epochs=1")
     if not given:
-        assert sptx.path("run", "corpus.ids").stat().st_size > 128  # encoded again
+        assert sptx.path("run", "corpus.ids").stat().st_size > 128  # the corpus was encoded again
 
 
 # ---- one cache for many runs ----
 
 def sweep(sptx, count, **sections):
-    """Begins so many trainings at once over one cache, each with a seed of its own, and returns their outputs."""
+    """Starts `count` trainings at once that share one cache, each with its own seed. Returns their outputs."""
     config = sptx.config(train={"epochs": "0", "steps": "3"}, device={"threads": "1"}, **sections)
     started = [sptx.start("train", config, f"--run.dir=run{i}", f"--train.seed={i}") for i in range(count)]
     said = [process.communicate(timeout=600 * SLOWER)[1] for process in started]
@@ -148,7 +149,7 @@ def test_a_sweep_over_one_cache_encodes_once(sptx, count, format):
 
 
 def test_runs_of_other_keys_share_a_cache_in_turn(sptx):
-    """Each makes its own streams where it finds the other's, which is slow but right."""
+    """Two runs with different keys use one cache in turn: each replaces the other's streams, which is slow but correct."""
     config = sptx.config(corpus={"cache": "cache", "min_count": None}, train={"epochs": "0", "steps": "3"}, device={"threads": "1"})
     started = [sptx.start("train", config, f"--run.dir=run{i}", f"--corpus.min_count={1 + 60 * (i % 2)}") for i in range(8)]
     assert [(process.communicate(timeout=120 * SLOWER), process.returncode)[1] for process in started] == [0] * 8
@@ -165,7 +166,7 @@ def test_a_builder_that_is_killed_is_followed_by_one_that_waits(sptx):
     builder = sptx.start("train", config, "--run.dir=killed")
     lock = sptx.path("cache", "corpus.lock")
     assert wait_for(lambda: lock.exists() and "process" in lock.read_text(), builder)
-    builder.send_signal(signal.SIGSTOP)  # it is at it for as long as it takes
+    builder.send_signal(signal.SIGSTOP)  # the stopped process holds the cache's lock for as long as the test wants
     waiting = [sptx.start("train", config, f"--run.dir=run{i}") for i in range(2)]
     for process in waiting:
         line = process.stderr.readline()
@@ -181,7 +182,8 @@ def test_a_builder_that_is_killed_is_followed_by_one_that_waits(sptx):
 
 
 def test_files_of_a_corpus_stand_one_a_line(sptx):
-    """A long path, a path with a blank and a comment among them; config.ini has them in one line, and trains the same."""
+    """Paths on lines of their own: a long one, one with a blank, and a comment between them. config.ini has them in one line and
+    trains the same corpus."""
     folder = "d" * 200
     sptx.path(folder, folder).mkdir(parents=True)
     for seed, name in enumerate(["a.txt", f"{folder}/{folder}/b;.txt", "c d.txt"]):

@@ -1,5 +1,5 @@
-"""Data is looked at before it is believed: what a file is, by its first bytes and not by its name; words without an end;
-ratings."""
+"""How the program judges data before it reads it: what a file is, by its first bytes and not by its name; endless words; ratings.
+"""
 import bz2
 import gzip
 import io
@@ -80,7 +80,7 @@ def test_packed_files_that_are_damaged(sptx, pack):
 
 
 def test_files_of_each_kind_are_one_corpus(sptx):
-    """Each file has its own packing and its own byte order mark."""
+    """A corpus of several files, each with its own compression and its own byte order mark."""
     folder = sptx.path("parts")
     folder.mkdir()
     plain = sptx.path("corpus.txt").read_bytes().splitlines(keepends=True)
@@ -100,7 +100,7 @@ def limit_memory(mebibytes):
 
 @pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress])
 def test_a_word_without_an_end_takes_no_memory(sptx, pack):
-    """A few kilobytes unpack to a word of 256 MiB."""
+    """A few compressed kilobytes contain a word of 256 MiB."""
     sptx.path("corpus.txt").write_bytes(pack(b"one two\nthree ") + 64 * pack(b"x" * (4 << 20)))
     said = sptx.refuses("train", sptx.config(), preexec_fn=limit_memory(200))
     assert said.startswith("'corpus.txt' line 2: the word that begins with 'xxxx")
@@ -120,7 +120,7 @@ def test_the_longest_word_is_a_key(sptx):
 
 
 def grow(path):
-    """Leaves a hole of 3 GiB behind the file's bytes."""
+    """Appends a hole of 3 GiB to a file."""
     with open(path, "r+b") as file:
         file.truncate(3 << 30)
 
@@ -137,7 +137,7 @@ def test_a_state_that_grew_is_not_read(trained):
 
 
 def test_metrics_are_read_line_by_line(trained):
-    """The hole holds no line."""
+    """metrics.jsonl has a hole of 3 GiB, which contains no line."""
     lines = trained.path("run", "metrics.jsonl").read_bytes()
     grow(trained.path("run", "metrics.jsonl"))
     trained("report", "run", "--out=page.html", preexec_fn=limit_memory(300))
@@ -155,7 +155,7 @@ def rated(sptx, name, rating, before=""):
 def said_of_ratings(sptx, paths, **keys):
     config = sptx.config(corpus={"path": paths, "format": "pairs", **keys}, train={"steps": "1", "batch": "16"},
                          negatives={"count": "5"})
-    for _ in range(2):  # the second time from what the first has encoded
+    for _ in range(2):  # the second run uses what the first has encoded
         lines = [line for line in sptx("train", config, "--overwrite").stderr.splitlines() if line.startswith("ratings ")]
         assert len(lines) <= 1
     return lines[0] if lines else None
@@ -167,7 +167,7 @@ def said_of_ratings(sptx, paths, **keys):
      "ratings 0.5 to 5 found: all count alike; corpus.min_rating = 4 keeps the higher ones, about 30 in 100"),
     (lambda i: i % 2, "ratings 0 to 1 found: all count alike; corpus.min_rating = 1 keeps the higher ones, about 50 in 100"),
     (lambda i: 1 + i % 3 * (i % 50 == 0) * 400, "ratings 1 to 801 found: all count alike; corpus.min_rating leaves lower ones out, corpus.weights = log weighs by them"),
-    (lambda i: 880000000 + i, None),  # times
+    (lambda i: 880000000 + i, None),  # times in seconds
     (lambda i: 5, None)])
 def test_ratings_that_differ_are_said(sptx, rating, sentence):
     rated(sptx, "ratings.csv", rating)

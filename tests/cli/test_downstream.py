@@ -17,7 +17,7 @@ EF_CONSTRUCTION, EF = 200, 100
 
 
 class Searched:
-    """A trained run, its export as .npy, some words, and the answers of `nearest` for them."""
+    """A trained run, its rows exported as .npy, some words, and the answers of `nearest` for these."""
 
     def __init__(self, program, run):
         self.path = program.path("vectors.npy")
@@ -37,8 +37,8 @@ class Searched:
         return self.vectors / numpy.linalg.norm(self.vectors, axis=1, keepdims=True)
 
     def recall(self, found):
-        """Returns the share of our exact answers among the first K others of `found` [queries x (K + 1)], which holds the
-        query, too."""
+        """Returns the share of our exact answers that are among the first K others of `found` [queries x (K + 1)], which also
+        contains the query."""
         others = [[row for row in rows if row != query][:K] for rows, query in zip(found, self.queries)]
         recall = numpy.mean([len(set(other) & set(ours)) / K for other, ours in zip(others, self.found)])
         print(f"recall@{K} {recall:.4f} of {len(found)} queries in {len(self.vectors)} x {self.vectors.shape[1]}")
@@ -61,8 +61,8 @@ def faiss():
 
 
 def test_faiss_flat_is_our_search(searched, faiss):
-    """Compares two exact searches: both find K rows as near as any, and tell the same nearness. Where float32 sees no
-    difference, either of two rows may come first."""
+    """Compares two exact searches: both find K rows with the same scores. If float32 cannot tell two rows apart, either may be
+    first."""
     vectors, queries = searched.unit(), searched.queries
     index = faiss.IndexFlatIP(vectors.shape[1])
     index.add(vectors)
@@ -87,7 +87,7 @@ def test_faiss_hnsw(searched, faiss, m):
 
 
 def python_with_hnswlib():
-    """Finds hnswlib in our environment or in the distribution's."""
+    """Returns a Python that has hnswlib: that of the test environment, or the distribution's."""
     for python in (sys.executable, "/usr/bin/python3"):
         try:
             if subprocess.run([python, "-c", "import hnswlib, numpy"], capture_output=True).returncode == 0:

@@ -1,4 +1,4 @@
-"""Edges as people have them: the files of a graph, what is said of them, and what is kept of them."""
+"""Files of edges as users have them: how they are read, what the program says about them, and which files it leaves."""
 import bz2
 import gzip
 import lzma
@@ -14,7 +14,7 @@ from conftest import end, wait_for
 DRAW = random.Random(1)
 EDGES = [(DRAW.randrange(40), DRAW.randrange(40), 1 + DRAW.randrange(4)) for _ in range(600)]
 LOOPS = sum(a == b for a, b, _ in EDGES)
-HEADER = 128  # bytes of a graph's file that tell what it was made of
+HEADER = 128  # bytes at the beginning of a graph's file that say from what it was made
 
 
 def lines(edges, between=" "):
@@ -22,7 +22,7 @@ def lines(edges, between=" "):
 
 
 def encode(sptx, text, *settings, name="edges"):
-    """Trains on a file with this text. Returns the graph and the vocabulary, and what was said."""
+    """Trains on a file with this text. Returns the graph, the vocabulary and the messages."""
     sptx.path(name).write_bytes(text if isinstance(text, bytes) else text.encode())
     done = sptx("train", f"--corpus.path={name}", "--corpus.format=graph", "--run.dir=run", "--overwrite", "--model.dim=4",
                 "--walks.length=4", "--train.epochs=1", "--device.threads=2", *settings)
@@ -100,7 +100,8 @@ def test_keys_of_a_graph_make_another_one(sptx):
 
 
 def test_nothing_is_left_of_a_graph_that_is_stopped(sptx):
-    """The files that hold edges meanwhile have no name, and a killed process' half graph goes when the next one is made."""
+    """While a graph is made, its edges are in files without names. If the process is killed, the next one removes the half graph.
+    """
     sptx("generate", "graph", "--rows=300000", "--edges=5000000", "--out=edges")
     train = ["train", "--corpus.path=edges", "--corpus.format=graph", "--run.dir=run", "--model.dim=4", "--train.steps=1",
              "--corpus.cache=cache", "--device.threads=1"]

@@ -1,4 +1,4 @@
-"""Failures are told in one sentence on stderr, with nothing on stdout and exit code 1, or 2 for a wrong call."""
+"""A failure prints one sentence on stderr and nothing on stdout. The exit code is 1, or 2 for a wrong call."""
 import gzip
 import os
 import re
@@ -89,7 +89,7 @@ def test_wrong_call(sptx, arguments, sentence):
 
 
 def test_a_text_in_the_place_of_the_config(sptx):
-    """The file is refused however it is packed, and however long it is."""
+    """A text in place of the config file is refused, whether compressed or not, and however long it is."""
     corpora = {"t.txt": b"some words\nand more\n", "t.gz": gzip.compress(b"some words"), "long.txt": b"word " * (4 << 20)}
     for name, data in corpora.items():
         sptx.path(name).write_bytes(data)
@@ -214,7 +214,7 @@ def test_full_disk_while_training(sptx, size):
     said = sptx.refuses("train", sptx.config(), preexec_fn=limit_files(size))
     assert "run/" in said
     assert not sptx.path("run", "latest").exists()
-    # When there is space again, the same command works, whatever was left behind.
+    # When the disk has space again, the same command works in spite of the files that the failed one left.
     sptx("train", sptx.config())
 
 

@@ -1,4 +1,4 @@
-"""Exports agree with the tables to the last bit, for other programs' readers."""
+"""Exported files have exactly the numbers of the tables, as other programs read them."""
 import os
 import re
 
@@ -18,7 +18,7 @@ def words(trained):
     return [line.split("\t")[0] for line in trained.path("run", "vocab.tsv").read_text().splitlines()]
 
 
-# The options that gensim needs to read a format with words.
+# Options with which gensim reads each format that contains words.
 WITH_WORDS = {"word2vec-bin": {"binary": True}, "word2vec-text": {}, "glove-text": {"no_header": True}}
 
 
@@ -173,7 +173,7 @@ def test_projector_metadata(trained):
 
 
 def test_a_row_of_zeros_stays_zeros(sptx):
-    """Makes one step, after which contexts that were in no batch still have the zeros that they began with."""
+    """After a single step, contexts that were in no batch still have their first values, zeros."""
     sptx("train", sptx.config(train={"steps": "1", "batch": "16"}))
     target, context = weights(sptx), weights(sptx, "context.npy")
     zeros = ~context.any(axis=1)
@@ -244,7 +244,7 @@ def test_gensim_agrees_on_an_analogy(trained):
 
 
 def held_out(trained, train, held, k):
-    """Computes recall@k and NDCG@k of held-out items in a plain way."""
+    """Computes recall@k and NDCG@k of held-out items directly from their definitions."""
     rows = weights(trained).astype(numpy.float64)
     rows /= numpy.linalg.norm(rows, axis=1, keepdims=True)
     row = {word: i for i, word in enumerate(words(trained))}
@@ -265,21 +265,21 @@ def held_out(trained, train, held, k):
 
 @pytest.mark.parametrize("corpus_format, table", [("lists", None), ("pairs", None), ("adjacency", "context")])
 def test_items_need_no_keys(sptx, corpus_format, table):
-    """The defaults of lists, pairs and adjacency must find what belongs together."""
+    """With default keys, runs on lists, pairs and adjacency must find items that belong together."""
     lists = [[f"user{i}", *sentence.split()] for i, sentence in enumerate(sentences(1000, length=12))]
     train, held = "".join(" ".join(line[:12]) + "\n" for line in lists), "".join(f"{line[0]} {line[12]}\n" for line in lists)
     pairs = "".join(f"{line[0]} {item}\n" for line in lists for item in line[1:12])
     sptx.path("corpus.txt").write_text(pairs if corpus_format == "pairs" else train)
-    sptx.path("train.txt").write_text(pairs if corpus_format == "pairs" else train)  # read by the run's own format
+    sptx.path("train.txt").write_text(pairs if corpus_format == "pairs" else train)  # the file is in the format of the run's corpus
     sptx.path("held.txt").write_text(held)
     unset = {"update": None, "batch": None, "epochs": None}
     sptx("train", sptx.config(corpus={"format": corpus_format, "min_count": None}, examples={"window": None}, train=unset))
     done = sptx("evaluate", "run", "--train=train.txt", "--held-out=held.txt", *([f"--table={table}"] if table else []))
-    assert float(re.search(r"recall@20 ([0-9.]+)", done.stdout).group(1)) > 0.35, done.stdout  # by chance 0.07
+    assert float(re.search(r"recall@20 ([0-9.]+)", done.stdout).group(1)) > 0.35, done.stdout  # chance would give 0.07
 
 
 def test_a_list_of_edges_trains(sptx):
-    """Lines of two nodes are shorter than an example's positives: they are repeated, and not left out."""
+    """A line of two nodes is shorter than the number of positives of an example: its items are repeated, and it is not left out."""
     sptx.path("corpus.txt").write_text("".join(f"n{i} n{(i * 7 + k) % 40}\n" for i in range(40) for k in range(3)))
     done = sptx("train", sptx.config(corpus={"format": "adjacency"}))
     assert "nothing was trained" not in done.stderr
@@ -290,7 +290,7 @@ def test_evaluate_table_is_checked(trained):
 
 
 def test_evaluate_lists(sptx):
-    """Items of one topic are in one list: most held-out items must be found."""
+    """All items of a list are of one topic, so most held-out items must be found."""
     lists = [f"user{i} " + sentence for i, sentence in enumerate(sentences(1500, length=12))]
     train = [" ".join(line.split()[:11]) for line in lists]
     held = [line.split()[0] + " " + " ".join(line.split()[11:]) for line in lists]

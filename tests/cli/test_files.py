@@ -1,4 +1,4 @@
-"""Commands write only the files they are asked for: all others, there before or beside them, stay as they are."""
+"""Commands write only the files that they are asked for. All other files, whether there before or beside them, stay as they are."""
 import os
 import stat
 import subprocess
@@ -18,7 +18,7 @@ def export(trained, out, **options):
 
 @pytest.fixture
 def wanted(trained):
-    """Returns the bytes of an export."""
+    """Returns the bytes that the export should write."""
     export(trained, "wanted.npy")
     return trained.path("wanted.npy").read_bytes()
 
@@ -55,7 +55,7 @@ def test_standard_output(trained, wanted):
     done = subprocess.run([PROGRAM, "export", "run", "--format=npy", "--out=/dev/stdout"], cwd=trained.directory,
                           capture_output=True, check=True)
     assert done.stdout == wanted
-    for mode, before in (("wb", b""), ("ab", b"before")):  # > file, >> file
+    for mode, before in (("wb", b""), ("ab", b"before")):  # as the shell opens > file and >> file
         trained.path("all").write_bytes(b"before")
         with open(trained.path("all"), mode) as file:
             subprocess.run([PROGRAM, "export", "run", "--format=npy", "--out=/dev/stdout"], cwd=trained.directory,

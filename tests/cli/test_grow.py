@@ -1,6 +1,6 @@
-"""Runs that begin from an older run or from vectors: train.from.
+"""Runs that begin from an older run or from vectors (train.from).
 
-A rate of 0 trains nothing, so that tables show what a run began with.
+With learning rate 0 nothing is trained, so the tables show how a run began.
 """
 import lzma
 import shutil
@@ -12,14 +12,14 @@ import pytest
 from conftest import checkpoints, end, sentences, wait_for
 
 RULES = ("sgd", "adagrad", "adadelta", "rmsprop", "adam", "adamw", "sparse-adam", "adamax", "asgd", "rprop")
-KNOWN = ("--train.freeze=known", "--device.backend=cpu")  # which alone freezes
+KNOWN = ("--train.freeze=known", "--device.backend=cpu")  # only the CPU can freeze rows in lock-free training
 STILL = {"optimizer": {"rule": "sgd", "lr": "0"}, "train": {"epochs": "1"}}
 DROP = "--train.from_words=drop"
 
 
 @pytest.fixture(scope="module")
 def older_once(tmp_path_factory):
-    """Makes a run on 300 words, in `old`, and a corpus of these and 100 more, in another order."""
+    """Makes a run on 300 words, `old`, and a corpus of these words and 100 more, in another order."""
     from conftest import Program
     program = Program(tmp_path_factory.mktemp("older"))
     program.path("old.txt").write_text("\n".join(sentences(1000)) + "\n")
@@ -42,7 +42,8 @@ def words(sptx, run):
 
 
 def rows(sptx, run, table, checkpoint=None):
-    """Returns {word: record} of a table. Where lists have rows, contexts end before them and targets begin with them."""
+    """Returns {word: record} of a table. If lists have rows, the context table ends before them and the target table begins with
+    them."""
     array = numpy.load((sptx.path(run, checkpoint) if checkpoint else sptx.checkpoint(run)) / f"{table}.npy")
     named = words(sptx, run)
     return dict(zip(named[-len(array):] if table == "target" else named, array))
@@ -83,7 +84,7 @@ def test_state_comes_along_where_the_rule_is_the_same(older, rule):
         old, new = rows(older, "first", table), rows(older, "run", table)
         fields = [field for field in next(iter(new.values())).dtype.names]
         moved = [word for word in new if word in old and not all(same(new[word], old[word], field) for field in fields)]
-        assert len(fields) > 1 and len(moved) < 40  # those of one step
+        assert len(fields) > 1 and len(moved) < 40  # only the rows of one step have moved
     assert "begins anew" not in older("train", "run.ini", "--train.from=first", "--run.dir=again").stderr
 
 
@@ -97,7 +98,8 @@ def test_state_of_another_rule_stays_behind(older, keys):
 
 
 def test_averages_that_count_the_steps_of_a_run_stay_behind(older):
-    """The common step count begins at 0 again, and Adam would divide old averages by 1 - beta."""
+    """With bias_correction = global the step count begins at 0 again. Adam would then divide old averages by 1 - beta, so it must
+    not keep them."""
     config = older.config(optimizer={"rule": "adam", "lr": "0.001", "bias_correction": "global"})
     older("train", config, "--corpus.path=old.txt", "--run.dir=first", "--train.steps=20")
     done = older("train", config, "--train.from=first", "--train.steps=1", "--train.batch=1")
@@ -286,7 +288,7 @@ def test_a_run_without_a_checkpoint_yet_begins_over(older):
 
 # ---- frozen rows ----
 
-# Every way to train that changes what a step does with a row.
+# Every way to train in which a step changes rows differently.
 WAYS = {
     "window": {},
     "shared negatives": {"negatives": {"per": "example"}, "optimizer": {"rule": "adam"}},
@@ -342,7 +344,8 @@ def test_lists_with_rows_of_their_own_grow(older):
     older("train", "run.ini", "--train.from=first", *KNOWN, "--optimizer.lr=0", "--run.dir=still")
     for table, of_lists in (("target", True), ("context", False)):
         old, new, still = (rows(older, run, table) for run in ("first", "run", "still"))
-        known = {word for word in set(old) & set(new) if not of_lists or word.startswith("list:")}  # items are no targets
+        # if lists have rows, items are never targets
+        known = {word for word in set(old) & set(new) if not of_lists or word.startswith("list:")}
         assert all(same(new[word], old[word]) for word in known)
         moved = {word for word in new if not same(new[word], still[word])}
         assert moved == {word for word in set(new) - set(old) if word.startswith("list:") == of_lists}
@@ -393,7 +396,8 @@ def test_a_damaged_list_of_known_rows_is_not_believed(older):
 
 
 def test_only_new_items_are_targets(older):
-    """The steps are those of all targets without the known ones' examples, and of far fewer pairs."""
+    """Only new items are targets: the steps are the same as with all targets, without the examples of known items, and there are
+    far fewer pairs."""
     for name in ("old.txt", "corpus.txt"):
         older.path(name).write_text("\n".join(f"l {line}" for line in older.path(name).read_text().splitlines()))
     keys = {"corpus": {"format": "lists"}, "examples": {"mode": "list"}, **ADAGRAD, "model": {"context_init": "word2vec"}}
@@ -405,7 +409,7 @@ def test_only_new_items_are_targets(older):
     check_frozen(older, "first", "new")
     new = set(words(older, "new")) - set(words(older, "first"))
     count = sum(word in new for line in older.path("corpus.txt").read_text().splitlines() for word in line.split())
-    assert pairs[1] == 2 * 4 * count  # epochs, positives
+    assert pairs[1] == 2 * 4 * count  # 2 epochs x 4 positives
     older("train", "run.ini", *more, "--examples.targets=new", "--train.steps=20", "--run.dir=part")
     shutil.move(older.path("first"), older.path("gone"))
     older("train", "run.ini", *more, "--examples.targets=new", "--run.dir=part", "--resume", "--device.threads=1")
@@ -422,7 +426,7 @@ def test_only_new_items_are_targets(older):
 
 
 def test_a_killed_run_keeps_its_known_rows(older):
-    """Killed with -9 at a random time, the run goes on although the older run is gone."""
+    """Killed with -9 at a random time, the run continues although the older run was removed."""
     config = older.config(**ADAGRAD, run={"checkpoint_every": "50 steps"})
     more = ["--train.from=old", *KNOWN, "--train.epochs=0", "--train.steps=1000"]
     older("train", config, *more, "--run.dir=whole")
@@ -498,7 +502,8 @@ FORMS = {"bin": "word2vec-bin", "vec": "word2vec-text", "glove": "glove-text", "
 
 @pytest.fixture
 def forms(older):
-    """Writes the older run's targets in every form; text also with CR LF and no last line end, binary without line ends."""
+    """Writes the older run's targets in every format that train.from reads: text also with CR LF and without the last line end,
+    binary also without line ends."""
     named = {form: export(older, FORMS[form], f"v.{form}") for form in FORMS}
     named["npy"] = "v.npy, old/vocab.tsv"
     text = older.path("v.vec").read_bytes()
@@ -545,7 +550,7 @@ def test_known_targets_of_vectors_stay_and_contexts_learn(older, forms):
 
 @pytest.mark.parametrize("own", [1, 0.5])
 def test_vectors_of_items_begin_where_export_takes_them(sptx, own):
-    """An item's vector is its context row, where lists have rows of their own."""
+    """If lists have rows, the vector of an item is its context row."""
     draw = numpy.random.default_rng(1)
     sptx.path("lists.txt").write_text("".join(
         f"l{i} " + " ".join(f"i{item}" for item in draw.choice(30, 6, replace=False)) + "\n" for i in range(50)))

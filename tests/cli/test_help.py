@@ -1,4 +1,4 @@
-"""The manual page and the shells' completion, which the program prints from its tables."""
+"""The manual page and the completion for shells, which the program prints from its table of commands."""
 import re
 import shutil
 import subprocess
@@ -18,12 +18,12 @@ def kinds(command):
 
 
 def words_of(sptx, command):
-    """What completion offers for a command's options and keys."""
+    """Returns the options and keys that completion offers for a command."""
     return re.search(rf"^        {command}\) offered='(.*)' ;;$", sptx("help", "bash").stdout, re.M).group(1).split()
 
 
 def bash(sptx, *typed):
-    """What bash offers where the last word is half typed; '=' is a word of its own, as in a shell."""
+    """Returns what bash offers for the last word, which is only half typed. As in a shell, '=' is a word of its own."""
     words = " ".join(f"'{word}'" for word in ("sptx-w2v", *typed))
     script = f"source <({PROGRAM} help bash); COMP_WORDS=({words}); COMP_CWORD={len(typed)}; _sptx_w2v; echo \"${{COMPREPLY[@]}}\""
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True, cwd=sptx.directory)

@@ -47,7 +47,8 @@ def tree_of(counts):
 
 
 def train_by_hand(lines, paths, target, context, window, lr, pooled):
-    """Trains windows of fixed size in float64, a window a step: all scores first, then every row once."""
+    """Trains windows of fixed size in float64, one window a step: computes all scores of a window first, then changes each row
+    once."""
     for line in lines:
         for middle, word in enumerate(line):
             around = line[max(0, middle - window):middle] + line[middle + 1:middle + 1 + window]
@@ -84,14 +85,15 @@ def test_it_trains_what_the_formulas_say(sptx, update, mode, pooled):
     first = target.copy()
     ids = [[words.index(word) for word in line.split()] for line in lines]
     train_by_hand(ids, tree_of(counts), target, context, 2, lr, pooled)
-    near = 1e-4 if update == "batch" else 0.05  # a word twice in a window: lock-free, its second place sees what the first one left
+    # if a word occurs twice in a window, lock-free training changes its row twice, one after the other
+    near = 1e-4 if update == "batch" else 0.05
     for name, want, began in (("target", target, first), ("context", context, 0)):
         moved = numpy.linalg.norm(want - began)
         assert moved > 0.01 and numpy.linalg.norm(rows_of(sptx, name) - want) < near * moved
 
 
 def test_the_loss_is_that_of_a_word_among_all(sptx):
-    """An untrained model gives every turn of a path the chance 1/2."""
+    """In an untrained model every turn of a path has probability 1/2."""
     sptx("train", sptx.config(**TREE), "--optimizer.lr=0", "--train.epochs=1", "--examples.subsample=0")
     words, counts = words_of(sptx)
     bits = sum(count * len(path) for count, path in zip(counts, tree_of(counts))) / sum(counts)

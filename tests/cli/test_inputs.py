@@ -1,4 +1,4 @@
-"""Files that a user hands to the program, in every shape that they may have."""
+"""Files that a user passes to the program, in every form that they may have."""
 import gzip
 import os
 import random
@@ -12,27 +12,27 @@ import pytest
 
 from conftest import PROGRAM, end, warned
 
-QUICK = {"timeout": 30}  # a program that waits for ever is caught soon
+QUICK = {"timeout": 30}  # a short time limit, for a program that might wait for ever
 
 
 # ---- pipes, devices, directories ----
 
 @pytest.fixture
 def asked(trained):
-    """A finished run, and a pipe that nobody writes to."""
+    """A finished run, and a pipe to which nobody writes."""
     os.mkfifo(trained.path("pipe"))
     return trained
 
 
 def feed(path, text):
-    """Writes to a pipe as soon as somebody reads it."""
+    """Writes a text to a pipe as soon as another process reads from it."""
     writer = threading.Thread(target=lambda: path.write_text(text), daemon=True)
     writer.start()
     return writer
 
 
 def test_a_pipe_without_a_writer_is_refused(asked):
-    """All three wait at once."""
+    """Three commands wait for the pipe at the same time."""
     asking = [asked.start(*arguments) for arguments in (
         ["config", "pipe"], ["evaluate", "run", "--pairs=pipe"], ["nearest", "run", "t1w0", "--titles=pipe"])]
     for process in asking:
@@ -162,7 +162,8 @@ def test_a_header_is_left_out_and_said(sptx):
         shown = header.strip("\ufeff\n")
         who, what, rating = shown.split(",")
         said = f"columns    list = {who}, item = {what.strip()}, rating = {rating.strip()}; commas, a header\n"
-        assert done.stderr.count("columns    ") == done.stderr.count(said) == 1  # one line, though the file is read twice
+        # the line is printed once, though the file is read twice
+        assert done.stderr.count("columns    ") == done.stderr.count(said) == 1
         assert sptx.tables() == wanted
     without = [line.rsplit(",", 1)[0] for line in PAIRS]
     train_pairs(sptx, ["user_id,item_id", *without])
@@ -216,7 +217,7 @@ def as_lists(lines, least):
 
 
 def test_held_out_lists_are_read_as_the_runs_corpus_was(sptx):
-    """Ratings are no items, and neither is a pair rated below corpus.min_rating."""
+    """Ratings are not read as items, and pairs rated below corpus.min_rating are left out."""
     train, held_out = PAIRS[::2], PAIRS[1::2]
     for name, lines in (("train", train), ("held", held_out)):
         sptx.path(f"{name}.csv").write_text("\n".join(["user,item,rating", *lines]))
@@ -255,7 +256,7 @@ def test_a_file_that_judges_nothing_is_a_failure(trained):
                        ("one", f"{words[0]} {words[1]} 1\n")):
         trained.path(name).write_text(text)
         done = trained("evaluate", "run", f"--pairs={name}", "--pairs=good.txt", expect=1)
-        assert re.fullmatch(r"good rho -?0\.\d+ covered 30/30\n", done.stdout)  # the others are judged
+        assert re.fullmatch(r"good rho -?0\.\d+ covered 30/30\n", done.stdout)  # the remaining lines are judged
         assert warned(done).startswith("sptx-w2v: ") and f"'{name}'" in warned(done) and warned(done).count("\n") == 1
         assert f"'{name}'" in trained.refuses("evaluate", "run", f"--pairs={name}")
     for name, text in (("empty", ""), ("unknown", "un heard of words\n")):
@@ -267,7 +268,7 @@ def test_a_file_that_judges_nothing_is_a_failure(trained):
 
 @pytest.mark.parametrize("form", ["lists", "pairs", "adjacency"])
 def test_lists_that_are_left_out_are_counted(sptx, form):
-    """Makes 1,000 lists each of 1 to 8 items; a line of adjacency with one item is too short."""
+    """Makes 1,000 lists of 1 to 8 items each. A line of adjacency with one item is too short and is left out."""
     rng = random.Random(5)
     lists = [[f"i{rng.randrange(200)}" for _ in range(length)] for length in range(1, 9) for _ in range(1000)]
     if form == "pairs":
@@ -309,14 +310,15 @@ def test_text_is_not_told_of_short_sentences(sptx):
 
 @pytest.mark.parametrize("mebibytes", [6, 8, 12, 16, 24, 48, 96, 200, 400])
 def test_little_memory_is_a_sentence_and_never_a_hang(trained, mebibytes):
-    """127: the system cannot even load the program. It is killed before its first instruction where not even its file fits."""
+    """Exit code 127: the system cannot load the program's libraries. If not even the program's file fits, the system kills the
+    process before its first instruction."""
     size = os.path.getsize(os.environ.get("SPTX_BIN", "build/sptx-w2v")) >> 20
     if mebibytes < size + 8:
         pytest.skip(f"the program's file alone has {size} MiB")
     trained.path("pairs").write_text("t1w0 t1w1 1\nt1w0 t2w1 2\nt3w0 t3w1 3\n")
     trained.path("analogies").write_text("t1w0 t1w1 t2w0 t2w1\n")
     limit = mebibytes << 20
-    on_cpu = "--device.backend=cpu"  # a GPU takes more addresses than any of these limits
+    on_cpu = "--device.backend=cpu"  # on a GPU the program needs more address space than any of these limits allows
     for arguments in (["--version"], ["config"], ["nearest", "run", "t1w0", on_cpu],
                       ["evaluate", "run", "--pairs=pairs", "--analogies=analogies", on_cpu],
                       ["train", "run.ini", "--run.dir=other", on_cpu]):

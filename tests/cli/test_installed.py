@@ -1,4 +1,4 @@
-"""What people install: make install and make uninstall, into folders of the tests' own, and the wheel."""
+"""What users install: `make install` and `make uninstall` into directories of the tests, and the wheel."""
 import os
 import shutil
 import subprocess
@@ -19,7 +19,7 @@ def make(*words):
 
 
 def built_like_this():
-    """The program's own build, so that make has nothing to build again."""
+    """Returns the variables with which the program was built, so that make finds nothing to build again."""
     about = subprocess.run([PROGRAM, "--version"], capture_output=True, text=True, check=True).stdout
     return ["CUDA=no"] if "\nCUDA    no\n" in about else []
 
@@ -50,15 +50,15 @@ def test_uninstall_takes_away_what_install_brought(sptx, destdir):
 
 
 def test_the_wheel_serves_a_bare_system(sptx):
-    """In a fresh root without compiler, headers and this build (scripts/try_wheel.sh). The wheel's build has a place of its own,
-    since with kernels it is compiled for more GPUs than this one's."""
+    """Tries the wheel in a fresh root without compiler, headers or this build (scripts/try_wheel.sh). The wheel has its own build
+    directory, since it is compiled for more GPUs than this machine's."""
     build = str(sptx.path("build"))
     done = subprocess.run(["make", "--no-print-directory", f"BUILD={build}", "CUDA=no", "wheel"], cwd=ROOT, capture_output=True,
                           text=True, timeout=1200 * SLOWER)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
     done = subprocess.run(["scripts/try_wheel.sh", str(sptx.path("root"))], cwd=ROOT, env={**os.environ, "BUILD": build},
                           stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=900 * SLOWER)
-    shutil.rmtree(sptx.path("root"), ignore_errors=True)  # hundreds of megabytes, which pytest would keep
+    shutil.rmtree(sptx.path("root"), ignore_errors=True)  # pytest would keep these hundreds of megabytes
     if done.returncode == 3:
         pytest.skip(done.stderr.strip().split("\n")[-1])
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]

@@ -1,8 +1,10 @@
-"""Runs in batch mode killed with batches in flight and resumed, until they end: in the bytes of a run that nobody touched.
+"""Kills runs in batch mode while batches are in flight, and resumes them until they end. The result must have the bytes of a run
+that was never killed.
 
-Here thousands of rows of pinned and file tables are on their way between host and GPU at any moment. Without a GPU there is
-nothing of that to kill: test_train.py has the kills of the CPU's runs. SPTX_KILLS says how many kills there are in all (100),
-also for trying the test itself on the CPU."""
+At any moment thousands of rows of pinned tables and tables in files are on their way between host and GPU. Without a GPU no rows
+are on their way: test_train.py kills runs on the CPU. SPTX_KILLS is the number of kills (default 100); if it is set, the test also
+runs on the CPU.
+"""
 import concurrent.futures
 import os
 import random
@@ -34,7 +36,7 @@ RUNS = {"lists": LISTS,
 
 
 def write_corpus(program, name, lists=4000, rows=12000):
-    """Makes lists of 5 to 15 of `rows` items; low numbers are frequent, so that batches have many rows in common."""
+    """Makes lists of 5 to 15 of `rows` items. Low numbers are frequent, so that batches have many rows in common."""
     rng = random.Random(name)
     with open(program.path("corpus.txt"), "w") as file:
         for number in range(lists):
@@ -51,8 +53,8 @@ def merged(*parts):
 
 
 def kill_once(program, run, rng):
-    """Starts or resumes, and kills: while it trains, or (in a fifth of the cases) anywhere from the start on. Returns 1 where
-    it was killed before it ended."""
+    """Starts or resumes a run and kills it: while it trains or, in a fifth of the cases, at any time from the start on. Returns 1
+    if it was killed before it ended."""
     metrics, began = program.path(run, "metrics.jsonl"), time.time_ns()
     resumed = ["--resume"] if program.path(run).exists() else []
     process = program.start("train", "run.ini", f"--run.dir={run}", *resumed)
@@ -68,7 +70,8 @@ def kill_once(program, run, rng):
 
 
 def kill_and_resume(program, rng, kills):
-    """Makes run after run until there were so many kills; each run must end in the bytes of the whole one."""
+    """Makes one run after another until this number of kills is reached. Each run must end with the bytes of a run without kills.
+    """
     done = runs = 0
     while done < kills:
         run, left = f"run{runs}", kills - done
@@ -96,7 +99,8 @@ def kills_of(name, directory, seed, kills):
 @pytest.mark.parametrize("seed", [int(os.environ.get("SPTX_KILLS_SEED", "1"))])
 def test_runs_killed_with_batches_in_flight_end_the_same(tmp_path, seed):
     each = -(-KILLS // len(RUNS))
-    with concurrent.futures.ThreadPoolExecutor(len(RUNS)) as pool:  # most of a start is waiting for the GPU's driver
+    # several at once, since most of a start is waiting for the GPU's driver
+    with concurrent.futures.ThreadPoolExecutor(len(RUNS)) as pool:
         jobs = [pool.submit(kills_of, name, tmp_path / name.replace(" ", "-"), f"{seed} {name}", each) for name in RUNS]
         for job in jobs:
             job.result()

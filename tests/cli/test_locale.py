@@ -1,4 +1,4 @@
-"""Numbers have a point, whatever the locale of the person or of the program that calls the library."""
+"""Numbers are written with a point, whatever the locale of the user or of the program that calls the library."""
 import os
 import re
 import subprocess
@@ -16,7 +16,7 @@ def comma(tmp_path):
 
 
 def answers(sptx, env=None):
-    """Returns what a run prints and writes, without what depends on the clock."""
+    """Returns what a run prints and writes, except for what depends on the clock."""
     sptx("train", sptx.config(), "--overwrite", env=env)
     sptx("export", "run", "--format=glove-text", "--out=vectors.txt", env=env)
     written = [sptx.path("run", "config.ini").read_bytes(), sptx.path("vectors.txt").read_bytes(), *sptx.tables()]
@@ -28,7 +28,7 @@ def test_a_decimal_comma_changes_nothing_of_the_program(sptx, comma):
     assert answers(sptx, comma) == answers(sptx)
 
 
-# A text's number is read by base/numbers.c alone: what the C library has for it follows the locale of the caller.
+# Only base/numbers.c reads a number from a text: the C library's functions follow the caller's locale.
 READERS = re.compile(r"\b(strtod|strtof|strtold|atof|setlocale)\s*\(")
 
 
@@ -40,9 +40,9 @@ def test_numbers_are_read_in_one_place():
     assert not found, "\n".join(found)
 
 
-# A thread that the program starts writes numbers, too: it takes the program's own locale before anything else.
+# A thread that the program starts may write numbers, so it sets the program's own locale first.
 def test_threads_that_write_take_the_programs_locale():
-    silent = {"kernels/ranks/join.c", "kernels/cuda/ranks_heartbeat.cu"}  # they wait, and format nothing
+    silent = {"kernels/ranks/join.c", "kernels/cuda/ranks_heartbeat.cu"}  # these threads write no numbers
     for folder in ("src", "kernels"):
         for path in (ROOT / folder).rglob("*.c*"):
             text, name = path.read_text(encoding="utf-8"), str(path.relative_to(ROOT))

@@ -17,11 +17,11 @@ LOSSES = {
     "logistic of cosines": {"loss": "logistic", "score": "cosine", "temperature": 0.2},
 }
 
-EXACT_MEANS = {"backend": "cpu"}  # which alone takes exact steps of them
+EXACT_MEANS = {"backend": "cpu"}  # only the CPU trains means in exact steps
 
 
 def items(sptx, **train):
-    """Writes the words of a sentence as a list, named by its number."""
+    """Writes each sentence as a list of its words; the list's name is the sentence's number."""
     lines = sptx.path("corpus.txt").read_text().splitlines()
     sptx.path("corpus.txt").write_text("".join(f"list{i} {line}\n" for i, line in enumerate(lines[:600])))
     return sptx.config(**{**ITEMS, "train": {**ITEMS["train"], **train}})
@@ -33,7 +33,7 @@ def losses(sptx, key="loss", run="run"):
 
 
 def topics_kept(sptx, run="run"):
-    """Returns the share of nearest rows that belong to the same topic."""
+    """Returns the share of nearest rows that are of the same topic."""
     words = [f"t{topic}w1" for topic in range(10)]
     lines = sum((sptx("nearest", run, word, "--k=5", "--among=context").stdout.splitlines() for word in words), [])
     kept = sum(line.startswith(word[:3]) for word, line in zip([word for word in words for _ in range(5)], lines))
@@ -75,7 +75,8 @@ def test_the_mean_of_a_window_is_one_pair(sptx):
 
 
 def test_lock_free_means_move_as_a_batch_of_one_does(sptx):
-    """With one thread and batches of one position both ways take the same steps, but for what a batch adds up first."""
+    """With one thread and batches of one position, lock-free and exact training take the same steps, except that a batch adds up
+    the gradients of a row first."""
     import numpy
 
     keys = dict(examples={"mode": "cbow", "window": 3, "subsample": 1e-4}, model={"dim": 16, "context_init": "uniform -0.1 0.1"},

@@ -1,4 +1,4 @@
-"""The program loads an MPI when mpirun has begun it, and needs none otherwise."""
+"""The program loads an MPI library if mpirun has started it; otherwise it needs none."""
 import json
 import os
 import shutil
@@ -13,7 +13,7 @@ LAUNCHED = {"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "2"}
 
 @pytest.fixture
 def alone(sptx, monkeypatch):
-    """The program in a folder that holds nothing else, as on a machine without MPI."""
+    """The program alone in a directory, as on a machine without MPI."""
     folder = sptx.path("alone")
     folder.mkdir()
     monkeypatch.setattr("conftest.PROGRAM", str(shutil.copy(PROGRAM, folder)))
@@ -44,7 +44,7 @@ def test_an_mpi_that_cannot_be_loaded_is_named(alone):
 
 
 def library(mpi):
-    """The part of the program that is compiled for an MPI, of which mpirun is here, too."""
+    """The part of the program that is compiled for one MPI; the mpirun of that MPI is installed here."""
     path = os.path.join(os.path.dirname(PROGRAM), f"libsptx_{mpi}.so")
     if not shutil.which(f"mpirun.{mpi}") or not os.path.exists(path):
         pytest.skip(f"there is no mpirun.{mpi} here, or the program is built without that MPI")

@@ -1,4 +1,4 @@
-"""Labels of nodes and held-out links, as `evaluate` scores them, against other people's code, and against an independent judge."""
+"""Checks how `evaluate` scores labels of nodes and held-out links against other people's code and an independent judge."""
 import gzip
 import random
 import re
@@ -17,7 +17,7 @@ GROUPS, NODES = 4, 160
 
 
 def planted(seed=7):
-    """Returns the links of a graph whose nodes link mostly within their group, each once, and walks over it."""
+    """Returns the links of a graph, each once, and walks over it. Most links of a node lead to its own group."""
     rng, links = random.Random(seed), set()
     while len(links) < 700:
         a = rng.randrange(NODES)
@@ -41,8 +41,8 @@ def walks(links, count=10, length=20, seed=3):
 
 @pytest.fixture(scope="module")
 def graph(tmp_path_factory):
-    """A run of walks over all links but those in held.tsv; train.tsv has the others. labels.tsv has each node's group, a
-    second label of every fifth node, a node that no walk has, and columns that are none."""
+    """A run of walks over the links in train.tsv, which are all but those in held.tsv. labels.tsv has the group of each node, a second
+    label of every fifth node, a node that no walk visits, and columns that are no labels."""
     program = Program(tmp_path_factory.mktemp("graph"))
     links = planted()
     held, kept = links[::6], [link for i, link in enumerate(links) if i % 6]
@@ -66,8 +66,8 @@ def vectors_of(graph, names, table):
 # ---- labels ----
 
 def labels_by_others(x, y, share, shuffles=10):
-    """Returns mean micro and macro F1 of scikit-learn's LIBLINEAR over the shuffles of NumPy's generator. y: [nodes x labels] of
-    0 and 1."""
+    """Returns the mean micro and macro F1 of scikit-learn's LIBLINEAR over shuffles by NumPy's generator. y: [nodes x labels] of 0
+    and 1."""
     linear = pytest.importorskip("sklearn.linear_model", reason="scikit-learn is missing; scripts/setup.sh --tests installs it")
     metrics = pytest.importorskip("sklearn.metrics")
     found = []
@@ -89,7 +89,8 @@ def labels_by_others(x, y, share, shuffles=10):
 
 
 def labelled(path):
-    """Returns names and [nodes x labels] of 0 and 1, the labels by name; lines of one node count together."""
+    """Returns the names of the nodes, and [nodes x labels] of 0 and 1 with labels sorted by name. Several lines of one node are
+    joined."""
     nodes = {}
     for line in path.read_text().splitlines():
         name, *labels = [part for part in line.split() if part not in ("train", "val", "test", "-")]
@@ -131,7 +132,8 @@ def auc(links, others):
 
 @pytest.mark.parametrize("directed", [False, True])
 def test_links_are_ranked_as_numpy_ranks_them(graph, directed):
-    """Compares with NumPy: AUC, whose random draws differ from the program's, and ranks among all (< 1,000) non-neighbours."""
+    """Compares with NumPy: AUC, for which NumPy draws other pairs than the program; and ranks among all non-neighbours, of which
+    there are fewer than 1,000."""
     links = {name: linked_in(graph.path(name)) for name in ("held.tsv", "train.tsv")}
     held, every = links["held.tsv"], set(links["held.tsv"]) | set(links["train.tsv"])
     every = every if directed else every | {(b, a) for a, b in every}
@@ -166,7 +168,7 @@ def test_links_are_ranked_as_numpy_ranks_them(graph, directed):
 
 
 def test_links_without_those_that_were_trained_on(graph):
-    """All nodes of the run take part, and there is nothing to fit products of columns on."""
+    """All nodes of the run take part, and there are no links on which products of columns could be fitted."""
     graph.path("more.tsv").write_text(graph.path("held.tsv").read_text() + "stranger 5\n")
     lines = graph("evaluate", "run", "--edges=more.tsv").stdout.splitlines()
     assert [line.split()[1] for line in lines] == ["dot", "cosine", "cross", "cross-cosine"]
@@ -189,7 +191,7 @@ def test_links_are_read_as_a_graph_is(graph):
 
 @pytest.fixture(scope="module")
 def walked(graph):
-    """A run that was trained on train.tsv itself."""
+    """A run that was trained on the graph in train.tsv itself."""
     graph("train", "--corpus.path=train.tsv", "--corpus.format=graph", "--graph.weights=no", "--model.dim=16", "--train.epochs=2",
           "--run.dir=walked", "--device.backend=cpu")
     graph.nodes = [line.split("\t")[0] for line in graph.path("walked", "vocab.tsv").read_text().splitlines()]
@@ -209,7 +211,7 @@ def test_a_graph_answers_by_propagated_rows_and_recommends_by_what_was_trained(w
 
 
 def propagated(rows, links):
-    """ProNE's own filter and decomposition (proneL.py), by NumPy in float64; rows of length 2."""
+    """Computes ProNE's filter and decomposition, as in its proneL.py, by NumPy in float64. Returns rows of length 2."""
     bessel = pytest.importorskip("scipy.special").iv
     arcs = numpy.eye(len(rows))
     for a, b in links:
@@ -264,7 +266,7 @@ def test_new_links_are_recommended(walked):
     said = walked("recommend", "walked", "--lists=lists.txt", "--format=lists", "--k=1000").stdout
     lines = [line.split("\t") for line in said.splitlines()]
     assert {item for name, item, _ in lines if name == "second"} == found
-    walked.path("node.txt").write_text("5\n")  # a line that a node begins asks by the node's own row
+    walked.path("node.txt").write_text("5\n")  # a line that begins with a node asks by that node's own row
     said = walked("recommend", "walked", "--lists=node.txt", "--format=adjacency", "--k=1000", expect=None)
     assert "no items" in said.stderr or {line.split("\t")[1] for line in said.stdout.splitlines()} == found
     assert {item for name, item, _ in lines if name == "first"} < found - {"7"}
@@ -276,7 +278,7 @@ def test_the_links_of_the_graph_are_known(walked):
     itself = walked("evaluate", "walked", "--edges=held.tsv").stdout.splitlines()
     named = walked("evaluate", "walked", "--edges=held.tsv", "--known=train.tsv").stdout.splitlines()
     assert [line.split()[1] for line in itself] == [line.split()[1] for line in named]
-    for lines in zip(itself, named):  # other draws of the same
+    for lines in zip(itself, named):  # the two calls draw other pairs, so the scores differ a little
         found = [re.findall(r"([a-z]+)(?:@10)? ([\d.]+)", line) for line in lines]
         ours, theirs = ({name: float(value) for name, value in numbers} for numbers in found)
         assert ours["links"] == theirs["links"] and ours["nodes"] == theirs["nodes"] == len(walked.nodes)
@@ -355,7 +357,7 @@ def test_what_is_wrong_is_said_in_one_sentence(graph, text, arguments, code, sen
 @pytest.mark.parametrize("text, arguments", [
     ("".join(f"{node} l{node % 20}\n" for node in range(40)), ["--labels=file"]),
     ("".join(f"{node} l{node % 19}\n" for node in range(30)), ["--labels=file"]),
-    ("".join(f"{node} {100 + node % GROUPS}\n" for node in range(100)), ["--edges=file"]),  # links that look like labels
+    ("".join(f"{node} {100 + node % GROUPS}\n" for node in range(100)), ["--edges=file"]),  # these labels look like links
 ])
 def test_files_that_might_be_the_other_kind_are_believed(graph, text, arguments):
     graph.path("file").write_text(text)
@@ -380,7 +382,8 @@ def cora(tmp_path_factory):
     links = sorted({tuple(sorted(map(int, line.split()[:2]))) for line in path.read_text().splitlines()})
     random.Random(5).shuffle(links)
     kept, known = links[500:], {node for link in links[500:] for node in link}
-    held = [link for link in links[:500] if set(link) <= known]  # other links: skipped by the program, ranked last by the script
+    # links of unknown nodes are left out by the program and ranked last by the script, so the test leaves them out
+    held = [link for link in links[:500] if set(link) <= known]
     program.path("corpus.txt").write_text("\n".join(walks(kept, count=10, length=40)) + "\n")
     for name, part in (("held.tsv", held), ("train.tsv", kept)):
         program.path(name).write_text("".join(f"{a}\t{b}\n" for a, b in part))
@@ -411,6 +414,6 @@ def test_links_are_the_judges(cora, directed):
         ours = {name: numbers for name, *numbers in line.findall(said)}
         same = {**({name: name for name in ours} if table == "target" else {"cross": "cross"}), **others}
         for name, their_name in same.items():
-            # Two solvers end a little apart, which moves two or three of a thousand answers.
+            # two solvers stop at slightly different places, which changes two or three of a thousand answers
             near = 4e-3 if name == "hadamard" else 1e-3
             assert numpy.allclose(numpy.array(ours[name], float), numpy.array(theirs[their_name], float), atol=near), (table, name)

@@ -1,4 +1,4 @@
-"""What is held out, and a run that ends where it says so."""
+"""What a run holds out from training, and runs that end when the held-out score no longer improves (train.patience)."""
 import json
 import random
 import shutil
@@ -11,7 +11,7 @@ LISTS = {"corpus": {"format": "lists"}, "negatives": {"count": 20},
 
 
 def lists(sptx, **train):
-    """Writes lists of four topics: 12 of a topic's 40 items each."""
+    """Writes lists of four topics. Each list has 12 of its topic's 40 items."""
     draw = random.Random(1)
     lines = [f"list{i} " + " ".join(f"t{i % 4}i{item}" for item in draw.sample(range(40), 12)) for i in range(240)]
     sptx.path("corpus.txt").write_text("\n".join(lines) + "\n")

@@ -1,4 +1,4 @@
-"""phrases: words joined as word2phrase.c and gensim's Phrases join them, from files, packed files and standard input, and before
+"""phrases: joins words as word2phrase.c and gensim's Phrases do, from files, compressed files and standard input, and before
 training with corpus.phrases = yes."""
 import gzip
 import lzma
@@ -12,7 +12,7 @@ from conftest import PROGRAM
 
 
 def text(lines=700, seed=3):
-    """Lines of words that often follow each other; some have an underscore, some lines are empty."""
+    """Makes lines with words that often follow each other. Some words have an underscore, and some lines are empty."""
     rng = random.Random(seed)
     together = ["new york city", "bank of america", "new_york city", "a_b", "a b c", "san francisco", "b_c d", "the end of the world"]
     words = [f"w{i}" for i in range(150)] + ["new", "city", "of", "the", "a", "b_c", "_", "c_"]
@@ -23,7 +23,7 @@ def text(lines=700, seed=3):
 
 
 def word2phrase(lines, min_count, threshold):
-    """word2phrase.c, but for its limit of 59 bytes a word."""
+    """Does what word2phrase.c does, but without its limit of 59 bytes a word."""
     counts, last, words = {}, "", 0
     for word in (word for line in lines for word in line.split()):
         words += 1
@@ -101,7 +101,7 @@ def test_files_and_standard_input_packed_or_not(sptx):
     assert sptx.path("joined").read_text() == found
     half = len(text().splitlines()) // 2
     for name, lines in ("one", text().splitlines()[:half]), ("two", text().splitlines()[half:]):
-        sptx.path(name).write_text("\n".join(lines))  # without a line end at its end
+        sptx.path(name).write_text("\n".join(lines))  # the last line has no line end
     assert sptx("phrases", "one", "two", "--threshold=20").stdout == found
 
 

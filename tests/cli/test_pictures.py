@@ -1,4 +1,4 @@
-"""The scripts that draw write whole pictures of a run's contents, and tell mistakes in one sentence."""
+"""The scripts that draw pictures: a picture shows all of a run, and a mistake prints one sentence."""
 import json
 import math
 import subprocess
@@ -22,7 +22,7 @@ def script(program, name, *arguments, expect=0):
 
 
 def texts(path):
-    """Returns the text in an SVG: matplotlib draws letters, with the text as a comment."""
+    """Returns the texts in an SVG. matplotlib draws letters as shapes, and writes the text itself in a comment."""
     parser = xml.etree.ElementTree.XMLParser(target=xml.etree.ElementTree.TreeBuilder(insert_comments=True))
     tree = xml.etree.ElementTree.parse(path, parser)
     return {node.text.strip() for node in tree.iter() if node.tag is xml.etree.ElementTree.Comment}
@@ -44,7 +44,7 @@ def test_loss(sptx):
     assert any("held_out_loss_pair" in line and line["done"] for line in lines)
     terms = numpy.median([line["loss_untrained"] * line["loss_pair"] / line["loss"] / math.log(2)
                           for line in lines if "loss" in line])
-    assert 5.9 < terms < 6.01  # a positive and five negatives
+    assert 5.9 < terms < 6.01  # six terms: a positive and five negatives
     assert {"loss a pair", "held out", "share of the run done",
             f"untrained: {terms * math.log(2):.4g} = {terms:.3g} ln 2"} <= texts(sptx.path("loss.svg"))
 

@@ -30,7 +30,8 @@ def place(tmp_path_factory):
 
 def typed(line, directory, **environment):
     """Runs a shell line in the clone with env active. pip gets -v, so that it shows the build's output."""
-    of_make = ("MAKELEVEL", "MAKEFLAGS", "MFLAGS", "BUILD", "CUDA", "CUDA_ARCH")  # removed: `make check` sets them
+    # these are removed, because `make check` sets them
+    of_make = ("MAKELEVEL", "MAKEFLAGS", "MFLAGS", "BUILD", "CUDA", "CUDA_ARCH")
     inherited = {name: value for name, value in os.environ.items() if name not in of_make}
     path = f"{directory}/env/bin:{os.environ['PATH']}"
     return subprocess.run(["bash", "-c", line.replace("pip install", "python -m pip install -v --no-build-isolation")],

@@ -1,4 +1,5 @@
-"""model.precision and model.state_precision = bfloat16: half the bytes, and all that is promised for float32."""
+"""bfloat16 for weights and state (model.precision, model.state_precision): half the bytes, and everything that holds for float32.
+"""
 import json
 import re
 import shutil
@@ -23,7 +24,7 @@ def widened(field):
 
 
 def weights(sptx, run, table=0):
-    """The weights of a run's newest checkpoint as float32, whatever they are there."""
+    """Returns the weights of a run's newest checkpoint as float32, whatever their type in the file is."""
     rows = arrays(sptx, run)[table]
     return widened(rows["weights_bfloat16"]) if "weights_bfloat16" in rows.dtype.names else rows["weights"]
 
@@ -92,7 +93,7 @@ def test_training_goes_on_across_precisions(small):
         for table in 0, 1:
             before, after = weights(small, source, table), weights(small, "next", table)
             assert (abs(before - after) <= abs(before) / 256).all()
-            if source == "halves":  # but for rows that were not trained, which begin as new ones do
+            if source == "halves":  # except rows that were never trained, which begin with new first values
                 assert (before == after).all(axis=1).mean() > 0.5
 
 
@@ -122,7 +123,7 @@ def test_plan_counts_the_bytes(small):
         config = small.config(model={"dim": 64, "precision": precision}, optimizer={"rule": "adam", "bias_correction": "global"})
         bytes_of[precision] = json.loads(small("plan", config, "--json").stdout)["target_bytes"]
         assert precision in small("plan", config).stdout
-    assert bytes_of["bfloat16"] * 2 == bytes_of["float32"]  # 768 and 384 bytes
+    assert bytes_of["bfloat16"] * 2 == bytes_of["float32"]  # 768 bytes a row in float32, 384 in bfloat16
 
 
 @pytest.mark.parametrize("name, format", [("x.npy", "word2vec-bin"), ("x.txt", "word2vec-text"), ("x.fvecs", "fvecs")])
@@ -134,7 +135,7 @@ def test_types_that_a_format_has_not(small, name, format):
 
 @pytest.mark.parametrize("state", ["float32", "bfloat16"])
 def test_ranks_share_out_groups_of_eight(small, mpi, state):
-    """Sums over ranks differ in their last bits, and few of these decide how a value is rounded."""
+    """Sums over several ranks differ in their last bits. A few of these bits decide whether a value is rounded up or down."""
     config = small.config(model={**HALVES, "state_precision": state, "context_init": "uniform -0.1 0.1"},
                           optimizer={"rule": "adagrad"}, train={"steps": 20})
     for ranks in 0, 3:
@@ -157,7 +158,7 @@ def test_columns_that_are_too_few_for_the_ranks(small, mpi):
 
 @pytest.mark.parametrize("buckets", ["used", "500"])
 def test_words_with_ngrams_leave_as_they_are(small, buckets):
-    """The mean of a word's bfloat16 rows is the same from the run, from fastText's file, and where training goes on from the run."""
+    """The mean of a word's bfloat16 rows is the same in the run, in fastText's file, and where training continues from the run."""
     config = small.config(model={**HALVES, "buckets": buckets}, examples={"subwords": "3-5"}, train={"steps": 30})
     small("train", config)
     small("export", "run", "--format=fasttext", "--out=model.bin")

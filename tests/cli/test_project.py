@@ -1,4 +1,4 @@
-"""The project's own papers say the same as the sources."""
+"""The project's documents and its sources must agree."""
 import os
 import re
 import subprocess
@@ -33,7 +33,7 @@ def test_the_container_has_what_make_reads(tmp_path):
 
 
 def rows_of(readme):
-    """The words in backticks of a README's tables."""
+    """Returns the names in backticks in the tables of a README."""
     rows = "\n".join(line for line in (ROOT / readme).read_text().splitlines() if line.startswith(("|", "`")))
     return {cell.rstrip("/") for cell in re.findall(r"`([^`]+)`", rows)}
 

@@ -18,7 +18,7 @@ from conftest import PROGRAM, ROOT, SLOWER, checkpoints, end, wait_for
 from ranks import (ENVIRONMENT, arrays, begin, built, command, difference, held_out, mpi, only_sentence, refuses,  # noqa: F401
                    refuses_unlike, small, together, train)
 
-# Few steps, so that roundings have no time to grow.
+# The runs have few steps, so that differences by rounding stay small.
 ON_GPU = os.environ.get("SPTX_BACKEND") == "cuda"
 MODES = {
     "window": {"train": {"steps": 40}, "negatives": {"count": 4}},
@@ -39,7 +39,7 @@ MODES = {
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("numbers", [(3,), pytest.param((1, 2, 4), marks=pytest.mark.long)])
 def test_every_number_of_ranks_makes_the_same_model(small, mode, numbers):
-    """There are 50 columns: 20, 16 and 14 of them over three ranks."""
+    """The rows have 50 columns. Three ranks have 20, 16 and 14 of them."""
     config = small.config(**{"model": {"dim": 50, "context_init": "uniform -0.1 0.1"}, **MODES[mode]})
     train(small, 0, config, "--run.dir=alone")
     for ranks in numbers:
@@ -81,8 +81,8 @@ def test_one_number_of_ranks_makes_one_model(small):
 
 @pytest.mark.parametrize("corpus, effort", [({}, {}), ({"path": "friends.lists", "format": "lists"}, {"effort": "quick"})])
 def test_a_checkpoint_goes_on_with_any_number_of_ranks(small, corpus, effort):
-    """Adagrad is the rule, since adam divides roundings of gradients that are nearly zero by themselves. Lists' targets begin behind
-    the items."""
+    """Uses adagrad: adam divides nearly vanishing gradients by their own size, which magnifies rounding. If lists have rows, the
+    target table begins after the rows of items."""
     config = small.config(corpus=corpus, model={"dim": 50}, optimizer={"rule": "adagrad"},
                           train={"steps": 60, "epochs": 0, **effort})
     train(small, 3, config, "--run.dir=whole")
@@ -98,10 +98,11 @@ def test_a_checkpoint_goes_on_with_any_number_of_ranks(small, corpus, effort):
 
 
 def test_a_run_grows_over_any_number_of_ranks(small):
-    """Known rows have the bytes of the older run, and the others come to the same over any number of ranks."""
+    """Known rows keep the bytes of the older run. The other rows are the same for any number of ranks, except for rounding."""
     small.path("fewer.txt").write_text("".join(small.path("corpus.txt").read_text().replace("t9", "t8")))
     config = small.config(model={"dim": 50}, optimizer={"rule": "adam", "clip": 1}, train={"steps": 30, "epochs": 0})
-    every = ["--train.steps=0", "--train.epochs=2", "--examples.subsample=0"]  # a word that was never trained begins anew
+    # a word that was never trained begins with new first values
+    every = ["--train.steps=0", "--train.epochs=2", "--examples.subsample=0"]
     train(small, 2, config, "--corpus.path=fewer.txt", "--run.dir=old", *every)
     more = ["--train.from=old", "--train.freeze=known"]
     train(small, 0, config, *more, "--run.dir=alone")
@@ -145,7 +146,7 @@ def test_ranks_do_not_train_lock_free(small):
 
 
 def test_a_run_that_ranks_trained_lock_free_goes_on_in_one_process(small):
-    """Version 1.0 trained so over two: a run's keys say it, and its tables are whole."""
+    """Version 1.0 trained lock-free with two ranks. Such a run is recognized by its keys; its tables are whole."""
     config = small.config(**LOCK_FREE)
     train(small, 0, config)
     keys = small.path("run", "config.ini")
@@ -165,14 +166,15 @@ def test_a_gpu_trains_no_table_in_a_file_lock_free(small):
     plan = json.loads(small("plan", config, "--json", *gpu, *in_file, expect=1).stdout)
     assert not plan["fits"] and "none can stay in a file; set memory.target = pinned, or train.update" in plan["advice"]
     assert plan["fits_host"] and plan["fits_gpu"]
-    assert json.loads(small("plan", config, "--json", *gpu, "--memory.target=file").stdout)["fits"]  # all rows are hot
+    # all rows are hot, so none is in the file
+    assert json.loads(small("plan", config, "--json", *gpu, "--memory.target=file").stdout)["fits"]
     assert json.loads(small("plan", config, "--json", *in_file).stdout)["fits"]
 
 
 # ---- processes that end ----
 
 def process_of(rank, directory):
-    """Returns the process id of a rank of the run that works in `directory`; None where there is none yet."""
+    """Returns the process id of a rank of the run that works in `directory`; None if it has not started yet."""
     for entry in pathlib.Path("/proc").iterdir():
         try:
             if entry.name.isdigit() and (entry / "cwd").resolve() == directory.resolve() and \
@@ -188,8 +190,8 @@ LONG = {"model": {"dim": 50}, "train": {"epochs": 0, "steps": 900, "batch": 128}
 
 
 def interrupt(sptx, rank, number):
-    """Sends a signal to one of three ranks when a checkpoint is there. Returns what mpirun wrote, its exit code, and its time
-    to end."""
+    """Sends a signal to one of three ranks when the first checkpoint exists. Returns what mpirun wrote, its exit code, and the
+    time it took to end."""
     process = subprocess.Popen(command(3, PROGRAM, "train", sptx.config(**LONG)), cwd=sptx.directory, env=ENVIRONMENT,
                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8")
     assert wait_for(lambda: checkpoints(sptx), process)
@@ -204,7 +206,7 @@ def test_a_killed_rank_ends_all_and_the_run_goes_on_to_the_same_bytes(small, ran
     train(small, 3, small.config(**LONG), "--run.dir=whole")
     stderr, code, seconds = interrupt(small, rank, signal.SIGKILL)
     assert code != 0 and seconds < 20
-    assert f"process rank {rank}" in stderr and "signal 9" in stderr  # mpirun's sentence
+    assert f"process rank {rank}" in stderr and "signal 9" in stderr  # mpirun's message, not the program's
     assert process_of(0, small.directory) is None
     train(small, 3, "run.ini", "--resume")
     assert small.tables() == small.tables("whole")
@@ -220,7 +222,7 @@ def test_a_signal_to_any_rank_stops_all_with_a_checkpoint(small, rank):
 
 @pytest.mark.parametrize("rank", [pytest.param(0, marks=pytest.mark.long), 1])
 def test_a_rank_that_hangs_is_named_and_ends_all(small, rank):
-    """The rank is stopped in the middle of its steps: the others wait for rank_timeout."""
+    """One rank is stopped in the middle of its steps. The others wait for device.rank_timeout, and then name it."""
     words = command(3, PROGRAM, "train", small.config(**LONG), "--device.rank_timeout=1")
     process = subprocess.Popen(words, cwd=small.directory, env=ENVIRONMENT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE, encoding="utf-8")
@@ -235,7 +237,7 @@ def test_a_rank_that_hangs_is_named_and_ends_all(small, rank):
 
 
 def test_a_run_that_was_stopped_by_ctrl_z_goes_on(small):
-    """All of its processes stand still for longer than device.rank_timeout, but none of them hangs."""
+    """All processes are stopped for longer than device.rank_timeout, as by Ctrl-Z. This must not count as hanging."""
     words = command(3, PROGRAM, "train", small.config(**LONG), "--device.rank_timeout=1", "--train.steps=9999999")
     process = subprocess.Popen(words, cwd=small.directory, env=ENVIRONMENT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE, encoding="utf-8")
@@ -257,7 +259,8 @@ AUTO = {"model": {"dim": 50}, "optimizer": {"rule": "sgd", "lr": 0.001}, "train"
 
 @pytest.mark.parametrize("first, second", [(3, 0), (2, 3), (0, 0)])
 def test_auto_stays_what_it_was_when_the_number_of_ranks_changes(small, first, second):
-    """One process trains text lock-free, and several do so in exact steps."""
+    """With train.update = auto one process trains text lock-free, and several ranks train it in exact steps. A resumed run keeps
+    what it began with."""
     config = small.config(**AUTO)
     train(small, first, config)
     assert "resumed" in train(small, second, config, "--resume", "--train.steps=40").stderr
@@ -265,7 +268,7 @@ def test_auto_stays_what_it_was_when_the_number_of_ranks_changes(small, first, s
 
 
 def test_text_with_its_usual_rate_trains_over_ranks_as_well_as_by_one_process(small):
-    """Batches of plain sgd on text diverge without optimizer.clip, which auto sets."""
+    """Exact steps of plain sgd on text diverge without a bound on gradients. optimizer.clip = auto sets one."""
     losses = []
     for ranks, run in ((0, "one"), (3, "three")):
         train(small, ranks, "--corpus.path=corpus.txt", "--corpus.min_count=1", "--model.dim=32", "--optimizer.lr=0.05",
@@ -276,7 +279,7 @@ def test_text_with_its_usual_rate_trains_over_ranks_as_well_as_by_one_process(sm
 
 
 def test_another_key_is_what_resume_speaks_of(small):
-    """The same holds for train.update, which no rank has set."""
+    """If another key was changed, the message names that key and not train.update, which is auto."""
     train(small, 0, small.config(**AUTO))
     for key in ("optimizer.momentum=0.9", "optimizer.clip=1", "train.reduction=mean"):
         said = small.refuses("train", "run.ini", "--resume", f"--{key}")
@@ -293,7 +296,7 @@ def test_paths_are_each_ranks_own_when_it_goes_on(small):
 
 
 def test_a_rank_with_other_words_is_told_so_when_it_goes_on(small):
-    """The number of known rows is told."""
+    """The message says how many rows are known."""
     lines = small.path("corpus.txt").read_text().splitlines(True)
     for name in ("old", "copy"):
         small.path(f"{name}.txt").write_text("".join(lines))
@@ -317,7 +320,7 @@ def test_what_auto_began_lock_free_goes_on_in_one_process(small):
 
 
 def test_a_second_run_is_refused_and_ctrl_c_stops_all_with_a_checkpoint(small):
-    """mpirun hands the signal on, and gives the ranks so many seconds."""
+    """mpirun passes the signal on to the ranks, and gives them some seconds to end."""
     words = command(2, "--mca", "odls_base_sigkill_timeout", 4, PROGRAM, "train", small.config(**LONG), "--train.steps=9999999")
     process = subprocess.Popen(words, cwd=small.directory, env=ENVIRONMENT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE, encoding="utf-8")
@@ -391,7 +394,7 @@ def test_steps_over_ranks_are_measured(small):
     assert table.count("\n   ") == 2 and "exchange" in table
     alone = subprocess.run(command(1, PROGRAM, "bench", "ranks", config, "--steps=20"), cwd=small.directory, env=ENVIRONMENT,
                            stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", timeout=120 * SLOWER).stdout
-    assert " 0.0%" in alone.split("\n")[-2]  # nobody is waited for
+    assert " 0.0%" in alone.split("\n")[-2]  # a single rank waits for no other
 
 
 def test_lock_free_calls_of_a_rank_alone_are_measured(small):
@@ -407,7 +410,7 @@ def test_lock_free_calls_of_a_rank_alone_are_measured(small):
 
 
 def test_the_largest_model_is_planned_and_trained(small):
-    """The table is too small for the plan's 5%, which leaves out some 100 MB for the program itself; that is told."""
+    """The plan leaves out some 100 MB for the program itself, which is more than 5% of so small a table. The script says so."""
     tried = {"SPTX_BIN": PROGRAM, "SPTX_WORK": small.path("work"), "SPTX_ROWS": 3000, "SPTX_DIM": 24, "SPTX_STEPS": 3,
              "SPTX_BATCH": 64, "SPTX_BACKEND": os.environ.get("SPTX_BACKEND", "cpu")}
     done = subprocess.run([ROOT / "scripts/largest_model.sh", "2"], env={**ENVIRONMENT, **{key: str(tried[key]) for key in tried}},
@@ -418,7 +421,7 @@ def test_the_largest_model_is_planned_and_trained(small):
 
 
 def test_the_largest_model_takes_its_ranks_along(small):
-    """A script that is ended leaves no ranks behind, which would hold all memory of a machine."""
+    """If the script is ended, its ranks must end, too: they would hold all memory of a machine."""
     tried = {"SPTX_BIN": PROGRAM, "SPTX_WORK": small.path("work"), "SPTX_ROWS": 3000, "SPTX_DIM": 24, "SPTX_STEPS": 1000000,
              "SPTX_BATCH": 64, "SPTX_BACKEND": os.environ.get("SPTX_BACKEND", "cpu")}
     script = subprocess.Popen([ROOT / "scripts/largest_model.sh", "2"], env={**ENVIRONMENT, **{key: str(tried[key]) for key in tried}},
@@ -467,12 +470,12 @@ def test_a_run_that_diverges_says_so_once(small):
 
 @pytest.mark.long
 def test_a_full_disk_ends_all_with_its_sentence(small):
-    """No rank may write files of more than 200 KiB: the first one's checkpoint fails, and the second one's working file."""
+    """No rank may write files of more than 200 KiB: the first rank cannot write a checkpoint, the second one its working file."""
     config = small.config(model={"dim": 400}, train={"steps": 5})
     small("plan", config, "--run.dir=run")
     said = refuses_unlike(small, [config], [config], ("ulimit -f 200", "true"))
     assert "cannot write" in said and "target.npy" in said and "rank" not in said
-    if not ON_GPU:  # there all rows of so small a table are hot
+    if not ON_GPU:  # on a GPU all rows of so small a table are hot, so there is no working file
         said = refuses_unlike(small, [config], [config, "--memory.target=file"], ("true", "ulimit -f 200"))
         assert said.startswith("rank 1 of 2, on ") and "cannot map a file" in said
     assert not small.path("run", "latest").exists()
@@ -492,11 +495,12 @@ def test_a_plan_for_ranks_needs_none(small):
     assert "fewer columns" in small.refuses("plan", config, "--device.ranks=51")
     bounded = json.loads(small("plan", config, "--json", "--device.ranks=3", "--optimizer.clip=1").stdout)
     assert bounded["work_bytes"] > three["work_bytes"]
-    assert ON_GPU or three["work_bytes"] < alone["work_bytes"]  # GPUs have mailboxes for one another's words
+    # on GPUs each rank also has memory (mailboxes) for the values that others send
+    assert ON_GPU or three["work_bytes"] < alone["work_bytes"]
 
 
 def test_what_a_rank_takes_is_what_the_plan_says(small):
-    """The first rank has the most columns: its start-up table is valid for any of them."""
+    """Measures the first rank, which has the most columns, and compares its memory with the plan."""
     config = small.config(model={"dim": 50}, train={"steps": 2})
     planned = small("plan", config, "--device.ranks=3", "--device.threads=1").stdout.split("\n")
     said = train(small, 3, config, "--device.threads=1").stderr

@@ -1,4 +1,4 @@
-"""Checkpoints that all of several ranks write and read: mpirun -n G sptx-w2v train."""
+"""Checkpoints that several ranks write and read together: mpirun -n G sptx-w2v train."""
 import os
 import subprocess
 import time
@@ -8,13 +8,13 @@ import pytest
 from conftest import FAULTS, PROGRAM, SLOWER, with_corpus
 from ranks import ENVIRONMENT, mpi, only_sentence, small, together, train  # noqa: F401
 
-# Each rank writes a number and its rows to each of two files a checkpoint, in this order; of the second checkpoint, and for the
-# first rank, which writes its name into the lock before:
+# Numbers of write() calls: for each of the two files of a checkpoint a rank writes a number and its rows, in this order. These are
+# calls of the second checkpoint; the first rank has made one call more, since it has written its name into the lock.
 NUMBER, ROWS, ROWS_OF_FIRST = 5, 6, 7
 
 
 def with_fault(sptx, rank, function, number, error, *arguments, kind="write", timeout=60 * SLOWER):
-    """Trains with three ranks, one of which fails call `number` of a function, over a corpus that is encoded already."""
+    """Trains with three ranks over a corpus that is already encoded. In one rank the call `number` of a system function fails."""
     sptx("plan", *arguments)
     fault = ["env", f"LD_PRELOAD={FAULTS}", f"FAULT_KIND={kind}", f"FAULT_FUNCTION={function}", f"FAULT_NUMBER={number}",
              f"FAULT_ERROR={error}"]
@@ -38,7 +38,7 @@ def faulty(small):
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
-    """A run of BRIEF that nothing hinders."""
+    """A run of BRIEF in which no call fails."""
     program = with_corpus(tmp_path_factory.mktemp("whole"))
     train(program, 3, program.config(**BRIEF))
     return program
@@ -76,7 +76,7 @@ def test_a_rank_killed_in_a_checkpoint_leaves_the_older_one(faulty, whole, rank)
 @pytest.mark.parametrize("rank, function, number, kind", [
     (2, "pwrite", ROWS, "write"),
     pytest.param(0, "pwrite", ROWS_OF_FIRST, "write", marks=pytest.mark.long),
-    (0, "rename", 11, "rename"),  # that of the whole second checkpoint
+    (0, "rename", 11, "rename"),  # the rename that completes the second checkpoint
 ])
 def test_a_rank_that_hangs_in_a_checkpoint_is_named(faulty, whole, rank, function, number, kind):
     began = time.monotonic()
@@ -84,13 +84,13 @@ def test_a_rank_that_hangs_in_a_checkpoint_is_named(faulty, whole, rank, functio
     assert done.returncode != 0 and time.monotonic() - began < 30
     said = only_sentence(done.stderr)
     assert f"rank {rank} of 3 did not come with its part of a step or a checkpoint within 1 s (device.rank_timeout)" in said
-    goes_on_to_the_same_bytes(faulty, whole)  # mpirun lets a stopped process go on before it ends it
+    goes_on_to_the_same_bytes(faulty, whole)  # mpirun continues a stopped process before it ends it
 
 
 @pytest.mark.long
 def test_a_rank_that_hangs_before_the_first_step_is_named(faulty):
-    """Stopped where it maps the corpus. Each opens its devices and files in its own time, so that it has a minute whatever
-    device.rank_timeout says."""
+    """The rank is stopped when it maps the corpus. Before the first step, ranks wait at least a minute for one another, whatever
+    device.rank_timeout says, since opening devices and files may take long."""
     began = time.monotonic()
     done = with_fault(faulty, 2, "madvise", 1, "STOP", faulty.config(**BRIEF), "--device.rank_timeout=1", kind="map", timeout=120)
     assert done.returncode != 0 and 60 < time.monotonic() - began < 90
@@ -99,7 +99,7 @@ def test_a_rank_that_hangs_before_the_first_step_is_named(faulty):
 
 
 def test_a_slow_disk_is_no_rank_that_hangs(faulty):
-    """Each write of the second rank takes two seconds, while its process answers."""
+    """Each write of the second rank takes two seconds, but its process still answers. It must not count as hanging."""
     words = [PROGRAM, "train", faulty.config(**BRIEF), "--device.rank_timeout=1", "--train.steps=10"]
     slow = ["env", f"LD_PRELOAD={FAULTS}", "FAULT_SLEEP=2", *words]
     done = subprocess.run(list(map(str, ["mpirun", "--oversubscribe", "-n", "1", *words, ":", "-n", "1", *slow])),
@@ -110,7 +110,8 @@ def test_a_slow_disk_is_no_rank_that_hangs(faulty):
 
 @pytest.mark.parametrize("rank, number, error", [(1, NUMBER, "ENOSPC"), (2, ROWS, "SHORT")])
 def test_what_does_not_hinder_a_checkpoint_changes_no_byte(faulty, whole, rank, number, error):
-    """A rank that cannot write to the file gives its columns to the first one; a write that stops half way is continued."""
+    """A rank that cannot write to the common file sends its columns to the first rank. A write that is cut short is continued.
+    Neither changes a byte."""
     done = with_fault(faulty, rank, "pwrite", number, error, faulty.config(**BRIEF))
     assert done.returncode == 0, done.stderr
     for step in (10, 20, 30):
@@ -121,14 +122,14 @@ def test_what_does_not_hinder_a_checkpoint_changes_no_byte(faulty, whole, rank, 
 
 @pytest.mark.parametrize("grown", [False, True])
 def test_ranks_that_do_not_see_one_file_system(small, grown):
-    """The second rank has an empty disk of its own under the same path, as on another machine."""
+    """The second rank has its own empty disk under the same path, as on another machine."""
     own = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs none "$PWD" && cd "$PWD" && exec "$@"', "sh"]
     if subprocess.run([*own, "true"], cwd=small.directory, capture_output=True).returncode:
         pytest.skip("no file system can be mounted here")
     config = small.config(**BRIEF, corpus={"path": small.path("corpus.txt")})
     train(small, 2, config, "--run.dir=whole")
     more = []
-    if grown:  # which rows are known is in the checkpoint alone
+    if grown:  # only the checkpoint says which rows are known
         sentences = small.path("corpus.txt").read_text().splitlines(True)
         small.path("longer.txt").write_text("".join(sentences) + "".join(line.replace("w1", "new") for line in sentences[:200]))
         more = [f"--train.from={small.path('whole')}", "--train.freeze=known", f"--corpus.path={small.path('longer.txt')}"]

@@ -1,6 +1,6 @@
-"""Ranks on GPUs: the ways of summing, and ranks that keep rows in other places, make one model.
+"""Ranks on GPUs: every way to exchange sums, and ranks that keep rows in different places, must train the same model.
 
-Over CPUs, which know none of these ways and places, the same runs must come to the same, too.
+On CPUs these ways and places make no difference, and the same runs must also give the same model.
 """
 import json
 import os
@@ -21,7 +21,7 @@ def gpu_count():
 
 
 def exchange_ways():
-    """Returns the ways to exchange that this machine has, as device.exchange names them."""
+    """Returns the ways to exchange sums that this machine has, as device.exchange names them."""
     if not ON_GPU:
         pytest.skip("the tests run on the CPU")
     return ["host", "nccl"] if gpu_count() > 1 else ["host"]
@@ -30,22 +30,23 @@ def exchange_ways():
 GPU_RUNS = {
     "norms": {"negatives": {"per": "example"}, "optimizer": {"rule": "sgd", "clip": 0.3}, "model": {"dim": 130}},
     "state": {"negatives": {"count": 4}, "optimizer": {"rule": "adam"}, "model": {"dim": 50}},
-    # 64 and 58 columns, 32 and 32, 36 and 30: several windows to a warp on both ranks, as many or not.
+    # The two ranks have 64 and 58 columns, 32 and 32, or 36 and 30. A warp handles several windows on both ranks, as many on one as
+    # on the other or not.
     "halves of warps": {"negatives": {"per": "example"}, "optimizer": {"rule": "sgd", "clip": 0.3}, "model": {"dim": 122}},
     "quarters": {"negatives": {"per": "example"}, "optimizer": {"rule": "sgd", "momentum": 0.5, "clip": 0.3},
                  "model": {"dim": 64}},
     "halves and quarters": {"negatives": {"per": "example", "count": 9}, "optimizer": {"rule": "adagrad"},
                             "model": {"dim": 66}},
     "wide": {"negatives": {"per": "example"}, "optimizer": {"rule": "sgd", "clip": 3}, "model": {"dim": 1200}},
-    # 200, 352 and 500 columns: several quads of a window's rows to a thread. 260, which hold fewer contexts at a time than
-    # 256; 516, which are read twice, and 512, which are not.
+    # With 200, 352 and 500 columns a rank, a thread handles several quads of a window's rows. With 260 columns fewer contexts are
+    # held at a time than with 256; with 516 rows are read twice, with 512 once.
     "two quads": {"negatives": {"per": "example"}, "optimizer": {"rule": "sgd", "clip": 3}, "model": {"dim": 400}},
     "three quads": {"negatives": {"per": "example"}, "optimizer": {"rule": "sgd", "momentum": 0.5}, "model": {"dim": 700}},
     "four quads": {"negatives": {"per": "example", "count": 7}, "optimizer": {"rule": "sgd", "clip": 3}, "model": {"dim": 1000}},
     "other tiles": {"negatives": {"per": "example", "count": 7}, "optimizer": {"rule": "sgd", "clip": 3}, "model": {"dim": 516}},
     "wide by one": {"negatives": {"per": "example"}, "optimizer": {"rule": "sgd", "clip": 3}, "model": {"dim": 1028}},
     "wide one": {"negatives": {"count": 3}, "optimizer": {"rule": "adagrad"}, "model": {"dim": 1100}},
-    # 260 columns, whose rows are read twice, and 256, whose rows are held.
+    # One rank has 260 columns, and reads its rows twice; the other has 256, and holds its rows.
     "held by one": {"negatives": {"count": 40}, "optimizer": {"rule": "sgd"}, "model": {"dim": 516}},
     "contexts shared out": {"negatives": {"count": 64}, "optimizer": {"rule": "adam"}, "model": {"dim": 50}},
     "contexts shared out, norms": {"negatives": {"count": 31}, "optimizer": {"rule": "sgd", "clip": 0.3}, "model": {"dim": 188}},
@@ -80,12 +81,13 @@ def test_ways_of_exchange_make_the_same_bytes_of_bfloat16(small, kind):
 # block from which warps share them, and that four warps hold at a time with rows of 256 columns, of 192 and of up to 144.
 HELD_COLUMNS = [32, 64, 96, 128, 192, 256]
 HELD_CONTEXTS = [16, 72, 96, 128]
-# Rules with 0 to 3 slots. None divides by what may be nearly zero: gradients that cancel but for a rounding would move rows far.
+# Optimizers with 0 to 3 slots. None of them divides by a gradient's size: a gradient that vanishes but for rounding would move a
+# row far.
 RULES = [{"rule": "sgd"}, {"rule": "sgd", "momentum": 0.5}, {"rule": "adadelta"},
          {"rule": "rmsprop", "centered": True, "momentum": 0.5, "eps": 0.1, "lr": 0.001}, {"rule": "sgd", "clip": 0.3}]
 
 
-# CPUs have one layout for all columns: a seed for each number of these is enough of them there.
+# A CPU treats all numbers of columns alike, so one seed for each of these is enough there.
 SEEDS = [*range(len(HELD_COLUMNS)), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(len(HELD_COLUMNS), 18))]
 
 
@@ -117,7 +119,7 @@ EMPTY = {"pairs": {}, "windows": {"negatives": {"per": "example"}}, "norms": {"o
 
 @pytest.mark.parametrize("kind", EMPTY)
 def test_ranks_wait_for_one_another_where_most_batches_are_empty(small, kind):
-    """A rank that went on would overwrite words of the last step that had some."""
+    """A rank that did not wait in an empty batch would overwrite values of the last step that had examples."""
     keys = {"optimizer": {"rule": "sgd", "lr": 0.01}, **EMPTY[kind]}
     keys["train"] = {"batch": 2, "steps": 400, **keys.get("train", {})}
     config = small.config(**keys)
@@ -142,9 +144,10 @@ THREE = {
 
 
 @pytest.mark.parametrize("kind", THREE)
-@pytest.mark.parametrize("way", ["gpu", *(pytest.param(way, marks=pytest.mark.long) for way in ("host", "nccl"))])  # one for CPUs
+# on CPUs all ways are the same, so one is enough
+@pytest.mark.parametrize("way", ["gpu", *(pytest.param(way, marks=pytest.mark.long) for way in ("host", "nccl"))])
 def test_three_ranks_sum_alike_whatever_the_way(small, kind, way):
-    """Ranks have 20, 16 and 14 columns, or 84, 84 and 82; NCCL wants a GPU for each rank."""
+    """Ranks have 20, 16 and 14 columns, or 84, 84 and 82. NCCL needs one GPU for each rank."""
     model = {"dim": 50, "context_init": "uniform -0.1 0.1", **THREE[kind].get("model", {})}
     keys = {**THREE[kind], "model": model}
     config = small.config(**keys)
@@ -162,7 +165,8 @@ def test_three_ranks_sum_alike_whatever_the_way(small, kind, way):
 
 # ---- ranks that keep rows in other places ----
 
-# A GPU that has all contexts sorts only those that a batch repeats, where it has 2^18 of them and no more than half of the rows.
+# If a GPU has all contexts in its memory, it sorts only those that a batch repeats, provided the batch has at least 2^18 contexts
+# and the table twice as many rows.
 ROWS, CONTEXTS = 600000, 4 + 64
 PINNED = ["--memory.context=pinned", "--memory.context_state=pinned", "--memory.hot_rows=0"]
 WIDE_LOSSES = {"dots": {"loss": "logistic"}, "cosines": {"loss": "softmax", "score": "cosine"}}
@@ -176,7 +180,7 @@ def last_loss(sptx, run):
 @pytest.mark.long
 @pytest.mark.parametrize("batch, loss", [(4096, "dots"), (4096, "cosines"), (3800, "dots"), (4500, "dots")])
 def test_ranks_that_keep_contexts_in_other_places_make_one_model(small, batch, loss):
-    """One rank finds all rows of a batch by sorting, the other only those that come twice."""
+    """One rank sorts all contexts of a batch, the other only those that occur more than once."""
     if not ON_GPU and (batch, loss) != (4096, "dots"):
         pytest.skip("CPUs sort all of them")
     assert (2 ** 18 <= batch * CONTEXTS <= ROWS / 2) == (batch == 4096)

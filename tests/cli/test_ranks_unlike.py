@@ -12,7 +12,7 @@ ON_GPU = os.environ.get("SPTX_BACKEND") == "cuda"
 
 @pytest.mark.parametrize("first, second", [([], ["--resume"]), (["--resume"], [])])
 def test_what_the_first_rank_was_told_holds_for_all(small, first, second):
-    """A resume depends on the directory, which the first rank has."""
+    """Whether a run is resumed depends on its directory, and only the first rank looks at that."""
     config = small.config(model={"dim": 50}, train={"steps": 20})
     train(small, 2, config)
     arguments = [["--run.dir=other"] * (not first) + extra for extra in (first, second)]
@@ -71,7 +71,7 @@ def test_all_ranks_have_one_command(small, first, second):
 
 @pytest.mark.long
 def test_a_process_that_is_no_rank_is_not_waited_for(small):
-    """That process has ended before the others begin, which MPI would wait for without end."""
+    """One process has ended before the others begin. MPI would wait for it for ever."""
     config, began = small.config(model={"dim": 50}, train={"steps": 5}), time.monotonic()
     late = ["sh", "-c", 'sleep 1; exec "$@"', "sh", PROGRAM, "train", config]
     done = begin(small, [PROGRAM, "help"], late, late)
@@ -88,7 +88,7 @@ def test_a_process_that_ends_before_it_has_joined_ends_all(small):
 
 
 def test_ranks_plan_for_themselves(small):
-    """The plan is told once, for each of them."""
+    """Three ranks print one plan, the same as one process with device.ranks = 3 or device.gpus = 3."""
     config = small.config(model={"dim": 50})
     done = begin(small, *[[PROGRAM, "plan", config, "--json", "--device.threads=1"]] * 3)
     assert done.returncode == 0, done.stderr
@@ -97,7 +97,7 @@ def test_ranks_plan_for_themselves(small):
                           for more in ([], ["--device.ranks=3"], ["--device.gpus=3"]))
     assert (plan["ranks"], plan["columns"]) == (here["ranks"], here["columns"]) == (apart["ranks"], apart["columns"]) == (3, 20)
     assert plan["host_needed"] == here["host_needed"] == apart["host_needed"]
-    third = alone["host_available"] / 3  # of a machine that other tests use as well
+    third = alone["host_available"] / 3  # other tests use the machine's memory, too: hence rel=0.2
     assert plan["host_available"] == pytest.approx(third, rel=0.2) and here["host_available"] == pytest.approx(third, rel=0.2)
     assert apart["host_available"] == pytest.approx(alone["host_available"], rel=0.2)
     done = begin(small, *[[PROGRAM, "plan", config, "--model.dim=2"]] * 3)
@@ -109,7 +109,7 @@ def test_ranks_plan_for_themselves(small):
 # ---- many ----
 
 def test_more_ranks_than_gpus_of_one_machine_have_mailboxes(small):
-    """There are 17 of them, which is more than there are groups of four columns."""
+    """There are 17 ranks, more than there are groups of four columns."""
     config = small.config(model={"dim": 50, "context_init": "uniform -0.1 0.1"}, train={"steps": 10}, device={"threads": 1})
     train(small, 17, config)
     train(small, 17, config, "--run.dir=again")

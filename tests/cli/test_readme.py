@@ -11,7 +11,7 @@ from conftest import PROGRAM, ROOT, SLOWER, clone
 README = (ROOT / "README.md").read_text()
 TYPED = re.compile(r"(?:make|mpirun|sed|cp|pip|printf|scripts/\S+|(?:build/)?sptx-w2v) [^`\n]+")
 
-# These lines are not typed: how each begins, and why.
+# Lines that the test does not type: how each begins, and why.
 LEFT_OUT = {
     "make demo": "builds everything and trains for minutes: typed by the long test",
     "make check": "is what runs this test; with -long and -gpu likewise",
@@ -28,7 +28,8 @@ LEFT_OUT = {
 
 
 def lines():
-    """Returns what README shows to be typed: lines of its blocks, and code in its sentences and tables, in order."""
+    """Returns the lines that README tells the reader to type, in order: from its blocks of code, and from code in its sentences
+    and tables."""
     found = []
     for code, block in re.findall(r"^```\w*\n(.*?)^```|`([^`\n]+)`", README, re.S | re.M):
         for line in (code or block).splitlines():
@@ -59,14 +60,15 @@ def typed(line, directory, **environment):
 
 
 def shorten(text, words):
-    """README makes its corpus of a whole machine: here a file with the words that README asks for is enough."""
+    """README makes its corpus from all headers of the machine. A shorter text with the words that README asks for is enough for
+    the test."""
     lines = text.read_text().splitlines(True)
     asked = [line for line in lines if any(f" {word} " in line for word in words)]
     text.write_text("".join((asked + lines)[:60]))
 
 
 def train_less(config, epochs):
-    """What a run over ranks does is seen in few epochs; three processes on two cores take long for many."""
+    """A few epochs show that a run over ranks works; more would take long with three processes on two cores."""
     shorter = re.sub(r"^epochs = \d+$", f"epochs = {epochs}", config.read_text(), flags=re.M)
     assert shorter != config.read_text()
     config.write_text(shorter)
@@ -87,7 +89,7 @@ def test_every_line_that_can_be_typed_works(fresh):
             shorten(fresh / line.split()[1], words)
     for file in ("runs/my/config.ini", "runs/wide/config.ini", "my.bin", "friends.bin"):
         assert (fresh / file).exists(), file
-    assert "update = batch\n" in (fresh / "runs/my/config.ini").read_text()  # the last that wrote it was mpirun's
+    assert "update = batch\n" in (fresh / "runs/my/config.ini").read_text()  # the last command that wrote the run was mpirun
 
 
 def test_what_is_left_out_stands_in_the_readme():
@@ -101,7 +103,7 @@ def test_every_file_that_the_readme_names_is_there():
 
 
 def test_a_copy_of_the_quickstart_is_a_run_of_its_own_name(fresh):
-    """The demo trains over ranks, too, as any config of text does."""
+    """The config of the demo can be copied: the run is named after the copy."""
     typed("cp configs/quickstart.ini my.ini && mkdir -p build/demo && scripts/headers.sh build/demo/headers.txt", fresh)
     shorten(fresh / "build/demo/headers.txt", ["sin"])
     typed("build/sptx-w2v train my.ini", fresh)
@@ -124,7 +126,7 @@ def test_the_readme_is_short():
 
 @pytest.mark.long
 def test_what_builds_works_too(fresh):
-    """Uses the objects that are built here, with a GPU or without."""
+    """Copies the objects that are built here, so that make has little to compile."""
     (fresh / "build" / "sptx-w2v").unlink()
     shutil.copytree(ROOT / "build", fresh / "build", dirs_exist_ok=True, symlinks=True,
                     ignore=shutil.ignore_patterns("venv*", "check", "asan", "tsan", "fuzz", "demo", "root*", "wheel"))

@@ -32,7 +32,7 @@ def shop_once(tmp_path_factory):
 
 @pytest.fixture
 def shop(shop_once, tmp_path):
-    """The run, only to be read, and a directory for other files."""
+    """The run, which tests only read, in a directory where they may write other files."""
     program = Program(shop_once.directory)
     program.lists, program.own = shop_once.lists, tmp_path
     return program
@@ -53,7 +53,7 @@ def unit(rows):
 
 
 def expected(shop, items, score, k=20, among=None, seen=False):
-    """Returns [(item, score)] by the definition, in float64."""
+    """Computes the answers from the definition, in float64. Returns [(item, score)]."""
     target, context = (numpy.load(shop.checkpoint() / f"{name}.npy")["weights"].astype(float) for name in ("target", "context"))
     dot = score == "context"
     found = {"target": target, "context": context, "sum": target + context, "normsum": unit(target) + unit(context),
@@ -72,7 +72,7 @@ def expected(shop, items, score, k=20, among=None, seen=False):
 
 
 def answers(done):
-    """Returns {list: [(item, score)]} in the order printed."""
+    """Reads the output. Returns {list: [(item, score)]}, in the order printed."""
     found = {}
     for line in done.stdout.splitlines():
         name, item, score = line.split("\t")[:3]
@@ -81,7 +81,8 @@ def answers(done):
 
 
 def same(ours, wanted):
-    """Checks that the same items come in the same order, but where scores have the same printed digits."""
+    """Checks that the items are the same and in the same order. Items whose scores have the same printed digits may change places.
+    """
     assert len(ours) == len(wanted)
     assert numpy.allclose([score for _, score in ours], [score for _, score in wanted], atol=2e-6)
     for (item, score), (other, _) in zip(ours, wanted):
@@ -101,7 +102,7 @@ def test_is_the_definition(shop, score):
 
 
 def test_one_list_by_name_and_by_hand(shop):
-    """The same list has the same answer whichever way it is given, and the score is evaluate's."""
+    """A list must get the same answers in whichever way it is given, with the score that evaluate uses."""
     every = answers(shop("recommend", "run", "--lists=lists.txt"))
     some = answers(shop("recommend", "run", "--lists=lists.txt", "--name=u7", "--name=u3"))
     assert list(some) == ["u7", "u3"] and all(len(found) == 20 for found in some.values())
@@ -115,7 +116,7 @@ def test_one_list_by_name_and_by_hand(shop):
 @pytest.mark.parametrize("options", [[], ["--seen"]])
 @pytest.mark.parametrize("among", [1, 19, 20, 21, ITEMS, 10**6, 0])
 def test_among_and_seen(shop, among, options):
-    """Searches only the first words, with the list's own ones or without them, which may lie past them."""
+    """Searches only the first words (--among), with and without the list's own items. Own items may be past these words."""
     found = answers(shop("recommend", "run", "--lists=lists.txt", f"--among={among}", *options))
     for name, items in list(shop.lists.items())[:40]:
         same(found.get(name, []), expected(shop, items, "target", among=among or None, seen=bool(options)))
@@ -139,7 +140,8 @@ def test_titles_are_a_last_column(shop):
         assert with_title == line + "\t" + ("" if number % 2 else f"Item, number {number}")
     items = ["i0", "i2", "i7"]
     wanted = shop("recommend", "run", "--items=" + ",".join(items)).stdout
-    given = ["--items=Item, number 0", "--items= i7 ,", "--items=i2"]  # a title holds a comma; blanks are no part of an item
+    # one title contains a comma; blanks around an item are no part of it
+    given = ["--items=Item, number 0", "--items= i7 ,", "--items=i2"]
     found = shop("recommend", "run", *given, "--titles=titles.tsv").stdout
     assert [line.split("\t")[:3] for line in found.splitlines()] == [line.split("\t") for line in wanted.splitlines()]
 
@@ -156,7 +158,7 @@ def test_json(shop):
     assert titles["i0"] == 'A "b" \\ </script> \u00e9 \ufffd' and titles["i1"] == ""
     text = shop("recommend", "run", f"--lists={lists}", "--k=240")
     lines = [line.split("\t")[1:] for line in text.stdout.splitlines()][:len(objects[0]["items"])]
-    # Nine digits are float32 to the bit.
+    # Nine digits give the same float32.
     assert lines == [[item["item"], f"{numpy.float32(item['score']):.6f}"] for item in objects[0]["items"]]
     assert "title" not in json.loads(shop("recommend", "run", "--items=i3", "--json").stdout)["items"][0]
 
@@ -168,7 +170,7 @@ def test_what_is_not_known_is_counted(shop):
     assert f"warning: 2 of 4 lists of '{lists}' have no item that '" in done.stderr
     found = answers(done)
     assert list(found) == ["a", "c"]
-    # A list goes on where it comes again, and an item counts as often as it stands there.
+    # List a occurs twice in the file, and one item twice in the list: both lines count, and so do both items.
     same(found["a"], expected(shop, ["i3", "i5", "i3", "i7"], "target"))
     named = shop("recommend", "run", f"--lists={lists}", "--name=c")
     assert warned(named) == "" and answers(named) == {"c": found["c"]}
@@ -244,7 +246,7 @@ def test_files_that_cannot_be_read(shop):
 
 
 def test_formats(shop):
-    """A file is read like the run's corpus, or by the keys; a packed file that needs no key is read, too."""
+    """A file is read in the format of the run's corpus, or as the keys say. A compressed file is read, too."""
     wanted = answers(shop("recommend", "run", "--lists=lists.txt"))
     rated = (f"{name},{item},4\n{name},i1,2\n" for name, items in shop.lists.items() for item in items)
     pairs = own_file(shop, "user,item,rating\n" + "".join(rated))
@@ -259,7 +261,7 @@ def test_formats(shop):
 
 
 def test_a_run_by_cosines_is_scored_by_them(sptx):
-    """A run chooses the score that it was trained by: rows trained by cosines lie near rows of the other table."""
+    """The default score is the one by which the run was trained: with cosines, rows of one table are near rows of the other."""
     sptx.path("lists.txt").write_text(as_text(lists_of(numpy.random.default_rng(5), 100, 12)))
     sptx("train", sptx.config(corpus={"path": "lists.txt", "format": "lists"},
                               examples={"mode": "list", "window": None}, train={"loss": "softmax"}))
@@ -276,7 +278,7 @@ def test_a_run_by_cosines_is_scored_by_them(sptx):
 
 @pytest.fixture(scope="module", params=["user", "pairs", "adjacency", "graph"])
 def named(request, tmp_path_factory):
-    """A run that keeps its lists' names, and the file it was trained on, in which some lists have two lines."""
+    """A run that keeps the names of its lists, and the file on which it was trained. Some lists have two lines in it."""
     sptx = Program(tmp_path_factory.mktemp(request.param))
     lists = {f"u{n}" if request.param in ("user", "pairs") else f"i{n}": items
              for n, items in enumerate(lists_of(numpy.random.default_rng(8), 60, 9).values())}
@@ -292,7 +294,8 @@ def named(request, tmp_path_factory):
 
 
 def test_a_trained_list_is_asked_by_its_name(named):
-    """--list=NAME answers as --lists=FILE does for that list. In a graph a node answers by its own row, without its neighbours."""
+    """--list=NAME gives the same answers as --lists=FILE does for that list. A node of a graph is asked by its own row, and its
+    neighbours are left out."""
     names = [list(named.lists)[at] for at in (2, 40, 7)]
     found = answers(named("recommend", "run", *(f"--list={name}" for name in names), "--k=6"))
     assert list(found) == names and all(len(items) == 6 for items in found.values())
@@ -309,7 +312,7 @@ def test_a_trained_list_is_asked_by_its_name(named):
 def test_a_trained_list_without_its_corpus_says_so(named):
     name = list(named.lists)[3]
     if not named.path("run", "corpus.ids").exists():
-        return  # graphs find a node's neighbours without corpus.ids
+        return  # in a graph the neighbours of a node are found without corpus.ids
     named.path("run", "corpus.ids").rename(named.path("kept"))
     done = named("recommend", "run", f"--list={name}", "--k=500")
     named.path("kept").rename(named.path("run", "corpus.ids"))
@@ -339,7 +342,7 @@ def test_a_run_on_text_reads_lists(trained):
 
 
 def test_ties_by_row(sptx):
-    """Equal vectors are equally good: the more frequent item comes first, for any number of threads and lists."""
+    """Items with equal vectors have equal scores. The more frequent one must be first, whatever the number of threads and lists."""
     rows = 3000
     sptx.path("equal.txt").write_text("".join(f"u{i} {' '.join(f'e{(i + j) % rows}' for j in range(5))}\n" for i in range(rows)))
     sptx("train", "--corpus.path=equal.txt", "--corpus.format=lists", "--run.dir=equal", "--train.steps=1", "--model.dim=4",

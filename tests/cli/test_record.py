@@ -1,4 +1,5 @@
-"""Small runs give the bytes that tests/record.tsv has, by each number of threads and level of processor: a change of results is seen."""
+"""Small runs must give the bytes in tests/record.tsv, for each number of threads and each level of processor. So a change of
+results is noticed."""
 import os
 import subprocess
 

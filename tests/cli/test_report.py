@@ -1,4 +1,4 @@
-"""The page of a run: its lists are those of `nearest`, it fetches nothing, and in a browser it does what it says."""
+"""The page of a run: its lists are those of `nearest`, it loads nothing from a network, and its controls work in a browser."""
 import base64
 import json
 import re
@@ -15,7 +15,7 @@ HOSTILE = ["</script><script>document.title='broken'</script>", "\"><img/src=x>"
 
 
 def shown(path):
-    """Returns what a page shows, with its lists taken apart: {row's number: [(number, millionths), ..]}."""
+    """Returns what a page shows, with its lists as {number of the row: [(number, score in millionths), ..]}."""
     text = path.read_text(encoding="utf-8")
     data = json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.S).group(1))
     near, scores = base64.b64decode(data["near"]), base64.b64decode(data["scores"])
@@ -26,7 +26,7 @@ def shown(path):
 
 
 def nearest(program, *words, options=()):
-    """Returns [[(word, score as it is printed), ..] for each word]."""
+    """Returns for each word [(word, score as printed), ..]."""
     answers = program("nearest", "run", *options, "--", *words, timeout=300).stdout.split("\n\n")
     lines = [[line for line in answer.split("\n") if "\t" in line] for answer in answers]
     return [[tuple(line.split("\t")) for line in answer] for answer in lines]
@@ -56,7 +56,8 @@ def test_another_table(trained, table):
 
 
 def test_items_of_lists_with_rows_are_contexts(sptx):
-    """Only the target table has the lists; its rows of items were never trained."""
+    """Only the target table has rows of lists. In it the rows of items were never trained, so items are shown by the context
+    table."""
     lines = [f"l{i} {line}" for i, line in enumerate(sentences(300))]
     sptx.path("corpus.txt").write_text("\n".join(lines) + "\n")
     sptx("train", sptx.config(corpus={"format": "lists"}, examples={"mode": "user"}))
@@ -100,7 +101,7 @@ def test_titles_and_what_evaluate_said(trained):
 
 
 def test_clusters_are_what_was_planted(sptx):
-    """The corpus has ten topics: nearly every cluster is of one."""
+    """The corpus has ten topics. Nearly every cluster must contain words of one topic only."""
     sptx("train", sptx.config(train={"epochs": "20"}))
     sptx("report", "run", "--out=page.html", "--top=200")
     data = shown(sptx.path("page.html"))
@@ -171,7 +172,7 @@ def window(tmp_path_factory):
 
 @pytest.fixture
 def page(window):
-    """A window whose pages must be quiet: nothing on the console, nothing fetched but the page itself."""
+    """A browser window. After the test there must be no message on the console, and no request except for the page itself."""
     window.said.clear()
     window.asked.clear()
     yield window
@@ -181,7 +182,7 @@ def page(window):
 
 @pytest.fixture(scope="module")
 def reported(tmp_path_factory):
-    """A run with held-out loss and its page."""
+    """A run with a held-out loss, and its page."""
     program = Program(tmp_path_factory.mktemp("reported"))
     program.path("corpus.txt").write_text("\n".join(sentences(2000)) + "\n")
     program("train", program.config(train={"held_out": "0.1", "epochs": "4"}))
@@ -191,7 +192,7 @@ def reported(tmp_path_factory):
 
 
 def listed(page):
-    """Returns the neighbours that the page shows: [(name, score), ..]."""
+    """Returns the nearest rows that the page shows: [(name, score), ..]."""
     return [tuple(pair) for pair in page.run(
         "[...document.querySelectorAll('#nearest li')].map((li) => [li.querySelector('.name').textContent,"
         " li.querySelector('.score').textContent])")]
@@ -202,7 +203,7 @@ def text_of(page, name):
 
 
 def focused(page):
-    """Returns the id of the element with the focus, or its text."""
+    """Returns the id of the element that has the focus or, without an id, its text."""
     return page.run("document.activeElement.id || document.activeElement.textContent")
 
 
@@ -266,7 +267,8 @@ def test_tabs_reach_everything_in_order(page, reported):
         page.key("Tab")
         stops.append(page.run("document.activeElement.id || document.activeElement.dataset.do || document.activeElement.tagName"))
         assert page.run("document.activeElement.matches(':focus-visible')")
-    assert stops == ["A", "theme", "search", "BUTTON", "map", "in", "out", "all", "SUMMARY"]  # BUTTON: the first group
+    # BUTTON: the button of the first group
+    assert stops == ["A", "theme", "search", "BUTTON", "map", "in", "out", "all", "SUMMARY"]
 
 
 @needs_browser
@@ -309,7 +311,7 @@ def test_curves(page, reported):
     told = page.run("[...document.querySelectorAll('#charts svg')].map((svg) => svg.getAttribute('aria-label'))")
     assert [label.split(":")[0] for label in told] == ["Training loss a pair", "Pairs a second", "Learning rate"]
     assert "Held-out loss: " in told[0]
-    assert page.run("document.querySelectorAll('#charts circle.held-out').length") == 4  # epochs
+    assert page.run("document.querySelectorAll('#charts circle.held-out').length") == 4  # one circle for each epoch
     held_out = [json.loads(line)["held_out_loss_pair"] for line in reported.path("run", "metrics.jsonl").read_text().splitlines()
                 if "held_out" in line]
     assert f"held out {held_out[-1]:.4g}" in text_of(page, "charts")
@@ -322,7 +324,7 @@ def test_the_map(page, reported):
     page.open(reported.path("page.html"))
     picture = "document.getElementById('map').toDataURL()"
     whole = page.run(picture)
-    # A dot: the first pixel of the canvas that has a colour, in the window's coordinates.
+    # Finds a dot of the map: the first pixel of the canvas that has a colour, in coordinates of the window.
     x, y = page.run("""(() => {
       const canvas = document.getElementById('map'), box = canvas.getBoundingClientRect();
       const pixels = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
@@ -394,7 +396,7 @@ def test_fingers_on_the_map(page, reported):
         page.ask("Input.dispatchTouchEvent", type=kind, touchPoints=[
             {"x": left + width / 2 + x, "y": top + height / 2, "id": i} for i, x in enumerate(points)])
 
-    for moves in ([(-30, 30), (-60, 60), (-90, 90)], [(0,), (40,)]):  # apart, then one along
+    for moves in ([(-30, 30), (-60, 60), (-90, 90)], [(0,), (40,)]):  # two fingers that move apart, then one that moves along
         touch("touchStart", *moves[0])
         for move in moves[1:]:
             touch("touchMove", *move)
@@ -403,7 +405,7 @@ def test_fingers_on_the_map(page, reported):
         seen.append(page.run(picture))
     page.ask("Emulation.setTouchEmulationEnabled", enabled=False)
     assert len(set(seen)) == 3
-    assert page.run("document.getElementById('answer').hidden")  # neither was a tap
+    assert page.run("document.getElementById('answer').hidden")  # neither gesture counts as a tap
 
 
 @needs_browser

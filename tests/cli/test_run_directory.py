@@ -1,4 +1,4 @@
-"""The run directory: whichever path leads to it, whoever else uses it and whatever else is in it, the user's files stay."""
+"""The run directory: whichever path names it, whoever else uses it and whatever else is in it, the user's own files stay."""
 import json
 import os
 import pathlib
@@ -15,12 +15,12 @@ import pytest
 from conftest import PROGRAM, SLOWER, STOP_KEYS, Program, end, lines_of_metrics, sentences, wait_for
 
 MISSING = "--corpus.path=nowhere.txt"
-OTHER = "--train.seed=7"  # another run than the one that is there
+OTHER = "--train.seed=7"  # makes another run than the one in the directory
 AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root can do this")
 
 
 def snapshot(directory):
-    """Returns everything below a directory: the targets of links, the contents of files."""
+    """Returns everything in a directory: the contents of files and the targets of links."""
     found = {}
     for path in sorted(pathlib.Path(directory).rglob("*")):
         name = str(path.relative_to(directory))
@@ -29,7 +29,7 @@ def snapshot(directory):
 
 
 def small(sptx, **sections):
-    """A run that takes no time."""
+    """Returns a config whose training takes hardly any time."""
     sptx.path("corpus.txt").write_text("\n".join(sentences(150)) + "\n")
     return sptx.config(train={"epochs": "1", "report_seconds": "0.01"}, **sections)
 
@@ -83,7 +83,7 @@ def test_new_runs_go_where_the_path_leads(sptx, path, place):
     sptx.path("broken").symlink_to("later/run")
     before = set(os.listdir(sptx.directory))
     sptx.refuses("train", config, f"--run.dir={path}", MISSING)
-    assert set(os.listdir(sptx.directory)) == before  # nothing of what had to be made for it
+    assert set(os.listdir(sptx.directory)) == before  # directories that were made for the failed run are gone
     sptx("train", config, f"--run.dir={path}")
     assert {"config.ini", "latest", "metrics.jsonl", "vocab.tsv"} < set(os.listdir(sptx.path(place)))
     assert set(os.listdir(sptx.directory)) <= before | {place.split("/")[0]}
@@ -105,12 +105,12 @@ def test_an_empty_path_is_the_default(sptx):
 def test_a_path_that_no_system_takes(sptx):
     config = small(sptx)
     for path in ("n" * 256, "/".join(["d" * 200] * 30)):
-        assert sptx.refuses("train", config, f"--run.dir={path}").startswith("cannot look at '")  # and more than fits a line
+        assert sptx.refuses("train", config, f"--run.dir={path}").startswith("cannot look at '")  # the path is longer than a line
         assert sorted(os.listdir(sptx.directory)) == ["corpus.txt", "run.ini"]
 
 
 def test_what_cannot_be_looked_at_is_not_absent(finished):
-    """A link that leads in a circle cannot be resolved: it is not absent, and nothing is made or removed for it."""
+    """A link that leads to itself cannot be resolved. It does not count as absent, and nothing is made or removed because of it."""
     finished.path("circle").symlink_to("circle")
     before = snapshot(finished.directory)
     for path in ("circle", "circle/run", "run/circle/../../circle/x"):
@@ -141,7 +141,7 @@ def snapshot_of(files):
 
 @pytest.mark.parametrize("how", [["--overwrite"], ["--overwrite=now"]])
 def test_other_files_in_a_run_stay(sptx, how):
-    """Puts files beside a run, under names like a run's, and inside of its checkpoints."""
+    """Puts files beside a run, some with names like those of a run's files, and files into its checkpoints."""
     config = small(sptx)
     sptx("train", config)
     last = sptx.checkpoint().name
@@ -154,7 +154,7 @@ def test_other_files_in_a_run_stay(sptx, how):
         sptx.path("run", name).write_bytes(theirs[name])
     done = sptx("train", config, OTHER, "--memory.target=file", "--run.checkpoint_every=1 steps", *how)
     after = snapshot(sptx.path("run"))
-    # They were in the way of checkpoints: they have another name now, and a warning has said so.
+    # These directories were in the way of checkpoints. They were renamed, and a warning said so.
     for name in (last, "checkpoint-1", "checkpoint-3.partial"):
         theirs = {path.replace(f"{name}/", f"{name}.kept-1/"): data for path, data in theirs.items()}
         assert f"'run/{name}' is none of this program's checkpoints: it is kept as 'run/{name}.kept-1'" in done.stderr
@@ -163,8 +163,8 @@ def test_other_files_in_a_run_stay(sptx, how):
 
 
 def test_a_checkpoint_on_another_disk_is_an_older_run_too(trained):
-    """The directory was moved, and a link has its name: a new run that fails takes nothing from it, and one that works keeps
-    the link."""
+    """The run's directory was moved, and a link has its old name. A new run that fails changes nothing there; one that succeeds
+    keeps the link."""
     last = trained.checkpoint()
     elsewhere = trained.path("elsewhere")
     last.rename(elsewhere)
@@ -202,7 +202,7 @@ def test_names_that_are_taken_are_refused_before_training(trained, name, kind, h
 @pytest.mark.parametrize("name", ["corpus.ids", "corpus.vocab.tsv"])
 @pytest.mark.parametrize("command", ["train", "plan"])
 def test_the_names_of_the_encoded_corpus(sptx, name, command):
-    """Tries a directory of its own, and one of a run that has none yet."""
+    """Tries a cache directory of its own, and the directory of a run that does not exist yet."""
     config = small(sptx)
     sptx("train", config, "--corpus.cache=elsewhere")
     for cache in ("cache", "run"):
@@ -232,7 +232,7 @@ def test_a_vocabulary_that_was_changed_is_not_the_runs_own(trained):
 
 
 def test_a_config_of_a_runs_user_is_kept_by_resume(killed):
-    """Only its keys count: comments that a user writes beside them are his."""
+    """Only the keys of config.ini are compared. Comments that a user has added to it stay."""
     path = killed.path("run", "config.ini")
     text = "# mine\n" + path.read_text().split("\n", 1)[1]
     path.write_text(text)
@@ -244,7 +244,7 @@ def test_a_config_of_a_runs_user_is_kept_by_resume(killed):
 # ---- one process at a time ----
 
 def race(sptx, config, *arguments):
-    """Runs two trainers on one run directory. Returns their exit codes, and the sentence of the one that gave way."""
+    """Starts two trainers on one run directory. Returns their exit codes, and the error message of the one that was refused."""
     both = [sptx.start("train", config, *arguments) for _ in range(2)]
     said = [end(process)[1].rstrip("\n").split("\n")[-1] for process in both]
     codes = [process.returncode for process in both]
@@ -258,7 +258,7 @@ def test_of_two_trainers_one_goes_on(sptx, pairs, how):
     config = small(sptx)
     sptx("train", config, "--run.dir=wanted")
     for pair in range(pairs):
-        if how:  # where an older run is; with one trainer after the other both may replace it
+        if how:  # an older run is there; if the trainers run one after the other, both may replace it
             sptx("train", config, OTHER, f"--run.dir=run{pair}")
             both = [sptx.start("train", config, f"--run.dir=run{pair}", *how) for _ in range(2)]
             said = [end(process)[1] for process in both]
@@ -274,7 +274,7 @@ def test_of_two_trainers_one_goes_on(sptx, pairs, how):
 
 
 def test_one_of_two_that_fail_harms_the_other_nothing(sptx):
-    """One trainer has no corpus and removes what it made, while the other begins."""
+    """One trainer has no corpus and removes the directory that it made, while the other begins."""
     config = small(sptx)
     for _ in range(8):
         wrong, right = sptx.start("train", config, MISSING), sptx.start("train", config)
@@ -283,7 +283,7 @@ def test_one_of_two_that_fail_harms_the_other_nothing(sptx):
         assert right.returncode == 0 or "is being trained by process" in said[1], said
         if right.returncode == 0:
             assert sptx.checkpoint().is_dir()
-        else:  # who made the directory may be the one that was refused, and the other's lock was in it then
+        else:  # the refused trainer may be the one that made the directory, while the other's lock was in it
             assert not sptx.path("run").exists() or os.listdir(sptx.path("run")) == []
         shutil.rmtree(sptx.path("run"), ignore_errors=True)
 
@@ -301,14 +301,14 @@ def test_who_has_a_run_is_said(whole):
     finally:
         process.send_signal(signal.SIGKILL)
         end(process)
-    assert sptx.path("run", "train.lock").exists()  # with nobody behind it
+    assert sptx.path("run", "train.lock").exists()  # the lock file is left, but no process holds the lock
     sptx("train", config, "--overwrite", "--train.epochs=1")
     assert not sptx.path("run", "train.lock").exists()
 
 
 @AS_ROOT
 def test_a_finished_run_is_read_where_nothing_can_be_written(trained_once):
-    """A user reads who may write nothing; several do so at once, while somebody has the run."""
+    """Users without the right to write can read a run, several at once, and while a trainer holds its lock."""
     with tempfile.TemporaryDirectory() as directory:
         os.chmod(directory, 0o755)
         sptx = Program(directory)
@@ -343,7 +343,7 @@ def states(sptx, run):
 
 @pytest.fixture(scope="module")
 def two_runs(tmp_path_factory):
-    """An older run, and all checkpoints of the one that is to take its place."""
+    """An older run, and the tables of each checkpoint of the run that is to replace it."""
     sptx = Program(tmp_path_factory.mktemp("two"))
     sptx.path("corpus.txt").write_text("\n".join(sentences(3000)) + "\n")
     sptx.path("other.txt").write_text("\n".join(sentences(3000, seed=5, words=200)) + "\n")
@@ -362,8 +362,8 @@ def both(two_runs, tmp_path):
 
 
 def which(sptx):
-    """Checks the run that a reader finds: its export must be of the older one or of a checkpoint of the newer, with its own
-    words."""
+    """Tells which run a reader finds. Its export must be that of the older run or of a checkpoint of the newer one, with the words
+    of the same run."""
     for table in ("target", "context"):
         sptx("export", "run", "--format=word2vec-text", f"--out={table}", f"--table={table}")
     got = sptx.path("target").read_text(), sptx.path("context").read_text()
@@ -390,7 +390,7 @@ def test_a_kill_leaves_one_of_two_runs(two_runs, tmp_path, kills):
         shutil.rmtree(sptx.path("run"))
         shutil.copytree(sptx.path("older"), sptx.path("run"))
         process = sptx.start(*replace)
-        if rng.random() < 0.5:  # about the moment of its first checkpoint
+        if rng.random() < 0.5:  # at about the time of its first checkpoint
             wait_for(lambda: any(sptx.path("run").glob("replacement/checkpoint-*")), process)
             time.sleep(rng.uniform(0, 0.05))
         else:
@@ -413,7 +413,8 @@ def test_a_kill_leaves_one_of_two_runs(two_runs, tmp_path, kills):
 
 @pytest.mark.parametrize("how", ["--overwrite", "--overwrite=now"])
 def test_a_run_in_the_place_of_another_is_one_run(trained, how):
-    """Its metrics are in one file, from before its first checkpoint to after its last; nothing is left of the older run's."""
+    """All lines of metrics are in one file, from before the first checkpoint to after the last, and no file of the older run is
+    left."""
     trained("train", "run.ini", OTHER, how, "--run.checkpoint_every=20 steps", "--train.report_seconds=0.01")
     lines = [json.loads(line) for line in trained.path("run", "metrics.jsonl").read_text().splitlines()]
     steps = [line["step"] for line in lines]
@@ -453,7 +454,7 @@ def test_overwrite_takes_one_value(trained):
 
 @pytest.fixture
 def small_disk(tmp_path):
-    """Mounts a file system of so many KiB below the test's directory."""
+    """Mounts a file system of this many KiB in the test's directory."""
     mounted = []
 
     def mount(kib):
@@ -472,7 +473,7 @@ def small_disk(tmp_path):
 @AS_ROOT
 def test_a_disk_without_space_for_both(sptx, small_disk):
     disk = small_disk(4096)
-    config = small(sptx, model={"dim": "1000"}, run={"dir": disk / "run"})  # 300 rows: 2.4 MB a checkpoint
+    config = small(sptx, model={"dim": "1000"}, run={"dir": disk / "run"})  # 300 rows x 1,000 columns: 2.4 MB a checkpoint
     sptx("train", config)
     before = {name: data for name, data in snapshot(disk / "run").items()}
     said = sptx.refuses("train", config, OTHER, "--overwrite")
@@ -496,7 +497,7 @@ def test_a_disk_that_fills_up_while_the_older_run_is_there(sptx, small_disk):
     before = {name: data for name, data in snapshot(disk / "run").items() if not name.startswith("corpus.")}
     process = sptx.start("train", config, OTHER, "--overwrite", "--train.epochs=20000", "--run.checkpoint_every=3s")
     assert wait_for(lambda: (disk / "run" / "replacement" / "metrics.jsonl").exists(), process)
-    filler = os.open(disk / "filler", os.O_WRONLY | os.O_CREAT)  # somebody else's
+    filler = os.open(disk / "filler", os.O_WRONLY | os.O_CREAT)  # a file of another user, which fills the disk
     with pytest.raises(OSError):
         while True:
             os.write(filler, b"x" * 4096)
@@ -521,8 +522,8 @@ def test_who_only_looks_writes_into_no_directory_of_the_users(sptx, command):
 # ---- what happens to the directory while a run trains in it ----
 
 def train_until(whole, happens):
-    """Runs for some seconds, and does `happens` while the run stands still in the middle. Returns its exit code and its
-    sentence."""
+    """Trains for some seconds, and calls happens() while the run is stopped in the middle. Returns the exit code and the error
+    message."""
     process = whole.start("train", whole.config(**STOP_KEYS))
     assert wait_for(lambda: lines_of_metrics(whole) >= 2 and whole.path("run", "latest").exists(), process)
     process.send_signal(signal.SIGSTOP)
@@ -534,7 +535,7 @@ def train_until(whole, happens):
 
 
 def test_a_directory_that_is_moved_is_written_to_where_it_is(whole):
-    """The old path is another run's by then."""
+    """In the meantime the old path belongs to another run."""
     def move():
         whole.path("run").rename(whole.path("moved"))
         whole("train", "whole.ini", OTHER, "--run.dir=run")

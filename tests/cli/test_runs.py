@@ -1,4 +1,4 @@
-"""The runs under configs/: every one parses, and those of the notebooks train scaled-down corpora as they say they do."""
+"""The runs under configs/: each config can be read, and those of the notebooks train smaller corpora as their comments say."""
 import json
 import math
 import os
@@ -12,7 +12,7 @@ from conftest import PROGRAM, ROOT, sentences
 
 CONFIGS = sorted(path.name for path in (ROOT / "configs").glob("*.ini"))
 
-# Each notebook's run: what generates its corpus, and its positives and negatives.
+# For each notebook's run: the kind of generated corpus, and its numbers of positives and negatives.
 RUNS = {
     "lit2vec": ("books", 4, 128),
     "lit2vec-496-adamax": ("books", 4, 128),
@@ -31,7 +31,7 @@ def config_of(name):
 
 
 def corpus(sptx, run, rows=4096, lists=1500, ending=".ids"):
-    """Makes the corpus of a run, smaller; returns its path."""
+    """Makes a smaller corpus for the run. Returns its path."""
     kind = RUNS[run][0]
     name = kind + (".txt" if kind == "words" else ending)
     sptx("generate", kind, f"--rows={rows}", f"--lists={lists}", f"--out={name}")
@@ -51,7 +51,7 @@ def metrics(sptx):
 
 
 def share(sptx, groups, *options):
-    """Returns share and chance of each column of groups."""
+    """Returns for each column of groups the share of neighbours in the same group, and the share by chance."""
     said = sptx("evaluate", "run", f"--groups={groups}", *options, "--device.backend=cpu").stdout
     found = re.findall(r"^\S+ column (\d) share@(\d+) (\S+) chance (\S+) asked (\d+)/(\d+)$", said, re.M)
     assert [line[0] for line in found] == [str(i + 1) for i in range(len(found))] and len(found) == said.count("\n")
@@ -72,7 +72,7 @@ def test_a_config_trains_over_ranks_as_it_stands(sptx, name):
     keys = ["config", ROOT / "configs" / name, "--device.ranks=3"]
     if "\nper = batch\n" in (ROOT / "configs" / name).read_text():
         assert "trained by one process" in sptx.refuses(*keys)
-        keys += ["--negatives.per=example"]  # as that sentence says
+        keys += ["--negatives.per=example"]  # as the sentence in the config says
     assert "\nupdate = batch\n" in sptx(*keys).stdout
 
 
@@ -82,7 +82,7 @@ def test_every_run_has_a_config():
 
 @pytest.mark.parametrize("name", RUNS)
 def test_values_say_where_they_come_from(name):
-    """Every few keys have a comment of their own above them."""
+    """Every few keys there must be a comment of the config's own above them."""
     text = config_of(name).read_text()
     for section in re.split(r"^\[", text, flags=re.M)[1:]:
         assert section.startswith("corpus]") or "\n# " in section, section
@@ -111,19 +111,19 @@ def test_a_run_trains_its_corpus_and_begins_at_ln_2_a_dot_product(sptx, name):
     first = metrics(sptx)[0]
     terms = positives + negatives
     assert first["step"] == 0 and first["done"] == 0
-    assert round(first["loss"] / first["loss_term"], 3) == terms  # P and N, for every example
+    assert round(first["loss"] / first["loss_term"], 3) == terms  # number of dot products of an example
     assert abs(first["loss"] - terms * LN2) < 5e-4 * terms * LN2
     last = metrics(sptx)[-1]
     said = re.search(r"^loss       (\S+) a pair; untrained (\S+)$", done.stderr, re.M).groups()
     wanted = (last["loss_pair"], first["loss_pair"])
     assert [float(number) for number in said] == pytest.approx(wanted, rel=1e-5, abs=1e-4)
     assert round(last["loss"] / last["loss_pair"], 3) == positives
-    assert WARNING not in done.stderr  # a dozen steps say nothing
+    assert WARNING not in done.stderr  # a dozen steps are too few for a warning
 
 
 @pytest.mark.parametrize("name", ["lit2vec", "research2vec", "papers-cs"])
 def test_a_run_trains_real_lists(sptx, name):
-    """Trains on lines of names, by the same keys with another corpus.path."""
+    """Trains on lines of names with the same keys, except corpus.path."""
     path = corpus(sptx, name, ending=".txt")
     assert sptx.path(path).read_text().splitlines()[0].split()[0][0] in "up"
     train(sptx, name, path, "--train.epochs=0", "--train.steps=5", "--model.dim=16")
@@ -148,7 +148,7 @@ def test_windows_are_those_of_the_notebook(sptx):
 # ---- a loss that stays where it began ----
 
 def test_the_published_run_stays_at_its_plateau_and_says_so(sptx):
-    """Only one report is made, at the end, however fast the machine is."""
+    """The run makes a single report, at its end, however fast the machine is."""
     done = train(sptx, "research2vec", corpus(sptx, "research2vec"), "--train.steps=110", "--train.report_seconds=1000",
                  "--model.dim=64", "--train.batch=64")
     assert done.stderr.count(WARNING) == 1
@@ -185,7 +185,7 @@ def test_no_run_that_learns_is_called_a_plateau(sptx, name, settings, every):
 
 
 def test_text_from_small_vectors_is_not_called_a_plateau(sptx):
-    """word2vec's first values are near zero, and the loss stays near ln 2 for a long time."""
+    """word2vec's first values are near zero, so the loss stays near ln 2 for a long time. That is no plateau."""
     sptx.path("corpus.txt").write_text("\n".join(sentences(4000)) + "\n")
     for update in ("batch", "hogwild"):
         done = sptx("train", sptx.config(train={"update": update, "epochs": "6", "report_seconds": "0.01"}), "--overwrite")
@@ -259,11 +259,11 @@ def test_a_plan_for_a_gpu_that_is_not_here(sptx):
     tight = json.loads(done.stdout)
     assert tight["fits"] is tight["fits_gpu"] is False and tight["fits_host"] is True
     assert tight["gpu_needed"] > tight["gpu_available"] == 16 << 20
-    ids = 4 * roomy["tokens"] + 8 * (roomy["sentences"] + 1)  # without room for them they are read over the link
+    ids = 4 * roomy["tokens"] + 8 * (roomy["sentences"] + 1)  # if the ids do not fit the GPU, they are read over the link
     assert roomy["gpu_needed"] - tight["gpu_needed"] == ids
     assert tight["advice"] and done.stderr.endswith(f"the run does not fit: {tight['advice']}\n")
-    if not json.loads(sptx("plan", *plan[1:4], "--json").stdout)["gpu_available"]:  # no GPU here
-        assert roomy["floor_pairs"] == 0  # how fast it copies is not known
+    if not json.loads(sptx("plan", *plan[1:4], "--json").stdout)["gpu_available"]:  # this machine has no GPU
+        assert roomy["floor_pairs"] == 0  # the speed of copies is not known
         assert "  at most        unknown: " in sptx(*plan, "--memory.gpu_budget=11GiB").stdout
         assert "memory.gpu_budget = 11GiB" in sptx.refuses(*plan)
         assert "cuda" in sptx.refuses("train", *plan[1:], "--memory.gpu_budget=11GiB")
@@ -306,7 +306,7 @@ def test_the_comparison_with_speedtorch(sptx):
     assert "SpeedTorch is left out" in without
     rows = re.findall(r"^(lit2vec|research2vec) +(\d+) x 8 +(\d+) +([\d.]+) +\d+ +[\d.]+ +- +-$", without, re.M)
     assert [(name, int(count)) for name, count, _, _ in rows] == [("lit2vec", 1414), ("research2vec", 7443)]
-    # Its script, replaced by the lines that it prints: a ratio is theirs by ours.
+    # Replaces the script by one that prints its lines. A ratio is their figure divided by ours.
     sptx.path("anchors").mkdir()
     sptx.path("anchors", "speedtorch_train.py").write_text(
         "import sys\n"
@@ -318,7 +318,7 @@ def test_the_comparison_with_speedtorch(sptx):
         examples, ours, theirs, ratio = re.search(
             rf"^{name} +\d+ x 8 +(\d+) +([\d.]+) +\d+ +[\d.]+ +([\d.]+) +(\d+)$", beside, re.M).groups()
         assert abs(float(theirs) - 4 * int(examples) / rate) < 0.06
-        least, most = float(ours) - 0.006, float(ours) + 0.006  # it is printed with two digits
+        least, most = float(ours) - 0.006, float(ours) + 0.006  # our figure is printed with two digits
         assert float(theirs) / most - 1 < int(ratio) and (least <= 0 or int(ratio) < float(theirs) / least + 1)
     done = subprocess.run([ROOT / "scripts/compare_speedtorch.sh", "text8"], capture_output=True, text=True,
                           env={**os.environ, "SPTX_BIN": PROGRAM, "SPTX_WORK": str(sptx.path("work"))})
@@ -328,7 +328,7 @@ def test_the_comparison_with_speedtorch(sptx):
 # ---- real data, where it lies beside the clone ----
 
 def hold_out(lists, train, test, seed=31):
-    """Moves a tenth of each list of ten items or more to `test`: keys are chosen by these, and never by test lists."""
+    """Moves a tenth of each list of ten items or more to `test`. Keys are chosen by these items, never by the test lists."""
     rng = random.Random(seed)
     with open(train, "w") as kept, open(test, "w") as held:
         for line in lists.read_text().splitlines():
@@ -343,7 +343,7 @@ def hold_out(lists, train, test, seed=31):
 @pytest.mark.parametrize("name, lists, form", [("goodbooks", "items/goodbooks.train.txt", "lists"),
                                                ("hep-th", "papers/hep-th.train.txt", "adjacency")])
 def test_a_config_is_no_worse_than_no_keys(sptx, name, lists, form):
-    """Evaluates by the score that evaluate chooses."""
+    """Evaluates by evaluate's default score."""
     path = ROOT.parent / "shared" / "data" / lists
     if not path.exists():
         pytest.skip(f"there is no {path}: corpora/README.md says where such lists come from")

@@ -35,7 +35,7 @@ def test_held_out_items_are_found(sptx, keys):
     write(sptx, baskets(count=600))
     out = sptx("train", config(sptx, **{**keys, "train": {"held_out_items": 0.2, "epochs": 15, **keys.get("train", {})}})).stderr
     recall = float(out.split("recall@20")[1].split()[0])
-    assert recall > 0.5  # each basket is of thirty items out of 180
+    assert recall > 0.5  # by chance: thirty of 180 items
 
 
 def test_exclude_decides_which_negatives_count(sptx):
@@ -46,7 +46,8 @@ def test_exclude_decides_which_negatives_count(sptx):
 
 
 def test_items_as_examples_with_negatives_of_their_own(sptx):
-    """examples.targets = all without shared negatives: pairs are those of the corpus, and threads change nothing."""
+    """examples.targets = all without shared negatives: the number of pairs is that of the corpus, and the number of threads
+    changes no byte."""
     lists = baskets()
     write(sptx, lists)
     keys = config(sptx, examples={"mode": "user", "targets": "all"}, negatives={"per": "example", "count": 20})

@@ -1,4 +1,4 @@
-"""Defaults depend on the data's size: runs without keys must separate the word blocks of small generated texts."""
+"""Defaults depend on the size of the data. Runs without keys must separate the blocks of words of small generated texts."""
 import configparser
 import json
 import random
@@ -9,7 +9,8 @@ HINT = "sptx-w2v: warning: the vectors of random pairs of words have a mean cosi
 
 
 def blocks(sptx, words=40, count=4, sentences=2000, length=10, noise=0.0):
-    """Writes sentences of words w0, w1, ..; each sentence draws from one block, but a share `noise` of its words from all words."""
+    """Writes sentences of words w0, w1, ... A sentence draws its words from one block, except for a share `noise` that it draws
+    from all words."""
     rng, size = random.Random(1), words // count
     text = []
     for _ in range(sentences):
@@ -63,7 +64,8 @@ def test_keys_that_are_given_stay_and_nothing_is_said(sptx):
 
 
 def test_a_run_that_goes_on_keeps_its_own(sptx):
-    """The first training sets values that differ from every default; the resumed one sets only more epochs and keeps them."""
+    """The first training sets keys to values that are no defaults. The resumed one sets only more epochs, and must keep the other
+    values."""
     blocks(sptx)
     train(sptx, "--train.epochs=2", "--examples.subsample=1e-3", "--optimizer.lr=0.1")
     again = ("train", "--corpus.path=text", "--run.dir=run", "--resume")
@@ -101,7 +103,7 @@ def test_the_zero_of_a_loss_that_may_be_negative_is_said(sptx):
 # ---- lists ----
 
 def baskets(sptx, lists=200, items=30, length=6):
-    """Writes named lists; all items of a list come from one of three groups."""
+    """Writes lists with names. All items of a list are of one of three groups."""
     rng, size = random.Random(1), items // 3
     lines = [" ".join([f"list{i}", *(f"i{i % 3 * size + item}" for item in rng.sample(range(size), min(length, size)))]) for i in range(lists)]
     sptx.path("lists").write_text("\n".join(lines) + "\n")

@@ -1,4 +1,4 @@
-"""Standard input as a corpus: read once, and trained on as a file of the same bytes is."""
+"""Standard input as a corpus: it is read once, and the result is that of a file with the same bytes."""
 import gzip
 import subprocess
 

@@ -1,6 +1,6 @@
-"""Words that share the rows of their n-grams: examples.subwords, and fastText's own file.
+"""Words that share the rows of their n-grams (examples.subwords), and fastText's own file format.
 
-The peers are Debian's fasttext, which may be missing, and gensim.
+The results are compared with Debian's fasttext, which may be missing, and with gensim.
 """
 import json
 import re
@@ -18,7 +18,7 @@ KEYS = {"examples": {"subwords": "2-4"}, "model": {"buckets": "500"}}
 
 @pytest.fixture(scope="module")
 def shared_once(tmp_path_factory):
-    """A run of skip-grams and one of means of windows, each with n-grams."""
+    """Two runs with n-grams: one of skip-grams (window), one of means of windows (cbow)."""
     from conftest import Program
     program = Program(tmp_path_factory.mktemp("subwords"))
     program.path("corpus.txt").write_text("\n".join(sentences(2000)) + "\n")
@@ -38,7 +38,7 @@ def words_of(sptx, run="run"):
 
 
 def vectors_of(sptx, run):
-    """Returns {word: vector} as export writes them."""
+    """Returns {word: vector} as export writes it."""
     sptx("export", run, "--format=npy", "--out=vectors.npy")
     return dict(zip(words_of(sptx), numpy.load(sptx.path("vectors.npy"))))
 
@@ -57,7 +57,8 @@ def hash_of(ngram):
 
 
 def mean_by_hand(sptx, run, word, seen):
-    """Computes a word's vector from the tables of a run with all buckets: rows of buckets stand in the order of their use."""
+    """Computes the vector of a word from the tables of a run with all buckets. Rows of buckets are in the order in which words
+    first use them."""
     named, counts = words_of(sptx, run), {}
     for line in sptx.path(run, "vocab.tsv").read_text().splitlines():
         text, count = line.split("\t")
@@ -109,7 +110,7 @@ def test_gensim_loads_it(shared, run):
     for word, vector in vectors.items():
         assert numpy.allclose(model.wv[word], vector, rtol=0, atol=1e-6)
     assert numpy.allclose(model.wv["t1w1234"], mean_by_hand(shared, run, "t1w1234", seen=False), rtol=0, atol=1e-6)
-    model.train([["t1w0", "t1w1", "t1w2"]] * 10, total_examples=10, epochs=1)  # it goes on
+    model.train([["t1w0", "t1w1", "t1w2"]] * 10, total_examples=10, epochs=1)  # gensim can continue to train the model
 
 
 @pytest.mark.parametrize("run", ["run", "cbow"])
@@ -125,7 +126,7 @@ def test_fasttext_loads_it(shared, run):
 
 
 def agree(ours, theirs):
-    """Answers with the same cosines, and of the same words but for the last digits."""
+    """Checks that both answers have the same cosines, and the same words where the cosines differ in more than the last digits."""
     ours, theirs = ours.split(), theirs.replace("Query word?", "").split()
     assert numpy.allclose(numpy.array(ours[1::2], float), numpy.array(theirs[1::2], float), atol=1e-5)
     last = float(ours[-1]) + 1e-5
@@ -169,7 +170,7 @@ def test_a_run_without_ngrams_is_written_too(trained):
 
 
 def test_only_rows_that_words_name(shared):
-    """Buckets that no word has change nothing but the size."""
+    """Buckets that no word of the vocabulary uses change nothing but the size of the model."""
     still = ("--optimizer.lr=0", "--train.epochs=1")
     shared("train", "run.ini", *still, "--model.buckets=used", "--run.dir=used")
     rows = len(numpy.load(shared.checkpoint("used") / "target.npy"))
@@ -183,7 +184,7 @@ def test_only_rows_that_words_name(shared):
 @pytest.mark.parametrize("rule", ["sgd", "adagrad"])
 @pytest.mark.parametrize("keys", [[], ["--train.steps=4", "--resume"]])
 def test_rows_that_no_word_names_stay_zeros(shared, rule, keys):
-    """So many that they fill several of the pieces in which tables are filled and loaded."""
+    """There are so many such rows that they fill several of the chunks in which tables are filled and loaded."""
     shared("train", "run.ini", "--model.buckets=600000", f"--optimizer.rule={rule}", "--optimizer.lr=0.01", "--train.steps=2",
            "--run.dir=wide")
     if keys:
@@ -240,7 +241,7 @@ STILL = ("--optimizer.lr=0", "--train.epochs=1", "--overwrite=now")
 
 
 def grow(shared, *keys):
-    """Goes on from a source with a corpus of the same words and a hundred more, and trains nothing."""
+    """Begins a run from `source`, with a corpus of the same words and a hundred more, and trains nothing."""
     shared.path("corpus.txt").write_text("\n".join(sentences(1500, seed=2, words=400)) + "\n")
     return shared("train", "run.ini", *STILL, "--run.dir=grown", *keys)
 
@@ -310,7 +311,7 @@ def test_wrong_forms_are_refused(sptx, key, value, wanted):
 @pytest.mark.parametrize("mode", ["window", "cbow"])
 @pytest.mark.parametrize("update", ["batch", "hogwild"])
 def test_a_gpu_is_planned_for_them(shared, mode, update):
-    """The plan needs no GPU; it counts the rows of words beside the ids."""
+    """The plan for a GPU needs no GPU. It counts the lists of each word's rows beside the ids."""
     keys = ("--device.backend=cuda", "--memory.gpu_budget=1GiB", f"--examples.mode={mode}", f"--train.update={update}")
     assert "on the GPU" in shared("plan", "run.ini", *keys).stdout
 
@@ -322,7 +323,7 @@ def test_only_windows_have_subwords(sptx):
 
 
 def test_any_bytes_are_words(sptx):
-    """Invalid UTF-8 and words of 10,000 characters."""
+    """Trains on words of invalid UTF-8 and of 10,000 characters."""
     lines = [b"\xff\xfe\x80 ok \x80\x80 \xc3 " + b"x" * 10000 + b" ok", b"ok \xc3\xa9t\xc3\xa9 fine"] * 50
     sptx.path("corpus.txt").write_bytes(b"\n".join(lines) + b"\n")
     for mode in ("window", "cbow"):
@@ -356,7 +357,7 @@ def test_damaged_files_are_refused(shared):
 
 
 def test_numbers_that_are_none_in_rows_of_ngrams_are_told(shared):
-    """Writes NaN into one column of all 500 n-gram buckets; the rows of the words stay finite."""
+    """Writes NaN into one column of all 500 rows of n-grams. The rows of words stay finite."""
     shared("export", "run", "--format=fasttext", "--out=model.bin")
     data = bytearray(shared.path("model.bin").read_bytes())
     first = len(data) - 17 - (len(words_of(shared)) + 500) * 16 * 4
@@ -372,7 +373,7 @@ def test_numbers_that_are_none_in_rows_of_ngrams_are_told(shared):
 
 
 def test_what_a_plan_says_is_enough_for_many_buckets(sptx):
-    """With one column, the rows need less memory than the array that orders their buckets."""
+    """With one column, the rows need less memory than the array by which their buckets are sorted."""
     sptx.path("few.txt").write_text("alpha beta gamma delta epsilon\n" * 8)
     said = sptx("train", "--corpus.path=few.txt", "--corpus.min_count=1", "--model.dim=1", "--examples.subwords=3-6",
                 "--model.buckets=8000000", "--train.epochs=1", "--run.dir=run", "--device.backend=cpu").stderr

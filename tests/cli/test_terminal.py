@@ -1,4 +1,4 @@
-"""Words, names and titles that hold what a terminal obeys: shown on a terminal, byte for byte in a pipe."""
+"""Words, names and titles with control characters: a terminal gets them in a harmless form, a pipe gets their bytes."""
 import os
 import pty
 import re
@@ -8,8 +8,8 @@ import pytest
 
 from conftest import PROGRAM
 
-# A sequence that sets a terminal's title, colour by C1 in both its forms, and what must stay: letters, also such that have the
-# bytes of C1 within.
+# Control sequences: a new title of the terminal; a colour, by both forms of C1. Then letters, which must stay, some of them with
+# bytes that C1 also has.
 ODD = [b"\x1b]0;mine\x07", b"\x9b31mred", b"\xc2\x9b31mred", "Лев“café”".encode(), b"caf\xe9"]
 SHOWN = [rb"\x1b]0;mine\x07", rb"\x9b31mred", rb"\u009b31mred", ODD[3], ODD[4]]
 
@@ -18,14 +18,15 @@ SHOWN = [rb"\x1b]0;mine\x07", rb"\x9b31mred", rb"\u009b31mred", ODD[3], ODD[4]]
 def odd(sptx):
     lines = [b" ".join(ODD[(i + j) % 5] for j in range(4)) + b" plain" for i in range(400)]
     sptx.path("corpus.txt").write_bytes(b"\n".join(lines) + b"\n")
-    sptx("train", sptx.config(examples={"subsample": "0"}, optimizer={"clip": "1"}))  # trains every word: nothing is warned of
+    # every word is trained, so there is no warning
+    sptx("train", sptx.config(examples={"subsample": "0"}, optimizer={"clip": "1"}))
     sptx.path("titles.tsv").write_bytes(b"".join(word + b"\tA title \x1b[2J of " + word + b"\n" for word in ODD))
     sptx.path("lists.txt").write_bytes(b"list\x1b[1m plain " + ODD[0] + b"\n")
     return sptx
 
 
 def on_terminal(sptx, *arguments):
-    """Returns what a terminal gets of stdout and stderr."""
+    """Returns what a terminal gets on stdout and stderr."""
     main, side = pty.openpty()
     process = subprocess.Popen([PROGRAM, *map(os.fsencode, arguments)], cwd=sptx.directory, stdin=subprocess.DEVNULL, stdout=side,
                                stderr=side)
@@ -34,7 +35,7 @@ def on_terminal(sptx, *arguments):
     while True:
         try:
             piece = os.read(main, 65536)
-        except OSError:  # the other end is closed
+        except OSError:  # the program has closed its end
             break
         if not piece:
             break
@@ -58,7 +59,7 @@ def test_what_a_terminal_would_obey_is_shown(odd, arguments):
     assert code == 0, got
     plain = piped(odd, *arguments)
     assert plain != got
-    assert not {0x1b, 0x07, 0x9b} & set(got.replace(ODD[3], b"")), got  # a letter of that word has the byte 0x9b
+    assert not {0x1b, 0x07, 0x9b} & set(got.replace(ODD[3], b"")), got  # a letter of ODD[3] contains the byte 0x9b
     shown = dict(zip(ODD, SHOWN))
     plain = re.sub(b"|".join(map(re.escape, sorted(ODD, key=lambda word: word[0] != 0xc2))), lambda m: shown[m[0]], plain)
     assert plain.replace(b"A title \x1b[2J", rb"A title \x1b[2J").replace(b"list\x1b[1m", rb"list\x1b[1m") == got

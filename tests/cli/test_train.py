@@ -1,4 +1,4 @@
-"""Training from the command line: the files that it leaves, and that threads, kills and packing change no byte."""
+"""Training from the command line: which files it leaves. Threads, kills and compressed corpora must change no byte."""
 import bz2
 import ctypes
 import gzip
@@ -17,7 +17,7 @@ from conftest import FAULTS, STOP_KEYS, STOP_SENTENCES, checkpoints, end, lines_
 
 
 def big(sptx, sentence_count=20000):
-    """A corpus that trains for some seconds."""
+    """A corpus whose training takes some seconds."""
     sptx.path("corpus.txt").write_text("\n".join(sentences(sentence_count)) + "\n")
 
 
@@ -162,7 +162,8 @@ def test_kill_at_any_moment_and_resume_ends_the_same(whole, seed):
         if wait_for(lambda: False, process, rng.uniform(0.05, min(1.0, longest))) or process.poll() is not None:
             if killed:
                 break
-            longest /= 2  # the machine is faster now than it was for the whole run: anew
+            # this time the machine was faster than in the whole run, so the run ended before the kill: tries again, earlier
+            longest /= 2
             continue
         process.send_signal(signal.SIGKILL)
         end(process)
@@ -179,21 +180,21 @@ SHORT_KEYS = {"train": {"epochs": "0", "steps": "8"}, "run": {"checkpoint_every"
 
 
 def killed_at(kind, number):
-    """The environment in which a run is killed in the place of its call `number` of this kind; 0: in none's. The file `log` counts
-    the calls."""
+    """Returns an environment in which a run is killed at its call `number` of this kind; 0: it is never killed. The calls are
+    counted in the file `log`."""
     return failing(kind, number, "KILL")
 
 
 def failing(kind, number, error):
-    """The same where the call fails with this error."""
+    """Returns an environment in which the call `number` of this kind fails with this error."""
     return dict(os.environ, LD_PRELOAD=str(FAULTS), FAULT_SYNC="skip", FAULT_KIND=kind, FAULT_NUMBER=str(number),
                 FAULT_ERROR=error, FAULT_LOG="log", ASAN_OPTIONS="verify_asan_link_order=0:detect_leaks=0")
 
 
 @pytest.mark.parametrize("kind, left", [("rename", "checkpoint-4"), ("unlink", "checkpoint-4.partial")])
 def test_killed_while_the_last_checkpoint_is_written_resume_leaves_what_a_whole_run_does(sptx, kind, left):
-    """The kill falls in the place of each of the last calls: some of them come after the last checkpoint has its name, so that
-    nothing is left to train, and before the older one is gone."""
+    """The run is killed at each of its last calls. Some of these are made after the last checkpoint has its name, when nothing is
+    left to train, and before the older checkpoint is removed."""
     if not FAULTS.exists():
         pytest.skip(f"there is no {FAULTS.name} beside the program: make tests")
     config, found = sptx.config(**SHORT_KEYS), set()
@@ -213,7 +214,7 @@ def test_killed_while_the_last_checkpoint_is_written_resume_leaves_what_a_whole_
 
 @pytest.mark.skipif(not FAULTS.exists(), reason="make tests builds the library that makes calls fail")
 def test_a_corpus_that_cannot_be_read_is_told_where_its_kind_decides_the_keys(sptx):
-    """Whether lists have names is seen in the file's first bytes, before anything else is read of it."""
+    """Whether lists have names is decided by the first bytes of the file, before anything else of it is read."""
     sptx.path("my.lists").write_text("a b c\nd b c\n" * 20)
     keys = ["--corpus.path=my.lists", "--corpus.format=lists"]
     assert sptx.refuses("train", *keys, env=failing("read", 1, "EIO")) == "cannot read 'my.lists': Input/output error"
@@ -251,7 +252,7 @@ def test_killed_before_the_first_checkpoint_starts_over_and_says_so(whole):
 
 
 def test_nohup_stays_nohup(whole):
-    """A process that was told to survive its terminal does so."""
+    """A process that nohup started ignores SIGHUP, and must continue to do so."""
     sptx = whole
     process = sptx.start("train", sptx.config(**STOP_KEYS), preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
     assert wait_for(lambda: lines_of_metrics(sptx) >= 3, process)
@@ -299,7 +300,7 @@ def test_a_broken_checkpoint_is_passed_over(killed, name, harm):
 
 
 def test_resume_refuses_other_keys(killed):
-    """The refusal comes before the corpus is read, which may take long."""
+    """Other keys are refused before the corpus is read, which may take long."""
     killed.path("run", "corpus.ids").unlink()
     for key, value in (("model.dim", "32"), ("train.batch", "64"), ("train.seed", "2")):
         said = killed.refuses("train", "run.ini", "--resume", f"--{key}={value}")
@@ -308,7 +309,7 @@ def test_resume_refuses_other_keys(killed):
 
 
 def test_what_is_left_to_the_machine_is_taken_from_the_run(killed):
-    """This machine would settle on another batch than the one on which the run was begun elsewhere."""
+    """On this machine auto would choose another batch than on the one where the run began. The run keeps its batch."""
     sptx = killed
     config = sptx.config("auto.ini", **{**STOP_KEYS, "train": {**STOP_KEYS["train"], "batch": "auto"}})
     assert "\nbatch = 128\n" in sptx.path("run", "config.ini").read_text()
@@ -327,7 +328,7 @@ def test_resume_refuses_another_corpus(killed):
 
 
 def shuffle_words(lines):
-    """The last lines have their words in another order: the vocabulary, by frequency and first mention, stays the same."""
+    """Changes the order of words in the last lines. The vocabulary, sorted by frequency and first occurrence, stays the same."""
     rng = random.Random(5)
     return lines[:-500] + [" ".join(rng.sample(line.split(), len(line.split()))) for line in lines[-500:]]
 
@@ -350,7 +351,7 @@ def test_resume_refuses_the_same_words_in_another_order(killed, change):
 
 
 def write_state(checkpoint, text):
-    """Returns a state.ini whose last line is the checksum of this text."""
+    """Writes a state.ini of this text, with its checksum as the last line."""
     xxhash = ctypes.CDLL("libxxhash.so.0")
     xxhash.XXH64.restype = ctypes.c_uint64
     xxhash.XXH64.argtypes = [ctypes.c_char_p, ctypes.c_size_t, ctypes.c_uint64]
@@ -358,7 +359,7 @@ def write_state(checkpoint, text):
 
 
 def test_a_run_of_text_goes_on_with_the_negatives_that_it_began_with(sptx):
-    """Version 1.0 drew negatives for each pair where a config did not say otherwise."""
+    """In version 1.0 the default of negatives.per was pair. A run of that version must keep it."""
     config = sptx.config(negatives={"per": None}, optimizer={"schedule": "constant"})
     sptx("train", config, "--negatives.per=pair", "--run.dir=whole")
     sptx("train", config, "--negatives.per=pair", "--train.steps=20")
@@ -376,7 +377,8 @@ def test_resume_takes_other_threads(killed):
 
 @pytest.mark.parametrize("update", ["batch", "hogwild"])
 def test_a_loss_that_is_no_number_stops_and_keeps_the_last_good_checkpoint(sptx, update):
-    """Lock-free training may diverge within its first piece; batches write a good checkpoint or more before that."""
+    """Lock-free training may diverge within its first piece. Exact training writes at least one good checkpoint before it
+    diverges."""
     config = sptx.config(optimizer={"lr": "1e6"}, examples={"subsample": "0"},
                          train={"update": update, "epochs": "200", "batch": "64"},
                          run={"checkpoint_every": "1 steps", "keep": "3"})
@@ -391,7 +393,7 @@ def test_a_loss_that_is_no_number_stops_and_keeps_the_last_good_checkpoint(sptx,
 
 
 def no_json(constant):
-    raise ValueError(constant)  # Python's own reader takes NaN and Infinity, which JSON has not
+    raise ValueError(constant)  # Python's JSON reader accepts NaN and Infinity, which JSON does not have
 
 
 def test_metrics_of_a_loss_that_is_no_number_are_json(sptx):
@@ -414,7 +416,7 @@ def test_a_state_of_any_number_of_seconds_makes_json(killed):
 
 @pytest.mark.parametrize("every", ["end", "1 steps"])
 def test_what_a_last_step_breaks_is_not_a_checkpoint(sptx, every):
-    """The loss of a step is that of the rows before it: the effect of the last step shows only in the tables."""
+    """The loss of a step is computed from the rows before it, so the effect of the last step is seen only in the tables."""
     config = sptx.config(model={"target_init": "uniform 1e38 1e38"}, optimizer={"lr": "1e3"}, train={"epochs": "0", "steps": "1"},
                          run={"checkpoint_every": every})
     said = sptx.refuses("train", config)
@@ -436,8 +438,8 @@ def test_diverging_windows_of_lists_stop_early_and_hear_of_all_ways_out(sptx):
 
 
 def test_what_a_run_does_beside_training_is_not_in_its_speed(sptx):
-    """By this clock a write takes 1000 s: held-out examples are measured after each of 40 epochs, and a line tells their
-    loss."""
+    """With this clock each write takes 1,000 s. Held-out examples are measured after each of 40 epochs, and a line is written
+    about each."""
     if not FAULTS.exists():
         pytest.skip(f"there is no {FAULTS.name} beside the program: make tests")
     sptx("train", sptx.config(train={"epochs": "40", "held_out": "0.1", "report_seconds": "86400"}, run={"checkpoint_every": "end"}),
@@ -450,7 +452,7 @@ def test_what_a_run_does_beside_training_is_not_in_its_speed(sptx):
 
 
 def test_a_trace_tells_the_life_of_each_batch(sptx):
-    """A stage makes a batch, begins its step, and is used again only when the batch's rows are home."""
+    """A stage makes a batch, begins its step, and is used again only after all rows of the batch are written back."""
     done = sptx("train", sptx.config(train={"epochs": "1"}), env={**os.environ, "SPTX_TRACE": "1"})
     told = re.findall(r"^trace \d+\.\d{6} stage (\d+): (made|began|its rows)", done.stderr, re.M)
     assert len(told) >= 9 and len(told) % 3 == 0
@@ -472,13 +474,14 @@ def test_the_held_out_loss_is_seen_while_training_and_at_the_end(sptx):
 
 
 def test_metrics_that_cannot_be_written_end_no_run(whole):
-    """The model is worth more than lines about it; that some are missing is said at once and at the end."""
+    """A run does not end because lines of metrics cannot be written. A message says so at once, and at the end how many are
+    missing."""
     sptx = whole
     metrics = sptx.path("run", "metrics.jsonl")
     process = sptx.start("train", sptx.config(**STOP_KEYS))
     assert wait_for(lambda: lines_of_metrics(sptx) >= 2, process)
     metrics.rename(sptx.path("kept"))
-    while not metrics.is_dir():  # a line may come in between and make the file again
+    while not metrics.is_dir():  # a line that is written in between makes the file again
         metrics.unlink(missing_ok=True)
         try:
             metrics.mkdir()
@@ -503,7 +506,7 @@ def test_hogwild_learns(sptx):
 
 
 def test_hogwild_counts_the_examples_of_the_whole_run(sptx):
-    """With a steep lr_decay only the first examples move rows; a second epoch must not count from the beginning."""
+    """With a steep lr_decay only the first examples move rows. In the second epoch the count of examples must not begin again."""
     config = sptx.config(train={"update": "hogwild", "epochs": "1", "batch": None}, device={"threads": "1", "backend": "cpu"},
                          optimizer={"rule": "adagrad", "lr": "0.1", "lr_decay": "1000", "bias_correction": "global"})
     sptx("train", config)

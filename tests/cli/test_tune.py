@@ -1,4 +1,4 @@
-"""tune: finds keys for data, on data that was made so that some keys are better than others."""
+"""tune: finds good keys for generated data, for which some keys are better than others."""
 import random
 import signal
 
@@ -10,7 +10,7 @@ SMALL = {"model": {"dim": None}, "train": {"update": None, "batch": None, "epoch
 
 
 def lists(sptx, **keys):
-    """Writes lists of six topics: 10 of a topic's 30 items each."""
+    """Writes lists of six topics. Each list has 10 of its topic's 30 items."""
     draw = random.Random(1)
     lines = [f"list{i} " + " ".join(f"t{i % 6}i{item}" for item in draw.sample(range(30), 10)) for i in range(180)]
     sptx.path("corpus.txt").write_text("\n".join(lines) + "\n")
@@ -26,7 +26,7 @@ def graph(sptx):
 
 
 def table(done):
-    """Returns the lines of the table but for their seconds, which differ."""
+    """Returns the lines of tune's table without their seconds, which differ from call to call."""
     lines = [line.split() for line in done.stdout.splitlines()[1:]]
     return [line[:4] + line[5:] for line in lines]
 

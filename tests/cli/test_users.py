@@ -10,7 +10,7 @@ KEYS = {"examples": {"mode": "user", "positives": 0}, "negatives": {"count": 20}
 
 
 def baskets(count=300, seed=3):
-    """Returns {list: items}: each list keeps to one topic of thirty items. Lists are numbers, and so are items."""
+    """Returns {list: items}. All items of a list are of one topic of thirty items. The names of lists and items are numbers."""
     rng = random.Random(seed)
     lists = {}
     for i in range(count):
@@ -59,13 +59,14 @@ def test_lists_are_never_negatives(sptx, law):
     rows = rows_of(sptx)
     lists = sum(not int(count) for _, count in rows)
     context, target = table(sptx, "context.npy"), table(sptx, "target.npy")
-    assert len(context) == len(rows) - lists and context.any(axis=1).all()  # no list is a context, and has no row there
-    assert len(target) == lists and 0.5 / 16 < numpy.abs(target).max()  # and no item a target
+    # lists are never contexts, so they have no row in this table
+    assert len(context) == len(rows) - lists and context.any(axis=1).all()
+    assert len(target) == lists and 0.5 / 16 < numpy.abs(target).max()  # items are never targets, so they have no row in this table
 
 
 @pytest.mark.parametrize("place", ["pinned", "file"])
 def test_contexts_end_and_targets_begin_where_lists_begin(sptx, place):
-    """Memory, plan and files have these tables, in a run that goes on and in one that begins from it, too."""
+    """Memory, plan and files agree about the sizes of both tables, also in a resumed run and in one that begins from it."""
     write(sptx, baskets())
     keys = {"memory": {"target": place, "target_state": place}}
     whole = json.loads(sptx("plan", config(sptx, **keys), "--json", "--examples.own=0.5").stdout)
@@ -93,7 +94,7 @@ def test_contexts_end_and_targets_begin_where_lists_begin(sptx, place):
 
 
 def test_pairs_make_the_same_model(sptx):
-    """Lists fill several blocks, and one of them is longer than a block."""
+    """The lists fill several blocks of the file, and one list is longer than a block."""
     rng = random.Random(1)
     lists = {f"u{i}": [f"item{rng.randrange(20000)}" for _ in range(rng.randrange(1, 300))] for i in range(1500)}
     lists["long"] = [f"item{rng.randrange(20000)}" for _ in range(300000)]
@@ -134,7 +135,7 @@ def test_held_out_items_are_scored_by_the_lists_own_rows(sptx):
         lines = sptx("nearest", "run", "30", "list:7", *options).stdout.splitlines()
         return {line.split("\t")[0] for line in lines if "\t" in line}
 
-    assert near("--k=5") <= topic  # items alone, where lists are not asked for
+    assert near("--k=5") <= topic  # only items are answers, unless lists are asked for
     of_topic = {f"list:{name}" for name in lists if int(name) % 6 == 1}
     assert near("--k=500") == {str(item) for item in range(180)} and near("--k=5", "--lists") <= topic | of_topic
     assert near("--k=500", "--lists") == {word for word in words}
@@ -203,7 +204,7 @@ def test_what_cannot_work_is_refused(sptx):
 
 
 def test_a_given_vocabulary_gets_the_lists(sptx):
-    """The vectors are of items only; a file that has lists is taken as it is."""
+    """A vocabulary file without lists gets the lists of the corpus. A file with lists is used as it is."""
     write(sptx, baskets())
     sptx("train", config(sptx))
     rows = rows_of(sptx)
@@ -217,7 +218,7 @@ def test_a_given_vocabulary_gets_the_lists(sptx):
 # ---- examples.own below 1: a list is its own row and the mean of its other items' target rows ----
 
 def vectors_of_lists(sptx, lists, own):
-    """Returns {list: vector} in float64, as the run was trained; a list without a row is only the mean."""
+    """Returns {list: vector} in float64, computed as in training. A list without a row is only the mean of its items."""
     words = [word for word, _ in rows_of(sptx)]
     target = table(sptx, "target.npy")
 
@@ -232,7 +233,7 @@ def vectors_of_lists(sptx, lists, own):
 def test_lists_that_are_means_are_scored_as_they_were_trained(sptx, own, loss):
     lists = baskets()
     known = {name: items[:-2] for name, items in lists.items()}
-    trained = 300 if own else 290  # without rows of lists, the last ten lists are new; with rows they would be folded in
+    trained = 300 if own else 290  # without rows of lists the last ten lists are new; with rows new lists would be folded in
     write(sptx, {name: items for name, items in known.items() if int(name) < trained}, "corpus.txt")
     write(sptx, known, "known.txt")
     write(sptx, {name: items[-2:] for name, items in lists.items()}, "held.txt")
@@ -274,7 +275,7 @@ def test_items_of_means_have_target_rows(sptx):
     assert "target_first_row" not in (sptx.checkpoint() / "state.ini").read_text()
     sptx("export", "run", "--format=npy", "--table=target", "--lists", "--out=target.npy")
     assert numpy.array_equal(numpy.load(sptx.path("target.npy")).astype(float), table(sptx, "target.npy"))
-    # The tables hold just that where lists are rows alone, whatever the keys say by now.
+    # The tables contain rows of lists only, whatever the keys in config.ini say.
     keys = sptx.path("rows", "config.ini")
     for text in (keys.read_text(), keys.read_text().replace("\nown = 1\n", "\nown = 0.5\n"), ""):
         keys.write_text(text)
@@ -291,7 +292,7 @@ def test_threads_depth_and_a_resume_change_no_byte_of_means(sptx, examples):
     sptx("train", ini, "--run.dir=one", "--device.threads=1", "--memory.depth=1")
     sptx("train", ini, "--run.dir=many", "--device.threads=5", "--memory.depth=4")
     assert sptx.tables("one") == sptx.tables("many")
-    sptx("train", ini, "--run.dir=half", "--train.steps=30")  # in the second epoch
+    sptx("train", ini, "--run.dir=half", "--train.steps=30")  # this step is in the second epoch
     said = sptx.refuses("train", ini, "--run.dir=half", "--examples.own=0.9", "--resume")
     assert "another examples.own" in said
     said = sptx.refuses("train", ini, "--run.dir=half", "--examples.pooled=3", "--resume")
@@ -311,7 +312,8 @@ def test_means_without_locks(sptx):
 
 
 def test_lists_that_are_all_positives_have_no_mean(sptx):
-    """A run of such lists only would score them by rows that it never trained. The longest list here has eleven items."""
+    """If all items of a list were positives, no item would be left for its mean, so target rows of items would never be trained.
+    The longest list here has eleven items."""
     write(sptx, baskets())
     for own in ("0", "0.5"):
         said = sptx.refuses("train", config(sptx), f"--examples.own={own}", "--examples.positives=11")
@@ -325,7 +327,7 @@ def test_lists_that_are_all_positives_have_no_mean(sptx):
 
 
 def test_lists_that_are_means_alone_have_no_rows(sptx):
-    """What such rows began with is near nothing except by chance."""
+    """With examples.own = 0 the rows of lists keep their first values, which are near nothing except by chance."""
     write(sptx, baskets())
     sptx("train", config(sptx, examples={"own": 0}))
     for arguments in (["nearest", "run", "list:7"], ["analogy", "run", "1", "2", "list:7"],
@@ -342,7 +344,8 @@ def test_lists_that_are_means_alone_have_no_rows(sptx):
 
 @pytest.mark.parametrize("update", ["batch", "hogwild"])
 def test_a_long_list_needs_memory_for_its_items_and_not_for_their_pairs(sptx, update):
-    """The 10,000 items of the mean are one vector to the 10,000 positives."""
+    """An example compares the mean of 10,000 items, which is one vector, with 10,000 positives. It must not need memory for 10,000
+    x 10,000 pairs."""
     write(sptx, {"long": [str(i) for i in range(20000)], "short": ["1", "2"]})
     keys = {"examples": {"own": 0.5, "pooled": 0}, "train": {"update": update, "loss": "softmax", "epochs": 1}}
     if update == "hogwild":
@@ -353,7 +356,8 @@ def test_a_long_list_needs_memory_for_its_items_and_not_for_their_pairs(sptx, up
 
 
 def test_a_thorough_run_goes_on_as_it_was_begun(sptx):
-    """A machine whose own effort is another one takes what the run has, but for keys that are set."""
+    """A resumed run keeps its train.effort, even if auto would choose the other one on this machine. Keys that the user sets
+    count."""
     write(sptx, baskets())
     sptx.path("few.ini").write_text("[corpus]\npath = corpus.txt\nformat = lists\n[negatives]\ncount = 100\n[train]\nepochs = 4\n")
     sptx("train", "few.ini", "--run.dir=whole", "--train.effort=thorough", "--train.batch=200",
@@ -384,7 +388,7 @@ def test_a_run_of_an_earlier_version_keeps_its_loss(sptx, left_out):
 
 
 def test_a_thorough_run_goes_on_without_negatives_that_it_could_share(sptx):
-    """Runs of several ranks are begun so, and go on in one process, which would share them."""
+    """Runs over several ranks begin without shared negatives. One process could share them, but continues without."""
     write(sptx, baskets())
     sptx.path("few.ini").write_text("[corpus]\npath = corpus.txt\nformat = lists\n[optimizer]\nschedule = constant\n"
                                     "[train]\neffort = thorough\n")

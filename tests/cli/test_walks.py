@@ -1,4 +1,4 @@
-"""Walks over a graph: what they learn, and that threads, kills, places and standing still change no byte."""
+"""Walks over a graph: what is learned from them. Threads, kills, places of tables and pauses must change no byte."""
 import json
 import random
 import signal
@@ -14,7 +14,7 @@ WALKS = {"corpus": {"path": "edges.tsv", "format": "graph"}, "walks": {"length":
 
 
 def group_edges(seed=1):
-    """Edges within groups of nodes, and few between them."""
+    """Makes edges of which most are within groups of nodes, and few lead from group to group."""
     draw = random.Random(seed)
     nodes = [[f"g{group}n{node}" for node in range(SIZE)] for group in range(GROUPS)]
     edges = [(a, b) for group in nodes for i, a in enumerate(group) for b in group[:i] if draw.random() < 0.5]
@@ -91,7 +91,7 @@ def test_held_out_positions_have_a_loss(graph):
 
 
 def test_arcs_with_directions_are_not_walked_back(graph):
-    """A chain of nodes ends its walks, so its last node is the target of none that follow."""
+    """Walks along a directed chain end at its last node, from which no arc leads on."""
     graph.path("edges.tsv").write_text("".join(f"n{i} n{i + 1}\n" for i in range(40)))
     one_way = json.loads(graph("plan", walking(graph, graph={"directed": "yes"}), "--json").stdout)
     both = json.loads(graph("plan", walking(graph), "--json").stdout)

@@ -1,4 +1,5 @@
-"""corpus.weights: ratings of pairs weigh them, in exact steps, whatever the threads, the depth, a kill or a resume."""
+"""corpus.weights: the rating of a pair is the weight of its loss, in exact steps. Threads, depth, a kill and a resume must change
+no byte."""
 import json
 import os
 import random
@@ -18,8 +19,8 @@ MODES = {
 
 
 def plays(sptx, liked=20):
-    """Writes plays.csv: a user has eight items of his group, played often, and eight of any, played once; and three more of his
-    group in held.txt."""
+    """Writes plays.csv: each user has eight items of his group that he played often, and eight items of other groups that he played once.
+    held.txt has three more items of his group."""
     draw = random.Random(3)
     with open(sptx.path("plays.csv"), "w") as file, open(sptx.path("held.txt"), "w") as held:
         file.write("user,item,plays\n")
@@ -66,15 +67,15 @@ def test_log_weighs_by_the_logarithm_of_one_more(sptx):
 
 @pytest.mark.parametrize("mode", ["user", "items", "logistic"])
 def test_equal_weights_are_no_weights(sptx, mode):
-    """A mean weight is 1, so that weights which are all 7 change the model by a rounding at most."""
+    """Weights are divided by their mean. If all are 7, they change the model at most by rounding."""
     import numpy
     plays(sptx)
     text = sptx.path("plays.csv").read_text()
     sptx.path("plays.csv").write_text("".join(line.rsplit(",", 1)[0] + ",7\n" if line[0] == "u" and line[1] != "s" else line
                                               for line in text.splitlines(True)))
-    sptx("train", config(sptx, mode, steps=8))  # few, so that roundings have no time to grow
+    sptx("train", config(sptx, mode, steps=8))  # few steps, so that differences by rounding stay small
     sptx("train", config(sptx, mode, "none", steps=8), "--run.dir=none")
-    near = 2e-3 if os.environ.get("SPTX_BACKEND") == "cuda" else 1e-4  # a GPU has other kernels for weighted losses
+    near = 2e-3 if os.environ.get("SPTX_BACKEND") == "cuda" else 1e-4  # a GPU computes weighted losses by other kernels
     for table in ("target.npy", "context.npy"):
         ours, theirs = (numpy.load(sptx.checkpoint(run) / table)["weights"] for run in ("run", "none"))
         assert numpy.abs(ours - theirs).max() <= near * numpy.abs(theirs).max()

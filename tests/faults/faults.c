@@ -4,19 +4,19 @@
  *   FAULT_KIND=write FAULT_NUMBER=3 FAULT_ERROR=ENOSPC LD_PRELOAD=build/faults.so build/sptx-w2v train ...
  *
  *   FAULT_KIND     open read write print sync rename unlink mkdir stat list truncate map memory thread lock close
- *   FAULT_FUNCTION of that kind only the calls of this function count (pwrite)
- *   FAULT_NUMBER   which call of that kind, counted from main()'s first; 0: none
- *   FAULT_ERROR    EIO, ENOSPC, ENOMEM, EINTR, EAGAIN, EMFILE, EACCES, ENOLCK;
- *                  SHORT: transfers half of what was asked; KILL: the process is killed in the place of the call; STOP: it is stopped there
- *   FAULT_LASTING  1: every later call of the kind fails too (a disk that stays full, a machine without memory)
+ *   FAULT_FUNCTION counts only the calls of this function (pwrite), which must be of that kind
+ *   FAULT_NUMBER   number of the call that fails, counted from the beginning of main(); 0: no call fails
+ *   FAULT_ERROR    the error: EIO, ENOSPC, ENOMEM, EINTR, EAGAIN, EMFILE, EACCES, ENOLCK. SHORT: only half of the bytes are
+ *                  transferred; KILL: the process is killed instead of making the call; STOP: it is stopped instead
+ *   FAULT_LASTING  1: every later call of the kind fails, too (as on a disk that stays full, or without memory)
  *   FAULT_LOG      a file that gets lines: "fired KIND NUMBER FUNCTION" and the program's return addresses, and at the
  *                  end "counted KIND NUMBER" for each kind
- *   FAULT_SYNC     skip: what is synced is not waited for (tests kill processes, not machines)
+ *   FAULT_SYNC     skip: fsync() and similar calls return at once (tests kill processes, not machines)
  *   FAULT_SLEEP    whole seconds that each pwrite takes
- *   FAULT_CLOCK    whole seconds that each write takes by the monotonic clock: a slow disk that no test waits for
+ *   FAULT_CLOCK    whole seconds by which each write advances the monotonic clock: a slow disk without waiting
  *
- * Counted are the calls of the program and of the libraries it uses, from main() to the end of the process, but none
- * that the C library makes for itself. Calls of one thread come in one order; those of several as they come.
+ * Calls of the program and of its libraries are counted from main() to the end of the process; calls that the C library makes for
+ * itself are not. The order of calls of one thread is always the same; that of several threads is not.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -71,7 +71,7 @@ static const struct {
 } errors[] = {{"EIO", EIO},       {"ENOSPC", ENOSPC}, {"ENOMEM", ENOMEM}, {"EINTR", EINTR}, {"EAGAIN", EAGAIN},
               {"EMFILE", EMFILE}, {"EACCES", EACCES}, {"ENOLCK", ENOLCK}, {"SHORT", SHORT}, {"KILL", DIE}, {"STOP", HALT}};
 
-static int in_main; /* 1 from main()'s first instruction on */
+static int in_main; /* 1 from the first instruction of main() on */
 static enum kind wanted = KINDS;
 static uint64_t wanted_number;
 static int wanted_error, lasting, skip_sync, write_seconds, sleep_seconds;
@@ -104,7 +104,7 @@ static void read_environment(void) {
     wanted_number = number ? strtoull(number, NULL, 10) : 0;
 }
 
-/* Writes by a system call of its own, so that nothing in here is counted or made to fail. */
+/* Writes by a plain system call, so that this write is neither counted nor fails. */
 static void log_line(const char *line, int length) {
     long fd = log_path ? syscall(SYS_openat, AT_FDCWD, log_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666) : -1;
     if (fd < 0) return;
@@ -112,7 +112,7 @@ static void log_line(const char *line, int length) {
     syscall(SYS_close, fd);
 }
 
-/* Writes the addresses as they are in the program's file, for addr2line. */
+/* Writes the return addresses relative to the program's file, as addr2line needs them. */
 static void log_fault(const char *function) {
     static __thread int inside;
     char line[1024];
@@ -132,7 +132,7 @@ static void log_fault(const char *function) {
     inside--;
 }
 
-/* Returns 0 where the call is to be made. Otherwise returns the error that it gives, or SHORT. */
+/* Returns 0 if the call is to be made; otherwise the error with which it fails, or SHORT. */
 static int fault(enum kind kind, const char *function) {
     if (!in_main || (kind == wanted && wanted_function && strcmp(function, wanted_function))) return 0;
     uint64_t number = atomic_fetch_add(&counted[kind], 1) + 1;
@@ -166,7 +166,7 @@ int __libc_start_main(main_function *main, int argc, char **argv, void (*init)(v
     void *frames[1];
     read_environment();
     dl_iterate_phdr(find_base, &program_base);
-    backtrace(frames, 1); /* loads the unwinder, which allocates, before anything is counted */
+    backtrace(frames, 1); /* loads the unwinder, which allocates memory, before calls are counted */
     real_main = main;
     return start(counting_main, argc, argv, init, fini, rtld_fini, stack_end);
 }
@@ -195,7 +195,7 @@ __attribute__((destructor)) static void log_counts(void) {
         }                                                                                                              \
         return real names;                                                                                             \
     }
-/* Wraps a function that returns the error instead. */
+/* Wraps a function that returns the error instead of setting errno. */
 #define WRAP_CODE(kind, name, arguments, names)                                                                        \
     int name arguments {                                                                                               \
         static int(*real) arguments;                                                                                   \
@@ -219,7 +219,7 @@ int clock_gettime(clockid_t clock, struct timespec *now) {
     return result;
 }
 
-/* The mode is an argument only where a file may be made. */
+/* The mode is an argument only if the call may make a file. */
 #define TAKE_MODE(mode, flags)                                                                                         \
     va_list rest;                                                                                                      \
     va_start(rest, flags);                                                                                             \
@@ -247,7 +247,7 @@ WRAP(OPEN, FILE *, NULL, fdopen, (int fd, const char *mode), (fd, mode))
 WRAP(OPEN, int, -1, mkstemp, (char *path), (path))
 WRAP(OPEN, int, -1, mkostemp, (char *path, int flags), (path, flags))
 
-/* The file is closed in either case, as Linux does it. */
+/* The file is closed even if the call fails, as on Linux. */
 int close(int fd) {
     static int (*real)(int);
     if (!real) real = dlsym(RTLD_NEXT, "close");
@@ -343,9 +343,9 @@ int fcntl(int fd, int command, ...) {
 
 /* ---- streams: stdout's failures are PRINT, those of a file that is read are READ; stderr is left alone ---- */
 
-/* Fails the stream as the C library would: its error indicator is set from then on. */
+/* Fails a write to a stream as the C library does: the stream's error indicator is set from then on. */
 static int stream_fault(enum kind kind, const char *function, FILE *stream) {
-    enum { ERROR_SEEN = 0x20 }; /* _IO_ERR_SEEN of glibc */
+    enum { ERROR_SEEN = 0x20 }; /* glibc's _IO_ERR_SEEN */
     int error = stream == stderr ? 0 : fault(kind, function);
     if (error <= 0) return 0;
     stream->_flags |= ERROR_SEEN;

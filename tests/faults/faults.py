@@ -29,9 +29,9 @@ from runs import PROGRAM, call
 from scenarios import Scenarios
 
 WORKERS = 2
-WAYS = 12  # shown of what is wrong in the same way
+WAYS = 12  # number of failures that are shown for each thing that is wrong
 
-# The failures of each kind of call: once, or (+) from a call on.
+# The errors of each kind of call: once, or (+) for all calls from one on.
 ERRORS = {
     "open": "EIO EMFILE+ ENOSPC EINTR KILL",
     "read": "EIO EIO+ EINTR SHORT SHORT+ KILL",
@@ -50,22 +50,22 @@ ERRORS = {
     "lock": "EIO ENOLCK+ EINTR",
     "close": "EIO EINTR",
 }
-# The words of a sentence about each failure.
+# The words by which a message names each error.
 SENTENCES = {"EIO": "Input/output error", "ENOSPC": "No space left", "EMFILE": "Too many open files", "ENOMEM": "memory",
              "EAGAIN": "Resource temporarily unavailable", "ENOLCK": "No locks available"}
 
 
 def series():
-    """Yields (kind, error, lasting) of every row of ERRORS."""
+    """Returns (kind, error, lasting) for each entry of ERRORS."""
     return [(kind, error.rstrip("+"), error.endswith("+")) for kind, errors in ERRORS.items() for error in errors.split()]
 
 
 def exit_is_wrong(error, code, err):
-    """Says what is wrong with how a disturbed run ended, or returns None."""
+    """Returns what is wrong with the exit of a disturbed run, or None."""
     if code is None:
         return "hangs"
     if b"AddressSanitizer: CHECK failed: sanitizer_" in err:
-        return None  # it starts threads of its own, and dies where they get no memory
+        return None  # the sanitizer starts threads of its own, and ends the process if they get no memory
     if error == "KILL":
         return None if code in (-9, 0) else f"exit {code}"
     if code == 0:
@@ -82,13 +82,14 @@ def exit_is_wrong(error, code, err):
 
 
 def names(error, sentence):
-    """True where the sentence names the error, as far as the program can know it."""
+    """Returns True if the message names the error, as far as the program can know it."""
     return (SENTENCES[error] in sentence or sentence.endswith("cannot write all of the results to stdout")
-            or (error == "ENOMEM" and SENTENCES["EAGAIN"] in sentence))  # the C library, starting a thread
+            or (error == "ENOMEM" and SENTENCES["EAGAIN"] in sentence))  # the C library changes the error when it starts a thread
 
 
 class Case:
-    """Makes one disturbed run and says what was wrong with it; `fired` is the line of the library's log, or None."""
+    """Makes one disturbed run and finds what is wrong with it. `fired`: the line of the library's log, or None if no call failed.
+    """
 
     def __init__(self, scenario, kind, error, lasting, number):
         self.scenario, self.kind, self.error, self.lasting, self.number = scenario, kind, error, lasting, number
@@ -116,7 +117,7 @@ class Case:
 
 
 def run_series(scenario, kind, error, lasting):
-    """Goes through all numbers of a series, until a run ends undisturbed."""
+    """Tries the numbers of a series, 1, 2, .., until a run ends in which no call failed."""
     cases, number = [], 1
     while True:
         case = Case(scenario, kind, error, lasting, number).run()
@@ -127,7 +128,7 @@ def run_series(scenario, kind, error, lasting):
 
 
 def sample(scenarios, wanted, size):
-    """Chooses so many of all cases, at random but the same ones each time."""
+    """Chooses `size` of all cases at random, the same ones each time."""
     rng = random.Random(1)
     every = [Case(scenario, *row, number) for scenario in scenarios for row in wanted
              for number in range(1, scenario.counts().get(row[0], 0) + 1)]
@@ -135,7 +136,7 @@ def sample(scenarios, wanted, size):
 
 
 def functions(addresses):
-    """Returns the program's functions on the way to a call, innermost first."""
+    """Returns the functions of the program that led to a call, innermost first."""
     if not addresses:
         return "(a library)"
     said = subprocess.run(["addr2line", "-f", "-i", "-e", PROGRAM, *addresses], capture_output=True, text=True).stdout
@@ -144,7 +145,8 @@ def functions(addresses):
 
 
 def show(failed):
-    """What failed: what is wrong, the ways to the calls that led to it, some cases of each and what was said."""
+    """Prints the failures: what is wrong, the functions that led to the failed call, some cases of each, and the program's
+    messages."""
     groups = defaultdict(lambda: defaultdict(list))
     for case in failed:
         way = functions(tuple(address for address in case.fired[1:] if address.startswith("0x")))
@@ -175,7 +177,7 @@ def main():
     parser.add_argument("--error", help="errors: " + " ".join(SENTENCES) + " EINTR SHORT KILL")
     parser.add_argument("--number", type=int, help="one call instead of all")
     options = parser.parse_args()
-    memory = pathlib.Path("/dev/shm")  # where files are kept in memory, thousands of small ones cost no disk
+    memory = pathlib.Path("/dev/shm")  # a file system in memory: thousands of small files cost no disk
     with tempfile.TemporaryDirectory(prefix="sptx-faults.", dir=memory if os.access(memory, os.W_OK) else None) as folder:
         known = Scenarios(folder)
         scenarios = [known.every[name] for name in choose(options.only, known.every)]

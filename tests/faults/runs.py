@@ -1,4 +1,4 @@
-"""Runs the program, with a fault or without, and compares what it leaves in a directory."""
+"""Runs the program, with or without a fault, and compares what it leaves in a directory."""
 import hashlib
 import json
 import os
@@ -15,8 +15,8 @@ SECONDS = 60 * int(os.environ.get("SPTX_SLOWER", "1"))  # times what scripts/che
 
 
 def environment(kind=None, number=0, error=None, lasting=False, log=None):
-    """Returns the environment of a process whose call `number` of `kind` fails. Memory that is not set, or free, holds no
-    zeros by luck."""
+    """Returns the environment of a process whose call `number` of `kind` fails. Memory that is freed or not set is filled, so that
+    it is never zero by chance."""
     values = dict(os.environ, LD_PRELOAD=LIBRARY, FAULT_SYNC="skip", MALLOC_PERTURB_="165",
                   ASAN_OPTIONS="verify_asan_link_order=0:detect_leaks=0:abort_on_error=1")  # where the program has it
     if kind:
@@ -29,7 +29,7 @@ def environment(kind=None, number=0, error=None, lasting=False, log=None):
 
 
 def call(directory, arguments, **fault):
-    """Returns (exit code, stdout, stderr); the exit code is None where the run hangs."""
+    """Returns (exit code, stdout, stderr). The exit code is None if the run hangs."""
     try:
         done = subprocess.run([PROGRAM, *arguments], cwd=directory, stdin=subprocess.DEVNULL, capture_output=True,
                               timeout=SECONDS, env=environment(**fault))
@@ -47,7 +47,7 @@ def good(directory, *arguments, **fault):
 
 
 def tree(directory):
-    """Returns {path: bytes} of everything below a directory; a directory's path ends in / and has no bytes."""
+    """Returns {path: bytes} of everything in a directory. The path of a directory ends with / and has no bytes."""
     found = {}
     for folder, folders, names in os.walk(directory):
         for name in folders:
@@ -60,7 +60,7 @@ def tree(directory):
 
 
 def steps_of(metrics):
-    """Returns the steps in metrics.jsonl; None where a line is broken."""
+    """Returns the steps in metrics.jsonl; None if a line is damaged."""
     try:
         return [json.loads(line)["step"] for line in metrics.splitlines()]
     except (ValueError, KeyError):
@@ -68,7 +68,7 @@ def steps_of(metrics):
 
 
 def digest(files):
-    """Names the state of a directory without the times in it, which is the same after two runs that do the same."""
+    """Returns a digest of a directory's files without the times in them. It is the same after two runs that do the same."""
     sum = hashlib.sha256()
     for path in sorted(files):
         data = files[path]
@@ -81,7 +81,7 @@ def digest(files):
 
 
 def checkpoints(files, run="run"):
-    """Returns {step: (target, context, known)} of the directories of a run with a checkpoint's name."""
+    """Returns {step: (target, context, known)} of the directories of a run that have a checkpoint's name."""
     steps = [int(name[1]) for name in (re.fullmatch(rf"{run}/checkpoint-(\d+)/", path) for path in files) if name]
     return {step: tuple(files.get(f"{run}/checkpoint-{step}/{table}.npy") for table in ("target", "context", "known"))
             for step in steps}

@@ -1,5 +1,5 @@
-"""The scenarios that are disturbed: commands on a small corpus, the directory in which each begins, and what must be true of
-it afterwards."""
+"""The scenarios that are disturbed: commands on a small corpus, the directory in which each begins, and what must be true
+afterwards."""
 import functools
 import gzip
 import os
@@ -67,7 +67,7 @@ def write_files(directory, files):
 
 
 def inputs():
-    """Returns {path: bytes}: corpora, configurations, questions."""
+    """Returns {path: bytes} of the input files: corpora, configs, questions."""
     rng = random.Random(1)
 
     def lines(count, words, width):
@@ -85,7 +85,7 @@ def inputs():
 
 
 class Run:
-    """Returns the result of an undisturbed run of a configuration."""
+    """The result of an undisturbed run of a config."""
 
     def __init__(self, folder, config):
         work = os.path.join(folder, "whole-" + config)
@@ -104,7 +104,7 @@ class Run:
 
     @staticmethod
     def export(work, run):
-        """Returns the vectors as text, or None where there is no checkpoint that can be exported."""
+        """Returns the vectors as text, or None if there is no checkpoint that can be exported."""
         code, _, _ = call(work, ["export", run, "--format=word2vec-text", "--out=probe"])
         if code:
             return None
@@ -125,7 +125,7 @@ class Scenario:
 
     @functools.lru_cache(None)
     def counts(self):
-        """Returns {kind: calls} of an undisturbed run."""
+        """Returns {kind: number of calls} of an undisturbed run."""
         with tempfile.TemporaryDirectory(dir=self.folder) as directory:
             work, log = os.path.join(directory, "work"), os.path.join(directory, "log")
             self.prepare(work)
@@ -133,7 +133,7 @@ class Scenario:
             return {line.split()[1]: int(line.split()[2]) for line in open(log)}
 
     def changed(self, files, but=()):
-        """Returns a file of the beginning that has changed, or None; `but`: beginnings of paths that may change."""
+        """Returns a file that was there at the beginning and has changed, or None. but: beginnings of paths that may change."""
         for path, data in self.before.items():
             if not path.startswith(tuple(but)) or path in THEIRS_IN_RUN:
                 if files.get(path) != data:
@@ -142,7 +142,7 @@ class Scenario:
 
 
 class Reads(Scenario):
-    """A command that only reads, and prints or writes `outputs`."""
+    """A command that only reads a run, and prints its result or writes it to `outputs`."""
 
     def __init__(self, folder, name, begin, arguments, outputs=()):
         super().__init__(folder, name, begin, arguments)
@@ -179,12 +179,12 @@ class Reads(Scenario):
 
 
 class Trains(Scenario):
-    """A training run, of `new`; where the directory held a finished run, that is `old`."""
+    """A training run whose result is `new`. old: the finished run that was in the directory before, if there was one."""
 
     def __init__(self, folder, name, begin, arguments, new, old=None):
         super().__init__(folder, name, begin, arguments)
         self.new, self.old = new, old
-        self.recovered = {}  # digest of a directory: what was wrong with going on from it
+        self.recovered = {}  # {digest of a directory: what was wrong with resuming from it}
 
     def judge(self, work, code, out, err):
         files = tree(work)
@@ -205,8 +205,8 @@ class Trains(Scenario):
         return self.not_finished(files, b"warning: " in err) if code == 0 else None
 
     def not_finished(self, files, more_is_fine):
-        """Says what differs from a finished run, or returns None. more_is_fine: something could not be removed, and a warning
-        said so."""
+        """Returns how the directory differs from a finished run, or None. more_is_fine: something could not be removed, and a
+        warning said so."""
         if checkpoints(files).get(self.new.last) != self.new.steps[self.new.last]:
             return "ends with other tables"
         if files.get("run/latest") != self.new.finished["run/latest"]:
@@ -224,7 +224,8 @@ class Trains(Scenario):
         return self.recovered[state]
 
     def go_on(self, work, files):
-        """Says what is wrong with what is left: it must be good, and going on must come to the same end."""
+        """Returns what is wrong with the files that are left: they must be valid, and a resumed run must end with the same bytes.
+        """
         any_there = checkpoints(files) or checkpoints(files, "run/replacement")
         there = Run.export(work, "run") if any_there else None
         if any_there and there is None:

@@ -1,4 +1,4 @@
-/* replay: runs a target over files, and over the files of directories, as libFuzzer does without fuzzing. */
+/* replay: runs a fuzz target over files, and over the files of directories, as libFuzzer does if it does not fuzz. */
 #include "base/file.h"
 #include "base/report.h"
 #include "tests/fuzz/fuzz.h"
@@ -7,16 +7,16 @@ static int run_file(const char *path) {
     uint64_t length;
     char *text = file_read(path, &length);
     if (!text) return -1;
-    uint8_t *bytes = malloc(length ? length : 1); /* exactly as long as the file, so that a sanitizer sees reads past its end */
+    uint8_t *bytes = malloc(length ? length : 1); /* exactly as long as the file, so that a sanitizer notices reads past its end */
     memcpy(bytes, text, length);
     free(text);
-    fprintf(stderr, "%s\n", path); /* the last one that is named is the one that failed */
+    fprintf(stderr, "%s\n", path); /* if a run fails, the path printed last is that of its file */
     LLVMFuzzerTestOneInput(bytes, length);
     free(bytes);
     return 1;
 }
 
-/* Returns how many files were run, or -1. */
+/* Returns the number of files that were run, or -1. */
 static int run_path(const char *path) {
     char **names;
     int total = 0;

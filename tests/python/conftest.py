@@ -1,5 +1,5 @@
-"""What the tests of the Python package share. They need the installed package (or SPTX_LIBRARY and PYTHONPATH of another
-build), and import nothing of the repository but paths."""
+"""Shared by the tests of the Python package. They need the installed package (or another build, by SPTX_LIBRARY and PYTHONPATH).
+They import nothing from the repository except its paths."""
 
 import importlib.util
 import os
@@ -36,13 +36,13 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture(scope="session")
 def cpu():
-    """A context of the CPU with two threads, whatever the machine has."""
+    """A context on the CPU with two threads, whatever this machine has."""
     return sptx.Context("cpu", threads=2)
 
 
 @pytest.fixture
 def table(cpu):
-    """A small table of known values: row r is r + 0.25 * column."""
+    """A small table of known values: the number in row r, column c is r + 0.25 c."""
     with sptx.Table(10, 3, "sgd", lr=1.0, device=cpu) as table:
         table.store(range(10), known_rows(10, 3))
         yield table
@@ -58,7 +58,7 @@ def floats(*shape):
 
 @pytest.fixture(scope="session")
 def program():
-    """The sptx-w2v program, for runs to open."""
+    """The program sptx-w2v, which trains runs for the tests to open."""
     path = os.environ.get("SPTX_BIN", str(TOP / "build" / "sptx-w2v"))
     if not os.access(path, os.X_OK):
         pytest.skip("no program at '%s'" % path)

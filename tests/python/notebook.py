@@ -18,7 +18,7 @@ def code_cells(notebook):
 
 
 def run_cell(source, names):
-    """Returns a cell's outputs, as a notebook has them."""
+    """Runs a cell. Returns its outputs in the form that a notebook stores."""
     printed = io.StringIO()
     tree = ast.parse(source)
     last = ast.Expression(tree.body.pop().value) if tree.body and isinstance(tree.body[-1], ast.Expr) else None
@@ -35,7 +35,7 @@ def run_cell(source, names):
 
 
 def shown(value):
-    """Returns a value as a notebook shows it: a list of pairs a line each, anything else as it says itself."""
+    """Returns a value as a notebook shows it: of a list of pairs one pair on each line, of other values their repr()."""
     text = repr(value)
     if isinstance(value, list) and len(text) > 79:
         return "[" + ",\n ".join(map(repr, value)) + "]"
@@ -43,7 +43,7 @@ def shown(value):
 
 
 def run(notebook):
-    """Runs all cells in the current folder. Returns the outputs of each, and the names that they leave."""
+    """Runs all cells in the current directory. Returns the outputs of each, and the variables that they leave."""
     names = {"__name__": "__main__"}
     return [run_cell("".join(cell["source"]), names) for cell in code_cells(notebook)], names
 

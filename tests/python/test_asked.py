@@ -1,4 +1,4 @@
-"""What a run is asked beyond its rows: each answer is what the program prints, to the digit."""
+"""Questions to a run that need more than its rows. Each answer must be what the program prints, to the last digit."""
 
 import os
 import random
@@ -30,7 +30,7 @@ def trained(program, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def of_lists(program, tmp_path_factory):
-    """A run of lists with rows of their own, and the lists that are held out."""
+    """A run whose lists have rows, and the held-out lists."""
     path = tmp_path_factory.mktemp("lists")
     draw = random.Random(1)
     for name in ("train", "held_out"):
@@ -96,7 +96,7 @@ def test_analogies_are_what_the_program_says(run, trained, program):
 
 
 def test_an_analogy_of_a_list_is_refused(of_lists, program):
-    """A list's row lies behind those that are searched."""
+    """The row of a list is after the rows that are searched."""
     with sptx.Run(of_lists / "run", device="cpu") as run:
         with pytest.raises(sptx.Error, match="an analogy is asked of words or items; row .* is that of a list"):
             run.analogy("i1", "i2", "list:list9")
@@ -137,7 +137,7 @@ def test_most_similar_is_gensims(run):
 
 
 def numbers(line):
-    """The numbers of a line that evaluate has printed, by the words before them."""
+    """Returns the numbers in a line of evaluate, by the word before each."""
     found = {name: float(value) for name, value in re.findall(r"([a-z]+)(?:@\d+)? (-?[\d.]+|nan)(?= |$)", line)}
     return {**found, **{"total": float(total) for total in re.findall(r"covered \d+/(\d+)", line)},
             **{"covered": float(covered) for covered in re.findall(r"covered (\d+)/", line)}}
@@ -173,7 +173,7 @@ def test_measures_are_what_the_program_prints(run, trained, program, tmp_path):
 
 
 def recommended(program, run, *options):
-    """Returns the answers of `sptx-w2v recommend`: {list: [(item, score), ..]}."""
+    """Returns what `sptx-w2v recommend` answers: {list: [(item, score), ..]}."""
     found = {}
     for line in said(program, "recommend", run, *options).splitlines():
         name, item, score = line.split("\t")
@@ -211,7 +211,7 @@ def test_a_thousand_lists_are_one_call_of_the_library(of_lists, monkeypatch):
 
 
 def test_a_thousand_new_lists_are_folded_in_by_one_call(of_lists, program):
-    """Each list gets the same answer as when asked alone, and as from the program; an item given twice counts twice."""
+    """Each list gets the same answer as if it were asked alone, and as from the program. An item given twice counts twice."""
     new = [["i%d" % ((i + step) % 40) for step in range(1 + i % 5)] for i in range(1000)]
     with sptx.Run(of_lists / "run") as run:
         found = run.recommend(lists=new, k=5)
@@ -223,7 +223,7 @@ def test_a_thousand_new_lists_are_folded_in_by_one_call(of_lists, program):
 
 @pytest.mark.gpu
 def test_a_gpu_folds_lists_in_as_the_cpu_does(of_lists):
-    """The same to the bit each time on the GPU, and as the CPU to the rounding."""
+    """The GPU gives the same bytes each time, and the same numbers as the CPU except for rounding."""
     new = [["i%d" % ((i * 7 + step * step) % 40) for step in range(1 + i % 9)] for i in range(3000)]
     found = {}
     for device in ("cpu", "cuda"):

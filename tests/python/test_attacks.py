@@ -1,5 +1,5 @@
-"""Calls made to break the binding: each is an exception with a sentence, or does what NumPy would do. Run under the address
-sanitizer too (`make sanitize`), which sees what a lucky heap hides."""
+"""Calls that try to break the binding. Each must raise an exception with a message, or do what NumPy would do. They also run under
+the address sanitizer (`make sanitize`), which notices errors that would otherwise stay without effect."""
 
 import os
 import subprocess
@@ -16,7 +16,7 @@ from conftest import floats, known_rows
 
 @pytest.fixture
 def dense(cpu):
-    """Returns rows without gaps, so that parts of them are used in place, and their memory as one long array."""
+    """Returns rows without gaps, parts of which are used in place, and their memory as one long array."""
     with sptx.Table(8, 32, "sgd", lr=1.0, device=cpu) as table:
         table.store(range(8), known_rows(8, 32))
         records = table.weights.records
@@ -71,7 +71,7 @@ def test_out_over_the_ids_is_refused(dense):
         if ids.flags.c_contiguous:
             with pytest.raises(ValueError, match="out lies in the ids' own memory"):
                 dense[0].fetch(ids, out=out)
-        else:  # copied, so apart
+        else:  # the rows were copied, so the arrays do not overlap
             assert dense[0].fetch(ids, out=out) is out
 
 
@@ -103,7 +103,7 @@ def test_many_elements_in_little_memory_are_refused_before_they_are_copied(table
 # ---- objects that lie ----
 
 class Liar(numpy.ndarray):
-    """An array that claims to be larger than it is, and elsewhere."""
+    """An array that reports a larger size and another address than it has."""
 
     shape = property(lambda self: (99,))
     size = property(lambda self: 99)
@@ -213,7 +213,7 @@ def test_a_number_is_no_path_to_load(cpu):
     with pytest.raises(TypeError, match="PathLike"):
         sptx.Table.load(reader, device=cpu)
     os.write(writer, b"x")
-    assert os.read(reader, 1) == b"x"  # still open
+    assert os.read(reader, 1) == b"x"  # the pipe is still open
     os.close(reader)
     os.close(writer)
 
@@ -275,7 +275,7 @@ def test_a_table_that_never_opened_is_collected(cpu):
         sptx.Table.__new__(sptx.Table)
         sptx.Context.__new__(sptx.Context)
     table = sptx.Table(5, 3, device=cpu)
-    table.__init__(9, 4, device=cpu)  # the first one's handle is closed
+    table.__init__(9, 4, device=cpu)  # the handle of the first table is closed
     assert table.fetch([8]).shape == (1, 4)
 
 

@@ -1,4 +1,4 @@
-"""scripts/bench_rows.py on a thousandth of its work: every part runs to its end, and says what it has left out."""
+"""Runs scripts/bench_rows.py with a thousandth of its work: each part must run to its end and say what it has left out."""
 
 import importlib.util
 import subprocess
@@ -38,7 +38,7 @@ def test_one_part_runs_alone():
 
 
 def test_what_is_no_argument_is_refused():
-    """All are asked at once, since each imports PyTorch first."""
+    """The calls run at the same time, since each imports PyTorch first."""
     begun = {argument: subprocess.Popen(command("--smoke", argument), stderr=subprocess.PIPE, text=True)
              for argument in ("--only=most", "--small", "large")}
     for argument, process in begun.items():

@@ -1,5 +1,5 @@
-"""The compiled calls of rows (src/python/calls) beside the other way: the same bytes, the same exceptions. Whatever the tests of
-tables try is tried both ways, too."""
+"""Compares the compiled calls of rows (src/python/calls) with the calls by ctypes: the same bytes, the same exceptions. All tests
+of tables are also run both ways."""
 
 import ctypes
 import os
@@ -22,7 +22,7 @@ compiled = pytest.mark.skipif(_compiled.known is None, reason="SPTX_CALLS=ctypes
 
 
 def outcome(call):
-    """Returns what a call gives: an array's class, type, shape and bytes, or its exception."""
+    """Returns the result of a call in a form that can be compared: class, type, shape and bytes of an array, or the exception."""
     try:
         got = call()
     except Exception as error:
@@ -31,14 +31,14 @@ def outcome(call):
 
 
 class BothWays:
-    """Two tables alike, of which the second has no compiled calls."""
+    """Two equal tables, of which the second makes its calls by ctypes."""
 
     def __init__(self, cpu, optimizer="adagrad"):
         self.tables = [sptx.Table(ROWS, DIM, optimizer, lr=0.1, device=cpu) for _ in range(2)]
         self.tables[1]._calls = None
 
     def same(self, ask):
-        """Asks both tables, which must do the same. Each gets arrays of its own."""
+        """Calls ask() for both tables, which must give the same result. Each gets its own arrays."""
         seen = [outcome(lambda: ask(table)) for table in self.tables]
         assert seen[0] == seen[1]
         fields = [[numpy.asarray(table.view(field)).tobytes() for field in table.fields] for table in self.tables]
@@ -50,7 +50,7 @@ class BothWays:
 
 @pytest.mark.skipif(os.environ.get("SPTX_CALLS") == "ctypes", reason="SPTX_CALLS=ctypes")
 def test_the_module_is_there():
-    """It is part of the wheel, and loaded by this Python."""
+    """The compiled module must be in the wheel, and this Python must have loaded it."""
     if "SPTX_LIBRARY" in os.environ and _compiled.known is None:
         pytest.skip("no _calls.abi3.so beside SPTX_LIBRARY")
     assert _compiled.known is not None
@@ -99,7 +99,7 @@ def test_values_of_another_kind_or_place_are_left_to_the_other_way(table):
     assert calls.store(ids[:1], own) is NotImplemented and calls.fetch(ids[:1], own) is NotImplemented
     assert calls.fetch(ids, read_only) is NotImplemented and calls.store(ids, read_only) is None
     both = numpy.zeros(6, "f4")
-    assert calls.fetch(both[:2].view("i4"), both.reshape(2, 3)) is NotImplemented  # out lies in the ids' own memory
+    assert calls.fetch(both[:2].view("i4"), both.reshape(2, 3)) is NotImplemented  # out is in the memory of the ids themselves
 
 
 @compiled
@@ -117,7 +117,7 @@ def test_arguments_that_are_none_are_refused(table):
 
 @st.composite
 def arrays(draw, kind):
-    """Returns a function that makes an array again and again, alike."""
+    """Returns a function that makes a new array at each call, always the same."""
     shape = tuple(draw(st.lists(st.integers(0, 3), max_size=3)))
     if kind == "values" and draw(st.integers(0, 5)):
         shape += (DIM,)
@@ -158,7 +158,7 @@ def arrays(draw, kind):
 
 @st.composite
 def pairs(draw):
-    """Ids and values that suit them, mostly."""
+    """Draws ids and values, which mostly fit each other."""
     ids = draw(arrays("ids"))
     if draw(st.integers(0, 3)):
         shape = numpy.shape(ids())
@@ -204,7 +204,7 @@ def test_the_tests_of_tables_pass_by_ctypes_alone():
 
 
 def passed_by_ctypes(marked, *files):
-    """Runs tests without the compiled calls, and returns what pytest says last."""
+    """Runs tests with ctypes instead of the compiled calls. Returns the last line of pytest."""
     here = TOP / "tests" / "python"
     ended = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", here / "pytest.ini", "-m", marked,
                             *(here / file for file in files)], env={**os.environ, "SPTX_CALLS": "ctypes"}, capture_output=True,
@@ -223,7 +223,7 @@ error_call = ERROR_CALL(lambda _: ctypes.addressof(SENTENCE))
 
 
 class Turns:
-    """A context's, as far as a Caller sees them."""
+    """Stands for a context's lock, with the methods that a Caller uses."""
 
     def __init__(self):
         self.taken, self.done, self.leaving, self.said = 0, [], [], []
@@ -311,7 +311,7 @@ def test_two_threads_of_one_table(cpu):
             for _ in range(50):
                 table.update(ids, ones)
                 seen = table.fetch(ids)
-                assert seen.min() == seen.max()  # an update is seen whole or not at all
+                assert seen.min() == seen.max()  # no thread sees half an update
 
         threads = [threading.Thread(target=work) for _ in range(2)]
         for thread in threads:
@@ -346,7 +346,7 @@ def test_a_closed_table_stays_open_for_the_call_that_runs(cpu):
 
 @compiled
 def test_another_interpreter_takes_the_module_or_refuses_it():
-    """CPython loads it in one that shares the lock, and refuses it, as NumPy, in one that has its own."""
+    """An interpreter that shares the lock (GIL) can load the module. One with a lock of its own refuses it, as it refuses NumPy."""
     code = """
 import sys
 try:
@@ -461,7 +461,8 @@ def test_what_lies_in_the_tables_own_memory_is_not_passed():
             assert calls.store(ids, values) is NotImplemented and calls.fetch(ids, values) is NotImplemented
         assert calls.scatter(ids, None, [Tensor(values)]) is NotImplemented and not seen
     batch = caller(ids, 0, 0)
-    assert batch.scatter(ids, None, [Tensor(values)]) is None and seen[0][0] != ids.ctypes.data and seen[0][1] == 32  # a copy
+    # the ids were copied
+    assert batch.scatter(ids, None, [Tensor(values)]) is None and seen[0][0] != ids.ctypes.data and seen[0][1] == 32
     for beside in ((ids.nbytes, -ids.nbytes), (-ids.nbytes, ids.nbytes)):
         assert caller(ids, *beside).scatter(ids, None, [Tensor(values)]) is None
         assert seen.pop() == (ids.ctypes.data, 64, values.ctypes.data)
@@ -524,7 +525,7 @@ def test_ids_that_stand_twice_are_found(batches):
 def test_ids_that_stand_twice_are_found_among_many(count, apart):
     random = numpy.random.default_rng(count)
     marks = _compiled.marks()
-    for size in (count, count // 3 + 1, count):  # marks of a longer list are not those of a shorter one
+    for size in (count, count // 3 + 1, count):  # marks of the longer list must not count for the shorter one
         ids = random.permutation(count)[:size] * apart
         for dtype in ("i4", "i8"):
             assert marks.twice(ids.astype(dtype), None) is False

@@ -1,4 +1,4 @@
-"""The compiled calls with PyTorch's tensors, and those of sptx.speedtorch, beside the other way."""
+"""Compares the compiled calls with the calls by ctypes, for PyTorch's tensors and for sptx.speedtorch."""
 
 import os
 import sys
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.torch
 
 @st.composite
 def tensors(draw, kind):
-    """Returns a function that makes a tensor again and again, alike."""
+    """Returns a function that makes a new tensor at each call, always the same."""
     shape = tuple(draw(st.lists(st.integers(0, 3), max_size=3)))
     if kind == "values" and draw(st.integers(0, 5)):
         shape += (DIM,)
@@ -86,7 +86,7 @@ def test_both_ways_do_the_same(cpu, asked):
 
 @compiled
 def test_the_usual_is_done_by_the_compiled_calls(table):
-    ids, rows = torch.tensor([[3, 1], [3, 0]]), table.fetch(torch.tensor([1]))  # PyTorch is known from here on
+    ids, rows = torch.tensor([[3, 1], [3, 0]]), table.fetch(torch.tensor([1]))  # after this call the Caller knows PyTorch
     out, calls = torch.zeros(2, 2, 3), table._calls
     assert isinstance(calls.fetch(ids, None), torch.Tensor) and calls.fetch(ids.int(), out) is out
     assert torch.equal(calls.fetch(ids, None), torch.from_numpy(table.fetch(ids.numpy())))
@@ -162,7 +162,7 @@ OPTIMIZERS = [(torch.optim.SGD, {"momentum": 0.9}), (torch.optim.Adagrad, {}), (
 
 
 class Scripts:
-    """Twice the same factories, of which the second have no compiled calls."""
+    """Two equal pairs of factories, of which the second makes its calls by ctypes."""
 
     def __init__(self, kind, options, columns):
         self.pairs = []
@@ -200,7 +200,7 @@ class Scripts:
 
 @st.composite
 def batches(draw):
-    """Positives, and negatives or None, of any shape and order; now and then one is wrong."""
+    """Draws positives, and negatives or None, of any shape and order. Now and then an index is wrong."""
     def part():
         if not draw(st.integers(0, 5)):
             return draw(arrays("ids"))
@@ -230,7 +230,7 @@ def test_scripts_for_speedtorch_do_the_same(which, columns, seen, given_other):
         def step(emb, optimizer, factories):
             emb.weight.grad = torch.ones_like(emb.weight)
             optimizer.step()
-            if given_other:  # state that an optimizer has put elsewhere
+            if given_other:  # the optimizer has put its state into another array
                 state = optimizer.state[emb.weight]
                 state.update({name: value.clone() for name, value in state.items() if isinstance(value, torch.Tensor)})
 
@@ -273,7 +273,7 @@ def test_indexes_that_lie_in_the_tables_own_memory_are_copied_first(cpu):
         own = numpy.asarray(table.weights)[0].view("i4")
         values = torch.full((3, 3), 2.0)
         own[:] = 0, 5, 7
-        assert table._calls.scatter(own, None, [values]) is None  # changes row 0, and so the indexes
+        assert table._calls.scatter(own, None, [values]) is None  # this changes row 0, which contains the indexes themselves
         assert (table.fetch([0, 5, 7]) == 2).all() and not table.fetch([1, 2, 3, 4, 6, 8]).any()
 
 

@@ -1,4 +1,4 @@
-"""The program that lies in the package: the command sptx-w2v, and python -m sptx; and which of two builds is taken."""
+"""The program in the package, as the command sptx-w2v and as python -m sptx, and which of two builds is chosen."""
 
 import glob
 import importlib.metadata
@@ -35,7 +35,7 @@ def test_the_package_has_the_licences_of_what_is_linked_in():
     assert "LICENSE" in names
     if os.path.exists("/usr/share/doc/libzstd-dev/copyright"):
         assert {name + "-dev.txt" for name in ("libinih", "librandom123", "zlib1g", "libzstd", "liblzma", "libxxhash")} <= names
-    if glob.glob(os.path.join(_build.PACKAGE, "cuda[0-9]*")):  # the package holds the builds of two CUDA Toolkits
+    if glob.glob(os.path.join(_build.PACKAGE, "cuda[0-9]*")):  # the package contains builds for two CUDA Toolkits
         assert len([name for name in names if name.startswith("CUDA-")]) == 2
 
 

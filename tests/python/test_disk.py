@@ -1,4 +1,4 @@
-"""Tables on disk: saved tables can be loaded, other files are refused, and no file is left half written."""
+"""Tables in files: saved tables can be loaded, other files are refused, and no file is left half written."""
 
 import numpy
 import pytest

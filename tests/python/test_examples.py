@@ -1,4 +1,4 @@
-"""The notebooks of src/python/examples, run as they are. Their stored outputs are those of some machine: here others may come."""
+"""Runs the notebooks of src/python/examples. Their stored outputs are from another machine, so the outputs here may differ."""
 
 import importlib.util
 import json
@@ -17,7 +17,7 @@ EXAMPLES = TOP / "src/python/examples"
 
 @pytest.fixture
 def names(request, tmp_path, monkeypatch):
-    """Runs a notebook in a folder of its own, and returns the names that it leaves."""
+    """Runs a notebook in a directory of its own. Returns the variables that it leaves."""
     if request.param == "ratings.ipynb":
         pytest.importorskip("pandas", reason="no pandas, which makes the frame of ratings")
     monkeypatch.chdir(tmp_path)

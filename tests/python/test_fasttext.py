@@ -1,4 +1,4 @@
-"""sptx.FastText beside gensim's, and words never seen that a run is asked for."""
+"""Compares sptx.FastText with gensim's, and asks a run for vectors of unseen words."""
 
 import inspect
 import random

@@ -1,4 +1,5 @@
-"""fit: each kind of data gives what a file of the same data gives, to the byte; what is no data is told why."""
+"""fit: data of each kind gives the same bytes as a file of that data. An object that is no data gets an error message that says
+why."""
 
 import pathlib
 import random
@@ -33,7 +34,7 @@ def fit(data, path, **more):
 
 @pytest.fixture
 def as_file(tmp_path):
-    """Trains on a file of this text."""
+    """Returns a function that trains on a file of this text."""
     def train(text, **more):
         (tmp_path / "data.txt").write_text(text)
         return fit(tmp_path / "data.txt", tmp_path / "of-file", overwrite=True, **more)
@@ -54,7 +55,7 @@ def test_sentences(as_file, tmp_path, keys):
 
 
 def test_a_slice_of_lists(as_file, tmp_path):
-    """What lies outside of the slice is not read."""
+    """Only the lists of the slice are read."""
     table = pyarrow.table({"words": [["x", None], *SENTENCES, [None, "y"]]})
     assert fit(table.slice(1, len(SENTENCES)), tmp_path / "slice") == as_file(lines(SENTENCES))
 
@@ -103,7 +104,7 @@ def test_a_sparse_matrix(as_file, tmp_path, mode):
 
 @pytest.mark.parametrize("weights", ["linear", "log"])
 def test_weights_of_a_matrix_and_of_a_frame(as_file, tmp_path, weights):
-    """They weigh as the third column of a file does; entries of 0 are left out."""
+    """The values are the weights of pairs, as the third column of a file is. Entries of 0 are left out."""
     keys = {"corpus.weights": weights}
     matrix = RATINGS.copy()
     matrix.data[::7] = 0
@@ -180,7 +181,7 @@ def test_tokens_may_have_spaces(as_file, tmp_path):
 
 
 def test_tokens_keep_the_blanks_around_them(tmp_path):
-    """Tokens of byte-level encodings may differ only in a leading blank."""
+    """Tokens of a byte-level encoding may differ only in a blank before them."""
     sentences = [[" lead", "x", "  ", "tr "]] * 30 + [["lead", "z", "lead", "tr"]] * 20
     run = sptx.fit(sentences, tmp_path / "run", dim=4, keys={**KEYS, "corpus.min_count": 1}, device="cpu")
     assert set(run.words) == {" lead", "lead", "x", "z", "  ", "tr ", "tr"}
@@ -345,7 +346,7 @@ def said_of(data, path, **more):
 
 
 def test_ratings_are_said_as_the_program_says_them(tmp_path):
-    """A warning says that ratings are unused, whatever the column is called, in tables and in files."""
+    """A warning says that ratings are not used, whatever their column is called, for tables and files."""
     table = pyarrow.table({**PAIRS, "rating": [1 + i % 5 for i in range(90)]})
     sentence = ["ratings 1 to 5 found: all count alike; corpus.min_rating = 4 keeps the higher ones, about 40 in 100"]
     assert said_of(table, tmp_path / "run")[1] == sentence

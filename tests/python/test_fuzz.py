@@ -1,5 +1,5 @@
-"""The binding under random calls: right calls do what NumPy would do, wrong ones are exceptions, nothing crashes. It runs
-under the address sanitizer, too (`make sanitize`)."""
+"""Random calls of the binding. Valid calls must do what NumPy would do, invalid ones must raise an exception, and none may crash.
+The test also runs under the address sanitizer (`make sanitize`)."""
 
 import numpy
 import pytest
@@ -30,7 +30,7 @@ anything = st.one_of(
 
 @st.composite
 def array_views(draw):
-    """Returns an array as calls may get it: sliced, turned, transposed, read-only."""
+    """Draws an array as callers may pass it: sliced, reversed, transposed or read-only."""
     array = draw(arrays.arrays(st.sampled_from(["i4", "i8", "f4"]), shapes, elements=st.integers(0, ROWS - 1)))
     if array.ndim:
         array = array[::draw(st.sampled_from([1, 2, -1]))]
@@ -64,7 +64,7 @@ def test_calls_with_anything(table_of_fuzz, ids, values, out):
 def test_opening_with_anything(options):
     wanted = {"rows": 3, "dim": 2, "device": "cpu"}
     wanted.update(options)
-    if isinstance(wanted["rows"], int) and wanted["rows"] > 10**6:  # many rows are right, and take their time
+    if isinstance(wanted["rows"], int) and wanted["rows"] > 10**6:  # so many rows are valid, but take too long for a test
         wanted["dim"] = 0
     try:
         sptx.Table(**wanted).close()
@@ -103,8 +103,8 @@ def saved(tmp_path_factory):
 
 
 class Model(RuleBasedStateMachine):
-    """Compares a table with a NumPy array: stores, sums of gradients (sgd with a rate of 1), saves, loads, views that are
-    kept."""
+    """Compares a table with a NumPy array: stores, sums of gradients (sgd with learning rate 1), saves, loads, and views that stay
+    in use."""
 
     ids = arrays.arrays(st.sampled_from(["i4", "i8"]), shapes, elements=st.integers(0, ROWS - 1))
 

@@ -97,7 +97,7 @@ def test_answers_are_gensims(wv):
 
 
 def test_words_are_moved(wv):
-    """The distance of one-word documents is that of their words; the distance of a document to itself is 0."""
+    """The distance of two documents of one word each is that of their words. The distance of a document to itself is 0."""
     pytest.importorskip("scipy")
     a, b, c = wv.index_to_key[:3]
     unit = {word: wv.get_vector(word, norm=True).astype(float) for word in (a, b, c)}

@@ -16,7 +16,7 @@ import sptx
 
 pytestmark = [pytest.mark.gpu, pytest.mark.torch]
 
-ROWS, DIM = 5000, 33  # columns that are no multiple of four
+ROWS, DIM = 5000, 33  # the number of columns is no multiple of four
 PLACES = [("pinned", "pinned", {}), ("gpu", "gpu", {}), ("pinned", "gpu", {}), ("gpu", "pinned", {}), ("file", "file", {}),
           *((weights, "pinned", {"hot_rows": rows}) for weights, rows in (("pinned", 700), ("file", 700), ("pinned", ROWS))),
           *((weights, "pinned", {"gpu_rows": rows}) for weights, rows in (("pinned", 300), ("gpu", 40), ("pinned", ROWS)))]
@@ -48,7 +48,7 @@ def test_the_default_is_the_gpu():
 @pytest.mark.parametrize("weights, state, hot", PLACES)
 @pytest.mark.parametrize("optimizer", ["adamax", "sgd", "rprop"])
 def test_a_gpu_does_what_the_cpu_does(tmp_path, optimizer, weights, state, hot):
-    """Makes the same calls on both: ids that repeat, of both widths, in the GPU's memory and the host's."""
+    """Makes the same calls on GPU and CPU: ids with repeats, of 32 and 64 bits, in the memory of the GPU and of the host."""
     gpu = cuda_table(optimizer, lr=0.1, weights=weights, state=state, **hot, directory=tmp_path)
     cpu = sptx.Table(ROWS, DIM, optimizer, lr=0.1, init="uniform -1 1", device="cpu")
     everything = numpy.arange(ROWS)
@@ -107,14 +107,15 @@ def test_the_result_is_the_same_to_the_bit_wherever_it_is_asked_from():
 # ---- lists of every length, which are gone about in different ways ----
 
 def check_a_list(table, rows, ids, values):
-    """Stores and fetches the same list, given in several ways; `rows` is the whole table as it must be."""
+    """Stores and fetches rows of the same ids, passed in several ways. `rows` is what the whole table must contain."""
     places = torch.from_numpy(ids)
     for step, which in enumerate((ids, places.cuda(), places.int().cuda(), ids.astype("i4"))):
         given = torch.from_numpy(values + step)
         table.store(which, given if step % 2 else given.cuda())
-        rows[ids] = values + step  # NumPy, too, keeps the last
+        rows[ids] = values + step  # of repeated ids NumPy keeps the last value, too
         assert numpy.array_equal(as_numpy(table.fetch(which)), rows[ids]), step
-        out = torch.zeros(len(ids) * rows.shape[1] + 1, device="cuda")[1:].view(len(ids), -1)  # not at a multiple of 16 bytes
+        # its address is no multiple of 16 bytes
+        out = torch.zeros(len(ids) * rows.shape[1] + 1, device="cuda")[1:].view(len(ids), -1)
         assert numpy.array_equal(as_numpy(table.fetch(which, out=out)), rows[ids]), step
 
 
@@ -124,10 +125,10 @@ def check_a_list(table, rows, ids, values):
 def test_lists_of_every_length_move_the_same_rows(tmp_path, weights, hot, dim):
     table = sptx.Table(ROWS, dim, "none", weights=weights, **hot, init="uniform -1 1", device="cuda", directory=tmp_path)
     rows = table.fetch(numpy.arange(ROWS))
-    for count in (1, 2, 31, 33, 2047, 2048, 2049, 20_000):  # 2,048: those that one kernel serves
+    for count in (1, 2, 31, 33, 2047, 2048, 2049, 20_000):  # one kernel handles up to 2,048 ids
         for most in (1, 40, ROWS):
             check_a_list(table, rows, random_ids(count, count, most), random_floats(count, dim, seed=most))
-    table.prefetch(numpy.arange(10))  # from now on its rows may be changed by a store
+    table.prefetch(numpy.arange(10))  # a store may change rows that were prefetched
     check_a_list(table, rows, random_ids(3000), random_floats(3000, dim))
     assert numpy.array_equal(table.fetch(numpy.arange(10)), rows[:10])
     assert numpy.array_equal(table.fetch(numpy.arange(ROWS)), rows)
@@ -164,11 +165,11 @@ def test_the_longest_lists(count):
 
 
 def test_lists_of_the_host_wait_in_line():
-    """Calls with ids on the host return while the GPU is busy, and the ids may be used again at once."""
+    """Calls with ids in host memory return while the GPU is busy, and the caller may change the ids at once."""
     table = cuda_table(init="zeros")
     ids, values = numpy.zeros(64, numpy.int64), [torch.full((64, DIM), float(k), device="cuda") for k in range(20)]
     for k in range(20):
-        table.store(ids, values[0])  # everything is there by now
+        table.store(ids, values[0])  # this call allocates all memory, so that later ones need not wait
     torch.cuda.synchronize()
     slow(2_000_000_000)
     done = torch.cuda.Event()
@@ -176,7 +177,7 @@ def test_lists_of_the_host_wait_in_line():
     for k in range(20):
         ids[:] = numpy.arange(64) + 64 * k
         table.store(ids, values[k])
-        assert k > 6 or not done.query()  # eight lists are kept
+        assert k > 6 or not done.query()  # at most eight lists of ids are kept, so the ninth call waits
     ids[:] = 0
     rows = table.fetch(numpy.arange(ROWS))
     assert numpy.array_equal(rows[:1280, 0], numpy.arange(1280) // 64) and not rows[1280:].any()
@@ -195,7 +196,7 @@ def test_longer_lists_of_the_host_wait_in_line_too(weights):
         table.store(ids, torch.full((count, DIM), float(k), device="cuda"))
         seen = ids.copy()
         rows = table.fetch(ids, out=torch.empty(count, DIM, device="cuda"))
-        ids[:] = 0  # it may be used again at once
+        ids[:] = 0  # the caller may change the ids at once
         assert numpy.array_equal(as_numpy(rows)[:, 0], wanted[seen])
     assert numpy.array_equal(table.fetch(numpy.arange(ROWS))[:, 0], wanted)
 
@@ -257,7 +258,7 @@ def test_weights_are_taken_in_place_by_all():
     assert weights.__dlpack_device__() == (2, 0)
     on_gpu = torch.from_dlpack(weights)
     assert on_gpu.device == torch.device("cuda", 0) and on_gpu.shape == (ROWS, DIM)
-    on_gpu[17] = 5  # the GPU writes the host's memory
+    on_gpu[17] = 5  # the GPU writes to host memory
     torch.cuda.synchronize()
     assert (weights[17] == 5).all() and (table.fetch([17]) == 5).all()
     weights[18] = 6
@@ -284,7 +285,8 @@ def test_weights_are_taken_in_place_by_all():
 
 
 def test_rows_are_pinned_where_that_is_asked_for():
-    """These rows are otherwise managed memory, which PyTorch does not call pinned (WSL has none), and behave the same."""
+    """With SPTX_PIN_ROWS rows are in pinned memory. Otherwise they are in managed memory, which PyTorch does not call pinned (WSL
+    has none). Both behave the same."""
     code = ("import numpy, sptx, torch\n"
             f"table = sptx.Table({ROWS}, {DIM}, 'adamax', device='cuda', init='uniform -1 1')\n"
             f"ids = numpy.random.default_rng(1).integers(0, {ROWS}, 3000)\n"
@@ -370,12 +372,11 @@ def test_others_by_their_protocols():
 # ---- streams ----
 
 def slow(cycles=200_000_000):
-    torch.cuda._sleep(cycles)  # about a tenth of a second
+    torch.cuda._sleep(cycles)  # takes about a tenth of a second
 
 
 def test_a_call_takes_its_place_in_the_current_stream():
-    """Ids and values that a stream is still to write are read when they are written; what follows on the stream sees the
-    result."""
+    """A call reads ids and values after the stream has written them, and later work on the stream sees the call's result."""
     table = cuda_table(lr=1.0, init="zeros")
     for stream in (torch.cuda.Stream(), torch.cuda.Stream(), torch.cuda.default_stream()):
         table.store(numpy.arange(ROWS), numpy.zeros((ROWS, DIM), numpy.float32))
@@ -399,7 +400,8 @@ def test_a_call_takes_its_place_in_the_current_stream():
 def test_what_lies_on_the_gpu_is_not_waited_for():
     table = cuda_table()
     ids, values = torch.arange(64, device="cuda"), torch.ones(64, DIM, device="cuda")
-    table.fetch(ids), table.store(ids, values), table.update(ids, values)  # everything is there by now
+    # these calls allocate all memory, so that later ones need not wait
+    table.fetch(ids), table.store(ids, values), table.update(ids, values)
     torch.cuda.synchronize()
     slow(2_000_000_000)
     done = torch.cuda.Event()
@@ -446,13 +448,13 @@ def test_rows_that_are_used_often_are_found_and_change_no_byte(tmp_path, dtype):
             for table in made:
                 table.prefetch(ids)
                 table.store(ids[:50], gradients[:50])
-        if step == 75:  # a save in the middle of it
+        if step == 75:  # saves while calls are in flight
             for table, name in zip(made, ("plain", "cached")):
                 table.save(tmp_path / name)
             assert (tmp_path / "plain").read_bytes() == (tmp_path / "cached").read_bytes()
     cached = made[1].cached()
     assert len(cached) == slots and len(numpy.unique(cached)) == slots and made[0].cached().size == 0
-    assert numpy.isin(names[:500], cached).mean() > 0.95  # of a random part 3% would be there
+    assert numpy.isin(names[:500], cached).mean() > 0.95  # of random rows only 3% would be cached
     for table, name in zip(made, ("plain", "cached")):
         table.save(tmp_path / name)
     assert (tmp_path / "plain").read_bytes() == (tmp_path / "cached").read_bytes()
@@ -564,7 +566,8 @@ def test_speedtorch_moves_rows_of_the_gpu():
 @pytest.mark.skipif(sptx._compiled.known is None, reason="SPTX_CALLS=ctypes, or no module")
 @pytest.mark.parametrize("place", ["pinned", "gpu"])
 def test_compiled_calls_do_what_the_other_way_does(place):
-    """Ids and values on either side, in either width, on the current stream: done by the compiled calls, with the same bytes."""
+    """Ids and values in host or GPU memory, ids of 32 or 64 bits, on the current stream: the compiled calls must give the same
+    bytes as those by ctypes."""
     tables = [cuda_table("adagrad", lr=0.1, weights=place, state=place) for _ in range(2)]
     tables[1]._calls = None
     tables[0].fetch(torch.tensor([1]))  # PyTorch is known from here on
@@ -598,7 +601,7 @@ def test_compiled_batches_lie_on_the_gpu():
     assert rows.is_cuda and numpy.array_equal(as_numpy(rows), table.fetch(numpy.concatenate((ids, ids + ROWS))))
     changed = rows + 1
     assert table._calls.scatter(positives, negatives, list(changed.chunk(2))) is None
-    last = {number: k for k, number in enumerate(ids)}  # of ids that repeat the last stays
+    last = {number: k for k, number in enumerate(ids)}  # of repeated ids the last value is kept
     kept = as_numpy(changed)[[last[number] for number in ids]]
     assert numpy.array_equal(table.fetch(ids), kept)
     with pytest.raises(IndexError):

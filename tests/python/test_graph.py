@@ -1,4 +1,4 @@
-"""fit: a graph in memory gives the graph and the vectors that a file of the same edges gives, to the byte."""
+"""fit: a graph in memory gives the same bytes, graph and vectors, as a file of the same edges."""
 
 import numpy
 import pytest
@@ -6,14 +6,14 @@ import pytest
 import sptx
 
 DRAW = numpy.random.default_rng(1)
-ENDS = DRAW.integers(0, 60, (2, 500))  # doubles and self-loops are among them
-WEIGHTS = DRAW.integers(0, 5, 500) / 4  # some are 0
+ENDS = DRAW.integers(0, 60, (2, 500))  # the edges contain duplicates and self-loops
+WEIGHTS = DRAW.integers(0, 5, 500) / 4  # some weights are 0
 KEYS = {"train.update": "batch", "train.batch": 64, "device.threads": 2, "negatives.count": 2, "walks.length": 8, "walks.per_node": 2}
 HEADER = 128  # bytes of a graph's file that tell what it was made of
 
 
 def fit(data, path, **more):
-    """Returns the graph's bytes, and what was learned from it."""
+    """Trains on a graph. Returns the bytes of the graph's file, and the vectors."""
     keys = {**KEYS, **more.pop("keys", {})}
     with sptx.fit(data, path, dim=4, epochs=1, keys=keys, device="cpu", **more) as run:
         arcs = (path / "corpus.graph").read_bytes()[HEADER:]
@@ -22,7 +22,7 @@ def fit(data, path, **more):
 
 @pytest.fixture
 def as_file(tmp_path):
-    """Trains on a file of these edges."""
+    """Returns a function that trains on a file of these edges."""
     def train(edges, **more):
         (tmp_path / "edges.txt").write_text("".join(" ".join(map(str, edge)) + "\n" for edge in edges))
         return fit(tmp_path / "edges.txt", tmp_path / "of-file", format="graph", overwrite=True, **more)
@@ -89,7 +89,7 @@ def test_tensors(tmp_path):
 
 
 class Networkx:
-    """What is asked of a graph of networkx'."""
+    """A graph with the methods of networkx's graphs that fit() calls."""
 
     def __init__(self, edges, directed):
         self._edges, self._directed = edges, directed

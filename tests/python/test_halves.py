@@ -1,4 +1,4 @@
-"""Tables and runs of bfloat16: what goes in and out is float32, the memory is half of it."""
+"""bfloat16 tables and runs: rows are passed and returned as float32, and take half the memory."""
 
 import numpy
 import pytest
@@ -33,7 +33,7 @@ def test_what_is_fetched_is_what_is_kept(cpu):
 
 
 def test_small_changes_are_not_lost(cpu):
-    """0.1 + 1,000 x 1e-4 is 0.2, and would stay 0.1 if it were rounded to nearest."""
+    """0.1 plus 1,000 times 1e-4 is 0.2. If sums were rounded to the nearest bfloat16, it would stay 0.1."""
     table = sptx.Table(40, 19, "sgd", device=cpu, dtype="bfloat16", lr=1.0)
     table.store(IDS, numpy.full((40, 19), 0.1, numpy.float32))
     for _ in range(1000):

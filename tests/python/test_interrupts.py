@@ -1,5 +1,5 @@
-"""Ctrl-C at any moment: nothing hangs, no lock stays, what is asked next works. Exceptions are raised at every step of Python that
-the package makes (by a trace function), and by real signals at random times."""
+"""Ctrl-C at any moment: nothing hangs, no lock stays taken, and later calls work. Exceptions are raised at every step of the
+package's Python code by a trace function, and at random times by real signals."""
 
 import ctypes
 import fcntl
@@ -25,7 +25,8 @@ ENDLESS = {**SETTINGS, "train.epochs": 10**9, "train.report_seconds": 1000}
 
 @pytest.fixture(autouse=True)
 def alarm(monkeypatch):
-    """SIGALRM does what Ctrl-C does. Interrupts that a finalizer has swallowed are no failure: Python says so, and goes on."""
+    """Makes SIGALRM do what Ctrl-C does. An interrupt that is raised in a finalizer is no failure: Python reports it and
+    continues."""
     monkeypatch.setattr(sys, "unraisablehook", lambda _: None)
     before = signal.signal(signal.SIGALRM, signal.default_int_handler)
     yield
@@ -38,7 +39,7 @@ def interrupt_after(seconds):
 
 
 def in_time(work, seconds=30):
-    """Returns what `work` returns in another thread, which meets every lock that this one holds."""
+    """Runs work() in another thread and returns its result. That thread would hang at any lock that this one still holds."""
     got = []
     thread = threading.Thread(target=lambda: got.append(work()), daemon=True)
     thread.start()
@@ -48,8 +49,8 @@ def in_time(work, seconds=30):
 
 
 def is_left_in_order(path):
-    """Checks, after an interrupted training, that no thread of it is left, Ctrl-C works as before, and the run's directory is
-    free."""
+    """Checks after an interrupted training that none of its threads is left, that Ctrl-C works as before, and that the run's
+    directory is not locked."""
     end = time.monotonic() + 30
     while any(thread.name == "sptx.train" for thread in threading.enumerate()):
         assert time.monotonic() < end, "the training thread is left"
@@ -62,19 +63,20 @@ def is_left_in_order(path):
 
 
 class Stepping:
-    """Raises KeyboardInterrupt at the n-th step (a bytecode) that this thread makes in the package."""
+    """Raises KeyboardInterrupt at the n-th bytecode that this thread executes in the package."""
 
     def __init__(self, at):
         self.left = at
         self.raised = False
-        self.call, self.step = self._call, self._step  # kept: CPython 3.11 goes on using what it has let go of after a raise
+        # these are kept because CPython 3.11 still uses them after they were released
+        self.call, self.step = self._call, self._step
 
     def _step(self, frame, event, _):
         if event == "opcode":
             self.left -= 1
             if self.left < 0:
                 self.raised = True
-                raise KeyboardInterrupt  # which ends tracing, too
+                raise KeyboardInterrupt  # this also ends tracing
         return self.step
 
     def _call(self, frame, event, _):
@@ -93,7 +95,7 @@ class Stepping:
 
 
 def at_each_step(work, check, stride):
-    """Does the work again and again, interrupted at another step each time, until it comes to its end."""
+    """Does the work again and again, each time interrupted at a later step, until it ends without an interrupt."""
     at = random.randrange(stride)
     while True:
         with Stepping(at) as stepping:
@@ -164,7 +166,7 @@ def test_an_interrupt_is_heard_between_two_reports(tmp_path):
 
 
 def test_an_interrupt_is_heard_before_training(tmp_path):
-    """It is interrupted while another process encodes the corpus, which is waited for without end."""
+    """The training is interrupted while it waits for another process that encodes the corpus for ever."""
     path, cache = tmp_path / "run", tmp_path / "cache"
     cache.mkdir()
     with open(cache / "corpus.lock", "w") as lock:
@@ -271,11 +273,11 @@ def test_a_table_is_interrupted_at_any_time(rounds):
             heard += 1
         if number % 100 == 0:
             assert in_time(lambda: context.wait() is None and not context._leaving)
-    assert heard > 0.9 * rounds  # of those that a finalizer has swallowed nobody hears
+    assert heard > 0.9 * rounds  # an interrupt that a finalizer swallows is not noticed
 
 
 def test_a_handler_may_call_the_table_that_is_being_used():
-    """A finalizer may run in the middle of a call, where the table waits for nobody."""
+    """A finalizer may run in the middle of a call. There the table must not wait for its own lock."""
     table, calls = sptx.Table(2000, 64, device=sptx.Context("cpu", threads=2)), []
     signal.signal(signal.SIGALRM, lambda *_: calls.append(table.fetch([7])))
     signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)

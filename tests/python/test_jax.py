@@ -1,4 +1,4 @@
-"""Tables and JAX on the CPU. JAX is not among the packages that the tests bring: where it is not, this is left out."""
+"""Tables and JAX on the CPU. The tests do not install JAX: if it is missing, they are skipped."""
 
 import numpy
 import pytest
@@ -21,7 +21,7 @@ def test_arrays_of_ids_give_arrays(table):
     assert numpy.array_equal(rows, known_rows(10, 3)[numpy.asarray(ids)])
     table.update(ids, jax.numpy.ones((2, 2, 3)))
     assert numpy.array_equal(table.fetch([3, 4]), known_rows(10, 3)[[3, 4]] - [[2], [1]])
-    assert numpy.array_equal(rows, known_rows(10, 3)[numpy.asarray(ids)])  # what was fetched stays
+    assert numpy.array_equal(rows, known_rows(10, 3)[numpy.asarray(ids)])  # the fetched array has not changed
     table.store(jax.numpy.array([1], "uint8"), jax.numpy.zeros((1, 3)))
     assert not table.fetch(1).any()
 

@@ -1,4 +1,4 @@
-"""The package in a program whose locale has a decimal comma, as one that R or a graphical toolkit sets."""
+"""The package in a program whose locale has a decimal comma, as R or a graphical toolkit may set it."""
 
 import os
 import subprocess

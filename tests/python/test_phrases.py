@@ -1,4 +1,4 @@
-"""Phrases and FrozenPhrases answer as gensim's do."""
+"""Phrases and FrozenPhrases give the same answers as gensim's."""
 
 import random
 

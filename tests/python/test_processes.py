@@ -1,4 +1,5 @@
-"""Threads and processes: calls take turns, contexts run at once, a child made by fork is refused, handles close anywhere."""
+"""Threads and processes: calls of one context run one after the other, calls of several at once; a forked child is refused;
+handles can be closed anywhere."""
 
 import concurrent.futures
 import gc
@@ -87,7 +88,7 @@ def test_threads_that_ask_at_once_share_a_context(monkeypatch):
 
 
 def test_a_table_may_be_closed_while_others_use_it(cpu):
-    """Running calls are finished, later ones are refused, and nothing is closed during a call."""
+    """While a table is closed, running calls end first and later calls are refused."""
     for _ in range(20):
         table = sptx.Table(2000, 16, device=cpu)
         ids = numpy.arange(2000)
@@ -109,7 +110,7 @@ def test_a_table_may_be_closed_while_others_use_it(cpu):
 
 
 def test_handles_in_cycles_are_closed(cpu):
-    """The collector closes tables in the middle of anything, calls of the same context included."""
+    """The garbage collector may close a table at any time, even during a call of the same context."""
     for number in range(100):
         table = sptx.Table(3, 2, device=cpu)
         cycle = [table]
@@ -132,7 +133,8 @@ def test_a_context_may_be_collected_with_its_tables():
 
 
 def in_child(work):
-    """Forks, and returns the child's exception as a text, "" where there was none. The child dies where it should not."""
+    """Runs work() in a forked child. Returns its exception as a text, or "" if it raised none. If the child crashes, the test
+    fails."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
@@ -160,7 +162,8 @@ def test_a_child_is_refused(cpu):
     for call in calls:
         said = in_child(call)
         assert said.startswith("RuntimeError: ") and "process %d" % os.getpid() in said, said
-    assert in_child(lambda: (weights.sum(), repr(table))) == ""  # plain memory, as it was at the fork
+    # the weights are plain memory: the child sees what they were at the fork
+    assert in_child(lambda: (weights.sum(), repr(table))) == ""
     assert table.fetch([1]).shape == (1, 2)
 
 
@@ -179,7 +182,8 @@ def test_a_child_opens_its_own(cpu):
 
 def test_a_childs_exit_leaves_the_parents_table(cpu):
     table = sptx.Table(10, 2, device=cpu)
-    child = multiprocessing.get_context("fork").Process(target=gc.collect)  # an ordinary end, with all that Python tears down
+    # this child ends normally, so Python destroys all its objects
+    child = multiprocessing.get_context("fork").Process(target=gc.collect)
     child.start()
     child.join()
     assert child.exitcode == 0 and table.fetch([1]).shape == (1, 2)

@@ -1,7 +1,8 @@
-"""A model of PyTorch's with two tables, and the program's own run on the same draws: the same rows in the end.
+"""A PyTorch model with two tables, and a run of the program that uses the same draws, must end with the same rows.
 
-The draws are functions of seed, epoch and example (kernels/draws.h); the one that this needs, of negatives, is written out
-here."""
+The draws are functions of seed, epoch and example (kernels/draws.h). The only one needed here, that of negatives, is written below
+in Python.
+"""
 
 import subprocess
 
@@ -16,7 +17,7 @@ DRAW_NEGATIVE = 5
 
 
 def philox(key, counter):
-    """Philox4x32-10 of Salmon et al., SC'11."""
+    """Philox4x32-10 (Salmon et al., SC'11)."""
     key, counter = list(key), list(counter)
     for _ in range(10):
         high, low = divmod(0xD2511F53 * counter[0], 1 << 32)
@@ -27,7 +28,7 @@ def philox(key, counter):
 
 
 def negatives(epoch, example):
-    """Returns the uniform negatives of an example: two of each draw's four words make one row."""
+    """Returns the uniform negatives of an example. Two of the four words of a draw give one row."""
     drawn = []
     for slot in range(NEGATIVES):
         words = philox((SEED, DRAW_NEGATIVE), (example, 0, epoch, slot // 2))[2 * (slot % 2):][:2]

@@ -1,5 +1,5 @@
-"""Runs the Python of the READMEs as it is, one block after the other, as a reader would. The data and the run that its blocks take
-for granted are made here."""
+"""Runs the Python code of the READMEs unchanged, one block after the other, as a reader would. The data and the run that the
+blocks assume are made here."""
 
 import importlib.util
 import random
@@ -25,7 +25,7 @@ def blocks(path):
 
 @pytest.fixture
 def given(tmp_path, monkeypatch):
-    """A folder with the files, and the names, that the READMEs speak of."""
+    """A directory with the files, and the variables, that the READMEs assume."""
     monkeypatch.chdir(tmp_path)
     shutil.copytree(TOP / "corpora", tmp_path / "corpora")
     sentences = [draw.choices(WORDS, k=12) for _ in range(200)]

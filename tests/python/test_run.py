@@ -1,4 +1,4 @@
-"""Run and train: a run that the program has trained, and one that the package trains."""
+"""sptx.Run and sptx.train: a run that the program has trained, and one that the package trains."""
 
 import re
 import copy
@@ -97,7 +97,8 @@ def test_vectors_are_what_export_writes(run, trained, program, tmp_path):
 
 
 def rows_of_lists_alone(run):
-    """The target table begins with the lists: an index is a row's number, and none that the table does not have is answered."""
+    """The target table begins with the lists. An index is the number of a row, and a row that the table does not have is refused.
+    """
     target, lists = run.target, run.vectors(lists=True)[40:]
     assert target.first == 40 and len(target) == 60 and numpy.array_equal(target, lists)
     assert all(numpy.array_equal(target[number], lists[at]) for number, at in ((40, 0), (99, 59), (-1, 59), (-60, 0)))
@@ -118,8 +119,8 @@ def rows_of_lists_alone(run):
 
 @pytest.mark.parametrize("own", [1, 0.5, 0])
 def test_lists_with_rows_of_their_own(program, tmp_path, own):
-    """Items are trained only as contexts, unless they make up their lists' rows; the program's sentences about that are said
-    here, too."""
+    """Items are trained only as contexts, unless the mean of a list contains them. The package has the program's messages about
+    that."""
     draw = random.Random(1)
     (tmp_path / "lists.txt").write_text("".join(
         "list%d %s\n" % (i, " ".join("i%d" % item for item in draw.sample(range(40), 6))) for i in range(60)))
@@ -163,7 +164,8 @@ def test_lists_with_rows_of_their_own(program, tmp_path, own):
 
 
 def test_citations_are_asked_by_both_tables(program, tmp_path):
-    """Papers 50 to 59 have no line of their own: they are answered from the table that trained them, or a sentence says so."""
+    """Papers 50 to 59 have no line of their own. They are answered from the table that trained them, or a message says that none
+    did."""
     draw = random.Random(1)
     (tmp_path / "papers.txt").write_text("".join(
         "%d %s\n" % (paper, " ".join(map(str, draw.sample(range(10, 60), 5)))) for paper in range(50)))
@@ -229,7 +231,7 @@ def test_questions_that_are_none_are_named(run, queries, k, excluded, kind, said
 
 
 def test_recommend_is_what_the_program_says(run, trained, program):
-    """Every score gives the same items and numbers, whichever of the two is asked; unknown items are left out."""
+    """For every score, package and program give the same items and numbers. Unknown items are left out."""
     words = list(run.words)
     items = [words[1], words[4], words[1]]
     for score in ("target", "context", "context-cosine", "normsum", "sum", "context-context", None):
@@ -436,7 +438,7 @@ def test_one_line_shows_where_training_stands(tmp_path, monkeypatch, terminal, n
 
 
 class Lines:
-    """What programs put in the place of standard error to have its lines."""
+    """An object that some programs put in place of sys.stderr, to get its lines."""
 
     def __init__(self):
         self.lines = []

@@ -1,4 +1,4 @@
-"""SpeedTorch's names on the CPU, compared with the same taking of turns written with plain tensors."""
+"""SpeedTorch's names on the CPU, compared with plain tensors between which rows are exchanged in the same way."""
 
 import errno
 import os
@@ -39,7 +39,7 @@ class SkipGram(torch.nn.Module):
 def seeded(tmp_path, monkeypatch):
     torch.manual_seed(3)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sptx.speedtorch._models.Switcher, "_device", "cpu")  # where there is a GPU, too
+    monkeypatch.setattr(sptx.speedtorch._models.Switcher, "_device", "cpu")  # on the CPU even if there is a GPU
 
 
 def variable(rows=4):
@@ -77,7 +77,7 @@ def test_first_values(make):
     assert values.mean() == pytest.approx(2, abs=0.05) and values.std() == pytest.approx(0.5, abs=0.05)
     other = make(variable(), 2000, DIM)
     other.normalDistributionInit(2, 0.5)
-    assert not numpy.array_equal(values, other.getNumpyVersion())  # two collections are not drawn alike
+    assert not numpy.array_equal(values, other.getNumpyVersion())  # two collections get different random rows
     torch.manual_seed(7)
     switcher.normalDistributionInit(2, 0.5)
     torch.manual_seed(7)
@@ -137,7 +137,8 @@ def test_of_an_index_that_stands_twice_the_last_stays_and_one_warning_tells():
 
 @pytest.mark.parametrize("count, classes", [(1, 5), (2, 2), (9, 9), (40, 60), (512, 600), (3000, 3001)])
 def test_duplicates_are_noticed_wherever_they_stand(count, classes):
-    """Compares with counting, for batches that grow and shrink: indexes far apart, and indexes that share a mark."""
+    """Compares the search for duplicates with counting, for batches that grow and shrink. Indexes are far apart, or share a mark.
+    """
     random = numpy.random.default_rng(count)
     for dtype in ("i8", "u4", "u8"):
         duplicates = sptx.speedtorch._rows.Duplicates()
@@ -188,7 +189,7 @@ def test_saved_and_loaded(tmp_path):
 
 
 def test_a_full_disk_ends_no_process(tmp_path, monkeypatch):
-    """A write into a mapped file whose disk is full would end the process, so the space is asked for first."""
+    """Writing to a mapped file would end the process if the disk is full. So the space is requested before."""
     def full(file, start, size):
         assert start == 0 and size == os.fstat(file).st_size > 4 * TOTAL * DIM
         raise OSError(errno.ENOSPC, "No space left on device")
@@ -205,7 +206,7 @@ def test_a_full_disk_ends_no_process(tmp_path, monkeypatch):
 
 
 def test_a_file_of_the_users_own_is_not_touched(tmp_path, monkeypatch):
-    """A file that is being written has a name that no other file has, whatever the final name is."""
+    """While a file is written, it has a name that no other file has."""
     switcher = SpeedTorch.ModelFactory(variable(), TOTAL, DIM)
     switcher.zerosInit()
     own = [tmp_path / "rows.npy.partial", tmp_path / ("rows.npy.%d-0.partial" % os.getpid())]
@@ -344,7 +345,7 @@ KINDS = [SpeedTorch.OptimizerFactory, lambda *a: SpeedTorch.OptimizerFactory(*a,
 
 
 class Plain:
-    """Takes turns with plain tensors in the same order."""
+    """Exchanges rows between plain tensors, in the same order as SpeedTorch does."""
 
     def __init__(self, module, optimizer, first):
         self.module, self.optimizer, self.rows, self.state = module, optimizer, first.clone(), None
@@ -360,7 +361,7 @@ class Plain:
         state = self.optimizer.state[self.module.weight]
         shape = self.module.weight.shape
         rows = {name: value for name, value in state.items() if isinstance(value, torch.Tensor) and value.shape == shape}
-        if self.state is None:  # what rows have that were in no batch yet
+        if self.state is None:  # state of rows that were in no batch yet
             options = self.optimizer.defaults
             first = {"sum": options.get("initial_accumulator_value", 0), "step_size": options["lr"]}
             self.state = {name: torch.full((TOTAL, DIM), float(first.get(name, 0))) for name in rows}
@@ -370,7 +371,8 @@ class Plain:
 
 @pytest.mark.parametrize("kind, options", OPTIMIZERS)
 def test_state_takes_turns_with_the_rows(kind, options):
-    """Trains a skip-gram of SpeedTorch's kind for some batches: rows, state and losses must be those of plain tensors."""
+    """Trains a skip-gram model as SpeedTorch's scripts do, for some batches: rows, state and losses must be those of plain
+    tensors."""
     batch, contexts = 5, 4
     sparse = kind is torch.optim.SparseAdam
     models = [SkipGram(batch, batch * contexts, sparse) for _ in range(2)]
@@ -420,7 +422,7 @@ def test_state_takes_turns_with_the_rows(kind, options):
 @pytest.mark.parametrize("ids, kind", [([TOTAL], IndexError), ([1, -1], IndexError), ([2 * TOTAL], IndexError),
                                        ([1 << 62], IndexError), ([0.5], TypeError), ([True], TypeError)])
 def test_indexes_that_are_no_class_have_no_state(ids, kind):
-    """The state's names lie one behind the other: an index past the classes is not the next one's."""
+    """The parts of the state are stored one after another. An index past the last class must not reach into the next part."""
     model = SkipGram(4, 4)
     state = SpeedTorch.OptimizerFactory(torch.optim.Adam(model.parameters()), TOTAL, DIM, model, "u_embeddings")
     state.optInit()

@@ -1,4 +1,4 @@
-"""Table on the CPU, with only NumPy."""
+"""Tables on the CPU, with NumPy only."""
 
 import copy
 import os
@@ -37,7 +37,7 @@ def test_of_ids_that_repeat_the_last_value_stays(table):
 
 
 def test_gradients_of_a_row_are_summed(table):
-    table.update([4, 4, 6], floats(3, 3))  # sgd with a rate of 1
+    table.update([4, 4, 6], floats(3, 3))  # sgd with learning rate 1 subtracts the gradients
     assert numpy.array_equal(table.fetch([4, 6]), known_rows(10, 3)[[4, 6]] - [[2], [1]])
     assert table.steps == 1
 
@@ -45,7 +45,7 @@ def test_gradients_of_a_row_are_summed(table):
 @pytest.mark.parametrize("ids", [1, 1023, 1024, 1025, 5000])
 @pytest.mark.parametrize("bits", ["i4", "i8"])
 def test_few_values_and_many_threads_make_the_same_rows(ids, bits):
-    """Up to 16,384 values one thread does all the work: 1,024 rows of 16 columns."""
+    """Up to 16,384 values (1,024 rows of 16 columns) are handled by one thread, more by several."""
     random = numpy.random.default_rng(ids)
     lists = [random.integers(0, 700, ids).astype(bits) for _ in range(3)]
     values = random.standard_normal((3, ids, 16), numpy.float32)
@@ -55,7 +55,7 @@ def test_few_values_and_many_threads_make_the_same_rows(ids, bits):
             for which, of in zip(lists, values):
                 table.store(which, of)
                 expected = numpy.zeros((700, 16), numpy.float32)
-                expected[which] = of  # of ids that repeat the last stays
+                expected[which] = of  # of repeated ids the last value is kept
                 assert numpy.array_equal(table.fetch(which), expected[which])
                 table.update(which, of[::-1])
                 seen.append((table.fetch(which).tobytes(), table.weights[:].tobytes()))
@@ -115,7 +115,7 @@ def test_ids_that_are_none_are_named(table, ids, kind, said):
     assert numpy.array_equal(before, table.weights)
 
 
-@pytest.mark.parametrize("count", [1, 7, 1 << 17, (1 << 17) + 1])  # from there on threads share the ids out
+@pytest.mark.parametrize("count", [1, 7, 1 << 17, (1 << 17) + 1])  # beyond 2^17 ids, threads share the work
 @pytest.mark.parametrize("dtype, wrong", [("i8", [10, -1, 1 << 31, 1 << 32, -1 << 63, (1 << 63) - 1]),
                                           ("i4", [10, -1, -1 << 31, (1 << 31) - 1])])
 def test_of_many_ids_the_wrong_one_is_named(table, count, dtype, wrong):
@@ -250,7 +250,7 @@ def test_optimizers_have_pytorchs_options():
 
 
 def test_every_option_of_every_optimizer_reaches_the_library(cpu):
-    """Options that the binding lets through are checked by the library: a value past every bound is refused, by its name."""
+    """The binding does not check the values of options. The library refuses a value past its bounds, and names the option."""
     from sptx._options import OPTIMIZERS
     for optimizer, options in OPTIMIZERS.items():
         for option in options:
@@ -331,7 +331,7 @@ def test_what_cannot_fit_is_refused(cpu):
 def test_automatic_is_what_there_is():
     table = sptx.Table(3, 3)
     assert table.device == "cpu" or table.device.startswith("cuda:")
-    assert sptx.Table(3, 3).context is table.context  # the process's own
+    assert sptx.Table(3, 3).context is table.context  # the context that the process shares
 
 
 def test_a_gpu_that_is_not_there_is_an_error_with_the_reason():

@@ -1,4 +1,4 @@
-"""Tables: several tables behind one another, asked and changed by one call."""
+"""sptx.Tables: several tables that one call fetches and updates."""
 
 import numpy
 import pytest

@@ -1,4 +1,4 @@
-"""Tables and PyTorch on the CPU: tensors as ids and values, and Embedding beside torch.nn.Embedding."""
+"""Tables and PyTorch on the CPU: tensors as ids and values; sptx.torch.Embedding compared with torch.nn.Embedding."""
 
 import copy
 import gc
@@ -145,14 +145,14 @@ def test_tensors_without_memory_of_their_own_are_refused(table):
 
 # ---- Embedding beside torch's own ----
 
-SPARSE = {  # optimizers of PyTorch that take sparse gradients: only the rows of the batch move
+SPARSE = {  # PyTorch's optimizers that accept sparse gradients: only the rows of the batch move.
     "sgd": (torch.optim.SGD, {}),
     "adagrad": (torch.optim.Adagrad, {}),
     "adagrad-decay": (torch.optim.Adagrad, {"lr_decay": 0.1, "initial_accumulator_value": 0.5}),
     "sparse_adam": (torch.optim.SparseAdam, {}),
     "sparse_adam-betas": (torch.optim.SparseAdam, {"betas": (0.5, 0.8), "eps": 1e-3}),
 }
-DENSE = {  # the others: each batch names every row
+DENSE = {  # All other optimizers: each batch contains every row.
     "sgd-momentum": (torch.optim.SGD, {"momentum": 0.9, "nesterov": True, "weight_decay": 0.01}),
     "adagrad-weight": (torch.optim.Adagrad, {"weight_decay": 0.1}),
     "adadelta": (torch.optim.Adadelta, {"rho": 0.8}),
@@ -169,8 +169,8 @@ DENSE = {  # the others: each batch names every row
 
 @pytest.mark.parametrize("name", list(SPARSE) + list(DENSE))
 def test_training_is_pytorchs(cpu, name):
-    """Makes some steps of a small model with the table, and with nn.Embedding and the same optimizer: rows and losses must be
-    equal."""
+    """Makes some steps of a small model, once with a table and once with nn.Embedding and PyTorch's optimizer of the same name.
+    Rows and losses must be equal."""
     rows, dim, steps = 12, 5, 8
     kind, options = {**SPARSE, **DENSE}[name]
     generator = torch.Generator().manual_seed(4)
@@ -196,7 +196,7 @@ def test_training_is_pytorchs(cpu, name):
 
 
 def test_gradients_are_those_of_torchs_embedding(cpu):
-    """An update by sgd with a rate of 1 is the gradient itself."""
+    """With sgd and learning rate 1 an update subtracts the gradient itself."""
     table = sptx.Table(20, 4, "sgd", lr=1.0, device=cpu, init="normal 0 1")
     before = torch.from_numpy(table.weights).clone()
     weight = before.clone().requires_grad_()
@@ -271,7 +271,7 @@ def test_padding_gives_zeros_and_is_not_updated(table):
 
 
 class Another:
-    """A tensor of a library that is known only by DLPack."""
+    """A tensor of a library that the package knows only by DLPack."""
 
     def __init__(self, tensor):
         self.tensor = tensor
@@ -287,7 +287,7 @@ class Another:
 @pytest.mark.parametrize("dtype", [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64])
 def test_padding_past_a_small_type_is_no_other_row(dtype, kind):
     with sptx.Table(70000, 4, lr=1.0, device="cpu", init="normal 0 1") as table:
-        for padding in (300, 65536 + 44):  # 44 in eight and in sixteen bits
+        for padding in (300, 65536 + 44):  # cut to eight bits both are 44; cut to sixteen the second is
             before = table.fetch([44, 45])
             emb = sptx.torch.Embedding(table, padding_idx=padding)
             rows = emb(kind(torch.tensor([44, 45], dtype=dtype)))
@@ -403,7 +403,7 @@ def test_compiled_modules_look_up_and_update(table):
 
 
 def test_flushed_denormals_change_no_byte():
-    """The calling thread may flush denormal numbers, as torch does for its own; that changes no thread of a table."""
+    """The calling thread may flush denormal numbers to zero, as torch can. That must change nothing in the threads of a table."""
     got = []
     for flush, threads in ((False, 1), (True, 1), (True, 3)):
         table = sptx.Table(100, 64, "sgd", lr=1e-20, init="zeros", device=sptx.Context("cpu", threads=threads))

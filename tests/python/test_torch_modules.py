@@ -1,4 +1,5 @@
-"""sptx.torch beside torch.nn: bags, modules from vectors, gradients that wait, mixed precision, checkpoints, loaders' workers."""
+"""Compares sptx.torch with torch.nn: bags, modules made from vectors, accumulated gradients, mixed precision, checkpoints, workers
+of data loaders."""
 
 import json
 
@@ -103,7 +104,7 @@ def test_accumulated_gradients_are_one_update(cpu):
     batches = [torch.tensor([[1, 2], [1, 1]]), torch.tensor([3, 1]), torch.tensor([2], dtype=torch.int32)]
     for ids in batches:
         (several(ids) ** 2).sum().backward()
-        ids += 1  # a loader may use its memory again
+        ids += 1  # a data loader may reuse the memory of the ids
     assert tables[1].steps == 0 and numpy.array_equal(before, tables[1].weights)
     assert several.step() is True and tables[1].steps == 1 and several.step() is True and tables[1].steps == 1
     (one(torch.cat([ids.reshape(-1).long() - 1 for ids in batches])) ** 2).sum().backward()
@@ -114,7 +115,7 @@ def test_accumulated_gradients_are_one_update(cpu):
 
 
 class Scaler:
-    """Half of torch.cuda.amp.GradScaler: a PyTorch without CUDA has it turned off."""
+    """The part of torch.cuda.amp.GradScaler that the test needs: without CUDA, PyTorch's own is turned off."""
 
     def __init__(self, scale):
         self.scale = scale
@@ -135,7 +136,7 @@ def test_a_scaler_is_taken_out(table, accumulate):
 
 
 def scaler_of_torch():
-    """PyTorch's own scaler: for the CPU where this PyTorch has one, otherwise turned off."""
+    """Returns PyTorch's own scaler. If this PyTorch has none for the CPU, it is turned off."""
     kind = getattr(getattr(torch, "amp", None), "GradScaler", None)
     return kind("cpu", init_scale=1024.0) if kind is not None else torch.cuda.amp.GradScaler(enabled=False)
 
@@ -209,11 +210,11 @@ def test_rows_that_differ_are_never_taken_for_the_same(cpu, tmp_path):
     emb.save(path)
     state = emb.state_dict()
     emb.load_state_dict(unsaved)
-    emb.table.store([7], emb.table.fetch([7]) + 1)  # a single row
+    emb.table.store([7], emb.table.fetch([7]) + 1)  # changes a single row
     refused(emb, unsaved, "weights differ.*were not saved before.*save\\(path\\)")
     emb.load_state_dict(state)
     emb.load_state_dict(unsaved)
-    emb.table.view("sum")[7, 0] += 1  # a single number of the optimizer's state
+    emb.table.view("sum")[7, 0] += 1  # changes a single number of the optimizer's state
     refused(emb, unsaved, "sum differ")
     emb.table.restore(path)
     emb(torch.arange(10)).sum().backward()
@@ -314,7 +315,7 @@ def test_what_cannot_reach_the_rows_is_said_once(table, monkeypatch, kind, use):
 
 
 class Asked(Dataset):
-    """A data set whose workers query a run for vectors."""
+    """A data set whose workers ask a run for vectors."""
 
     def __init__(self, run):
         self.run = run

@@ -1,4 +1,4 @@
-"""tune: finds keys for any data, keeps those that are set, and leaves nothing behind."""
+"""tune: finds keys for data of any kind, does not change keys that are set, and leaves no files behind."""
 
 import os
 import random

@@ -1,4 +1,4 @@
-"""A table's rows in place: NumPy's views of them, their lifetimes, DLPack."""
+"""NumPy views of a table's rows in place: how long they are valid, and DLPack."""
 
 import numpy
 import pytest
@@ -67,7 +67,7 @@ def test_numpy_takes_the_rows_through_dlpack(table):
 
 
 def test_what_a_gpu_reaches_is_the_tables_own_memory(cpu):
-    """Acts as if a GPU reached the rows: parts are offered to it, copies are not, wherever they lie."""
+    """Imitates a GPU that can reach the rows: it is offered parts of the table's own memory, but no copies, wherever these are."""
     table = sptx.Table(100, 32, device=cpu)
     weights = table.weights
     start = weights.__array_interface__["data"][0]
@@ -100,7 +100,8 @@ def test_records_have_no_gaps(cpu):
     table.update([3], floats(1, 5))
     records = table.weights.records
     assert records.flags.c_contiguous and records.shape == (10, 32) and numpy.array_equal(records[:, :5], table.weights)
-    assert numpy.array_equal(records[:, 8:13], table.state["exp_avg"])  # arrays of a record begin at multiples of four
+    # each array of a record begins at a multiple of four columns
+    assert numpy.array_equal(records[:, 8:13], table.state["exp_avg"])
     assert numpy.shares_memory(records, table.weights)
     for other in (table.weights[1:], table.state["exp_avg"], records):
         with pytest.raises(ValueError, match="records"):

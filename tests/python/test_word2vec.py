@@ -1,4 +1,5 @@
-"""sptx.Word2Vec and KeyedVectors beside gensim's: the same names, the same answers of the same vectors, vectors as good."""
+"""Compares sptx.Word2Vec and KeyedVectors with gensim's: the same names, the same answers from the same vectors, and vectors that
+are as good."""
 
 import inspect
 import os
@@ -50,7 +51,7 @@ def test_names_and_defaults_are_gensims():
 
 
 def separation(wv):
-    """How much nearer words of a topic are than words of two."""
+    """Returns by how much words of one topic are nearer to each other than words of two topics."""
     topics = numpy.array([[word[:2] for word in wv.index_to_key]])
     cosines, same = wv.get_normed_vectors() @ wv.get_normed_vectors().T, topics == topics.T
     return cosines[same & ~numpy.eye(len(wv), dtype=bool)].mean() - cosines[~same].mean()
@@ -78,7 +79,7 @@ def test_hierarchical_softmax_is_trained_further():
     nodes = model.syn1.copy()
     assert not nodes[-1].any() and nodes[-2].any()
     model.train(SENTENCES, total_examples=3000, epochs=3, start_alpha=1e-7, end_alpha=1e-7)
-    assert numpy.abs(model.syn1 - nodes).max() < 1e-3  # the same words have the same tree
+    assert numpy.abs(model.syn1 - nodes).max() < 1e-3  # the same words make the same tree
     with pytest.raises(RuntimeError, match="negative=5"):
         model.predict_output_word(["t0w0"])
 
@@ -98,7 +99,8 @@ def test_the_same_sentences_give_the_same_vectors(model, tmp_path):
 @pytest.mark.parametrize("read", [1, 7, 1 << 26])
 @pytest.mark.parametrize("before", [[], ["known", "two words", "b", "\udcff", "", "c\nd"]])
 def test_a_file_is_numbered_as_its_lines_are(tmp_path, monkeypatch, read, before):
-    """Whatever the blocks that are read, and whatever words have numbers already; those that no line can have keep them."""
+    """Words get the same numbers whatever the size of the blocks that are read and whichever words have numbers before. Words that
+    no line can contain keep their numbers."""
     monkeypatch.setattr(word2vec, "_READ", read)
     draw = random.Random(5)
     words = ["a", "b", "known", "café", "\u65e5\u672c", "x" * 300, "n\0l"]
@@ -123,7 +125,7 @@ def lengths(numbered):
 
 def test_gensims_own_examples(tmp_path):
     texts = pytest.importorskip("gensim.test.utils").common_texts
-    with numpy.testing.suppress_warnings() as quiet:  # that a corpus of nine lines trains little
+    with numpy.testing.suppress_warnings() as quiet:  # gensim's warning: a corpus of nine lines trains little
         quiet.filter(sptx.SptxWarning)
         model = sptx.Word2Vec(sentences=texts, vector_size=100, window=5, min_count=1, workers=4, device="cpu")
         model.save(tmp_path / "word2vec.model")
@@ -144,7 +146,7 @@ def test_training_goes_on(model, tmp_path):
     before = loaded.wv.vectors.copy()
     loaded.train(SENTENCES[:100], total_examples=100, epochs=1, start_alpha=0.001, end_alpha=0.001)
     moved = numpy.abs(loaded.wv.vectors - before).max()
-    assert 0 < moved < 0.2 * numpy.abs(before).max()  # from where it stood, by small steps
+    assert 0 < moved < 0.2 * numpy.abs(before).max()  # training continued from where it was, with small steps
     loaded.build_vocab([["new", "t0w0", "new"]] * 5, update=True)
     assert "new" in loaded.wv and len(loaded.wv) == 97 and loaded.wv.get_vecattr("new", "count") == 10
     old = loaded.wv["t3w3"].copy()
@@ -182,7 +184,7 @@ def test_words_are_chosen_as_gensim_chooses_them():
 
 
 class Told(CallbackAny2Vec):
-    """A callback that keeps what it is told of the model."""
+    """A callback that records what it is told."""
 
     def __init__(self):
         self.calls, self.losses, self.vectors = [], [], []
@@ -309,7 +311,7 @@ def test_measures_are_gensims(model, theirs, tmp_path):
     for options in ({}, {"dummy4unknown": True}, {"case_insensitive": False}, {"restrict_vocab": 50}):
         ours, wanted = model.wv.evaluate_word_pairs(pairs, **options), theirs.evaluate_word_pairs(str(pairs), **options)
         assert numpy.allclose([*ours[0], ours[2]], [*wanted[0], wanted[2]], atol=1e-5), options
-        # Pairs whose cosines differ by less than rounding change ranks.
+        # Pairs whose cosines differ by less than rounding may change ranks.
         assert numpy.allclose(ours[1], wanted[1], atol=5e-3), options
         ours, wanted = model.wv.evaluate_word_analogies(questions, **options), theirs.evaluate_word_analogies(str(questions), **options)
         assert ours[0] == pytest.approx(wanted[0]) and [part["section"] for part in ours[1]] == [part["section"] for part in wanted[1]]
@@ -389,7 +391,7 @@ def test_the_first_of_two_lines_of_a_word_counts(tmp_path):
 def test_a_rate_of_0_trains_nothing():
     model = sptx.Word2Vec(SENTENCES, vector_size=4, min_count=1, workers=1, device="cpu", alpha=0, min_alpha=0)
     assert len(model.wv) and not model.syn1neg.any()
-    assert 0.9 < abs(model.wv.vectors).max() * 4 <= 1  # as gensim draws the first vectors: twice as wide as word2vec
+    assert 0.9 < abs(model.wv.vectors).max() * 4 <= 1  # gensim's first vectors have twice the width of word2vec's
 
 
 def test_vectors_are_added():

@@ -1,10 +1,10 @@
-/* Reads configs from the text of an INI, and checks the sentences of those that are refused. */
+/* config_text: reads configs from the text of an INI file, and checks the error messages about texts that are refused. */
 #include "config/config.h"
 #include "tests/unit/scratch.h"
 
 #include "tests/testing.h"
 
-/* Reads a config from an INI of this text; the caller releases it. Returns -1 with a sentence where it is refused. */
+/* Reads a config from the text of an INI file. Returns 0, or -1 with an error message. The caller releases the config. */
 static int read_text(struct config *config, const char *text) {
     assert_int_equal(config_init(config), 0);
     return config_read(config, scratch_text("some run.ini", text));
@@ -14,7 +14,7 @@ static int read_resolved(struct config *config, const char *text) {
     return read_text(config, text) ? -1 : config_resolve(config);
 }
 
-/* Checks that the INI is refused by a sentence that holds all the parts (ended by NULL). */
+/* Checks that the text is refused, and that the error message contains all the given strings (the last argument is NULL). */
 __attribute__((unused)) static void assert_sentence(const char *text, ...) {
     va_list parts;
     const char *part;

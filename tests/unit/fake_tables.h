@@ -12,7 +12,7 @@
 struct backend {
     const struct backend_ops *ops;
     uint64_t reads, writes;
-    uint64_t fail_read_at; /* the read of this number fails; 0: none */
+    uint64_t fail_read_at; /* number of the read that is to fail, from 1; 0: no read fails */
 };
 struct backend_table {
     struct table_spec spec;

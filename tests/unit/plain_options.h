@@ -1,4 +1,4 @@
-/* The options of a plain corpus, by its format. */
+/* plain_options: options of a corpus at "here", by its format. No word or pair is left out by its count or rating. */
 #include "corpus/corpus.h"
 
 #include <math.h>

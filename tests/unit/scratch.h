@@ -1,4 +1,4 @@
-/* Gives a test a fresh directory, files in it, and a corpus of them. */
+/* scratch: a fresh directory for a test, with files in it, and a corpus made of such files. */
 #include "corpus/corpus.h"
 #include "base/file.h"
 #include "base/report.h"
@@ -28,7 +28,7 @@ static int scratch_remove(void **state) {
 }
 
 /* Makes a scratch directory, which is the working directory until scratch_leave(). */
-static char *scratch_before; /* the working directory that was */
+static char *scratch_before; /* the working directory before the test */
 static inline int scratch_enter(void **state) {
     scratch_before = getcwd(NULL, 0);
     return !scratch_before || scratch_make(state) || chdir(scratch) ? -1 : 0;
@@ -39,7 +39,7 @@ static inline int scratch_leave(void **state) {
     return scratch_remove(state) || result ? -1 : 0;
 }
 
-/* Returns a path below the directory, in memory that lasts as long as the test. */
+/* Returns the path of a name in the scratch directory. The memory is valid until the test ends. */
 static char *in_scratch(const char *name) {
     char path[512];
     snprintf(path, sizeof path, "%s/%s", scratch, name);
@@ -70,14 +70,14 @@ static inline struct corpus *scratch_corpus(char *path, uint64_t block) {
     return corpus;
 }
 
-/* A small generator for the tests, independent of the program's. */
+/* A small random generator for tests, which shares no code with the program's. */
 static uint64_t scratch_seed = 1;
 static inline uint32_t scratch_random(uint32_t below) {
     scratch_seed = scratch_seed * 6364136223846793005u + 1442695040888963407u;
     return (uint32_t)((scratch_seed >> 33) % below);
 }
 
-/* Runs `work` as a user without rights, where the test runs as root, and returns its result. */
+/* Runs work(path) and returns its result. If the test runs as root, work() runs as a user without rights. */
 static inline int without_rights(int (*work)(const char *), const char *path) {
     int root = geteuid() == 0;
     if (root && seteuid(65534)) return 77;

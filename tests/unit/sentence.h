@@ -1,4 +1,4 @@
-/* Looks at the sentence of a failure, and clears it. Include it after testing.h. */
+/* sentence: checks the message of the last failure and clears it. Include this header after testing.h. */
 #include "base/report.h"
 
 static void sentence_holds(const char *part) {

@@ -16,7 +16,7 @@ struct small_run {
     char *checkpoint; /* DIRECTORY/checkpoint-7 */
 };
 
-/* The store of that backend: weights, and behind them an adagrad sum of 0.5 that no reader may take for weights. */
+/* What that backend stores: weights, followed by adagrad's sum, which is 0.5 everywhere. No reader may read it as weights. */
 struct small_store {
     const float *rows;
     uint32_t dim;
@@ -78,7 +78,7 @@ __attribute__((unused)) static void small_run_remove(struct small_run *run) {
     report_clear();
 }
 
-/* Checks that the last call failed, with `part` in its sentence, and forgets the sentence. */
+/* Checks that the last call failed and that its message contains `part`. Clears the message. */
 __attribute__((unused)) static void assert_failed_with(int result, const char *part) {
     assert_int_equal(result, -1);
     if (!strstr(report_sentence(), part)) print_message("sentence: %s\nwanted: %s\n", report_sentence(), part);

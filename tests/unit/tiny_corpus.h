@@ -16,7 +16,8 @@ struct tiny {
     uint64_t *starts;
 };
 
-/* Makes `sentences` of about `length` ids each (a third more or less), Zipf-like over `rows` with exponent s. */
+/* Makes `sentences` sentences, each of two thirds to four thirds of `length` ids. The ids 0 .. rows - 1 are drawn by Zipf's law
+ * with exponent s. */
 static void tiny_make(struct tiny *tiny, uint64_t rows, uint64_t sentences, uint64_t length, double s) {
     double *sums = calloc(rows + 1, sizeof *sums);
     uint64_t at = 0;
@@ -44,7 +45,7 @@ static void tiny_make(struct tiny *tiny, uint64_t rows, uint64_t sentences, uint
     free(sums);
     tiny->vocab.size = tiny->vocab.distinct = rows;
     tiny->vocab.tokens = tiny->vocab.kept = at;
-    tiny->vocab.subwords.words = rows; /* and no n-grams */
+    tiny->vocab.subwords.words = rows; /* all rows are words: there are no n-grams */
     tiny->vocab.words = (struct words){.size = rows, .used = 8 * rows, .slot_count = 2 * rows}; /* for vocab_bytes() */
     tiny->stream = (struct idstream){.ids = tiny->ids, .starts = tiny->starts, .tokens = at, .sentences = sentences};
 }
@@ -55,7 +56,7 @@ static void tiny_free(struct tiny *tiny) {
     free(tiny->vocab.counts);
 }
 
-/* Returns a resolved configuration for it. */
+/* Returns a resolved config for the tiny corpus. */
 __attribute__((unused)) static struct config tiny_config(int mode) {
     return (struct config){
         .examples_mode = mode,

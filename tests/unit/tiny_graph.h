@@ -9,7 +9,7 @@ struct tiny_graph {
     struct graph graph;
     uint64_t *starts;
     uint32_t *neighbours;
-    float *weights; /* NULL: edges have none */
+    float *weights; /* NULL: edges have no weights */
 };
 
 static int tiny_by_value(const void *a, const void *b) {
@@ -17,8 +17,8 @@ static int tiny_by_value(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-/* Joins `nodes` nodes in pairs, the first ones more often, by about `degree` edges each; then each node to the next, so
- * that every one has a neighbour. */
+/* Makes about `degree` edges for each node between random pairs of nodes, the first nodes more often; then an edge from each
+ * node to the next, so that every node has a neighbour. */
 static void tiny_graph_make(struct tiny_graph *g, uint64_t nodes, uint64_t degree, int weighted) {
     uint64_t most = nodes * degree + 2 * nodes, *arcs = calloc(most, sizeof *arcs), count = 0, kept = 0;
     for (uint64_t i = 0; i < nodes * (degree + 2) / 2; i++) {
@@ -53,7 +53,7 @@ static void tiny_graph_free(struct tiny_graph *g) {
     free(g->vocab.counts);
 }
 
-/* Returns a resolved configuration for it. */
+/* Returns a resolved config for the tiny graph. */
 __attribute__((unused)) static struct config tiny_graph_config(void) {
     struct config c = tiny_config(MODE_WALK);
     c.walks_length = 12;

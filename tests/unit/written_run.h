@@ -1,5 +1,5 @@
-/* written_run: runs on disk as a trainer leaves them, with as few bytes as tell one from another, in the scratch
- * directory. Include it behind scratch.h and before cmocka.h. */
+/* written_run: runs in the scratch directory with the files that training leaves. Each file has just enough bytes to tell one
+ * run from another. Include this header after scratch.h and before cmocka.h. */
 #ifndef SPTX_WRITTEN_RUN_H
 #define SPTX_WRITTEN_RUN_H
 
@@ -14,7 +14,7 @@ static void write_text(const char *path, const char *text) {
     if (file_replace(path, text, strlen(text))) abort();
 }
 
-/* Returns what a file holds, in one of four buffers that take turns; "(none)" where it is absent. */
+/* Returns what a file contains, or "(none)" if there is no file. The text is in one of four buffers that are used in turn. */
 static inline const char *text_of(const char *path) {
     static char texts[4][4096];
     static int turn;
@@ -23,7 +23,7 @@ static inline const char *text_of(const char *path) {
     return kind == 1 ? text : kind == 0 ? "(none)" : "(no file)";
 }
 
-/* Makes a vocabulary of two words, the second one `word`. */
+/* Makes a vocabulary of two words, of which `word` is the second. */
 static struct vocab two_words(const char *word) {
     struct vocab vocab;
     char text[64];
@@ -50,7 +50,7 @@ static void write_checkpoint(const char *run, uint64_t step, const char *word, c
     vocab_release(&vocab);
 }
 
-/* Writes a run with its first checkpoint, at step 5; every file of it holds `word`. */
+/* Writes a run with one checkpoint, at step 5. Every file of the run contains `word`. */
 static inline void write_run(const char *run, const char *word) {
     struct vocab vocab = two_words(word);
     struct config config;
@@ -66,7 +66,7 @@ static inline void write_run(const char *run, const char *word) {
     vocab_release(&vocab);
 }
 
-/* Returns the names in a directory, with blanks between. */
+/* Returns the names in a directory, separated by blanks. */
 static const char *names_in(const char *directory) {
     static char seen[4096];
     char **names;

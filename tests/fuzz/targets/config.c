@@ -13,7 +13,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv) {
 /* ---- a plain reading: lines of [section], key = value, more of a value indented deeper, comments behind # and ; ----
  */
 
-/* Cuts a comment off: it begins with ';' at the front or behind a blank. */
+/* Cuts off a comment, which begins with a ';' at the beginning of the line or after a blank. */
 static void cut_comment(char *text) {
     for (char *at = text; *at; at++)
         if (*at == ';' && (at == text || isspace((unsigned char)at[-1]))) *at = 0;
@@ -25,15 +25,15 @@ static char *strip(char *text) {
     return text;
 }
 
-/* The part that has been read so far. */
+/* What was read of the file so far. */
 struct plain {
     struct config *config;
     char section[64], key[64];
-    char *value;   /* of the key that was read last, until another line ends it; NULL: none */
-    size_t indent; /* of that key */
+    char *value;   /* value of the key that was read last, which indented lines may continue; NULL: no key may be continued */
+    size_t indent; /* indentation of that key */
 };
 
-/* The name before '=' or ':' of a line, where it fits; -1 where there is none. The value is what follows. */
+/* Copies the name before '=' or ':' of a line, and points `value` behind it. Returns -1 if there is no name or it is too long. */
 static int take_apart(const char *line, char name[64], const char **value) {
     size_t length = strcspn(line, "=:");
     if (!line[length]) return -1;
@@ -75,7 +75,7 @@ static void take_more(struct plain *plain, char *line) {
     plain->value = more;
 }
 
-/* Returns 1 for a section's name: the sentence about a key that the section lacks is another one. */
+/* Returns 1 if this is the name of a section. A key that is not in the section gets another message then. */
 static int is_section(struct config *config, const char *name) {
     config_set(config, name, "none", "", "plainly");
     int known = !strstr(report_sentence(), "there is no section");
@@ -102,7 +102,7 @@ static int take_line(struct plain *plain, char *raw) {
     return *line == '[' ? take_section(plain, line + 1) : take_setting(plain, line, indent);
 }
 
-/* Reads the text, and takes it apart. Returns -1 where a line is refused. */
+/* Reads the text in the simplest way; the text is changed. Returns -1 if a line must be refused. */
 static int read_plainly(struct config *config, char *text) {
     struct plain plain = {.config = config};
     char *line;

@@ -1,9 +1,12 @@
-/* corpus: any bytes as a corpus of each format, counted and encoded.
+/* corpus: takes any bytes as a corpus of each format, and counts and encodes it.
  *
- *   bytes 0 to 3: format and order; counts and lengths that bound it; the size of a block; threads and the lowest
- * rating
+ *   byte 0     format and order of ids
+ *   byte 1     limits on counts and lengths
+ *   byte 2     size of a block
+ *   byte 3     number of threads, and the lowest rating
+ *   the rest   the corpus
  *
- * Held against a plain reading of the same bytes; and the size of a block and the number of threads change nothing.
+ * The result must be that of a plain reading of the same bytes, for any size of a block and number of threads.
  */
 #include "base/memory.h"
 #include "corpus/encode.h"
@@ -55,7 +58,8 @@ static void check_bounds(const struct encoded *e) {
 
 struct plain {
     uint32_t ids[TOKENS_MOST];
-    uint64_t starts[TOKENS_MOST + 1], tokens, sentences, words; /* words: all that are counted, those left out included */
+    uint64_t starts[TOKENS_MOST + 1], tokens, sentences, words; /* words: number of distinct words, including those that are left
+                                                                 * out */
 };
 
 static int is_white(uint8_t byte) {
@@ -66,7 +70,7 @@ static void end_sentence(struct plain *plain) {
     if (plain->tokens > plain->starts[plain->sentences]) plain->starts[++plain->sentences] = plain->tokens;
 }
 
-/* Removes the ids of the open sentence again. */
+/* Removes the ids of the sentence that has not ended. */
 static void drop_sentence(struct plain *plain) {
     plain->tokens = plain->starts[plain->sentences];
 }
@@ -89,7 +93,7 @@ static void end_line(struct plain *plain, const struct corpus_options *options, 
     *lost = 0;
 }
 
-/* Reads without a byte order mark; LF ends a line, and CR does where there is no LF. */
+/* Reads the corpus in the simplest way. There is no byte order mark. LF ends a line; without any LF in the file, CR does. */
 static void read_plainly(struct plain *plain, const struct corpus_options *options, const struct vocab *vocab,
                          const uint8_t *bytes, uint64_t length) {
     uint64_t index = 0, first = length > 2 && !memcmp(bytes, "\xEF\xBB\xBF", 3) ? 3 : 0;
@@ -110,7 +114,7 @@ static void read_plainly(struct plain *plain, const struct corpus_options *optio
         uint64_t number;
         const char *word = (const char *)bytes + first;
         int64_t id = vocab_find(vocab, word, i - first);
-        if (options->order == ORDER_GIVEN) { /* "07" is row 7, whichever way the row itself is spelled */
+        if (options->order == ORDER_GIVEN) { /* "07" is row 7, even if the vocabulary writes that number differently */
             id = vocab_given_id(word, i - first, &number) || number >= vocab->size ? -1 : (int64_t)number;
             if (id >= 0 && !vocab->counts[id]) id = -1;
         }
@@ -145,7 +149,7 @@ static struct corpus_options read_options(struct fuzz_input *input) {
     return options;
 }
 
-/* A file with this beginning is unpacked, or is an encoded corpus. */
+/* Returns 1 if the file begins like a compressed file or an encoded corpus, which the plain reading does not know. */
 static int is_special(const uint8_t *bytes, uint64_t length) {
     return length > 3 && (!memcmp(bytes, "\x1F\x8B\x08", 3) || !memcmp(bytes, "\x28\xB5\x2F\xFD", 4) ||
                           !memcmp(bytes + 1, "\x2A\x4D\x18", 3) || !memcmp(bytes, "SPTX", 4) ||
@@ -156,7 +160,7 @@ static int is_special(const uint8_t *bytes, uint64_t length) {
                           !memcmp(bytes, "BZh", 3));
 }
 
-/* Numbers up to 4294967293 are rows; the test wants only small ones. */
+/* Returns 1 if a number would make too many rows for a test; numbers up to 4,294,967,293 may be rows. */
 static int has_giant_id(const uint8_t *bytes, uint64_t length) {
     for (uint64_t i = 0, run = 0; i < length; i++) {
         run = bytes[i] >= '0' && bytes[i] <= '9' ? run + 1 : 0;

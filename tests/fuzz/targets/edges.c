@@ -1,9 +1,13 @@
-/* edges: any bytes as the edges of a graph, counted and made.
+/* edges: takes any bytes as the edges of a graph, and makes the graph.
  *
- *   byte 0: weights, directed and order; byte 1: counts that bound it; byte 2: the size of a block; byte 3: threads
+ *   byte 0     weights, directed, and order of ids
+ *   byte 1     limits on counts
+ *   byte 2     size of a block
+ *   byte 3     number of threads
+ *   the rest   the edges
  *
- * The size of a block, the number of threads and how many arcs are put in order at a time change nothing; and an
- * undirected graph has each edge both ways.
+ * The graph must be the same for any size of a block, number of threads and number of arcs that are sorted at a time. An
+ * undirected graph must have each edge in both directions.
  */
 #include "base/memory.h"
 #include "corpus/edges.h"
@@ -44,7 +48,7 @@ static void release(struct made *m) {
     corpus_close(m->corpus);
 }
 
-/* Returns the arc from one node to another, or arcs where there is none. */
+/* Returns the index of the arc from one node to another, or the number of arcs if there is none. */
 static uint64_t arc_of(const struct graph *graph, uint64_t from, uint64_t to) {
     for (uint64_t i = graph->starts[from]; i < graph->starts[from + 1]; i++)
         if (graph->neighbours[i] == to) return i;
@@ -60,7 +64,7 @@ static void check_both_ways(const struct graph *graph) {
         }
 }
 
-/* Numbers up to 4294967293 are rows; the test wants only small ones. */
+/* Returns 1 if a number would make too many rows for a test; numbers up to 4,294,967,293 may be rows. */
 static int has_giant_id(const uint8_t *bytes, uint64_t length) {
     for (uint64_t i = 0, run = 0; i < length; i++) {
         run = bytes[i] >= '0' && bytes[i] <= '9' ? run + 1 : 0;

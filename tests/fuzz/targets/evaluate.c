@@ -1,8 +1,8 @@
-/* evaluate: any bytes as a file of questions about a small model. Every measure is in its bounds, and what is covered
- * is no more than what is asked.
+/* evaluate: takes any bytes as a file of questions about a small model. Each score must be within its bounds, and no more
+ * questions may be answered than are asked.
  *
- *   byte 0: which kind of file and, for lists, of which format and scored how; the second file of lists and links is the same
- *   bytes from their middle on
+ *   byte 0     kind of the file and, for lists, format and score
+ *   the rest   the file. The second file of lists and links is the second half of these bytes
  */
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/small_run.h"
@@ -93,7 +93,7 @@ static void check_links(const char *path, const char *known, int directed) {
     HOLDS(counts.unknown < counts.nodes && counts.asked <= 2 * counts.links, "more nodes or links than there are");
 }
 
-/* Byte 0 from 128 on: files about a graph. */
+/* Handles byte 0 from 128 on: files about a graph. */
 static void check_graph(unsigned kind, const char *path, const uint8_t *bytes, size_t length) {
     if (kind % 2) {
         const char *known = kind & 4 ? scratch_file("known", bytes + length / 2, length - length / 2) : NULL;

@@ -1,5 +1,5 @@
-/* fasttext: takes any bytes as fastText's file of a model. Every word of an accepted one is found, its rows are its own and those
- * that its n-grams ask for, and all rows of both tables lie within the file. */
+/* fasttext: takes any bytes as a model file of fastText. In a file that is accepted, every word must be found, its rows must be
+ * its own and those of its n-grams, and all rows of both tables must be within the file. */
 #include "rows/fasttext_file.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -7,7 +7,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv) {
     return fuzz_begin();
 }
 
-/* Reads both ends of a table, which is a bus error where the file ends before. */
+/* Reads both ends of a table. If the file is too short for it, that is a bus error. */
 static void touch(const struct fasttext_file *file, uint64_t at, uint64_t rows, const char *called) {
     uint64_t bytes = rows * (uint64_t)file->args.dim * sizeof(float);
     HOLDS(at <= file->map.size && bytes <= file->map.size - at, "the %s passes the file's end", called);

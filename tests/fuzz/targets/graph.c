@@ -1,8 +1,9 @@
-/* graph: any bytes as a graph's file, with a checksum that agrees: what is accepted can be walked.
+/* graph: takes any bytes as a graph's file. A file that is accepted must be safe to walk.
  *
- *   byte 0: nodes; which of the header's numbers are made to agree: arcs (bit 4), checksum (bit 5); weighted (6),
- * directed (7) then: the numbers that are not made to agree, eight bytes each the rest: the file behind its header, as
- * it stands
+ *   byte 0     number of nodes; bit 4: the number of arcs is made right; bit 5: the checksum is made right; bit 6: weighted;
+ *              bit 7: directed
+ *   then       the numbers of the header that are not made right, eight bytes each
+ *   the rest   the file after its header
  */
 #include "corpus/graph_file.h"
 #include "corpus/piece_sum.h"

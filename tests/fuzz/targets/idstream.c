@@ -1,9 +1,9 @@
-/* idstream: any bytes as an encoded corpus, with checksums that agree: what is accepted can be trained on.
+/* idstream: takes any bytes as an encoded corpus. A file that is accepted must be safe to train on.
  *
- *   byte 0: rows of the vocabulary, and which of its numbers are made to agree: sizes, fingerprint, checksum
- *   byte 1: how examples are made of it; the version
- *   then: how many sentences (one byte, or the numbers that are not made to agree, eight bytes each)
- *   the rest: the file behind its header, ids and starts as they stand
+ *   byte 0     rows of the vocabulary, and which of sizes, fingerprint and checksum are made right
+ *   byte 1     how examples are made of the stream; version of the format
+ *   then       the number of sentences (one byte), or the numbers that are not made right, eight bytes each
+ *   the rest   the file after its header: ids and starts
  */
 #include "base/memory.h"
 #include "corpus/idstream.h"
@@ -14,7 +14,7 @@
 
 enum { ROWS_MOST = 8, FILE_MOST = 4096 };
 static struct pool *pool;
-static struct vocab vocabs[ROWS_MOST]; /* [i] has i + 1 words */
+static struct vocab vocabs[ROWS_MOST]; /* vocabs[i] has i + 1 words */
 
 int LLVMFuzzerInitialize(int *argc, char ***argv) {
     char text[256] = "";
@@ -27,7 +27,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv) {
     return 0;
 }
 
-/* The numbers of a header. A 0 is replaced by the number that fits. */
+/* The numbers of a header. Each 0 is replaced by the right number. */
 struct numbers {
     uint64_t fingerprint, tokens, sentences, sum;
 };
@@ -40,13 +40,13 @@ static struct numbers read_numbers(struct fuzz_input *input, unsigned how) {
     return numbers;
 }
 
-/* Version 2 hashes the hashes of pieces; a file of a few bytes is one piece. */
+/* Version 2 hashes the hashes of pieces. A file of a few bytes has one piece. */
 static uint64_t checksum(unsigned version, const uint8_t *bytes, uint64_t length) {
     uint64_t sum = XXH3_64bits(bytes, length);
     return version == 1 ? sum : XXH3_64bits(&sum, sizeof sum);
 }
 
-/* Writes the header of a file with `length` bytes behind it. */
+/* Writes the header of a file, after which `length` bytes follow. */
 static void put_header(uint8_t *file, uint64_t length, unsigned how, unsigned version, struct numbers numbers,
                        const struct vocab *vocab) {
     uint64_t words = length / 4, of_starts = 2 * (numbers.sentences + 1);
@@ -67,7 +67,7 @@ static void check_bounds(const struct idstream *s, const struct vocab *vocab) {
     for (uint64_t i = 0; i < s->tokens; i++) HOLDS(s->ids[i] < vocab->size, "an id is past the rows");
 }
 
-/* Writes the same sentences again, which must make the same stream. */
+/* Writes the same sentences again. The new stream must equal the old one. */
 static void write_and_read(const struct idstream *s, const struct vocab *vocab) {
     struct idstream_writer writer;
     struct idstream again;
@@ -82,7 +82,7 @@ static void write_and_read(const struct idstream *s, const struct vocab *vocab) 
     idstream_close(&again);
 }
 
-/* Making examples looks at the whole stream. */
+/* Makes all examples of the stream, which reads all of it. */
 static void make_examples(const struct idstream *s, const struct vocab *vocab, unsigned how) {
     struct config config;
     struct examples examples = {0};

@@ -1,5 +1,5 @@
-/* npy: takes any bytes as a .npy file. An accepted one lies within the file to its last byte, and its header is the
- * same when it is written and read. */
+/* npy: takes any bytes as a .npy file. An accepted file must contain all its rows, and its header must be the same after it is
+ * written and read. */
 #include "base/npy.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -7,9 +7,9 @@ int LLVMFuzzerInitialize(int *argc, char ***argv) {
     return fuzz_begin();
 }
 
-/* Reads both ends of every field, which is a bus error where the file ends before. */
+/* Reads both ends of each field. If the file is too short for it, that is a bus error. */
 static void touch(const struct npy *npy) {
-    uint32_t ends = 0; /* returned, so that no compiler leaves the reading out */
+    uint32_t ends = 0; /* returned, so that the compiler does not remove the reads */
     uint64_t offset = 0;
     for (uint32_t i = 0; i < npy->fields; i++) {
         const struct npy_field *field = &npy->field[i];
@@ -28,7 +28,7 @@ static void touch(const struct npy *npy) {
 static void write_and_read(const struct npy *npy, const char *path) {
     struct file_writer writer;
     struct npy copy = *npy, again;
-    /* only the header: a file without rows */
+    /* writes only the header, as of a file without rows */
     copy.rows = 0;
     HOLDS(!file_writer_open(&writer, path) && !npy_write_header(&copy, &writer) && !file_commit(&writer),
           "not written");

@@ -1,7 +1,8 @@
-/* packed: any bytes as a corpus file that may be packed, and any bytes packed as gzip, zstd and xz files are.
+/* packed: takes any bytes as a corpus file that may be compressed, or compresses them as gzip, zstd or xz and reads that.
  *
- *   byte 0: whether the rest is a file as it stands, or text that is packed by one of them, in as many members as it
- * says byte 1: the size of a block
+ *   byte 0     whether the rest is the file itself, or a text to be compressed; by what, and in how many members
+ *   byte 1     size of a block
+ *   the rest   the file or the text
  */
 #include "base/memory.h"
 #include "tests/fuzz/fuzz.h"
@@ -16,7 +17,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv) {
     return fuzz_begin();
 }
 
-/* Returns the text of all blocks of a file, TEXT_MOST bytes at most; NULL where it cannot be read. */
+/* Returns the text of all blocks of a file, at most TEXT_MOST bytes; NULL if the file cannot be read. */
 static char *text_of(char *path, uint64_t block_bytes, uint64_t *length) {
     struct corpus *corpus = scratch_corpus(path, block_bytes);
     struct corpus_block block = {0};
@@ -65,7 +66,8 @@ static uint64_t pack(int way, const uint8_t *text, uint64_t length, uint8_t *out
     return packed;
 }
 
-/* A file with this beginning is unpacked once more, or is an encoded corpus, which may not be packed. */
+/* Returns 1 if a text begins like a compressed file, which would be unpacked again, or like an encoded corpus, which may not be
+ * compressed. */
 static int is_packed(const uint8_t *text, uint64_t length) {
     if (length > 7 && !memcmp(text, "SPTX-IDS", 8)) return 1;
     if (length > 2 && (!memcmp(text, "\x1F\x8B\x08", 3) || !memcmp(text, "BZh", 3))) return 1;
@@ -77,7 +79,7 @@ static int is_packed(const uint8_t *text, uint64_t length) {
     return length > 3 && (!memcmp(text, "\x28\xB5\x2F\xFD", 4) || !memcmp(text + 1, "\x2A\x4D\x18", 3));
 }
 
-/* The text, packed in `members` parts one by one, must be read like the text itself, or refused like it. */
+/* Compresses the text in `members` parts. Reading that must give the same as reading the text, or be refused in the same way. */
 static void check_packed(int way, unsigned members, uint64_t block_bytes, const uint8_t *text, uint64_t length) {
     static uint8_t packed[8 * PACKED_MOST];
     uint64_t used = 0, n, m;

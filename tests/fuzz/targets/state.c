@@ -1,7 +1,7 @@
-/* state: any bytes as a checkpoint's state.ini, with the checksum that it must end with. What is accepted stays the
- * same when it is written and read.
+/* state: takes any bytes as a checkpoint's state.ini. A file that is accepted must be the same after it is written and read.
  *
- *   byte 0: 1: the file as it stands; otherwise its last line, the checksum, is made to agree
+ *   byte 0     1: the file is used unchanged; otherwise the right checksum is appended as its last line
+ *   the rest   the file
  */
 #include "tests/fuzz/fuzz.h"
 #include "run/state.h"

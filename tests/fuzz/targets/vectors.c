@@ -1,5 +1,5 @@
-/* vectors: takes any bytes as a file of words with vectors. Every word is found at its row, every row lies within the
- * file, and a row's numbers are the same read whole and column by column. */
+/* vectors: takes any bytes as a file of words with vectors. Every word must be found at its row, every row must be within the
+ * file, and a row must have the same numbers whether it is read whole or column by column. */
 #include "rows/vectors_file.h"
 #include "tests/fuzz/fuzz.h"
 

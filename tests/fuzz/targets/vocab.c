@@ -1,5 +1,5 @@
-/* vocab: takes any bytes as vocab.tsv. Every word that is read can be found, and the file is the same when it is
- * written and read. */
+/* vocab: takes any bytes as vocab.tsv. Every word that is read must be found, and the file must be the same after it is written
+ * and read. */
 #include "corpus/vocab.h"
 #include "tests/fuzz/fuzz.h"
 

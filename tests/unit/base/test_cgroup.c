@@ -1,11 +1,12 @@
-/* Control groups as a tree of files: limits of both versions at every level, and files that hold no limit. */
+/* Finds the memory limit of this process's control group. The tests make trees of files as cgroup 1 and 2 have them, with limits
+ * at each level, and files without a limit. */
 #include "base/cgroup.h"
 #include "base/memory.h"
 #include "tests/unit/scratch.h"
 
 #include "tests/testing.h"
 
-/* Writes a file of the tree, and makes the directories above it. */
+/* Writes a file of the tree, and makes its parent directories. */
 static void put(const char *name, const char *text) {
     char path[128];
     snprintf(path, sizeof path, "%s", name);
@@ -37,10 +38,10 @@ static void assert_memory(uint64_t limit, uint64_t left) {
 }
 
 static void no_groups_are_no_limit(void **state) {
-    assert_memory(UINT64_MAX, UINT64_MAX); /* no /proc at all */
+    assert_memory(UINT64_MAX, UINT64_MAX); /* there is no /proc */
     put("proc/self/cgroup", "0::/a/b\n");
     put("proc/self/mountinfo", BASE V2);
-    assert_memory(UINT64_MAX, UINT64_MAX); /* groups without memory files */
+    assert_memory(UINT64_MAX, UINT64_MAX); /* the groups have no files about memory */
     put("sys/fs/cgroup/a/b/memory.max", "max\n");
     put("sys/fs/cgroup/a/b/memory.high", "max\n");
     put_number("sys/fs/cgroup/a/b/memory.current", 5 * MIB);
@@ -54,14 +55,15 @@ static void version_2_takes_the_tightest_of_all_above(void **state) {
     put("proc/self/mountinfo", BASE V2);
     put_number("sys/fs/cgroup/a/b/memory.max", 100 * MIB);
     put_number("sys/fs/cgroup/a/b/memory.current", 30 * MIB);
-    assert_memory(100 * MIB, 100 * MIB); /* without memory.stat nothing tells which part of it is cache */
+    assert_memory(100 * MIB, 100 * MIB); /* without memory.stat it is unknown how much of the used memory is cache */
     put("sys/fs/cgroup/a/b/memory.stat", "anon 31457280\n");
     assert_memory(100 * MIB, 70 * MIB);
     put("sys/fs/cgroup/a/b/memory.stat", "anon 1\ninactive_file 2097152\nactive_file 1048576\nslab_reclaimable 4\nsock 9\n");
-    assert_memory(100 * MIB, 73 * MIB + 4); /* caches count as free, since they are dropped first */
+    assert_memory(100 * MIB, 73 * MIB + 4); /* the cache counts as free memory, since the system drops it first */
     put_number("sys/fs/cgroup/a/b/memory.high", 60 * MIB);
     assert_memory(60 * MIB, 33 * MIB + 4);
-    put_number("sys/fs/cgroup/a/memory.max", 200 * MIB); /* this limit is larger, but the group's other children have used it up */
+    put_number("sys/fs/cgroup/a/memory.max", 200 * MIB); /* this group's limit is larger, but its other children have used up the
+                                                          * memory */
     put_number("sys/fs/cgroup/a/memory.current", 190 * MIB);
     put("sys/fs/cgroup/a/memory.stat", "\n");
     assert_memory(60 * MIB, 10 * MIB);
@@ -69,9 +71,10 @@ static void version_2_takes_the_tightest_of_all_above(void **state) {
     put_number("sys/fs/cgroup/memory.current", 50 * MIB - 1);
     put("sys/fs/cgroup/memory.stat", "");
     assert_memory(50 * MIB, 1);
-    put_number("sys/fs/cgroup/memory.current", 50 * MIB + 1); /* the limit was lowered below the use */
+    put_number("sys/fs/cgroup/memory.current", 50 * MIB + 1); /* the limit was lowered until it was below the memory in use */
     assert_memory(50 * MIB, 0);
-    put("sys/fs/cgroup/memory.stat", "inactive_file 99999999999\n"); /* more cache than use: counters are not read at once */
+    put("sys/fs/cgroup/memory.stat", "inactive_file 99999999999\n"); /* more cache than memory in use: this happens because the
+                                                                      * counters are not read at the same moment */
     assert_memory(50 * MIB, 10 * MIB);
 }
 
@@ -100,11 +103,11 @@ static void a_container_sees_a_part_of_the_tree(void **state) {
     assert_memory(60 * MIB, 60 * MIB);
     put("proc/self/cgroup", "0::/docker/x\n");
     assert_memory(70 * MIB, 70 * MIB);
-    put("proc/self/cgroup", "0::/docker/xy/in\n"); /* outside of the part that is seen */
+    put("proc/self/cgroup", "0::/docker/xy/in\n"); /* a group outside of the part that the container sees */
     assert_memory(70 * MIB, 70 * MIB);
     put("proc/self/cgroup", "0::/../in\n");
     assert_memory(70 * MIB, 70 * MIB);
-    put("proc/self/cgroup", "0::/docker/x/gone/too (deleted)\n"); /* the group is gone: those above it count */
+    put("proc/self/cgroup", "0::/docker/x/gone/too (deleted)\n"); /* this group was deleted, so the limits of its parents count */
     assert_memory(70 * MIB, 70 * MIB);
     put("proc/self/mountinfo", "41 31 0:38 / /a\\040b rw - cgroup2 cgroup2 rw\n");
     put("proc/self/cgroup", "0::/\n");
@@ -113,7 +116,7 @@ static void a_container_sees_a_part_of_the_tree(void **state) {
 }
 
 static void what_can_be_had_is_the_smaller_of_machine_and_groups(void **state) {
-    assert_true(mem_total_under(scratch) == 0 && mem_available_under(scratch) == 0); /* the system tells nothing */
+    assert_true(mem_total_under(scratch) == 0 && mem_available_under(scratch) == 0); /* the system says nothing about memory */
     put("proc/meminfo", "MemTotal:      100 kB\nMemFree:       7 kB\nMemAvailable:   50 kB\n");
     assert_true(mem_total_under(scratch) == 100 << 10 && mem_available_under(scratch) == 50 << 10);
     put("proc/self/cgroup", "0::/\n");
@@ -127,7 +130,7 @@ static void what_can_be_had_is_the_smaller_of_machine_and_groups(void **state) {
     put_number("sys/fs/cgroup/memory.max", 60 << 10);
     assert_true(mem_total_under(scratch) == 60 << 10);
     put_number("sys/fs/cgroup/memory.current", 60 << 10);
-    assert_true(mem_available_under(scratch) == 1); /* 0 would mean that nothing is known */
+    assert_true(mem_available_under(scratch) == 1); /* 1 and not 0, since 0 means that the memory is unknown */
 }
 
 static void this_system_is_read(void **state) {

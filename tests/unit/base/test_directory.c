@@ -18,7 +18,7 @@ static void makes_those_above_it(void **state) {
     sentence_holds("empty");
 }
 
-/* Nothing is made for a part that a ".." takes away again. */
+/* No directory is made for a part of the path that a later ".." removes. */
 static void makes_nothing_on_the_way(void **state) {
     assert_int_equal(directory_make("absent/../run"), 0);
     assert_int_equal(directory_exists("run"), 1);
@@ -58,11 +58,11 @@ static void says_what_is_in_the_way(void **state) {
     sentence_holds("cannot look at 'loop/x'");
 }
 
-/* A failure on the way leaves what was there before, and nothing else. */
+/* If a later part of the path fails, the directories that were made for it are removed, and those that existed before stay. */
 static void a_failure_leaves_nothing(void **state) {
     char path[600] = "mine/deep/";
     assert_int_equal(mkdir("theirs", 0777), 0);
-    memset(path + 10, 'x', 300); /* no file system takes such a name */
+    memset(path + 10, 'x', 300); /* a name that is too long for every file system */
     assert_int_equal(directory_make(path), -1);
     sentence_holds("too long");
     assert_int_equal(file_exists("mine"), 0);

@@ -24,7 +24,7 @@ static void maps_and_reads(void **state) {
     assert_int_equal(map.size, 7);
     assert_memory_equal(map.data, "one\0two", 7);
     file_map_close(&map);
-    file_map_close(&map); /* harmless */
+    file_map_close(&map); /* closing twice does no harm */
     assert_int_equal(file_map_open(&map, empty), 0);
     assert_null(map.data);
     assert_int_equal(map.size, 0);
@@ -51,7 +51,7 @@ static void says_what_cannot_be_read(void **state) {
     assert_said("cannot open", looped);
 }
 
-/* A file that is no plain one is refused at once, without waiting. */
+/* A path that is not a plain file is refused at once, even if opening it would wait. */
 static void opens_plain_files_only(void **state) {
     static const char *const others[][2] = {{"/dev/null", "not a plain file but a device"},
                                             {"/dev/zero", "not a plain file but a device"},
@@ -81,7 +81,7 @@ static void opens_plain_files_only(void **state) {
     close(fd);
 }
 
-/* Starts a process that writes `pieces` to the pipe, slowly. */
+/* Starts a process that writes `pieces` to the pipe, with pauses between them. */
 static pid_t start_writer(const char *path, const char *const *pieces) {
     pid_t writer = fork();
     if (writer) return writer;
@@ -136,7 +136,7 @@ static void reads_no_more_than_it_is_allowed(void **state) {
         free(text);
         waitpid(writer, NULL, 0);
     }
-    /* the system says that its size is 0 */
+    /* the system says that the size of this file is 0 */
     assert_non_null(text = file_read_given("/proc/self/cmdline", 0, NULL));
     assert_non_null(strstr(text, "test_file"));
     free(text);
@@ -151,10 +151,10 @@ static void writes_all_or_nothing(void **state) {
     assert_int_equal(file_write(&writer, "new", 3), 0);
     assert_int_equal(file_print(&writer, " %d", 42), 0);
     assert_int_equal(writer.written, 6);
-    assert_holds(path, "old", 3); /* until it is committed */
+    assert_holds(path, "old", 3); /* the old content stays until the new one is committed */
     assert_int_equal(file_commit(&writer), 0);
     assert_holds(path, "new 42", 6);
-    file_abandon(&writer); /* harmless on a closed one */
+    file_abandon(&writer); /* abandoning a closed writer does no harm */
 
     assert_int_equal(file_writer_open(&writer, path), 0);
     assert_int_equal(file_write(&writer, "worse", 5), 0);
@@ -163,7 +163,7 @@ static void writes_all_or_nothing(void **state) {
     assert_int_equal(files_in_scratch(), 1);
 }
 
-/* Tries pieces below, at and above the buffer's size, in every order that matters. */
+/* Writes pieces smaller than, as large as and larger than the buffer, one after another in every order. */
 static void pieces_of_any_size_arrive_in_order(void **state) {
     static const uint64_t sizes[] = {1, FILE_BUFFER - 2, 1, 5, FILE_BUFFER, 3, FILE_BUFFER + 1, 2 * FILE_BUFFER,
                                      0, FILE_BUFFER - 1, 1, 1};
@@ -212,10 +212,11 @@ static void says_where_it_cannot_write(void **state) {
     assert_said("Is a directory", slashed);
     assert_int_equal(file_replace("", "x", 1), -1);
     assert_said("empty", "");
-    assert_int_equal(files_in_scratch(), 1); /* no partial file stays */
+    assert_int_equal(files_in_scratch(), 1); /* no partial file is left */
 }
 
-/* Two writers fill the same file at once, beside a user's file with a name like that of a partial one. */
+/* Two writers write the same file at once, and a user's file has a name like that of a partial file. No writer may touch what is
+ * not its own. */
 static void pieces_are_ones_own(void **state) {
     struct file_writer first, second;
     char *path = in_scratch("out"), *users = scratch_text("out.partial", "the user's");
@@ -241,7 +242,7 @@ static void knows_its_pieces(void **state) {
     for (size_t i = 0; i < sizeof none / sizeof *none; i++) assert_false(file_is_partial(none[i], "out"));
 }
 
-/* The longest name that a file may have leaves no space for the ending of a partial file. */
+/* A name of the greatest length leaves no space for the ending of a partial file's name. */
 static void names_of_any_length(void **state) {
     char name[256] = "";
     for (size_t length = 150; length < 256; length += length < 180 || length > 200 ? 15 : 1) {
@@ -254,7 +255,7 @@ static void names_of_any_length(void **state) {
     assert_int_equal(files_in_scratch(), 0);
 }
 
-/* A link stays, and the file that it leads to is written, whether that existed or not. */
+/* A link stays a link: the file that it leads to is written, whether that file existed or not. */
 static void writes_through_links(void **state) {
     char *target = scratch_text("target", "old"), *link = in_scratch("link"), *broken = in_scratch("broken"), seen[32];
     assert_int_equal(mkdir(in_scratch("elsewhere"), 0777), 0);
@@ -287,7 +288,7 @@ static void rights_stay(void **state) {
     struct stat about;
     mode_t mask = umask(027);
     assert_int_equal(file_replace(path, "x", 1), 0);
-    assert_int_equal(mode_of(path), 0640); /* a new file has the rights that the mask leaves */
+    assert_int_equal(mode_of(path), 0640); /* a new file has the rights that the process's mask allows */
     for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
         assert_int_equal(chmod(path, modes[i]), 0);
         assert_int_equal(file_replace(path, "y", 1), 0);
@@ -299,14 +300,15 @@ static void rights_stay(void **state) {
     assert_int_equal(file_replace(path, "z", 1), 0);
     assert_int_equal(stat(path, &about), 0);
     assert_true(about.st_uid == 12345 && about.st_gid == 54321 && (about.st_mode & 07777) == 0755);
-    /* The file has a group that this process cannot give the new one, which then gets the rights of everybody. */
+    /* This process cannot give the new file the old file's group. The group's members then get only the rights that everybody
+     * has. */
     assert_int_equal(chmod(scratch, 0777), 0);
     assert_int_equal(chown(path, 65534, 54321), 0);
     assert_int_equal(chmod(path, 0664), 0);
     assert_int_equal(without_rights(replace_it, path), 0);
     assert_int_equal(stat(path, &about), 0);
     assert_true(about.st_uid == 65534 && about.st_gid != 54321 && (about.st_mode & 07777) == 0644);
-    assert_int_equal(chmod(path, 0444), 0); /* a file that is protected from writing stays protected */
+    assert_int_equal(chmod(path, 0444), 0); /* a file that is protected from writing is still protected when it is replaced */
     assert_int_equal(without_rights(replace_it, path), -1);
     assert_said("ermission", path);
 }
@@ -314,7 +316,7 @@ static void rights_stay(void **state) {
 static void streams_take_bytes_as_they_come(void **state) {
     struct file_writer writer;
     char *path = in_scratch("pipe"), got[8] = "";
-    assert_int_equal(file_writer_open(&writer, "/dev/null"), -1); /* a device is refused where only a file was asked for */
+    assert_int_equal(file_writer_open(&writer, "/dev/null"), -1); /* a device is refused by a call that writes files only */
     assert_said("no plain file but a device", "/dev/null");
     assert_int_equal(file_writer_open_given(&writer, "/dev/null"), 0);
     assert_int_equal(file_write(&writer, "x", 1), 0);
@@ -344,7 +346,7 @@ static void streams_take_bytes_as_they_come(void **state) {
     assert_int_equal(files_in_scratch(), 1);
 }
 
-/* No directory shows it, and two files of one path are different. */
+/* An unnamed file occurs in no directory, and two unnamed files made at one path are different files. */
 static void unnamed_files_are_ones_own(void **state) {
     char *path = scratch_text("rows", "the user's"), got[2];
     int first = file_open_unnamed(path), second = file_open_unnamed(path);
@@ -361,7 +363,7 @@ static void unnamed_files_are_ones_own(void **state) {
     assert_said("cannot make a file beside", in_scratch("absent/rows"));
 }
 
-/* A file that is open already is written from where it stands, behind what others have written there. */
+/* A file that is already open is written from its current position, behind what others have written to it. */
 static void an_open_file_is_appended_to(void **state) {
     char *path = scratch_text("log", "before\n"), name[64];
     int fd = open(path, O_WRONLY | O_APPEND);
@@ -375,7 +377,7 @@ static void an_open_file_is_appended_to(void **state) {
     assert_int_equal(files_in_scratch(), 1);
 }
 
-/* A limit on the size of a file stands for a full disk. */
+/* A full disk is imitated by a limit on the size of a file: the old file must stay. */
 static void a_full_disk_leaves_the_old_file(void **state) {
     struct rlimit limit, before;
     struct file_writer writer;
@@ -409,7 +411,7 @@ static void replaces_and_appends(void **state) {
     assert_holds(path, "c", 1);
 }
 
-/* A write that a full disk cuts short has no reason of its own; the next one has. */
+/* When a full disk cuts a write short, the system gives no reason for it. The next write gives the reason. */
 static void an_append_that_fails_leaves_the_file_as_it_was(void **state) {
     struct rlimit limit, before;
     char *path = scratch_text("log", "a\n");

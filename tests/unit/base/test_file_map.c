@@ -10,7 +10,7 @@
 enum { SIZE = 3 * 65536, MANY = 70 };
 static volatile char seen;
 
-/* Runs `work` in a child. Returns how it ended, as waitpid() says, and what it wrote to stderr. */
+/* Runs work() in a child process. Returns its status as from waitpid(), and what it wrote to stderr. */
 static int in_a_child(void (*work)(void), char *said, size_t capacity) {
     int pipes[2], status;
     size_t length = 0;
@@ -39,7 +39,7 @@ static char *big_file(const char *name) {
     return path;
 }
 
-/* The second of three maps is cut short after it was read once; then it is read again. */
+/* Of three mapped files the second is cut short after it was read once. Then it is read again. */
 static void read_what_was_cut(void) {
     struct file_map maps[3];
     file_map_catch();
@@ -63,7 +63,7 @@ static void a_file_that_is_cut_short_is_named(void **state) {
     assert_string_equal(said, wanted);
 }
 
-/* A map that is closed is forgotten: its address may be another file's by then. */
+/* A map that was closed must be forgotten, since its address may then belong to the map of another file. */
 static void read_after_many(void) {
     struct file_map map, many[MANY];
     file_map_catch();
@@ -93,7 +93,7 @@ static void be_told(void) {
 static void other_such_signals_end_the_process(void **state) {
     char said[1024];
     big_file("one");
-    signal(SIGBUS, SIG_DFL); /* a sanitizer's handler would say more */
+    signal(SIGBUS, SIG_DFL); /* otherwise a sanitizer's handler would write more to stderr */
     int status = in_a_child(be_told, said, sizeof said);
     assert_true(WIFSIGNALED(status));
     assert_int_equal(WTERMSIG(status), SIGBUS);

@@ -15,7 +15,7 @@ static int looks_at(const char *path) {
     return file_exists(path);
 }
 
-/* A file is absent only where the system says so. */
+/* A file counts as absent only if the system says so; any other answer is an error. */
 static void tells_absent_from_unknown(void **state) {
     char *file = scratch_text("file", ""), *loop = in_scratch("loop"), *closed = in_scratch("closed"), part[300];
     assert_int_equal(symlink("nowhere", in_scratch("broken")), 0);
@@ -29,7 +29,7 @@ static void tells_absent_from_unknown(void **state) {
     assert_int_equal(file_exists(in_scratch("file/x")), 0);
     memset(part, 'x', sizeof part - 1);
     part[sizeof part - 1] = 0;
-    assert_int_equal(file_exists(part), 0); /* nothing can have such a name */
+    assert_int_equal(file_exists(part), 0); /* no file can have such a name, so it is absent */
     assert_int_equal(file_exists(in_scratch("loop/x")), -1);
     assert_said("cannot look at", loop);
     assert_int_equal(mkdir(closed, 0), 0);
@@ -43,7 +43,7 @@ static void removes_a_file(void **state) {
     char *file = scratch_text("file", "x");
     assert_int_equal(file_remove(file), 0);
     assert_false(file_exists(file));
-    assert_int_equal(file_remove(file), 0); /* absent: not an error */
+    assert_int_equal(file_remove(file), 0); /* removing an absent file is no error */
     assert_int_equal(file_remove(scratch), -1);
     assert_said("cannot remove", scratch);
 }

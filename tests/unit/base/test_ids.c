@@ -5,7 +5,7 @@
 enum { MOST = 40 };
 static const uint64_t ROWS[] = {1, 2, 1000, INT32_MAX, (uint64_t)INT32_MAX + 1, (uint64_t)INT32_MAX + 2, UINT32_MAX - 1};
 
-/* Takes `count` ids that are right but for one, from a place that is no multiple of 16 bytes. */
+/* Converts `count` ids of which one is wrong, at an address that is not a multiple of 16 bytes. */
 static void check_take(unsigned bits, uint64_t rows, uint64_t count, uint64_t place, int64_t id) {
     int64_t wide[MOST + 1];
     int32_t narrow[MOST + 1];
@@ -31,7 +31,7 @@ static void ids_are_taken_and_the_wrong_ones_found(void **state) {
                                far, far + last, -far,     far << 30, INT64_MAX, INT64_MIN};
         for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
             for (uint64_t count = 0; count <= MOST; count++)
-                for (uint64_t place = 0; place <= count; place++) { /* at `count`: none is wrong */
+                for (uint64_t place = 0; place <= count; place++) { /* place == count: no id is wrong */
                     check_take(64, ROWS[r], count, place, ids[i]);
                     if (ids[i] == (int32_t)ids[i]) check_take(32, ROWS[r], count, place, ids[i]);
                 }

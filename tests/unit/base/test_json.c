@@ -11,7 +11,7 @@ static int tear_down(void **state) {
     return 0;
 }
 
-/* Compares what the last call has added. */
+/* Compares what the last call has appended with `wanted`. */
 static void assert_added(const char *wanted) {
     assert_int_equal(json.failed, 0);
     assert_int_equal(json.used, strlen(json.bytes));
@@ -32,7 +32,7 @@ static void plain(void **state) {
     assert_added("\"cut\"");
 }
 
-/* No text ends its string, a <script>, or its line. */
+/* No character of a text may end the JSON string, an enclosing <script>, or the line. */
 static void escaped(void **state) {
     string("\"\\", "\"\\u0022\\u005c\"");
     string("</script><!--&", "\"\\u003c/script\\u003e\\u003c!--\\u0026\"");
@@ -41,24 +41,24 @@ static void escaped(void **state) {
     assert_added("\"a\\u0000b\"");
 }
 
-/* Each byte that begins no character becomes one U+FFFD; reading goes on with the next byte. */
+/* Each byte that is no valid UTF-8 becomes one U+FFFD, and reading continues with the next byte. */
 static void no_utf8(void **state) {
     string("\xFF", "\"\\ufffd\"");
     string("\x80x", "\"\\ufffdx\"");
     string("\xC3", "\"\\ufffd\"");
     string("\xC3(", "\"\\ufffd(\"");
     string("\xE6\x97", "\"\\ufffd\\ufffd\"");
-    string("\xC0\xAF", "\"\\ufffd\\ufffd\"");            /* a longer form of '/' */
-    string("\xE0\x9F\xBF", "\"\\ufffd\\ufffd\\ufffd\""); /* a longer form of U+07FF */
-    string("\xE0\xA0\x80", "\"\xE0\xA0\x80\"");          /* the least of three bytes */
+    string("\xC0\xAF", "\"\\ufffd\\ufffd\"");            /* '/' in two bytes, an overlong form */
+    string("\xE0\x9F\xBF", "\"\\ufffd\\ufffd\\ufffd\""); /* U+07FF in three bytes, an overlong form */
+    string("\xE0\xA0\x80", "\"\xE0\xA0\x80\"");          /* the first character of three bytes */
     string("a\xC2\x9B"
            "1m\xC2\xA0",
-           "\"a\\u009b1m\xC2\xA0\"");                    /* a control character of two bytes, and a blank */
+           "\"a\\u009b1m\xC2\xA0\"");                    /* a control character of two bytes, and a no-break space */
     string("\xED\xA0\x80", "\"\\ufffd\\ufffd\\ufffd\""); /* half of a surrogate pair */
-    string("\xED\x9F\xBF", "\"\xED\x9F\xBF\"");          /* the last before them */
+    string("\xED\x9F\xBF", "\"\xED\x9F\xBF\"");          /* the last character before the surrogates */
     string("\xF0\x8F\xBF\xBF", "\"\\ufffd\\ufffd\\ufffd\\ufffd\"");
     string("\xF0\x90\x80\x80", "\"\xF0\x90\x80\x80\"");
-    string("\xF4\x8F\xBF\xBF", "\"\xF4\x8F\xBF\xBF\""); /* the last character */
+    string("\xF4\x8F\xBF\xBF", "\"\xF4\x8F\xBF\xBF\""); /* the last character of Unicode */
     string("\xF4\x90\x80\x80", "\"\\ufffd\\ufffd\\ufffd\\ufffd\"");
     string("\xF5\x80\x80\x80", "\"\\ufffd\\ufffd\\ufffd\\ufffd\"");
 }

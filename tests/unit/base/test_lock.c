@@ -10,7 +10,7 @@
 
 static char holder[LOCK_HOLDER];
 
-/* Starts a process that takes the lock and keeps it until it is killed. */
+/* Starts a process that takes the lock and holds it until the process is killed. */
 static pid_t start_holder(const char *path) {
     int ready[2];
     char byte;
@@ -42,7 +42,7 @@ static void one_at_a_time(void **state) {
     snprintf(wanted, sizeof wanted, "process %ld of ", (long)getpid());
     assert_ptr_equal(strstr(holder, wanted), holder);
     assert_non_null(strstr(holder, ", since 2"));
-    lock_give(&second); /* harmless: it never had the lock */
+    lock_give(&second); /* giving back a lock that it never had does no harm */
     assert_int_equal(lock_try(&second, path, holder), 1);
     lock_give(&first);
     lock_give(&first);
@@ -51,7 +51,8 @@ static void one_at_a_time(void **state) {
     lock_give(&second);
 }
 
-/* A process' lock ends with it, however it ends; the file that it leaves names the next one. */
+/* When a process ends, its lock is free, even if it was killed. The lock file stays, and the next process writes its own name to
+ * it. */
 static void a_killed_process_has_nothing(void **state) {
     struct lock lock;
     char *path = in_scratch("lock"), wanted[64];
@@ -86,7 +87,7 @@ static void waits_for_the_other(void **state) {
     lock_give(&lock);
 }
 
-/* Never are two processes inside at once, even while the lock's file comes and goes. */
+/* Two processes never hold the lock at once, even while the lock's file is removed and made again. */
 static void many_take_turns(void **state) {
     enum { PROCESSES = 6, ROUNDS = 300 };
     char *path = in_scratch("lock"), *inside = in_scratch("inside");
@@ -109,7 +110,7 @@ static void many_take_turns(void **state) {
     assert_false(file_exists(path));
 }
 
-/* A file of that name that is something else stays as it is. */
+/* A file with the name of the lock's file that is no lock file is left unchanged. */
 static void what_is_no_lock_file_stays(void **state) {
     struct lock lock;
     char *path = scratch_text("notes", "of mine\n"), *link = in_scratch("link"), *pipe_path = in_scratch("pipe");

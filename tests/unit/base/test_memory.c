@@ -33,7 +33,7 @@ static void what_is_asked_for_is_there(void **state) {
         memset(block, 1, n * 4);
         free(block);
     }
-    void *none = mem_alloc(0, 8, "nothing"); /* not a failure */
+    void *none = mem_alloc(0, 8, "nothing"); /* an allocation of 0 bytes is no failure */
     assert_non_null(none);
     free(none);
     char *text = mem_text("abcdef", 3, "text");
@@ -51,7 +51,7 @@ static void growing_keeps_what_is_there(void **state) {
         grown += capacity != before;
         items[i] = (uint32_t)i;
     }
-    assert_true(grown < 20); /* doubles */
+    assert_true(grown < 20); /* the capacity doubles, so few calls allocate */
     for (uint64_t i = 0; i < 100000; i++) assert_int_equal(items[i], i);
     uint32_t *kept = items;
     uint64_t kept_capacity = capacity;
@@ -68,13 +68,13 @@ static void the_system_tells(void **state) {
     assert_true(before > 0);
     memset(block, 1, size);
     assert_true(mem_resident() > before + size / 2);
-    assert_true(mem_resident_peak() + (1 << 20) >= mem_resident()); /* the kernel counts a few pages late */
+    assert_true(mem_resident_peak() + (1 << 20) >= mem_resident()); /* the kernel counts some pages later than others */
     free(block);
     assert_true(mem_resident_peak() > before + size / 2);
     assert_true(mem_total() > mem_available() && mem_available() > 0);
 }
 
-/* These blocks would stay with free(), because later ones lie behind them. */
+/* The system gets this memory back. free() alone would not return it, because later blocks are in use behind it. */
 static void what_is_freed_goes_back(void **state) {
     enum { BLOCKS = 1000, BYTES = 64 << 10 };
     void *blocks[BLOCKS];

@@ -18,7 +18,7 @@ static int tear_down(void **state) {
     return directory_remove_tree(directory);
 }
 
-/* Writes a file of version `version` with this header, padded as NumPy pads it, and `data` bytes of 0x3F. */
+/* Writes an npy file of this version with this header, padded as by NumPy, followed by `data` bytes of 0x3F. */
 static void write_raw(int version, const char *header, uint64_t data) {
     char bytes[4096] = "\x93NUMPY";
     size_t length = strlen(header), at = version == 1 ? 10 : 12, n = (at + length + 1 + 63) / 64 * 64 - at;
@@ -105,7 +105,7 @@ static void plain_round_trip(void **state) {
     npy_close(&npy);
 }
 
-/* A field of bfloat16 is '<u2' in the file, and its name there says what it is. */
+/* In the file a bfloat16 field has the type '<u2', and its field name says that it is bfloat16. */
 static void bfloat16_round_trip(void **state) {
     struct npy out = {.rows = 2, .fields = 2}, npy;
     const char values[2 * (3 * 2 + 4)] = {0, 1, 2, 3, 4, 5};
@@ -126,7 +126,7 @@ static void bfloat16_round_trip(void **state) {
     refused_header("{'descr': '<u2', 'fortran_order': False, 'shape': (2, 3), }", "'<u2'");
 }
 
-/* A single column still has a shape, so that NumPy gives a matrix; the data is aligned for every number of rows. */
+/* Even a single column has a shape, so that NumPy gives a matrix. The data is aligned for every number of rows. */
 static void header_shapes(void **state) {
     for (uint64_t rows = 1; rows < UINT64_MAX / 100; rows *= 10) {
         struct npy out = {.rows = rows, .fields = 1};
@@ -211,7 +211,7 @@ static void broken_sizes(void **state) {
     refused("cannot open");
 }
 
-/* Any byte of the header may change to any value: the file is opened or refused, and never read past its end. */
+/* Changes each byte of the header to any value: the file must be opened or refused, and never read past its end. */
 static void changed_bytes(void **state) {
     static const char header[] =
         "{'descr': [('w', '<f4', (2,)), ('u', '<u4')], 'fortran_order': False, 'shape': (3,), }";

@@ -10,7 +10,7 @@
 
 static const char nodes_file[] = "devices/system/node/has_memory", node_file[] = "bus/pci/devices/0000:1b:00.0/numa_node";
 
-/* Writes a file as in /sys; NULL: there is none. */
+/* Writes a file as in /sys; text = NULL: removes it. */
 static void say(const char *name, const char *text) {
     char *path = file_join(scratch, name);
     for (char *slash = path + strlen(scratch) + 1; (slash = strchr(slash, '/')); *slash++ = '/') {
@@ -50,7 +50,7 @@ static void where_there_is_nothing_to_choose_nothing_is(void **state) {
     assert_int_equal(numa_near(scratch, "0000:1c:00.0"), NUMA_NONE);
 }
 
-/* Returns the policy of a page, or of this thread; -1 where the system does not tell. */
+/* Returns the NUMA policy of a page, or of this thread if page is NULL; -1 if the system does not tell. */
 static int policy(void *page) {
     int mode = -1;
     if (syscall(SYS_get_mempolicy, &mode, NULL, 0ul, page, page ? (unsigned long)MPOL_F_ADDR : 0ul)) return -1;
@@ -69,7 +69,7 @@ static void memory_is_asked_for_at_a_node(void **state) {
     assert_int_equal(policy(NULL), MPOL_DEFAULT);
     numa_begin(0);
     assert_int_equal(policy(NULL), MPOL_PREFERRED);
-    assert_int_equal(near("0-1\n", "1\n"), NUMA_NONE); /* the user has chosen a node */
+    assert_int_equal(near("0-1\n", "1\n"), NUMA_NONE); /* the user has already restricted the process to a node */
     numa_end(0);
     assert_int_equal(policy(NULL), MPOL_DEFAULT);
     munmap(pages, 1 << 20);

@@ -14,7 +14,7 @@ static int write_half(void *context, unsigned worker) {
     return 0;
 }
 
-/* Prints a half by printf() in this thread. */
+/* Returns 0.5 as printf() writes it in this thread. */
 static const char *half(void) {
     static char text[8];
     snprintf(text, sizeof text, "%.1f", 0.5);
@@ -39,7 +39,7 @@ static void numbers_have_a_point_whatever_the_locale(void **state) {
     assert_int_equal(text_real("0,025", &value), -1);
     locale_t before = numbers_enter();
     assert_string_equal(half(), "0.5");
-    setlocale(LC_NUMERIC, "de_DE.UTF-8"); /* another of the caller's threads may do so at any time */
+    setlocale(LC_NUMERIC, "de_DE.UTF-8"); /* any thread of the caller may change the locale at any time */
     assert_string_equal(half(), "0.5");
     numbers_leave(before);
     assert_string_equal(half(), "0,5");

@@ -27,7 +27,7 @@ static void parts_that_lead_nowhere_go(void **state) {
         {"/", "/"},         {"//", "/"},       {"/..", "/"},        {"/../x", "/x"},      {"/x/..", "/"},
         {"/x/../..", "/"},  {"...", "..."},    {"..a", "..a"},      {"a/./b/../c", "a/c"},
         {"\xD1\x81/../\xE6\x97\xA5", "\xE6\x97\xA5"}};
-    for (int there = 0; there < 2; there++) { /* first nothing of it exists; then a and x do */
+    for (int there = 0; there < 2; there++) { /* in the first round nothing of the path exists; in the second, a and x do */
         for (size_t i = 0; i < sizeof all / sizeof *all; i++) assert_stands_for(all[i][0], all[i][1]);
         assert_int_equal(directory_make("a/b"), 0);
         assert_int_equal(mkdir("x", 0777), 0 - there);
@@ -45,7 +45,7 @@ static void links_are_followed_even_to_nothing(void **state) {
     assert_int_equal(symlink("loop", "loop"), 0);
     assert_stands_for("link", "real/inner");
     assert_stands_for("link/new", "real/inner/new");
-    assert_stands_for("link/..", "real"); /* the parent of what the link leads to, as for the system */
+    assert_stands_for("link/..", "real"); /* ".." after a link is the parent of the link's target, as for the system */
     assert_stands_for("real/back", "real");
     assert_stands_for("real/back/back/file", "real/file");
     assert_stands_for("broken", "absent/x");

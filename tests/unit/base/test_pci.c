@@ -12,7 +12,7 @@ static void add_device(const char *path, const char *vendor) {
 
 static void devices_are_told_by_their_vendor(void **state) {
     assert_int_equal(pci_has("devices", PCI_NVIDIA), -1);
-    assert_int_equal(directory_make("devices/0000:00:00.0"), 0); /* the device has no file that names its vendor */
+    assert_int_equal(directory_make("devices/0000:00:00.0"), 0); /* this device has no file that names its vendor */
     assert_int_equal(pci_has("devices", PCI_NVIDIA), 0);
     add_device("devices/0000:00:01.0", "0x8086\n");
     assert_int_equal(pci_has("devices", PCI_NVIDIA), 0);

@@ -9,12 +9,12 @@ static int fresh(void **state) {
 }
 
 struct counting {
-    unsigned seen[16];      /* how often each worker ran; each counts only its own */
-    _Atomic uint64_t taken; /* pool_take */
+    unsigned seen[16];      /* number of runs of each worker; each worker counts its own */
+    _Atomic uint64_t taken; /* next index for pool_take() */
     _Atomic uint64_t sum;
     uint64_t count, grain;
     unsigned char *touched; /* [count] */
-    unsigned fails;         /* the worker that fails; none from 16 on */
+    unsigned fails;         /* number of the worker that fails; 16 or more: no worker fails */
 };
 
 static int count_job(void *context, unsigned worker) {
@@ -90,7 +90,7 @@ static void no_number_means_the_cores(void **state) {
     assert_true(pool_cores() >= 1);
     assert_int_equal(pool_threads(pool), pool_cores());
     pool_close(pool);
-    pool_close(NULL); /* harmless */
+    pool_close(NULL); /* closing NULL does no harm */
 }
 
 int main(void) {

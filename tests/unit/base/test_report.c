@@ -23,7 +23,7 @@ static void a_sentence_is_one_line_whatever_it_quotes(void **state) {
     (fail)("'%s' is not\ta type", "<f4\n\033[2J\177");
     assert_string_equal(report_sentence(), "'<f4??[2J?' is not?a type");
     report_clear();
-    /* C1, as one byte and as UTF-8 has it, and letters that only look like it */
+    /* control characters of C1, as one byte and in UTF-8, and letters whose bytes are similar */
     (fail)("'\x9B"
            "1m' '\xC2\x9B"
            "1m' 'caf\xC3\xA9 \xD0\x9B\xE2\x80\x9C caf\xE9'");
@@ -42,7 +42,7 @@ static int fails(void *context, unsigned worker) {
     return (fail)("worker %u says so", worker);
 }
 
-/* When many fail at once, one of their sentences is kept whole. */
+/* If many threads fail at once, the message of one of them is kept whole. */
 static void threads_do_not_mix_their_sentences(void **state) {
     struct pool *pool = pool_open(8);
     for (int i = 0; i < 500; i++) {
@@ -56,7 +56,7 @@ static void threads_do_not_mix_their_sentences(void **state) {
     pool_close(pool);
 }
 
-/* Returns what `work` writes to stderr, which is a file meanwhile. */
+/* Returns what work() writes to stderr, which is redirected to a file during the call. */
 static char *stderr_of(void (*work)(void)) {
     char *path = scratch_text("stderr", "");
     fflush(stderr);
@@ -96,7 +96,7 @@ static void speak_later(void) {
     fputs("at once\n", stderr);
     report_tell();
     warn("after it");
-    report_tell(); /* nothing is held */
+    report_tell(); /* no message is held, so nothing is printed */
     report_quiet(1);
 }
 
@@ -110,18 +110,18 @@ static void show_progress(void) {
     struct progress progress;
     report_quiet(0);
     progress_start(&progress, "counting", 1);
-    progress_show(&progress, 1, 4, "B"); /* too early */
+    progress_show(&progress, 1, 4, "B"); /* too early for another line */
     progress.shown -= 1000;
     progress.started -= 100;
     progress_show(&progress, 50000000, 200000000, "B");
     progress.shown -= 1000;
     progress_show(&progress, 500, 1000, "words");
     progress.shown -= 1000;
-    progress_show(&progress, 500, 0, "words"); /* of an unknown total */
+    progress_show(&progress, 500, 0, "words"); /* the total is unknown */
     progress.shown -= 1000;
     progress_show(&progress, 0, 10, "words");
     progress.shown -= 1000;
-    progress_show(&progress, 20, 10, "words"); /* more than there was to be */
+    progress_show(&progress, 20, 10, "words"); /* more is done than was expected */
     progress_end(&progress);
     report_quiet(1);
 }
@@ -150,7 +150,7 @@ static int fail_on_each(void *context, unsigned worker) {
     return (fail)("worker of %s", (const char *)context);
 }
 
-/* Each handle has its own sentence, whichever threads work for it, and the program's sentence is not touched. */
+/* Each handle keeps its own message, whichever threads work for it. The program's message does not change. */
 static void sinks_keep_their_own(void **state) {
     struct pool *pool = pool_open(3);
     struct report *one = report_open(NULL, NULL), *two = report_open(NULL, NULL);

@@ -14,7 +14,7 @@ static void counts(void **state) {
                 {"2.5e3", 2500},
                 {"1e18", 1000000000000000000u},
                 {"007", 7},
-                {"9007199254740993", 9007199254740993u} /* 2^53 + 1: no double */,
+                {"9007199254740993", 9007199254740993u} /* 2^53 + 1, which a double cannot hold */,
                 {"9223372036854775807", INT64_MAX}};
     static const char *const bad[] = {"",
                                       " ",
@@ -184,7 +184,7 @@ static void a_text_is_added_to_as_far_as_there_is_room(void **state) {
     n = text_add(text, sizeof text, n, "%s", "345");
     assert_int_equal(n, 5);
     n = text_add(text, sizeof text, n, "%.3f", 1e300);
-    assert_int_equal(n, 7); /* not the length that it would have had */
+    assert_int_equal(n, 7); /* the length of what was written, and not of the whole text */
     assert_int_equal(strlen(text), 7);
     assert_memory_equal(text, "12345", 5);
     assert_int_equal(text_add(text, sizeof text, n, "more"), 7);
@@ -196,9 +196,9 @@ static void nearest_name(void **state) {
     assert_string_equal(text_nearest("trian", names, 4), "train");
     assert_string_equal(text_nearest("plans", names, 4), "plan");
     assert_string_equal(text_nearest("nearst", names, 4), "nearest");
-    assert_null(text_nearest("export", names, 4)); /* the word itself helps nobody */
+    assert_null(text_nearest("export", names, 4)); /* the asked word itself is no suggestion */
     assert_string_equal(text_nearest("dim", (const char *const[]){"dim", "dims"}, 2), "dims");
-    assert_string_equal(text_nearest("plna", names, 4), "plan"); /* a swap is one edit */
+    assert_string_equal(text_nearest("plna", names, 4), "plan"); /* two letters exchanged count as one edit */
     assert_string_equal(text_nearest("dmi", (const char *const[]){"dim"}, 1), "dim");
     assert_null(text_nearest("quux", names, 4));
     assert_null(text_nearest("", names, 4));

@@ -1,9 +1,9 @@
-/* Waiting time, without waiting: setting the last look's clock back stands for time that went by. */
+/* Counts waiting time. The tests do not wait: they set the clock of the last look back. */
 #include "tests/testing.h"
 
 #include "base/waiting.h"
 
-/* Returns the seconds that are counted after a look that is `seconds` old. */
+/* Returns the waiting time after a look, if the look before it was `seconds` ago. */
 static double waited_after(struct waiting *waiting, double seconds) {
     double before = waiting->seconds;
     waiting->last = waiting_now() - seconds;
@@ -20,7 +20,7 @@ static void looks_beside_one_another_add_up(void **state) {
 static void a_process_that_stood_still_has_not_waited(void **state) {
     struct waiting waiting = waiting_begin();
     for (int i = 0; i < 3; i++) assert_true(waited_after(&waiting, 3600) == 0);
-    assert_true(waited_after(&waiting, 0.25) >= 0.25); /* and goes on */
+    assert_true(waited_after(&waiting, 0.25) >= 0.25); /* the time is counted further */
 }
 
 int main(void) {

@@ -5,7 +5,7 @@
 
 enum { ARGUMENTS = 32 };
 
-/* The result of arguments_read() on a line of words. */
+/* What arguments_read() made of a command line. */
 struct read {
     struct arguments arguments;
     int flag, pair_count;
@@ -48,7 +48,7 @@ static void sorts_arguments(void **state) {
     assert_int_equal(read_line(&g, NULL, "cmd"), 0);
     assert_int_equal(g.arguments.count, 0);
     arguments_release(&g.arguments);
-    assert_int_equal(read_line(&g, NULL, "cmd --out=a.b"), 0); /* the dot stands in the value */
+    assert_int_equal(read_line(&g, NULL, "cmd --out=a.b"), 0); /* this '.' is in the value, so it makes no key of it */
     assert_string_equal(g.out, "a.b");
     arguments_release(&g.arguments);
     assert_int_equal(read_line(&g, "device, memory", "cmd --memory.depth=2 --device.threads=1"), 0);
@@ -116,7 +116,7 @@ static void settings_stand_over_the_file(void **state) {
     assert_int_equal(arguments_config(&config, 0, path, &two), 0);
     assert_int_equal(config.model_dim, 5);
     assert_int_equal(config.train_epochs, 2);
-    assert_string_equal(config.run_dir, "runs/a"); /* resolved */
+    assert_string_equal(config.run_dir, "runs/a"); /* the config is resolved, so run.dir has a value */
     config_release(&config);
     assert_int_equal(arguments_config(&config, 0, NULL, &none), 0);
     assert_string_equal(config.run_dir, "runs/run");

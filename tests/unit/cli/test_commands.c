@@ -36,7 +36,7 @@ static void every_command_is_described(void **state) {
 
 /* ---- commands that only print ---- */
 
-/* Returns what a command writes to stdout, which is a file meanwhile. */
+/* Returns what a command writes to stdout, which is redirected to a file while the command runs. */
 static char *stdout_of(int wanted, int (*run)(int, char **), const char *line) {
     static char words[1024];
     char *argv[ARGUMENTS], *rest = words, *path = in_scratch("stdout");
@@ -134,7 +134,7 @@ static void plan_finds_what_it_left(void **state) {
     assert_int_equal(stat(ids, &before), 0);
     char *again = stdout_of(0, cmd_plan, line);
     assert_int_equal(stat(ids, &after), 0);
-    assert_true(before.st_ino == after.st_ino); /* not written anew */
+    assert_true(before.st_ino == after.st_ino); /* the file was not written a second time */
     free(first);
     free(again);
 }

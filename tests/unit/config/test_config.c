@@ -13,7 +13,7 @@ static void defaults_are_what_is_promised(void **state) {
     assert_int_equal(c.corpus_format, FORMAT_TEXT);
     assert_int_equal(c.corpus_max_sentence, 1000);
     assert_true(c.corpus_min_count == COUNT_AUTO);
-    assert_true(c.model_dim == COUNT_AUTO); /* 128, or what train.effort says */
+    assert_true(c.model_dim == COUNT_AUTO); /* undecided: 128 or 256, depending on train.effort */
     assert_true(isnan(c.optimizer_lr));
     assert_true(c.negatives_power == 0.75);
     assert_int_equal(c.examples_shrink, 1);
@@ -23,10 +23,10 @@ static void defaults_are_what_is_promised(void **state) {
     assert_true(c.memory_gpu_budget == COUNT_AUTO);
     assert_null(c.name);
     config_release(&c);
-    config_release(&c); /* harmless on a released one */
+    config_release(&c); /* releasing a config twice does no harm */
 }
 
-/* config.def's lists and the enums must have the same order. */
+/* The choices in config.def must be in the same order as the enums. */
 static void choices_stand_in_the_order_of_their_enums(void **state) {
     static const struct {
         const char *section, *key, *name;
@@ -63,7 +63,7 @@ static void choices_stand_in_the_order_of_their_enums(void **state) {
     assert_string_equal(config_choice_name("optimizer", "rule", RULE_AUTO + 1), "?");
 }
 
-/* A run without keys and a table of libsptx must have the same options. */
+/* An optimizer must have the same default options in a run without keys as in a table of libsptx. */
 static void optimizers_have_the_defaults_of_their_rules(void **state) {
     for (int rule = 0; rule < RULE_COUNT; rule++) {
         char text[256];
@@ -73,7 +73,7 @@ static void optimizers_have_the_defaults_of_their_rules(void **state) {
                  config_choice_name("optimizer", "rule", rule));
         assert_int_equal(read_resolved(&c, text), 0);
         resolved = tables_rule(&c);
-        resolved.lr = usual.lr; /* a run has rates of its own */
+        resolved.lr = usual.lr; /* learning rates are an exception: a run has other defaults */
         resolved.count_rows = usual.count_rows;
         assert_memory_equal(&resolved, &usual, sizeof usual);
         config_release(&c);
@@ -103,14 +103,15 @@ static void reads_an_ini(void **state) {
 
 static void reads_what_editors_leave(void **state) {
     struct config c;
-    assert_int_equal(read_text(&c, "\xEF\xBB\xBF[model]\r\ndim = 7\r\n\r\n"), 0); /* a byte order mark, CRLF */
+    assert_int_equal(read_text(&c, "\xEF\xBB\xBF[model]\r\ndim = 7\r\n\r\n"), 0); /* a byte order mark, and lines that end in CR
+                                                                                   * LF */
     assert_int_equal(c.model_dim, 7);
     config_release(&c);
     assert_int_equal(read_text(&c, ""), 0);
     config_release(&c);
 }
 
-/* Lines may end in one file as on Windows, on Unix and on old Macs. */
+/* One file may mix the line ends of Windows (CR LF), Unix (LF) and old Macs (CR). */
 static void reads_lines_however_they_end(void **state) {
     static const char *const ends[] = {"\n", "\r\n", "\r"};
     for (int first = 0; first < 3; first++)
@@ -141,7 +142,7 @@ static void blanks_take_nothing_away(void **state) {
     }
 }
 
-/* Lines, names and values have no longest length. */
+/* Lines, names and values may be of any length. */
 static void reads_lines_of_any_length(void **state) {
     for (size_t length = 180; length < 100000; length = length < 210 ? length + 1 : length * 7) {
         char *path = calloc(length + 1, 1), *text = calloc(3 * length + 200, 1);
@@ -159,7 +160,7 @@ static void reads_lines_of_any_length(void **state) {
     }
 }
 
-/* Lists of files may have one file a line, which is inih's own way. */
+/* A list of files may have one file on each line; the INI parser (inih) joins indented lines to one value. */
 static void values_go_on_in_indented_lines(void **state) {
     struct config c;
     assert_int_equal(read_text(&c,
@@ -173,7 +174,7 @@ static void values_go_on_in_indented_lines(void **state) {
     config_release(&c);
 }
 
-/* Keys may be indented too, as people do under a section. */
+/* A key may be indented under its section, as some people write it. It must not be read as part of the value before it. */
 static void indented_keys_are_keys(void **state) {
     struct config c;
     assert_int_equal(read_text(&c, "[corpus]\n  path = a\n  format = lists\n    min_count = 7\n  [model]\n\tdim:3\n"
@@ -193,14 +194,14 @@ static void indented_keys_are_keys(void **state) {
     REFUSES("[train]\nloss = softmax\n  model.dims=3\n", "line 3: [train] has no key 'model.dims'");
 }
 
-/* inih reads at most 199 bytes of a line: wherever a value is taken apart for that, no byte of it is lost or added. */
+/* inih reads at most 199 bytes of a line at a time. Wherever it cuts a value, no byte may be lost or added. */
 static void long_values_keep_every_byte(void **state) {
     static const char odd[] = "  ;;#= :.[];\"\t x";
     for (size_t length = 150; length < 1200; length += 1 + length / 100) {
         char path[1300], text[2800];
         struct config c;
         for (size_t i = 0; i < length; i++) path[i] = odd[scratch_random(sizeof odd - 1)];
-        path[0] = '/'; /* a line that begins with a name and '=' would be one of a key */
+        path[0] = '/'; /* begins with '/', since a line that begins with a name and '=' would be another key */
         path[length - 1] = 'x';
         path[length] = 0;
         for (char *at = path + 1; *at; at++)
@@ -230,7 +231,7 @@ static void refuses_with_line_and_nearest_name(void **state) {
     REFUSES("[train]\nepochs = 3\n\nepoch = 5\n", "some run.ini line 4", "[train] has no key 'epoch'",
             "did you mean 'epochs'");
     REFUSES("[trian]\nepochs = 3\n", "line 1", "no section 'trian'", "did you mean 'train'");
-    REFUSES("[train]\n\n[modle]\n", "line 3", "no section 'modle'"); /* with no key under it, too */
+    REFUSES("[train]\n\n[modle]\n", "line 3", "no section 'modle'"); /* the section is refused even if it has no keys */
     REFUSES("[zzzzzzzz]\nepochs = 3\n", "no section 'zzzzzzzz'", "corpus, phrases, graph, examples, walks, negatives");
     REFUSES("[train]\ndim = 3\n", "[train] has no key 'dim'", "model.dim");
     REFUSES("[train]\nqqqqqqqqqqq = 3\n", "no key 'qqqqqqqqqqq'", "help keys");
@@ -259,7 +260,7 @@ static void refuses_what_is_no_ini(void **state) {
     REFUSES("train.epochs = 3\n", "line 1", "'train.epochs' stands under no section", "write [train] above it");
     REFUSES("[train]\nepochs\n", "line 2: 'epochs' is neither [section] nor key = value");
     REFUSES("[train\nepochs = 3\n", "line 1: '[train' is neither");
-    /* a value goes on in lines that are indented, and in no others */
+    /* only an indented line continues a value */
     REFUSES("[corpus]\npath = a.txt\nb.txt\n", "line 3: ", "b.txt' is neither");
     REFUSES("[corpus]\n  path = a.txt\n  b.txt\n", "line 3: ", "b.txt' is neither");
     REFUSES("[corpus]\n  b.txt\n", "line 2: ", "b.txt' is neither");
@@ -292,7 +293,7 @@ static void a_long_line_is_refused_like_a_short_one(void **state) {
     REFUSES(text, "line 2: [train] has no key '000");
     snprintf(text, sizeof text, "[%0500d]\nepochs = 1\n", 5);
     REFUSES(text, "line 1: there is no section '000");
-    snprintf(text, sizeof text, "[train]\nseed = 1\n%060d = %01000d\n", 5, 6); /* inih keeps 49 bytes of a name */
+    snprintf(text, sizeof text, "[train]\nseed = 1\n%060d = %01000d\n", 5, 6); /* inih keeps only 49 bytes of a name */
     REFUSES(text, "line 3: [train] has no key '000000000000000000000000000000000000000000000000000000000005'");
     snprintf(text, sizeof text, "[train]\nseed = 1\n[%060d]\n", 5);
     REFUSES(text, "line 3: there is no section '000000000000000000000000000000000000000000000000000000000005'");
@@ -327,7 +328,7 @@ static void arguments_set_keys(void **state) {
         assert_int_equal(report_exit_code(), 2);
         assert_sentence(wrong[i][0], wrong[i][1], NULL);
     }
-    assert_int_equal(c.model_dim, 64); /* what was refused changed nothing */
+    assert_int_equal(c.model_dim, 64); /* the refused values have changed nothing */
     assert_int_equal(config_set(&c, "model", "dim", "65", "here"), 0);
     assert_int_equal(config_set(&c, "model", "dim", "x", "here"), -1);
     assert_int_equal(report_exit_code(), 1);
@@ -364,7 +365,7 @@ static void writes_what_it_reads(void **state) {
         assert_non_null(strstr(once, "\nvocab =\n"));
         assert_true(back.train_steps == 4611686018427387903u && back.memory_gpu_budget == 1000001);
         assert_string_equal(back.corpus_cache, "a  b # c;d");
-        /* resolved once or, from the file, twice: the same */
+        /* the config resolved in memory, and the same config written resolved, read and resolved again, must be equal */
         assert_int_equal(config_resolve(&c), 0);
         free(once);
         assert_int_equal(config_format(&c, help, &once), 0);
@@ -386,7 +387,7 @@ static void every_real_reads_back(void **state) {
         struct config c;
         char *text;
         double back;
-        if (i % 2000 == 0) { /* making a config is slow, so one serves for many numbers */
+        if (i % 2000 == 0) { /* one config is used for 2,000 numbers, since making a config is slow */
             if (i) config_release(&c);
             assert_int_equal(config_init(&c), 0);
         }
@@ -445,8 +446,8 @@ static void difference_names_what_changes_numbers(void **state) {
     }
 }
 
-/* Keys that the machine settles, and that change the numbers, come from the other config; keys that were given, and
- * those that change no number, stay. */
+/* Keys that are still auto are taken from the settled config if they change the run's numbers. Keys that the user gave, and keys
+ * that change no number, stay. */
 static void what_is_left_open_is_taken_from_a_settled_config(void **state) {
     for (int said = 0; said < 2; said++) {
         struct config open, settled;
@@ -456,7 +457,8 @@ static void what_is_left_open_is_taken_from_a_settled_config(void **state) {
         assert_int_equal(config_argument(&settled, "--train.batch=77"), 0);
         assert_int_equal(config_argument(&settled, "--memory.hot_rows=5"), 0);
         assert_int_equal(config_argument(&settled, "--optimizer.lr=0.5"), 0);
-        assert_int_equal(config_argument(&settled, "--model.target_init=auto"), 0); /* a text is no "auto" */
+        assert_int_equal(config_argument(&settled, "--model.target_init=auto"), 0); /* "auto" as the value of a text key is a
+                                                                                     * text, and nothing left open */
         assert_int_equal(config_resolve(&open), 0);
         assert_int_equal(config_resolve(&settled), 0);
         config_settle(&open, &settled);
@@ -492,7 +494,7 @@ static void paths_are_taken_apart(void **state) {
     assert_paths("\"a b\" c", 2, "a b", "c");
     assert_paths("\"a, b\",\"c\"", 2, "a, b", "c");
     char *odd = scratch_text("two words, \"one\" file", "x");
-    assert_paths(odd, 1, odd); /* it exists as it stands */
+    assert_paths(odd, 1, odd); /* a file of exactly this name exists, so the name is not split at its blanks */
     char **paths;
     assert_int_equal(config_paths("corpus.path", "a \"b", &paths), -1);
     assert_sentence("paths", "not closed", NULL);

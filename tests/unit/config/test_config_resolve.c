@@ -15,7 +15,7 @@ static void auto_on_text(void **state) {
     assert_int_equal(config.examples_targets, TARGETS_ONE);
     assert_int_equal(config.optimizer_schedule, SCHEDULE_LINEAR);
     assert_int_equal(config.train_update, UPDATE_HOGWILD);
-    assert_true(config.train_batch == COUNT_AUTO); /* left to the machine */
+    assert_true(config.train_batch == COUNT_AUTO); /* undecided: the machine decides */
     assert_int_equal(config.device_backend, BACKEND_AUTO);
     assert_string_equal(config.run_dir, "runs/some run");
     assert_true(config_corpus(&config).min_rating == -INFINITY);
@@ -73,7 +73,7 @@ static void auto_on_lists(void **state) {
     config_release(&config);
 }
 
-/* Lists have no rows where they have no names, or where an option is given that belongs to items against items. */
+/* Lists have no rows if they have no names, or if an option is given that works with examples.mode = list only. */
 static void lists_that_have_no_rows(void **state) {
     char encoded[512], ids[256];
     static char header[] = CORPUS_STREAM_MAGIC " and ids";
@@ -88,7 +88,7 @@ static void lists_that_have_no_rows(void **state) {
     }
 }
 
-/* The name comes from the config's file, or else from the corpus, and never leads out of runs/. */
+/* A run's name is that of its config file or, without a file, of its corpus. It never leads out of runs/. */
 static void a_run_is_called_by_its_file_or_its_corpus(void **state) {
     static const char *const corpora[][2] = {{"", "runs/run"},
                                              {"books", "runs/books"},
@@ -153,7 +153,8 @@ static void auto_of_the_rules(void **state) {
     }
 }
 
-/* The rate and the schedule of rule = auto belong to it: a rule that is named brings its own, also on items. */
+/* The rate and schedule for lists are set only if the rule is chosen automatically. A rule that the user sets has its own
+ * defaults. */
 static void a_named_rule_brings_its_own_rate(void **state) {
     RESOLVES("[corpus]\nformat = lists\n[optimizer]\nrule = adagrad\n[examples]\ntargets = one\n[train]\nepochs = 3\n");
     assert_true(config.optimizer_lr == 0.01);
@@ -186,7 +187,7 @@ static void what_is_set_is_kept(void **state) {
     config_release(&config);
 }
 
-/* A loss brings its own score, and how contexts begin. */
+/* The loss decides the defaults of train.score and model.context_init. */
 static void auto_of_the_losses(void **state) {
     static const struct {
         const char *keys;
@@ -214,7 +215,7 @@ static void auto_of_the_losses(void **state) {
     }
 }
 
-/* Ranks share out exact steps, which need a bound on text. */
+/* Several ranks train in exact steps, which on text need a bound on gradients (optimizer.clip). */
 static void text_over_several_ranks(void **state) {
     static const struct {
         const char *keys;
@@ -268,7 +269,7 @@ static void the_gradient_and_rate_of_means(void **state) {
     }
 }
 
-/* Only the CPU trains frozen rows lock-free. */
+/* Lock-free training with frozen rows is for the CPU only. */
 static void what_the_cpu_alone_trains(void **state) {
     static const struct {
         const char *keys, *why;
@@ -290,11 +291,11 @@ static void what_the_cpu_alone_trains(void **state) {
     }
 }
 
-/* A thorough run leaves each key that is set its value, and does not share negatives where a key rules that out. */
+/* With train.effort = thorough, keys that the user set keep their values, and negatives are not shared if a key rules that out. */
 static void auto_of_a_thorough_run(void **state) {
     static const struct {
         const char *keys;
-        uint64_t dim, epochs; /* 0: what thorough takes */
+        uint64_t dim, epochs; /* 0: the default of train.effort = thorough */
         int per;
     } all[] = {{"", 0, 0, PER_BATCH},
                {"epochs = 3\n[model]\ndim = 8\n", 8, 3, PER_BATCH},
@@ -338,7 +339,7 @@ static void a_processor_is_quick(void **state) {
     config_release(&config);
 }
 
-/* Whatever this machine would take: an earlier version's default was what is now quick. */
+/* A run of an earlier version, which had no train.effort, is resumed as quick, whatever the default on this machine is. */
 static void an_earlier_version_was_quick(void **state) {
     struct config config;
     char older[] = "[corpus]\nformat = lists\n[model]\ndim = 128\n";
@@ -357,7 +358,7 @@ static void an_earlier_version_was_quick(void **state) {
     config_release(&config);
 }
 
-/* auto never picks hogwild where hogwild cannot do what is asked. */
+/* train.update = auto never becomes hogwild if lock-free training cannot do what the other keys ask for. */
 static void auto_update_picks_what_works(void **state) {
     static const char *const batches[] = {"[optimizer]\nmomentum = 0.9\n", "[train]\nreduction = mean\n",
                                           "[corpus]\nformat = lists\n", "[optimizer]\nrule = adagrad\n",
@@ -372,7 +373,7 @@ static void auto_update_picks_what_works(void **state) {
     config_release(&config);
 }
 
-/* An option of another rule gets a warning and is not refused: one file may serve runs with several rules. */
+/* An option that this rule does not read gets a warning and is not refused, so that one file can serve runs with several rules. */
 static void an_option_of_another_rule_is_let_through(void **state) {
     RESOLVES("[optimizer]\nrule = adam\nmomentum = 0.9\nnesterov = yes\nrho = 0.5\nstep_min = 100\n[corpus]\nformat = "
              "lists\n");
@@ -386,7 +387,7 @@ static void checkpoint_times_are_taken_apart(void **state) {
         double seconds;
         uint64_t steps;
         int epochs;
-        double share; /* of the time: the bound of what nobody asked for */
+        double share; /* most share of the time that writing may take; only with checkpoint_every = auto */
     } all[] = {{"end", 0, 0, 0, 0},          {"10m", 600, 0, 0, 0},  {"90 s", 90, 0, 0, 0}, {"5000 steps", 0, 5000, 0, 0},
                {"1e3 steps", 0, 1000, 0, 0}, {"1 step", 0, 1, 0, 0}, {"epoch", 0, 0, 1, 0}, {"epoch, 2h", 7200, 0, 1, 0},
                {"auto", 1800, 0, 0, 0.03},   {"auto, 10m", 600, 0, 0, 0}, {"10m, auto", 600, 0, 0, 0},
@@ -432,7 +433,7 @@ static void edges_are_read_as_their_keys_say(void **state) {
     config_release(&config);
 }
 
-/* Lists whose items are examples by themselves, as negatives of a batch need them. */
+/* Each item of a list is an example, as negatives.per = batch needs it. */
 static void auto_of_shared_negatives(void **state) {
     static const char *const all[] = {"[negatives]\nper = batch\n", "[examples]\nmode = user\ntargets = all\n",
                                       "[negatives]\nper = batch\n[examples]\ntargets = all\n"};

@@ -1,4 +1,4 @@
-/* The odd ways of the notebooks' runs, each seen in the examples that their configs make of a corpus. */
+/* Peculiar options of the notebooks' configs. Each is checked in the examples that the config makes of a corpus. */
 #include "tests/testing.h"
 
 #include "kernels/cpu/cpu.h"
@@ -8,7 +8,7 @@
 
 enum { ROWS = 5000, LINES = 3000, POSITIVES = 4 };
 
-/* One epoch of a config's examples, over lines of 3 to 7 ids that differ within a line. */
+/* One epoch of a config's examples. The corpus has lines of 3 to 7 ids, and no id occurs twice in a line. */
 struct built {
     struct tiny tiny;
     struct config config;
@@ -51,7 +51,7 @@ static int stands_before(const uint32_t *ids, uint64_t at) {
     return 0;
 }
 
-/* The counts that are taken of blocks. */
+/* What is counted in the blocks. */
 struct counted {
     uint64_t blocks, positives_again, negatives_again, own, zero, targets_at[8], low;
 };
@@ -77,13 +77,12 @@ static void count_block(const struct built *b, const struct cpu_block *block, ui
         sum->own += (uint64_t)own;
         sum->negatives_again += (uint64_t)stands_before(contexts + POSITIVES, i - POSITIVES);
         sum->zero += contexts[i] == 0;
-        sum->low += contexts[i] < 71; /* ln 71 / ln 5000 = 0.5 */
+        sum->low += contexts[i] < 71; /* half of the log-uniform draws are below 71 of 5,000 ids, since ln 71 / ln 5000 = 0.5 */
     }
     sum->blocks++;
 }
 
-/* Counts over all lines, in the file's order or shuffled, as the config says; lines below `shortest` must be left
- * out. */
+/* Counts over all lines. in_order: 1 if the config keeps the file's order. Lines of fewer than `shortest` ids must be left out. */
 static struct counted count(const struct built *b, uint64_t negatives, uint64_t shortest, int in_order) {
     struct counted sum = {0};
     struct shuffle order = shuffle_make(LINES, draw_at(b->examples.source.seed, DRAW_SHUFFLE, 0, 0, 0));
@@ -105,9 +104,9 @@ static void lit2vec(void **state) {
         struct counted sum = count(&b, 128, 2, 1);
         assert_int_equal(sum.blocks, LINES);
         assert_int_equal(sum.own + sum.negatives_again + sum.zero, 0);
-        assert_true(sum.positives_again > LINES / 4); /* drawn with replacement, from 2 to 6 */
+        assert_true(sum.positives_again > LINES / 4); /* positives are drawn with replacement from the line's 2 to 6 other ids */
         assert_true(sum.low > LINES * 128 / 4);       /* small ids are drawn far more often */
-        for (int at = 0; at < 3; at++) assert_true(sum.targets_at[at] > LINES / 8); /* any book of the list */
+        for (int at = 0; at < 3; at++) assert_true(sum.targets_at[at] > LINES / 8); /* the target is any book of the list */
         assert_int_equal(b.config.train_reduction, REDUCTION_MEAN);
         assert_int_equal(b.config.optimizer_schedule, SCHEDULE_CONSTANT);
         release(&b);
@@ -120,9 +119,10 @@ static void research2vec(void **state) {
         struct built b;
         build(&b, paths[i]);
         struct counted sum = count(&b, 132, POSITIVES + 1, 0);
-        assert_int_equal(sum.blocks, LINES / 5 * 3); /* lines of 5, 6 and 7 */
+        assert_int_equal(sum.blocks, LINES / 5 * 3); /* only the lines of 5, 6 and 7 ids */
         assert_int_equal(sum.positives_again, 0);
-        assert_true(sum.own > 0 && sum.negatives_again > 0 && sum.zero > 0); /* uniform, whatever they turn out to be */
+        assert_true(sum.own > 0 && sum.negatives_again > 0 && sum.zero > 0); /* negatives are drawn uniformly: they may be rows
+                                                                              * of the example, occur twice, or be row 0 */
         assert_int_equal(sum.targets_at[0], sum.blocks);
         assert_int_equal(b.config.train_reduction, i ? REDUCTION_SUM : REDUCTION_MEAN);
         assert_int_equal(b.config.train_update, UPDATE_BATCH);
@@ -135,13 +135,13 @@ static void papers_of_computer_science(void **state) {
     build(&b, "configs/papers-cs.ini");
     struct counted sum = count(&b, 256, 2, 0);
     assert_int_equal(sum.blocks, LINES);
-    assert_true(sum.positives_again > 0); /* of lines with fewer than four others, and of no other line */
+    assert_true(sum.positives_again > 0); /* positives are repeated only in lines with fewer than four other ids */
     assert_true(sum.own > 0 && sum.negatives_again > 0 && sum.zero > 0);
     for (uint64_t i = 0; i < b.blocks.count; i++) {
         const uint32_t *contexts = b.blocks.context + b.blocks.block[i].contexts;
         uint32_t target = b.blocks.target[b.blocks.block[i].targets];
         uint64_t again = 0, line = 0;
-        while (b.tiny.ids[b.tiny.starts[line]] != target) line++; /* each line has a first id of its own */
+        while (b.tiny.ids[b.tiny.starts[line]] != target) line++; /* finds the line by its first id, which no other line has */
         for (uint64_t p = 1; p < POSITIVES; p++) again += (uint64_t)stands_before(contexts, p);
         if (again) assert_true((line % 5) < 2);
     }

@@ -36,7 +36,7 @@ static void close_case(struct case_ *c) {
     pool_close(c->pool);
 }
 
-/* Checks that the corpus comes out as `wanted`, and whether it was found (`reused`) or made. */
+/* Checks that the corpus is `wanted`, and that it was found in the cache (reused = 1) or made anew (0). */
 static void comes_as(const char *path, const char *wanted, int reused) {
     char out[256] = "";
     struct case_ c = open_case(path);
@@ -66,7 +66,7 @@ static void made_once_and_found(void **state) {
     comes_as(path, "a b c a d d d ", 1);
 }
 
-/* Checks how many arcs a graph comes with, and whether it was found (`reused`) or made. */
+/* Checks the graph's number of arcs, and that the graph was found in the cache (reused = 1) or made anew (0). */
 static void graph_comes_with(const char *path, struct corpus_options options, uint64_t arcs, int reused) {
     struct case_ c = open_with(path, options);
     if (c.result) print_error("%s\n", report_sentence());
@@ -87,7 +87,7 @@ static void a_graph_is_made_once_and_found(void **state) {
     graph_comes_with(path, options, 4, 1);
     graph_comes_with(path, directed, 2, 0);
     graph_comes_with(path, directed, 2, 1);
-    options.weights = WEIGHTS_YES; /* as the look at the file has settled it before */
+    options.weights = WEIGHTS_YES; /* the value that the look at the file gave before */
     graph_comes_with(path, options, 4, 0);
     options.weights = WEIGHTS_AUTO;
     graph_comes_with(path, options, 4, 1);
@@ -95,7 +95,7 @@ static void a_graph_is_made_once_and_found(void **state) {
     graph_comes_with(path, options, 4, 0);
 }
 
-/* A vocabulary belongs to the ids or to the graph beside it; the other one goes. */
+/* A cache contains either ids or a graph, with its vocabulary. Making one removes the other. */
 static void ids_and_a_graph_replace_each_other(void **state) {
     struct corpus_options options = plain_options(FORMAT_GRAPH);
     char *path = scratch_text("corpus", "a b\nb c\n");
@@ -106,7 +106,7 @@ static void ids_and_a_graph_replace_each_other(void **state) {
     names_are("corpus.ids corpus.vocab.tsv");
 }
 
-/* One reading may find files of two builds, where another process is about to replace both. */
+/* Another process may just be replacing the files, so that a reader finds files of two builds. They must not be used together. */
 static void files_of_two_builds_are_not_mixed(void **state) {
     char *one = scratch_text("one", "a b c a\n"), *two = scratch_text("two", "c c b\n");
     uint64_t length[2];
@@ -114,19 +114,20 @@ static void files_of_two_builds_are_not_mixed(void **state) {
     char *words = file_read(in_scratch("cache/corpus.vocab.tsv"), &length[0]);
     char *ids = file_read(in_scratch("cache/corpus.ids"), &length[1]);
     comes_as(two, "c c b ", 0);
-    scratch_file("cache/corpus.vocab.tsv", words, length[0]); /* this is one's vocabulary, beside the ids of two */
+    scratch_file("cache/corpus.vocab.tsv", words, length[0]); /* the vocabulary of build 1, beside the ids of build 2 */
     comes_as(one, "a b c a ", 0);
     comes_as(two, "c c b ", 0);
     scratch_file("cache/corpus.ids", ids, length[1]);
     comes_as(one, "a b c a ", 0);
-    assert_int_equal(file_remove(in_scratch("cache/corpus.vocab.tsv")), 0); /* a kill came before it, or it was removed */
+    assert_int_equal(file_remove(in_scratch("cache/corpus.vocab.tsv")), 0); /* the vocabulary is missing, as after a kill or if
+                                                                             * someone removed it */
     comes_as(one, "a b c a ", 0);
     free(words);
     free(ids);
 }
 
-/* Files with the names of a cache's that hold something else. A vocabulary alone is no cache's, because the stream is
- * written first. */
+/* Files that have the names of a cache's files but other content are refused. So is a vocabulary alone: a cache writes its
+ * stream first. */
 static void other_files_of_its_names_are_refused(void **state) {
     static const char *const names[] = {"corpus.ids", "corpus.vocab.tsv", "corpus.graph"};
     char *path = scratch_text("corpus", "a b\n"), name[64];
@@ -145,7 +146,8 @@ static void other_files_of_its_names_are_refused(void **state) {
         free(text);
         assert_int_equal(file_remove(in_scratch(name)), 0);
     }
-    for (int length = 0; length < 12; length++) { /* a stream that was cut is still a stream */
+    for (int length = 0; length < 12; length++) { /* a stream that was cut short still belongs to the cache, so it may be
+                                                   * replaced */
         scratch_file("cache/corpus.ids", "SPTX-IDS\1\0\0", (uint64_t)length);
         comes_as(path, "a b ", 0);
     }
@@ -171,7 +173,7 @@ static void leftovers_go_and_other_files_stay(void **state) {
     names_are("corpus.ids corpus.ids.notes corpus.vocab.tsv other.7-0123456789abcdef.partial");
 }
 
-/* Starts a child that takes the lock, does `then`, and ends without giving it back. */
+/* Starts a child that takes the lock, calls then(), and ends without giving the lock back. */
 static pid_t with_lock_held(void (*then)(void)) {
     int ready[2];
     char byte, holder[LOCK_HOLDER];
@@ -212,7 +214,7 @@ static void a_builder_is_waited_for(void **state) {
     assert_int_equal(rename(in_scratch("cache/corpus.ids"), in_scratch("kept.ids")), 0);
     assert_int_equal(rename(in_scratch("cache/corpus.vocab.tsv"), in_scratch("kept.tsv")), 0);
     pid_t child = with_lock_held(copy_it);
-    comes_as(path, "a b b ", 1); /* what the child put there */
+    comes_as(path, "a b b ", 1); /* the corpus that the child has put into the cache */
     assert_int_equal(waitpid(child, NULL, 0), child);
     names_are("corpus.ids corpus.vocab.tsv");
 }

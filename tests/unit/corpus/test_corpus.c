@@ -17,7 +17,7 @@ static int white(unsigned char c) {
     return c == ' ' || (c >= 9 && c <= 13);
 }
 
-/* Writes tokens and newlines of bytes as text: each token in <>, each newline as /. */
+/* Writes the tokens and line ends of some bytes as a text: each token as <token>, each line end as /. */
 static char *plain_trace(const char *bytes, uint64_t length, char *out) {
     char newline = memchr(bytes, '\n', length) ? '\n' : '\r';
     for (uint64_t i = 0; i < length;) {
@@ -33,7 +33,7 @@ static char *plain_trace(const char *bytes, uint64_t length, char *out) {
     return out;
 }
 
-/* Writes the trace by blocks, and checks the numbers of every block. */
+/* Writes the same text from a corpus that is read in blocks, and checks the numbers of each block. */
 static char *block_trace(struct corpus *corpus, char *out) {
     struct corpus_block block = {0};
     struct corpus_cursor cursor;
@@ -114,7 +114,7 @@ static void a_token_may_be_longer_than_any_buffer(void **state) {
     free(bytes);
 }
 
-/* Reads the file to its end. Returns 0, or -1. */
+/* Reads the whole file with these options. Returns 0, or -1 on failure. */
 static int read_with(char *path, enum corpus_format format, uint64_t max_word, uint64_t block_bytes) {
     struct corpus_options options = {.format = format, .look = {.header = HEADER_AUTO, .no_values = 1}, .max_word = max_word};
     struct corpus *corpus = scratch_corpus(path, block_bytes);
@@ -128,7 +128,7 @@ static int read_with(char *path, enum corpus_format format, uint64_t max_word, u
     return more;
 }
 
-/* The limit holds wherever blocks end and wherever the word is. */
+/* The limit on a word's length holds wherever the word is in the file and wherever blocks end. */
 static void a_word_is_as_long_as_it_may_be(void **state) {
     char text[400];
     for (int round = 0; round < 300; round++) {
@@ -141,7 +141,7 @@ static void a_word_is_as_long_as_it_may_be(void **state) {
         char *path = scratch_file("long", text, length);
         uint64_t block = 1 + scratch_random(100);
         enum corpus_format format = round % 3 ? FORMAT_TEXT : FORMAT_GRAPH;
-        if (word < 2) word = 2; /* the other words */
+        if (word < 2) word = 2; /* the test's other words need two bytes */
         assert_int_equal(read_with(path, format, word, block), 0);
         if (word == 2) continue;
         assert_int_equal(read_with(path, format, word - 1, block), -1);
@@ -153,7 +153,8 @@ static void a_word_is_as_long_as_it_may_be(void **state) {
     }
 }
 
-/* A few packed bytes unpack to a word, or a line of pairs, without an end. */
+/* A few compressed bytes may expand to an endless word, or to an endless line of pairs. Reading must end with an error before
+ * memory is full. */
 static void words_without_an_end_are_not_held(void **state) {
     static const struct {
         enum corpus_format format;
@@ -178,7 +179,7 @@ static void an_open_line_is_said_only_where_it_has_tokens(void **state) {
         snprintf(one, sizeof one, "%d%d ", block.continues, block.line_open);
         strcat(said, one);
     }
-    /* "a b\n" "   \n" "   " "c " "dd\ne": a cut leaves one byte at least behind it */
+    /* the blocks are "a b\n" "   \n" "   " "c " "dd\ne": after each cut at least one byte follows */
     assert_string_equal(said, "00 00 00 01 10 ");
     corpus_block_release(&block);
     corpus_close(corpus);
@@ -301,8 +302,8 @@ static void the_fingerprint_knows_path_size_and_time(void **state) {
     assert_int_not_equal(fingerprint(a), first);
 }
 
-/* The file keeps its size, and its time is put back. In a file of up to 64 blocks of 4 KiB any changed byte shows; in a
- * larger one at least the first and the last. */
+/* Changes a byte of the file; its size and time stay the same. In a file of up to 64 blocks of 4 KiB every changed byte changes
+ * the fingerprint, in a larger file at least the first and the last. */
 static void the_fingerprint_knows_what_stands_in_a_file(void **state) {
     const struct timespec then = {1000, 0};
     const uint64_t sizes[] = {1, 100, 4095, 4096, 4097, 8192, 64 * 4096 - 1, 64 * 4096, 65 * 4096, 3000000};
@@ -351,7 +352,7 @@ static uint64_t xz(char *out, uint64_t capacity, const char *bytes, uint64_t len
     return made;
 }
 
-/* Packs with the library that the program loads. */
+/* Compresses by the library that the program loads. */
 static uint64_t bzip2(char *out, uint64_t capacity, const char *bytes, uint64_t length) {
     void *library = dlopen("libbz2.so.1.0", RTLD_NOW);
     if (!library) library = dlopen("libbz2.so.1", RTLD_NOW);
@@ -364,7 +365,7 @@ static uint64_t bzip2(char *out, uint64_t capacity, const char *bytes, uint64_t 
 
 typedef uint64_t packer(char *, uint64_t, const char *, uint64_t);
 
-/* A text of 60,000 random words, with a token of 100,000 bytes, packed in three parts. */
+/* A text of 60,000 random words and a token of 100,000 bytes, compressed in three parts. */
 enum { PARTS = 3 };
 static char *long_text(uint64_t *length) {
     char *text = malloc(1 << 20), *at = text;
@@ -401,7 +402,7 @@ static void packed_members_follow_each_other(void **state) {
     packed_in_parts_is_the_same_text(bzip2);
 }
 
-/* An empty text, packed, is an empty file. */
+/* A compressed file may contain an empty text. */
 static void a_packed_file_may_be_empty(void **state) {
     static packer *const packers[] = {gzip, zstd, xz, bzip2};
     for (int i = 0; i < 4; i++) {
@@ -417,7 +418,7 @@ static void padding_and_frames_to_skip_are_no_text(void **state) {
     char packed[4096] = {0};
     uint64_t n = gzip(packed, 2000, "one two", 7);
     n += gzip(packed + n, 2000, "", 0);
-    trace_agrees("one two", 7, 64, scratch_file("padded.gz", packed, n + 512)); /* zeros behind it */
+    trace_agrees("one two", 7, 64, scratch_file("padded.gz", packed, n + 512)); /* 512 zeros follow the compressed data */
     memcpy(packed, "\x5A\x2A\x4D\x18\x03\0\0\0abc", 11);
     n = 11 + zstd(packed + 11, 2000, "one two", 7);
     trace_agrees("one two", 7, 64, scratch_file("skip.zst", packed, n));
@@ -436,9 +437,9 @@ static int read_through(char *path) {
     struct corpus *corpus = scratch_corpus(path, 100);
     struct corpus_block block = {0};
     int more;
-    if (!corpus) return -1; /* the damage is in the bytes that are looked at first */
+    if (!corpus) return -1; /* opening failed already: the damage is in the bytes that are looked at first */
     while ((more = corpus_next(corpus, &block)) > 0) continue;
-    if (more < 0) assert_int_equal(corpus_next(corpus, &block), 0); /* another thread finds the corpus at its end */
+    if (more < 0) assert_int_equal(corpus_next(corpus, &block), 0); /* after a failure another thread must find no further block */
     corpus_block_release(&block);
     corpus_close(corpus);
     return more;
@@ -454,7 +455,7 @@ static void damaged_packing_is_refused(packer *pack, const char *kind) {
         sentence_holds("cut' is cut short");
     }
     packed[n / 2] ^=
-        0x55; /* the formats are read through; zstd's own checksum is off by default, its structure is not */
+        0x55; /* the compressed data is read to its end; zstd has no checksum by default, but its structure is checked */
     packed[n / 2 + 1] ^= 0x55;
     memcpy(packed + n, "garbage behind", 14);
     assert_int_equal(read_through(scratch_file("bad", packed, n + 14)), -1);
@@ -507,7 +508,7 @@ static void a_byte_order_mark_is_no_text(void **state) {
     }
 }
 
-/* CR ends lines, as on old Macs, unless the file has an LF: then CR is a blank. */
+/* In a file without an LF each CR ends a line, as on old Macs. In other files CR is a blank. */
 static void cr_ends_lines_where_there_is_no_lf(void **state) {
     uint64_t length = FIRST_BYTES + 100;
     char *bytes = malloc(length + 1);

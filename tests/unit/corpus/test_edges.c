@@ -6,8 +6,8 @@
 
 static struct edges_left left;
 
-/* Reads a file in blocks of four bytes or little more. Returns "from:to=weight;" for each edge that is kept (without
- * "=1"), and the sentence after "edges' " where it fails. */
+/* Reads a file in blocks of about four bytes. Returns "from:to=weight;" for each edge (without "=1"), or the part of the error
+ * message after "edges' ". */
 static const char *edges_of(const char *text, enum corpus_weights weights, enum corpus_header header) {
     static char out[1024];
     struct corpus_options options = plain_options(FORMAT_GRAPH);

@@ -21,7 +21,7 @@ struct case_ {
     struct idstream stream;
     int result, reused;
 };
-/* Every second case is numbered while its words are counted, as cache.h does it; the others are read a second time. */
+/* Every second case numbers the words while it counts them, as cache.h does. The others read the file a second time. */
 static struct case_ open_case(const struct corpus_options *options, char *path, unsigned threads, uint64_t block) {
     static int cases;
     struct numbered numbered = {.fd = -1};
@@ -45,7 +45,7 @@ static void close_case(struct case_ *c) {
     pool_close(c->pool);
 }
 
-/* Writes sentences as words: "a b | c". */
+/* Returns the stream's sentences as words: "a b | c". */
 static const char *listed(const struct case_ *c) {
     static char out[8192];
     char *at = out;
@@ -74,7 +74,7 @@ static void no_rest_is_left(void) {
     mem_free_texts(names, count);
 }
 
-/* Checks that all ways to encode give these sentences, and the same file to the byte. */
+/* Checks that each way to encode gives these sentences, and that all write the same bytes. */
 static void encodes_as(const struct corpus_options *options, const char *text, const char *wanted) {
     char *path = scratch_text("corpus", text), *first = NULL;
     uint64_t size = 0, length;
@@ -117,7 +117,7 @@ static void long_sentences_are_cut_at_kept_tokens(void **state) {
 
 static void lists_are_lines_without_their_names(void **state) {
     struct corpus_options options = plain_options(FORMAT_LISTS);
-    options.max_sentence = 2; /* cuts text only */
+    options.max_sentence = 2; /* this limit cuts only lines of text */
     encodes_as(&options, "a b c d\nb\n\n  c a b\n\td d", "b c d | a b | d ");
     options.min_count = 2;
     encodes_as(&options, "u1 x a b\nu2 y\nu3 a b z\nu4 z1 z2\nlonger-than-a-block-is a\n", "a b | a b | a ");
@@ -153,14 +153,14 @@ static void a_vocabulary_that_is_read_decides(void **state) {
     struct corpus_options options = plain_options(FORMAT_TEXT);
     options.vocab = scratch_text("v", "c 0\na 0\n");
     encodes_as(&options, "a b c\nb\nc d", "a c | c ");
-    options.order = ORDER_GIVEN; /* the file's lines are the ids */
+    options.order = ORDER_GIVEN; /* the numbers in the file are the ids */
     encodes_as(&options, "a b c\nb\nc d", "a c | c ");
 }
 
 /* ---- random corpora against a plain encoder ---- */
 
 static void random_text(char *out, int lines) {
-    out += sprintf(out, "w1 w1 w1 w1 w1\n"); /* so that something is left in any case */
+    out += sprintf(out, "w1 w1 w1 w1 w1\n"); /* this line keeps its words, so the vocabulary is never empty */
     for (int line = 0; line < lines; line++) {
         for (unsigned words = scratch_random(9); words; words--)
             out += sprintf(out, "%sw%u%s", scratch_random(6) ? "" : " ", scratch_random(scratch_random(2) ? 12 : 60),
@@ -171,7 +171,7 @@ static void random_text(char *out, int lines) {
     *out = 0;
 }
 
-/* Encodes the lines of a text in the form of `listed`, by the rules of the header alone. */
+/* Encodes the lines of a text by the rules in encode.h, in the simplest way, and writes them in the form of listed(). */
 static void plain_encoding(const char *text, const struct corpus_options *options, const struct vocab *vocab, char *out) {
     char *copy = strdup(text), *rest = copy, *line;
     uint64_t most = options->format == FORMAT_TEXT ? options->max_sentence : UINT64_MAX, sentences = 0;
@@ -220,7 +220,7 @@ static void a_long_token_and_long_lines_cross_many_blocks(void **state) {
     struct corpus_options options = plain_options(FORMAT_LISTS);
     uint64_t length = 100000;
     char *text = malloc(3 * length), *at = text;
-    memset(at, 'N', length); /* a name of 100,000 bytes */
+    memset(at, 'N', length); /* a list's name of 100,000 bytes */
     at += length;
     at += sprintf(at, " a ");
     memset(at, 'L', length);
@@ -332,7 +332,7 @@ static void nothing_in_the_vocabulary_is_a_failure(void **state) {
 }
 
 static void write_gzip(const char *name, uint64_t cut) {
-    static char text[1000000]; /* longer than the part that is looked at first */
+    static char text[1000000]; /* the text is longer than the bytes that are looked at first */
     char *at = text;
     while (at < text + sizeof text - 16) at += sprintf(at, "w%u ", scratch_random(5000));
     uLongf packed = 0;
@@ -386,7 +386,7 @@ static void no_room_to_write(int format) {
     free(text);
 }
 
-/* A file that grew after its words were counted: counts and stream would not belong together. */
+/* The file grows between counting and encoding, so that the counts would not fit the stream. It must be refused. */
 static void a_file_that_grows_meanwhile_is_refused(void **state) {
     struct corpus_options options = plain_options(FORMAT_TEXT);
     struct vocab vocab;

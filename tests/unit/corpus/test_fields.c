@@ -5,7 +5,7 @@
 #include "tests/unit/plain_options.h"
 #include "tests/unit/scratch.h"
 
-/* Returns the fields that a format reads of a file, in blocks of three bytes: "N:" before a name, "/" for a line's end. */
+/* Returns the fields that a format finds in a file read in blocks of three bytes: "N:" before a name, "/" at the end of a line. */
 static const char *fields_of(const char *text, enum corpus_format format) {
     static char out[1024];
     struct corpus_options options = plain_options(format);

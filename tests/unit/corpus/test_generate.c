@@ -38,7 +38,7 @@ static void the_same_seed_makes_the_same_bytes(void **state) {
         if (kind != GENERATE_GRAPH) assert_true(same_files(in_scratch("a.groups.tsv"), in_scratch("b.groups.tsv")));
         assert_false(same_files(a, c));
     }
-    /* More lines only add to those that were there. */
+    /* If a corpus has more lines, its first lines are the same. */
     uint64_t n, m;
     char *few = file_read(generated("a", options(GENERATE_BOOKS, 9000, 100, 1)), &n);
     char *many = file_read(generated("b", options(GENERATE_BOOKS, 9000, 300, 1)), &m);
@@ -48,7 +48,7 @@ static void the_same_seed_makes_the_same_bytes(void **state) {
     free(many);
 }
 
-/* Lines of a corpus, each as numbers: [0] is the name or target, then the tokens. */
+/* Lines of a corpus as numbers: [0] is the name or target, and the tokens follow. */
 struct lines {
     uint32_t number[40000][100];
     uint64_t count[40000], size;
@@ -75,7 +75,7 @@ static struct lines *read_lines(const char *path, const char *first, char letter
     return lines;
 }
 
-/* Lines of numbers with one blank between them. */
+/* Reads lines of numbers that are separated by one blank. */
 static struct lines *read_lines_of_numbers(const char *path) {
     struct lines *lines = calloc(1, sizeof *lines);
     char *text = file_read(path, NULL), *at = text;
@@ -117,7 +117,8 @@ static void books_have_different_items_in_few_genres_and_series(void **state) {
     }
     assert_int_equal(shortest, 5);
     assert_int_equal(longest, 79);
-    assert_true((double)tokens / 20000 > 26 && (double)tokens / 20000 < 28); /* (80 - 5) / ln 16 less a half */
+    assert_true((double)tokens / 20000 > 26 && (double)tokens / 20000 < 28); /* expected mean length: (80 - 5) / ln 16 less a
+                                                                              * half */
     assert_true((double)on / (double)tokens > 0.25 && (double)on / (double)tokens < 0.40);
     assert_true((double)in_three / (double)tokens > 0.80);
     free(lines);
@@ -129,7 +130,7 @@ static void papers_cite_their_field_nine_times_in_ten(void **state) {
     unsigned char *cited = calloc(30000, 1);
     for (uint64_t l = 0; l < lines->size; l++) {
         uint32_t target = lines->number[l][0];
-        assert_int_equal(cited[target]++, l / 30000); /* each once before any twice */
+        assert_int_equal(cited[target]++, l / 30000); /* every paper is cited once before any is cited twice */
         for (uint64_t i = 1; i < lines->count[l]; i++) {
             assert_int_not_equal(lines->number[l][i], target);
             for (uint64_t j = 1; j < i; j++) assert_int_not_equal(lines->number[l][i], lines->number[l][j]);
@@ -138,7 +139,8 @@ static void papers_cite_their_field_nine_times_in_ten(void **state) {
         }
         assert_in_range(lines->count[l] - 1, 4, 43);
     }
-    /* 0.9 and a fifteenth of the rest; drawing anew where a citation is there already leaves the field a little more. */
+    /* 0.9, plus a fifteenth of the rest. A citation that already exists is drawn again, which leaves the field a little more
+     * often */
     assert_true(fabs((double)inside / (double)tokens - 0.9) < 0.012);
     free(cited);
     free(lines);
@@ -175,7 +177,7 @@ static void popularity_is_zipfs(void **state) {
     free(lines);
 }
 
-/* Over several groups, of which the last is smaller, the law is the sum of both laws, by rank. */
+/* With several groups, of which the last is smaller, the expected counts are the sum over both distributions, by rank. */
 static void popularity_over_groups_is_as_stated(void **state) {
     enum { ROWS = 1300, SIZE = 512, GROUPS = 3, LINES = 20000 };
     struct lines *lines = read_lines(generated("words", options(GENERATE_WORDS, ROWS, LINES, 5)), "", 'w');
@@ -213,12 +215,12 @@ static void groups_say_what_was_planted(void **state) {
     }
 }
 
-/* Each bit of the two numbers is one of four quadrants, with the probabilities of R-MAT; edges between all but the last nodes of
- * a graph of another size are drawn anew. */
+/* The two bits of an edge at each level choose one of four quadrants, with the probabilities of R-MAT. If the number of nodes is
+ * no power of two, an edge to a node that does not exist is drawn again. */
 static void graphs_are_drawn_as_r_mat(void **state) {
     enum { BITS = 10, LINES = 40000 };
     static const double wanted[4] = {37356, 49807 - 37356, 62259 - 49807,
-                                     65536 - 62259}; /* neither bit, the second, the first, both */
+                                     65536 - 62259}; /* shares of the quadrants: neither bit, the second, the first, both */
     struct lines *lines = read_lines_of_numbers(generated("graph", options(GENERATE_GRAPH, 1 << BITS, LINES, 3)));
     double counts[4] = {0}, chi = 0;
     assert_int_equal(lines->size, LINES);
@@ -233,7 +235,8 @@ static void graphs_are_drawn_as_r_mat(void **state) {
         double expected = wanted[i] / 65536 * BITS * LINES;
         chi += (counts[i] - expected) * (counts[i] - expected) / expected;
     }
-    /* Self-loops (one in 120) are drawn anew, which moves the counts by a few standard deviations; another law, by hundreds. */
+    /* Self-loops (one edge in 120) are drawn again, which changes the counts by a few standard deviations. A wrong distribution
+     * would change them by hundreds. */
     assert_true(chi < 100);
     free(lines);
     lines = read_lines_of_numbers(generated("graph", options(GENERATE_GRAPH, 1000, 1000, 3)));
@@ -241,7 +244,7 @@ static void graphs_are_drawn_as_r_mat(void **state) {
     free(lines);
 }
 
-/* A packed corpus is the text's lines. */
+/* A compressed corpus has the same lines as the text. */
 static void a_packed_corpus_is_the_text(void **state) {
     for (int kind = 0; kind < GENERATE_KINDS; kind++) {
         char *text = generated("c.txt", options(kind, 3000, 5000, 9)), *packed = generated("c.zst", options(kind, 3000, 5000, 9));
@@ -263,7 +266,7 @@ static void a_packed_corpus_is_the_text(void **state) {
     }
 }
 
-/* The stream has the words of the text, in their order, as ids that are ranks. */
+/* The id stream has the words of the text in the same order; ids are ranks of frequency. */
 static void a_stream_is_the_text_in_ids(void **state) {
     static const int formats[] = {FORMAT_LISTS, FORMAT_ADJACENCY, FORMAT_TEXT};
     struct pool *pool = pool_open(2);
@@ -361,7 +364,7 @@ static void what_cannot_be_made_is_refused(void **state) {
     sentence_holds("'book' is not a kind of corpus; wanted books, papers, words or graph (did you mean books?)");
 }
 
-/* The files beside a corpus are in place with it, or not at all. */
+/* The files beside a corpus are put in place together with it, or not at all. */
 static void nothing_is_left_of_a_corpus_that_failed(void **state) {
     struct generate_options options = {.kind = GENERATE_WORDS, .rows = 30, .lists = 20, .seed = 1};
     static const char *const names[] = {"text", "stream.ids"};
@@ -377,7 +380,7 @@ static void nothing_is_left_of_a_corpus_that_failed(void **state) {
     }
 }
 
-/* A disk that is full when the last part of the new corpus is written keeps all of the old one. */
+/* If the disk is full when the last file of the new corpus is written, all files of the old corpus stay. */
 static void an_older_corpus_stays_whole_where_the_disk_is_full(void **state) {
     static const char *const endings[] = {"", ".groups.tsv", ".vocab.tsv"};
     struct generate_options older = {.kind = GENERATE_BOOKS, .rows = 60, .lists = 3000, .seed = 1}, newer = older;

@@ -15,7 +15,7 @@
 #include "tests/unit/sentence.h"
 
 enum { NODES = 40, EDGES = 900 };
-static struct pool *pools[5]; /* of 1 to 4 threads */
+static struct pool *pools[5]; /* pools[n] has n threads; 1 to 4 */
 
 static int set_up(void **state) {
     for (unsigned threads = 1; threads < 5; threads++) pools[threads] = pool_open(threads);
@@ -28,7 +28,7 @@ static int tear_down(void **state) {
 
 /* ---- from edges, against a plain reference ---- */
 
-/* Edges, and what their graph is: how often each arc comes, and the sum of its weights. */
+/* Edges, and the graph that must be made of them: how often each arc occurs, and the sum of its weights. */
 struct drawn {
     uint32_t ends[2 * EDGES];
     float weights[EDGES];
@@ -42,7 +42,7 @@ static void add_arc(struct drawn *drawn, uint32_t from, uint32_t to, float weigh
     drawn->sums[from][to] += weight;
 }
 
-/* Draws edges, few of which lead from the last nodes. Weights are quarters, so that their sums are exact. */
+/* Draws edges, of which few begin at the last nodes. Weights are multiples of a quarter, so that their sums are exact. */
 static struct drawn *draw(uint64_t count, int directed) {
     struct drawn *drawn = calloc(1, sizeof *drawn);
     drawn->count = count;
@@ -112,7 +112,7 @@ static void random_graphs_are_as_a_plain_reference_has_them(void **state) {
     }
 }
 
-/* A row of more arcs than are sorted together, and far more doubles than other arcs. */
+/* One row has more arcs than are sorted together, and many more duplicates than distinct arcs. */
 static void a_row_may_be_longer_than_a_group(void **state) {
     enum { MANY = 3 * SORT_ARCS, OTHERS = 50000 };
     uint32_t *ends = malloc(2 * MANY * sizeof *ends);
@@ -131,7 +131,7 @@ static void a_row_may_be_longer_than_a_group(void **state) {
     free(ends);
 }
 
-/* The first group of rows that a worker sorts has no arcs. */
+/* The first group of rows that a worker sorts has no arc. */
 static void the_first_rows_may_have_no_arc(void **state) {
     static const uint32_t ends[] = {SORT_ROWS + 5, 0, SORT_ROWS + 6, 9};
     static const float weights[] = {2, 3};
@@ -150,7 +150,7 @@ static void the_first_rows_may_have_no_arc(void **state) {
     }
 }
 
-/* The order of the weights of one edge does not show in their sum, though that of rounded numbers would. */
+/* The sum of an edge's weights must not depend on their order in the file, as a sum of floats would. */
 static void sums_do_not_depend_on_the_order(void **state) {
     static const float weights[2][4] = {{1e8f, 1, 1e-7f, 3}, {1e-7f, 3, 1e8f, 1}};
     static const uint32_t ends[] = {0, 1, 1, 0, 0, 1, 1, 0};
@@ -204,7 +204,7 @@ static void release(struct made *made) {
     corpus_close(made->corpus);
 }
 
-/* Writes "a>b=weight " for every arc. */
+/* Checks that the graph's arcs are `wanted`, written as "a>b=weight " each. */
 static void assert_arcs(const char *text, struct corpus_options options, const char *wanted) {
     char got[1024] = "", *at = got;
     struct made made = make(text, options, 5);
@@ -238,8 +238,8 @@ static void nodes_that_are_left_out_take_their_edges_along(void **state) {
     given.order = ORDER_GIVEN;
     assert_arcs("a b\nb c\nc a\nc rare\n", options, "c>a c>b a>c a>b b>c b>a ");
     assert_arcs("a b\nb c\nb d\nc a\nc b\n", few, "b>c c>b ");
-    assert_arcs("4 1\n01 0\n1 01\n4 1\n", given, "0>1 1>0 1>4 4>1 "); /* 1 and 01 are one node */
-    given.min_count = 2; /* numbers that are left out have rows, which count 0 */
+    assert_arcs("4 1\n01 0\n1 01\n4 1\n", given, "0>1 1>0 1>4 4>1 "); /* 1 and 01 are the same number, so the same node */
+    given.min_count = 2; /* a number below the highest that is left out still has a row, with count 0 */
     assert_arcs("0 1\n0 1\n1 2\n1 9\n9 0\n", given, "0>1 0>9 1>0 1>9 9>0 9>1 ");
     options.vocab = scratch_text("vocab", "c\t3\nb\t2\nzz\t1\n");
     assert_arcs("a b\nb c\nc a\n", options, "c>b b>c ");
@@ -263,7 +263,7 @@ static void mistakes_have_a_sentence(void **state) {
     }
 }
 
-/* Nothing stays beside the graph. */
+/* No temporary file is left beside the graph. */
 static void only_the_graph_is_left(void **state) {
     char **names;
     struct made made = make("a b 2\nb c 3\n", graph_options(), 0);
@@ -284,7 +284,7 @@ static void assert_alone(const char *name) {
     mem_free_texts(names, count);
 }
 
-/* The files of edges and of weights, and then the graph itself, find no room. */
+/* The disk is full when edges are written, when weights are written, and when the graph is written. */
 static void a_full_disk_leaves_nothing(void **state) {
     static const uint64_t room[] = {1000, 36000, 50000};
     static const char *const sentences[] = {"cannot write beside '", "cannot write beside '", "graph': File too large"};
@@ -311,7 +311,7 @@ static void a_full_disk_leaves_nothing(void **state) {
     free(text);
 }
 
-/* Nodes were counted in other edges than those that are read. */
+/* The file changes between counting the nodes and reading the edges. It must be refused. */
 static void a_file_that_grows_meanwhile_is_refused(void **state) {
     struct made made = {.options = graph_options(), .corpus = scratch_corpus(scratch_text("edges", "a b\nb c\n"), 0)};
     assert_int_equal(vocab_build(&made.vocab, made.corpus, &made.options, pools[2]), 0);
@@ -341,7 +341,7 @@ static void fingerprints_tell_keys_apart(void **state) {
 
 /* ---- what is not believed ---- */
 
-/* Makes the checksum of a file's bytes agree. */
+/* Writes the right checksum of these bytes into them. */
 static void sign(char *bytes, uint64_t length) {
     uint64_t sum;
     assert_int_equal(piece_sum_of(bytes + GRAPH_HEADER, length - GRAPH_HEADER, pools[1], NULL, NULL, &sum), 0);
@@ -375,7 +375,7 @@ static void damage_is_seen(void **state) {
     release(&made);
 }
 
-/* Bytes whose checksum agrees may still be no graph. The file has 8 arcs: neighbours, weights, then five starts. */
+/* A file with the right checksum may still be no valid graph. This one has 8 arcs: neighbours, weights, then five starts. */
 static void arcs_that_make_no_sense_are_seen(void **state) {
     struct made made = make("a b 2\nb c 3\nc d 1\nd a 4\n", graph_options(), 0);
     uint64_t length, fingerprint = graph_fingerprint(made.corpus, &made.vocab, &made.options);

@@ -5,7 +5,7 @@
 
 #include "tests/unit/sentence.h"
 
-/* Lists of 1, 2, 3 .. items, each with a row of its own in front: 1000 + its number. */
+/* Lists of 1, 2, 3 .. items. Before its items, each list has its own row, 1000 + its number. */
 enum { LISTS = 60, TOKENS = LISTS * (LISTS + 1) / 2 + LISTS };
 static uint32_t ids[TOKENS];
 static uint64_t starts[LISTS + 1];
@@ -20,7 +20,7 @@ static struct idstream make_lists(void) {
     return (struct idstream){.ids = ids, .starts = starts, .tokens = TOKENS, .sentences = LISTS, .checksum = 7};
 }
 
-/* Checks that both parts together are the whole list, each in its order. */
+/* Checks that the held-out and the trained items of a list together are the whole list, each in the list's order. */
 static void assert_parts(const struct held_out *h, uint64_t list, uint64_t least) {
     uint64_t trained = h->trained.starts[list], out = h->starts[list];
     for (uint64_t at = starts[list]; at < starts[list + 1]; at++) {
@@ -52,7 +52,7 @@ static void a_share_of_each_list_is_set_apart(void **state) {
     held_out_release(&h);
 }
 
-/* Weights follow their ids into the trained part. */
+/* The weights of trained items stay with their ids. */
 static void weights_stay_with_their_ids(void **state) {
     static float weights[TOKENS];
     struct idstream whole = make_lists();

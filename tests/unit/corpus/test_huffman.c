@@ -35,7 +35,8 @@ static void make_plain(struct plain *p, const uint64_t *counts, uint64_t words) 
     }
 }
 
-/* Writes the nodes of a word's path by code, each from the root on, as ids of struct huffman; returns how many there are. */
+/* Writes the nodes of a word's path, from the root on, as ids of struct huffman; only those whose bit is `code`. Returns how
+ * many there are. */
 static int plain_path(const struct plain *p, uint64_t word, int code, uint32_t *nodes) {
     uint32_t up[DEEPEST];
     int count = 0;
@@ -73,7 +74,7 @@ static void it_is_the_tree_of_word2vec(void **state) {
     srand(3);
     for (int round = 0; round < 40; round++) {
         uint64_t words = 2 + (uint64_t)rand() % (round < 30 ? 60 : MOST - 2), count = 1 + (uint64_t)rand() % 3;
-        for (uint64_t i = words; i-- > 0;) { /* rising slowly, so that many counts are equal */
+        for (uint64_t i = words; i-- > 0;) { /* counts rise slowly, so that many are equal */
             if (rand() % (round % 4 + 1) == 0) count += (uint64_t)rand() % (1 + count);
             if (count > 1000000000000) count = 1000000000000;
             counts[i] = count;
@@ -90,7 +91,7 @@ static void equal_counts_are_joined_as_word2vec_joins_them(void **state) {
     compare(two, 2);
 }
 
-/* 5 words: a 10, b 4, c 3, d 2, e 1. e + d = 3, which is joined before c, then 6 with b, then all with a. */
+/* Five words with counts a 10, b 4, c 3, d 2, e 1. First d and e are joined (3), then c with these (6), then b (10), then a. */
 static void frequent_words_have_short_paths(void **state) {
     const uint64_t counts[] = {10, 4, 3, 2, 1};
     struct huffman tree;
@@ -104,7 +105,7 @@ static void frequent_words_have_short_paths(void **state) {
     huffman_release(&tree);
 }
 
-/* The order of ids does not matter but between equal counts. */
+/* The order of ids does not change the paths, except between words of equal count. */
 static void ids_in_any_order_have_the_same_paths(void **state) {
     const uint64_t counts[] = {50, 30, 20, 9, 5, 4}, shuffled[] = {9, 50, 4, 20, 30, 5};
     const int place[] = {1, 4, 3, 0, 5, 2};

@@ -7,7 +7,8 @@
 
 #include "tests/unit/sentence.h"
 
-/* A stream's file in memory. Its header has these uint64 numbers: 3 (tokens), 4 (sentences), 5 (checksum). */
+/* The file of an id stream in memory. Its header is an array of uint64; these are the indices of the numbers of tokens and
+ * sentences, and of the checksum. */
 enum { TOKENS = 3, SENTENCES = 4, SUM = 5, PIECE = 1 << 18 };
 
 static struct pool *pool;
@@ -74,7 +75,7 @@ static void a_header_that_promises_too_much_is_not_believed(void **state) {
     assert_int_equal(reuse(&stream, scratch, 0, 9), 0);
 }
 
-/* Puts the right sum into the header, by a plain reading of the format. */
+/* Writes the right checksum into the header, computed in the simplest way from the format. */
 static void seal(char *file, uint64_t size, unsigned version) {
     const char *bytes = file + IDSTREAM_HEADER;
     uint64_t length = size - IDSTREAM_HEADER, *header = (uint64_t *)(void *)file, pieces = 0, sums[64];
@@ -84,14 +85,14 @@ static void seal(char *file, uint64_t size, unsigned version) {
     header[SUM] = version == 1 ? XXH3_64bits(bytes, length) : XXH3_64bits(sums, pieces * 8);
 }
 
-/* There are VOCAB words "0" to VOCAB - 1, and a stream of TOTAL tokens in sentences of 3, over many pieces. */
+/* The words are "0" to VOCAB - 1. The stream has TOTAL tokens in sentences of 3, and many pieces. */
 enum { VOCAB = 10, TOTAL = 450001 };
 struct example {
     struct vocab vocab;
-    char *file; /* [size] */
+    char *file; /* [size] the whole file */
     uint64_t size;
-    uint32_t *ids;    /* in file */
-    uint64_t *starts; /* in file */
+    uint32_t *ids;    /* points into `file` */
+    uint64_t *starts; /* points into `file` */
     uint64_t sentences;
 };
 
@@ -116,7 +117,7 @@ static void drop_example(struct example *e) {
     free(e->file);
 }
 
-/* A file with the right sum is refused because of its values, and not taken from a cache. */
+/* A file whose checksum is right is refused because of its values, with this message, and not used from a cache. */
 static void refused_for(struct example *e, const char *sentence) {
     struct idstream stream;
     seal(e->file, e->size, 2);
@@ -142,7 +143,8 @@ static void what_is_written_is_what_the_format_says(void **state) {
     seal(e.file, e.size, 1);
     scratch_file("older", e.file, e.size);
     assert_int_equal(idstream_open(&older, in_scratch("older"), vocab_fingerprint(&e.vocab), e.vocab.size, pool), 0);
-    assert_true(older.checksum == stream.checksum); /* the content's, in every version */
+    assert_true(older.checksum == stream.checksum); /* the checksum is of the content, so it is the same in every version of the
+                                                     * format */
     idstream_close(&older);
     e.file[e.size - 1] ^= 1;
     scratch_file("older", e.file, e.size);
@@ -179,12 +181,12 @@ static void sentences_that_fall_or_pass_the_tokens_are_refused(void **state) {
     struct example e;
     char sentence[96];
     make_example(&e);
-    uint64_t in_piece = (PIECE - (TOTAL + TOTAL % 2) * 4 % PIECE) / 8; /* the first start of the next piece */
+    uint64_t in_piece = (PIECE - (TOTAL + TOTAL % 2) * 4 % PIECE) / 8; /* the first start in the next piece */
     const uint64_t places[] = {1, in_piece - 1, in_piece, in_piece + 1, e.sentences - 1};
     for (int i = 0; i < 5; i++)
         for (int j = 0; j < 4; j++) {
             uint64_t kept = e.starts[places[i]], n = places[i];
-            if (n == 1 && wrong[j] == 5) continue; /* between its neighbours */
+            if (n == 1 && wrong[j] == 5) continue; /* this value is between its neighbours, so it is valid */
             e.starts[n] = wrong[j];
             n -= e.starts[n - 1] >= e.starts[n];
             snprintf(sentence, sizeof sentence, "changed': sentence %d goes from token", (int)n);

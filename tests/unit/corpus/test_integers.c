@@ -37,26 +37,26 @@ static void rows_are_found_at_their_places(void **state) {
     vocab_release(&vocab);
     assert_int_equal(vocab_read(&vocab, scratch_text("words", "30000\t9\nten\t8\n")), 0);
     assert_int_equal(integer_rows_make(&rows, &vocab), 0);
-    assert_int_equal(rows.size, 0); /* a table would be nearly empty */
+    assert_int_equal(rows.size, 0); /* the numbers are so far apart that a table of them would be nearly empty */
     integer_rows_release(&rows);
     vocab_release(&vocab);
 }
 
 enum { TOKENS = 60000, NUMBERS = 9000 };
 
-/* How often each number comes among the ends of edges, and where first. */
+/* For each number, how often it occurs as an end of an edge, and where first. */
 struct seen {
     uint64_t count, first;
 };
 
-/* Some numbers are in the table of integers, others are beyond what the file's size lets it hold, and some are no
+/* Some numbers fit the table of integers, some are larger than the table may be for a file of this size, and some words are no
  * integers. */
 static void write_text(struct seen *seen) {
     char *text = malloc(16 * TOKENS), *at = text;
     uint32_t before = 0;
     for (uint64_t i = 0; i < TOKENS; i++) {
         uint32_t number = scratch_random(1 + scratch_random(NUMBERS - 1));
-        if (i % 2 && number == before) number++; /* a self-loop would not be counted */
+        if (i % 2 && number == before) number++; /* avoids a self-loop, which is not counted */
         before = number;
         if (!seen[number].count++) seen[number].first = i;
         at += sprintf(at, number % 7 ? "%u" : "0%u", number * (number % 5 ? 1 : 1000));
@@ -83,7 +83,7 @@ static void counts_are_those_of_a_plain_count(void **state) {
             if (number >= NUMBERS)
                 number /= 1000;
             else if (number % 5 == 0)
-                number /= 1000; /* of 0 .. 8 times 1000 */
+                number /= 1000; /* these numbers are 0 .. 8 times 1,000 */
             assert_int_equal(vocab.counts[row], seen[number].count);
             int falls = before.count > seen[number].count, later = !row || before.first < seen[number].first;
             assert_true(options.order == ORDER_FIRST_SEEN ? later

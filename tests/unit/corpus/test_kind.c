@@ -14,7 +14,7 @@ static int is_text(uint64_t length) {
     return !result;
 }
 
-/* Repeats the bytes over and over, as a corpus would. */
+/* Fills the buffer with repetitions of `piece`, as a corpus could begin. */
 static void repeat(const char *piece, uint64_t length) {
     for (uint64_t i = 0; i < sizeof bytes; i++) bytes[i] = piece[i % length];
 }
@@ -56,10 +56,10 @@ static void formats_are_told_by_their_first_bytes(void **state) {
     memcpy(bytes + 257, "ustar", 5);
     assert_int_equal(kind_check("given", bytes, 512, 0), -1);
     sentence_holds("is a tar archive");
-    assert_true(is_text(261)); /* too short for one */
+    assert_true(is_text(261)); /* a tar archive is recognized by its bytes from 257 on, so 261 bytes are too few */
 }
 
-/* Words may spell a magic number. */
+/* The first words of a text may happen to be the magic number of a file format. */
 static void text_may_begin_as_a_format_does(void **state) {
     static const char *const texts[] = {"PAR1 for the course\n",
                                         "ORC and goblin\n",
@@ -108,7 +108,7 @@ static void text_of_any_encoding_and_with_odd_words_is_text(void **state) {
     assert_true(is_text(0));
     assert_true(is_text(1));
     repeat("plenty of words ", 16);
-    for (int i = 0; i < 256; i++) bytes[1000 + i] = (char)i; /* each byte once, in much text */
+    for (int i = 0; i < 256; i++) bytes[1000 + i] = (char)i; /* contains each of the 256 byte values once, in a long text */
     assert_true(is_text(sizeof bytes));
 }
 
@@ -120,7 +120,7 @@ static void what_has_no_text_in_it_is_told(void **state) {
     assert_int_equal(kind_check("given", bytes, 1000, 1), -1);
     sentence_holds("'given' holds no text: ");
     for (uint64_t i = 0; i < sizeof bytes / 4; i++) memcpy(bytes + 4 * i, &(uint32_t){(uint32_t)i % 10}, 4);
-    assert_int_equal(kind_check("given", bytes, 400, 0), -1); /* numbers */
+    assert_int_equal(kind_check("given", bytes, 400, 0), -1); /* binary numbers */
     sentence_holds("no text: 3");
     memset(bytes, 0, sizeof bytes);
     assert_int_equal(kind_check("given", bytes, sizeof bytes, 0), -1);
@@ -141,7 +141,7 @@ static void wide_text_is_told(void **state) {
             assert_int_equal(kind_check("given", bytes, mark ? 30 : 2000, 0), -1);
             sentence_holds("is text in UTF-16: write it in UTF-8 first (iconv -f UTF-16 -t UTF-8)");
         }
-    repeat("-N\0N\x0A\0", 6); /* hardly a zero and no control character but a line end's */
+    repeat("-N\0N\x0A\0", 6); /* the bytes are seldom zero, and no control character occurs except line ends */
     memcpy(bytes, "\xFF\xFE", 2);
     assert_int_equal(kind_check("given", bytes, 2000, 0), -1);
     sentence_holds("is text in UTF-16: write");

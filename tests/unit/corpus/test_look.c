@@ -98,7 +98,7 @@ static void files_of_other_formats_are_refused_by_name(void **state) {
                        "(in Python: frame.explode)"});
 }
 
-/* Lines of text may have thousands of words, far more than the columns that a look keeps. */
+/* A line of text may have thousands of words, far more than the number of columns that a look keeps. */
 static void long_lines_are_looked_at_within_bounds(void **state) {
     static char text[40000];
     const struct look_keys keys = LOOK_AUTO;
@@ -133,7 +133,7 @@ static void what_people_have_is_read_rightly_or_refused(void **state) {
     LOOKS(LOOK_ADJACENCY, {"1: 2 3\n2: 1\n", "line 1 has a colon behind each line's first word, which would be a part of the name; remove it (sed 's/:/ /')"});
 }
 
-/* Fields and lines that are no names. */
+/* Fields and lines that some programs write and that are no names are refused. */
 static void what_programs_write_beside_names_is_refused(void **state) {
     LOOKS(LOOK_PAIRS,
           {"'ann','dune'\n'bob','emma'\n", "line 1: column 1 has single quotes, which would be parts of the names: 'ann','dune'; write double quotes (sed \"s/'/\\\"/g\")"},

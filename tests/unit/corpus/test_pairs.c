@@ -23,7 +23,7 @@ static void whole_lines_end_blocks_at_lines(void **state) {
     corpus_close(corpus);
 }
 
-/* Returns "list:item;" for each pair that is kept, or the sentence of the failure. */
+/* Returns "list:item;" for each pair that is kept, or the error message. */
 static const char *pairs_of_bytes(const char *text, uint64_t length, double min_rating, enum corpus_header header) {
     static char out[1024];
     struct corpus *corpus = scratch_corpus(scratch_file("pairs", text, length), 4);
@@ -63,7 +63,7 @@ static void pairs_come_apart_at_blanks_tabs_and_commas(void **state) {
     assert_string_equal(pairs_of("", 1), "");
 }
 
-/* Plain digits are read without strtod(), to the same double. */
+/* Ratings of plain digits are read without strtod(), and must be the same doubles. */
 static void ratings_are_the_nearest_doubles(void **state) {
     static const char *const words[] = {"0",
                                         "7",
@@ -109,7 +109,7 @@ static void bad_pairs_name_their_line(void **state) {
     assert_string_equal(pairs_of("a,b,1\na,b,nan\n", -INFINITY), "line 2: the rating 'nan' is not a number");
     assert_string_equal(pairs_of("a,b,c\na,b,nan\n", -INFINITY), UNTOLD("the third column is no rating, and nothing tells which "
                                                                         "column is what", "a,b,c"));
-    assert_string_equal(pairs_of("a,b,c\na,b,3\n", -INFINITY), "a:b;"); /* a header: its third field is not a number */
+    assert_string_equal(pairs_of("a,b,c\na,b,3\n", -INFINITY), "a:b;"); /* a header, since its third field is no number */
     assert_string_equal(pairs_of("1 2\n\nlonely\n", -INFINITY),
                         "line 3: 1 field with blanks between; wanted list, item[, rating]");
     assert_string_equal(pairs_of("1 2 3 4 5\n", -INFINITY),
@@ -118,7 +118,7 @@ static void bad_pairs_name_their_line(void **state) {
     assert_string_equal(pairs_of("1,,3\n", -INFINITY), "line 1: its item is empty (column 2)");
     assert_string_equal(pairs_of(",2,3\n", -INFINITY), "line 1: its list is empty (column 1)");
     assert_string_equal(pairs_of("1 , , 3\n", -INFINITY), "line 1: its item is empty (column 2)");
-    assert_string_equal(pairs_of("1,2,\n2,3,4\n", -INFINITY), "1:2;2:3;"); /* no rating */
+    assert_string_equal(pairs_of("1,2,\n2,3,4\n", -INFINITY), "1:2;2:3;"); /* the third field is empty: the pair has no rating */
     assert_string_equal(pairs_of("1,2\n3,4\n5,6,7\n", -INFINITY), "1:2;3:4;5:6;");
 }
 
@@ -127,7 +127,7 @@ static void assert_pairs(const char *text, enum corpus_header header, const char
     if (strcmp(got, wanted)) fail_msg("of \"%s\"\n  wanted \"%s\"\n  got    \"%s\"", text, wanted, got);
 }
 
-/* The first line that is not empty is a header or not, by its numbers. */
+/* Whether the first line that is not empty is a header is judged by the numbers in it and below it. */
 static void headers_are_left_out(void **state) {
     static const char *const headers[][2] = {{"user_id,book_id,rating\n1,2,3\n", "1:2;"},
                                              {"user\titem\trating\ttimestamp\r\n1\t2\t3\t4\r\n5\t6\t7\t8", "1:2;5:6;"},
@@ -145,12 +145,12 @@ static void headers_are_left_out(void **state) {
     static const char *const data[][2] = {
         {"1,2,3\n4,5,6\n", "1:2;4:5;"},
         {"u1,b1\nu2,b2\n", "u1:b1;u2:b2;"},
-        {"alice,dune\n1,2\nbob,3\n", NULL}, /* two columns: numbers behind names */
+        {"alice,dune\n1,2\nbob,3\n", NULL}, /* two columns, in which numbers follow names: no header */
         {"alice,1984\n1,2\n", "alice:1984;1:2;"},
-        {"alice,dune\n1,1984\n", "1:1984;"}, /* a word above numbers is a header */
+        {"alice,dune\n1,1984\n", "1:1984;"}, /* a word above a column of numbers is a header */
         {"user,item", ""},
         {"u,i,good\nu,j,bad\n", named},
-        {",row,thing,rating\n0,1,2,3\n", "1:2;"}, /* a file of pandas, whose index column has no name */
+        {",row,thing,rating\n0,1,2,3\n", "1:2;"}, /* a file that pandas wrote: its index column has no name */
         {"a,b,c,d,e\n1,2,3,4,5\n", UNTOLD("nothing tells which columns are wanted", "a,b,c,d,e")}};
     for (size_t i = 0; i < sizeof headers / sizeof *headers; i++)
         if (headers[i][1]) assert_pairs(headers[i][0], HEADER_AUTO, headers[i][1]);
@@ -169,12 +169,12 @@ static void headers_are_left_out(void **state) {
     assert_pairs("user,item,rating\n1,2,3\nx,y,z\n", HEADER_AUTO, "line 3: the rating 'z' is not a number");
 }
 
-/* A header's names say which column is which, in any order and among others. */
+/* The names in a header say which column is which, in any order and among other columns. */
 static void headers_name_columns(void **state) {
     static const char *const files[][2] = {
         {"rating,Title,userId,movieId,when\n5,\"Dune, \"\"revised\"\"\",u1,m1,3\n,x,u1,m2,3\n", "u1:m1;u1:m2;"},
         {"\"User-ID\";\"ISBN\";\"Book-Rating\"\r\n\"276725\";\"034545104X\";\"0\"\r\n", "276725:034545104X;"},
-        {",user,item,rating\n0,1,2,3\n", "1:2;"}, /* an index in front */
+        {",user,item,rating\n0,1,2,3\n", "1:2;"}, /* an index column without a name */
         {"book_id\tuser_id\nThe Hobbit\tanne\n", "anne:The Hobbit;"},
         {"item user rating\n1 2 3\n", "2:1;"},
         {"item|user\n1|2\n\n 3 | 4 \n", "2:1;4:3;"},
@@ -190,17 +190,19 @@ static void headers_name_columns(void **state) {
                         "line 3: no rating, and corpus.min_rating is set");
 }
 
-/* Other separators than blanks and commas count where nothing else parts the first line. */
+/* A separator other than blanks and commas is used only if blanks and commas do not split the first line. */
 static void columns_come_apart_as_people_write_them(void **state) {
     static const char *const files[][2] = {{"1::1193::5::978300760\n1::661::3::97\n", "1:1193;1:661;"},
                                            {"a;b;3\nc;d;4\n", "a:b;c:d;"},
                                            {"a|b\nc|New York\n", "a:b;c:New York;"},
                                            {"a,\"Paris, Texas\"\nb,x\n", "a:Paris, Texas;b:x;"},
-                                           {"a,\" Rome \"\nb,x\n", "a:Rome;b:x;"},         /* as without quotes */
-                                           {"\"\tb\n\"\tc\nx\t\"y\n", "\":b;\":c;x:\"y;"}, /* quotes that are words */
+                                           {"a,\" Rome \"\nb,x\n", "a:Rome;b:x;"},         /* the blanks within quotes are no
+                                                                                            * part of the name */
+                                           {"\"\tb\n\"\tc\nx\t\"y\n", "\":b;\":c;x:\"y;"}, /* a quote that is not closed is part
+                                                                                            * of a name */
                                            {"a ;|; 1 x\n\"b c 2 y\n", "a:;|;;\"b:c;"},
                                            {"\"a\" ; \"say \"\"b\"\"\"\n", "a:say \"b\";"},
-                                           {"a|x b|y 5\nc d 4\n", "a|x:b|y;c:d;"}, /* parts of words */
+                                           {"a|x b|y 5\nc d 4\n", "a|x:b|y;c:d;"}, /* here | is part of names */
                                            {"u:1,i::2\n", "u:1,i:2;"}};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) assert_pairs(files[i][0], HEADER_AUTO, files[i][1]);
     const char *open = "line 1: a double quote is not closed in its line, or something follows it";
@@ -212,7 +214,7 @@ static void columns_come_apart_as_people_write_them(void **state) {
     assert_pairs("a;;3\n", HEADER_AUTO, "line 1: its item is empty (column 2)");
 }
 
-/* Each file of a directory has its own. */
+/* Each file of a directory may have its own header. */
 static void every_file_may_have_a_header(void **state) {
     char seen[64] = "";
     mkdir(in_scratch("d"), 0777);
@@ -237,7 +239,7 @@ static void every_file_may_have_a_header(void **state) {
     corpus_close(corpus);
 }
 
-/* A first or second line ends at the last byte that is looked at, or near it. */
+/* The first or second line ends exactly at the last byte that is looked at, or near it. */
 static void headers_are_looked_for_in_the_front(void **state) {
     char *text = malloc(2 * FIRST_BYTES);
     for (int end = FIRST_BYTES - 3; end <= FIRST_BYTES + 3; end++) {
@@ -247,7 +249,7 @@ static void headers_are_looked_for_in_the_front(void **state) {
         assert_true(inside ? !strcmp(got, "1:2;4:5;") : strstr(got, "is longer than 65536 bytes") != NULL);
         n = (uint64_t)sprintf(text, "user,item,rating\n1,2,3%*s\n4,5,6\n", end - 23, "");
         got = pairs_of_bytes(text, n, -INFINITY, HEADER_AUTO);
-        assert_true(!strcmp(got, "1:2;4:5;")); /* a single line in what is looked at may name columns, too */
+        assert_true(!strcmp(got, "1:2;4:5;")); /* if the bytes that are looked at have only one line, it can still be a header */
         n = (uint64_t)sprintf(text, "user,item\n1,2%*s\n4,5\n", end - 14, "");
         got = pairs_of_bytes(text, n, -INFINITY, HEADER_AUTO);
         assert_string_equal(got, "1:2;4:5;");

@@ -9,7 +9,7 @@
 
 enum { LONGEST = 300 };
 
-/* Checks that the masks give the tokens that a walk byte by byte gives, whatever follows the block in memory. */
+/* Checks that scanning by bit masks gives the same tokens as scanning byte by byte, whatever follows the block in memory. */
 static void tokens_agree(const char *bytes, uint64_t length, uint64_t skip) {
     struct corpus_block block = {.bytes = (char *)bytes, .length = length, .skip = skip, .line = 1};
     struct corpus_cursor cursor;

@@ -56,7 +56,7 @@ static const char *ngrams_of(struct listed *listed, uint32_t min, uint32_t max, 
     return listed->text;
 }
 
-/* The buckets are those that fasttext 0.9.2 and gensim name. */
+/* The hashes (buckets) of n-grams are those of fasttext 0.9.2 and gensim. */
 static void ngrams_are_those_of_fasttext(void **state) {
     struct listed listed;
     assert_string_equal(ngrams_of(&listed, 3, 4, "where"),
@@ -68,27 +68,28 @@ static void ngrams_are_those_of_fasttext(void **state) {
         "t\xC3\xA9>:1291535 ");
 }
 
-/* A bound alone is no n-gram; all else of one character is. */
+/* '<' or '>' alone is no n-gram, but every other single character is. */
 static void bounds_alone_are_left_out(void **state) {
     struct listed listed;
     ngrams_of(&listed, 1, 1, "ab");
     assert_int_equal(listed.count, 2);
     ngrams_of(&listed, 1, 2, "a");
-    assert_int_equal(listed.count, 3); /* <a, a, a> */
+    assert_int_equal(listed.count, 3); /* the n-grams <a, a and a> */
     ngrams_of(&listed, 3, 6, "");
     assert_int_equal(listed.count, 0);
     ngrams_of(&listed, 3, 6, SUBWORDS_END);
     assert_int_equal(listed.count, 0);
 }
 
-/* Bytes that go on with a character count as part of it, also where none has begun. */
+/* A UTF-8 continuation byte belongs to the character before it, even if that has not begun with a start byte: so fastText
+ * counts. */
 static void invalid_utf8_counts_as_fasttext_counts_it(void **state) {
     struct listed listed;
-    ngrams_of(&listed, 1, 1, "\xFF\xFE"); /* two bytes that begin characters */
+    ngrams_of(&listed, 1, 1, "\xFF\xFE"); /* two bytes that each begin a character */
     assert_int_equal(listed.count, 2);
-    ngrams_of(&listed, 3, 3, "\x80\x80\x80"); /* all go on with the bound < */
+    ngrams_of(&listed, 3, 3, "\x80\x80\x80"); /* three continuation bytes, which belong to the '<' before them */
     assert_int_equal(listed.count, 0);
-    ngrams_of(&listed, 2, 2, "\x80\x80\x80"); /* < with them, and > */
+    ngrams_of(&listed, 2, 2, "\x80\x80\x80"); /* the only n-gram of 2 characters: '<' with the three bytes, and '>' */
     assert_int_equal(listed.count, 1);
 }
 
@@ -145,7 +146,7 @@ static void rows_of_ngrams_follow_the_words(void **state) {
     assert_int_equal(subwords_make(&vocab.subwords, &form, &vocab), 0);
     const struct subwords *s = &vocab.subwords;
     check_rows(s, &vocab);
-    assert_int_equal(row_of(s, "the"), 3); /* three words name it, 111 times */
+    assert_int_equal(row_of(s, "the"), 3); /* three words, of 111 tokens, have this n-gram */
     assert_true(row_of(s, "<the") < row_of(s, "<oth") && row_of(s, "<oth") < row_of(s, "here"));
     assert_int_equal(row_of(s, "xyz"), -1);
     for (uint64_t i = 1; i < s->rows; i++) assert_true(s->counts[i - 1] >= s->counts[i]);
@@ -177,7 +178,8 @@ static void without_ngrams_nothing_is_made(void **state) {
     vocab_release(&vocab);
 }
 
-/* For words of any bytes: every bucket has one row, no two the same, and each word's rows are those of its n-grams. */
+/* For words of any bytes: each bucket has one row, no row belongs to two buckets, and the rows of a word are those of its
+ * n-grams. */
 static void any_words_and_forms_agree(void **state) {
     for (uint32_t round = 0; round < 200; round++) {
         char text[8][16];
@@ -188,7 +190,7 @@ static void any_words_and_forms_agree(void **state) {
             uint32_t length = 1 + draw_word(7, DRAW_GENERATE, round * 8 + i, 0) % 14;
             for (uint32_t j = 0; j < length; j++)
                 text[i][j] = (char)(1 + draw_word(7, DRAW_GENERATE, (round * 8 + i) * 16 + j, 1) % 255);
-            text[i][0] = (char)('a' + i); /* so that no two are the same */
+            text[i][0] = (char)('a' + i); /* makes the words different */
             text[i][length] = 0;
             list[i] = text[i];
             many[i] = draw_word(7, DRAW_GENERATE, round * 8 + i, 2) % 1000;

@@ -6,7 +6,7 @@
 #include "tests/unit/plain_options.h"
 #include "tests/unit/sentence.h"
 
-/* Builds from a file's text with so many threads and bytes a block. */
+/* Builds a vocabulary from a file with this number of threads, in blocks of block_bytes. */
 static int build(struct vocab *vocab, const struct corpus_options *options, char *path, unsigned threads, uint64_t block) {
     struct pool *pool = pool_open(threads);
     struct corpus *corpus = scratch_corpus(path, block);
@@ -18,7 +18,7 @@ static int build(struct vocab *vocab, const struct corpus_options *options, char
     return result;
 }
 
-/* Writes "word:count " by id. */
+/* Returns "word:count " for each word, in the order of ids. */
 static const char *listed(const struct vocab *vocab) {
     static char out[4096];
     char *at = out;
@@ -133,7 +133,7 @@ static void bytes_of_words_are_kept(void **state) {
 
 /* ---- many words ---- */
 
-/* There are 150,000 different words, more than a tally holds, each i + 1 times modulo 3, and one of 200,000 bytes. */
+/* 150,000 distinct words, more than a tally holds. Word i occurs i % 3 + 1 times. One more word has 200,000 bytes. */
 enum { MANY = 150000, LONG = 200000 };
 static char *many_words(void) {
     char *text = malloc(MANY * 24 + LONG + 2), *at = text;
@@ -170,8 +170,8 @@ static void many_words_are_ranked_alike_by_any_threads(void **state) {
     free(longest);
 }
 
-/* Tokens are looked up WORDS_BATCH at a time: here new words meet in one batch that are also new in the batch
- * before. */
+/* Tokens are looked up WORDS_BATCH at a time. Here a batch contains the same new word several times, and a word that was new in
+ * the batch before. */
 static void words_that_are_looked_up_together_are_one(void **state) {
     struct corpus_options options = plain_options(FORMAT_TEXT);
     for (int tokens = WORDS_BATCH - 1; tokens <= 2 * WORDS_BATCH + 1; tokens += tokens % WORDS_BATCH == 1 ? WORDS_BATCH - 2 : 1) {
@@ -261,7 +261,7 @@ static void vocabularies_of_other_tools_are_read(void **state) {
     }
 }
 
-/* Tokens from a program keep the blanks around them. A blank after the TAB shows that another tool wrote the vocabulary file. */
+/* Tokens that a program passes keep blanks around them. A blank after the TAB shows that another tool wrote the vocabulary file. */
 static void words_keep_their_blanks(void **state) {
     struct vocab vocab;
     assert_int_equal(vocab_read(&vocab, scratch_text("v", " lead\t12\nlead \t7\n  \t2\nlead\t1\n")), 0);
@@ -339,7 +339,7 @@ static void a_byte_order_mark_is_no_word_of_a_given_file(void **state) {
     sentence_holds("v' is empty");
 }
 
-/* Gigabytes of zeros cost neither time nor memory. */
+/* Refusing a file with gigabytes of zeros takes neither time nor memory. */
 static void what_is_no_vocabulary_is_not_read_to_its_end(void **state) {
     struct vocab vocab;
     char *path = scratch_text("v", "a\t2\n");
@@ -358,7 +358,7 @@ static void a_word_there_twice_is_found_at_any_distance(void **state) {
     static const unsigned distances[] = {1, 2, 31, 32, 33, 64, 65, 998, 999};
     char *text = malloc(32000), sentence[96];
     for (size_t d = 0; d <= sizeof distances / sizeof *distances; d++) {
-        unsigned again = d < sizeof distances / sizeof *distances ? 999 - distances[d] : 1000; /* 1000: none is */
+        unsigned again = d < sizeof distances / sizeof *distances ? 999 - distances[d] : 1000; /* 1000: no word occurs twice */
         struct vocab vocab;
         char *at = text;
         for (unsigned i = 0; i < 1000; i++) at += sprintf(at, "word%u\t1\n", i == 999 && again < 999 ? again : i);
@@ -395,7 +395,7 @@ static void a_near_word_is_suggested_among_the_frequent(void **state) {
     struct vocab vocab;
     char *text = malloc(MANY * 32), *at = text;
     for (int i = 0; i < MANY; i++)
-        at += sprintf(at, "filler%06d\t%d\n", i, i < MANY / 2 ? 1 : 2); /* counts that do not fall */
+        at += sprintf(at, "filler%06d\t%d\n", i, i < MANY / 2 ? 1 : 2); /* the counts do not fall from line to line */
     at += sprintf(at, "mutex\t9\nmutey\t0\n");
     assert_int_equal(vocab_read(&vocab, scratch_text("v", text)), 0);
     assert_string_equal(vocab_near(&vocab, "mutx"), "mutex");

@@ -7,7 +7,7 @@
 
 #include "tests/unit/sentence.h"
 
-/* Makes a vocabulary from "word@count word@count ..". A word with count 0 that begins with "list:" is a list's name. */
+/* Makes a vocabulary from "word@count word@count ..". A word with count 0 and a name that begins with "list:" is a list. */
 static struct vocab made_of(const char *text) {
     struct vocab vocab = {0};
     char word[32];

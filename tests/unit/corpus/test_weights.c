@@ -17,7 +17,7 @@ static struct corpus_options weighed(enum pair_weights weights, int list_rows) {
     return options;
 }
 
-/* Writes each list as its items with their weights: "a 5 b 0.5 | b 1 a 3 | a 2 ". Returns NULL after a failure. */
+/* Writes each list as its items with their weights: "a 5 b 0.5 | b 1 a 3 | a 2 ". Returns NULL on failure. */
 static const char *encoded(struct corpus *corpus, const struct corpus_options *options, unsigned threads, struct vocab *vocab) {
     static char out[512];
     struct pool *pool = pool_open(threads);
@@ -69,17 +69,18 @@ static void a_lowest_rating_comes_before_weights(void **state) {
     assert_string_equal(encoded_file("u1 a 5\nu1 b -3\nu1 c 2\n", &options, 1, 0), "a 5 c 2 ");
 }
 
-/* Each kind of weight makes another stream, and without weights it is the one of earlier versions. */
+/* Each value of corpus.weights makes another stream. The stream without weights is the same as in earlier versions. */
 static void kinds_are_told_apart(void **state) {
     uint64_t seen[3], length;
     for (int kind = 0; kind < 3; kind++) {
         struct corpus_options options = weighed((enum pair_weights)kind, 0);
         assert_non_null(encoded_file(text, &options, 1, 0));
         char *bytes = file_read(in_scratch("ids"), &length);
-        memcpy(&seen[kind], bytes + 16, sizeof seen[kind]); /* the fingerprint */
+        memcpy(&seen[kind], bytes + 16, sizeof seen[kind]); /* reads the fingerprint from the header */
         assert_int_equal(bytes[8], kind ? 3 : 2);
         assert_int_equal(length, idstream_bytes(kind ? 5 : 7, 3, kind > 0));
-        for (uint64_t at = kind ? IDSTREAM_HEADER : length; at < length; at++) { /* a changed weight is not believed either */
+        for (uint64_t at = kind ? IDSTREAM_HEADER : length; at < length; at++) { /* a stream with a changed weight is refused,
+                                                                                  * too */
             struct idstream stream;
             struct pool *pool = pool_open(1);
             bytes[at] ^= 1;
@@ -106,7 +107,7 @@ static void impossible_weights_are_refused(void **state) {
     }
 }
 
-/* A stream with a weight that no pair can have, and the right checksum. */
+/* The stream has a weight that no pair can have, and the right checksum. It must be refused. */
 static void a_stream_with_impossible_weights_is_refused(void **state) {
     static const uint32_t ids[] = {0, 1, 0};
     static const float wrong[] = {-1, NAN, INFINITY};

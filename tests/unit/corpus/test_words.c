@@ -15,7 +15,7 @@ static const char *numbered(uint64_t number) {
     return word;
 }
 
-/* Goes through every size at which the table grows. */
+/* The number of words passes each size at which the table grows. */
 static void words_are_numbered_as_they_come(void **state) {
     struct words words = {0};
     assert_int_equal(find(&words, "w0"), -1);
@@ -35,7 +35,7 @@ static void words_are_numbered_as_they_come(void **state) {
     words_release(&words);
 }
 
-/* Words have equal tags, also that of the table's last slot, behind which come the first slots. */
+/* All words have the same tag and hash to the table's last slot, so that the search continues at its first slots. */
 static void words_of_one_hash_are_told_apart(void **state) {
     static const uint64_t hashes[] = {0, 7, UINT32_MAX, UINT64_MAX};
     char word[400];
@@ -110,7 +110,7 @@ static void a_batch_of_look_ups_finds_what_single_ones_find(void **state) {
     words_release(&words);
 }
 
-/* A batch must look past the first word that has the tag. */
+/* All words have the same tag, so a batch must search past the first word with that tag. */
 static void a_batch_tells_words_of_one_hash_apart(void **state) {
     struct words words = {0};
     struct word_query queries[4];

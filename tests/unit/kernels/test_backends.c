@@ -1,4 +1,4 @@
-/* The backends that there are: by name, by what is present, by whether they have a GPU. */
+/* The table of backends: finds a backend by name, by the devices that are present, and by whether it uses a GPU. */
 #include "tests/testing.h"
 
 #include "kernels/backend.h"

@@ -6,8 +6,7 @@
 
 enum { CONTEXTS = 16, ROWS = 1 << 18 };
 
-/* Returns the GPU's bytes for batches of so many contexts, over tables of so many rows, with `depth` of them in
- * flight. */
+/* Returns the GPU memory for `depth` batches in flight, each with this number of contexts, over tables of this number of rows. */
 static uint64_t work_in_flight(uint64_t contexts, uint64_t rows, unsigned depth) {
     const struct rule_options rule = {.rule = RULE_SGD};
     const struct table_spec target = {.name = "target",
@@ -23,7 +22,7 @@ static uint64_t work_in_flight(uint64_t contexts, uint64_t rows, unsigned depth)
     cuda_estimate(&request, &estimate);
     return estimate.work.gpu;
 }
-/* Returns what the n-th batch in flight takes beside those before it: its stage, and perhaps a builder of its own. */
+/* Returns the memory that the n-th batch in flight adds: its stage, and perhaps a builder. */
 static uint64_t taken_by(uint64_t contexts, unsigned n) {
     return work_in_flight(contexts, ROWS, n) - work_in_flight(contexts, ROWS, n - 1);
 }
@@ -37,7 +36,8 @@ static void small_batches_have_a_builder_each_and_large_ones_two(void **state) {
     assert_in_range(taken_by(large, 2) - taken_by(large, 3), sort_bytes(large), 3 * sort_bytes(large));
 }
 
-/* Returns the scratch for lists of so many items, half of them positives and the others one vector. */
+/* Returns the scratch memory for lists of this number of items. Half of the items are positives, and the other half are pooled
+ * to one vector. */
 static uint64_t scratch_of(uint64_t items) {
     const struct example_source source = {
         .mode = EXAMPLE_ADJACENCY, .pool = {.on = 1, .own = 0.5f}, .negatives = 100, .short_repeat = 1, .longest = 1 + items};
@@ -48,7 +48,7 @@ static void a_pool_meets_contexts_as_one_vector(void **state) {
     assert_in_range(scratch_of(20000), scratch_of(10000), 2 * scratch_of(10000));
 }
 
-/* Words of up to 30 rows, in windows of 5 on each side. */
+/* Examples over words with up to 30 rows each (n-grams), in windows of 5 words on each side. */
 static struct example_source shared_source(int by_window) {
     static const uint64_t starts[1];
     const struct example_subwords subwords = {starts, NULL, 1000, 9000, 30, by_window};
@@ -61,7 +61,7 @@ static struct example_source shared_source(int by_window) {
                                    .subwords = subwords};
 }
 
-/* Words of a tree with paths of up to 20 nodes. */
+/* In a tree, a word's path has up to 20 nodes. */
 static void paths_in_a_tree_lie_on_the_gpu_and_need_few_warps(void **state) {
     static const uint64_t starts[2 * 1000 + 1];
     const struct rule_options rule = {.rule = RULE_SGD};
@@ -95,7 +95,7 @@ static void the_rows_of_words_lie_on_the_gpu(void **state) {
     assert_int_equal(with.source.gpu - without.source.gpu, 1001 * sizeof(uint64_t) + 9000 * sizeof(uint32_t));
 }
 
-/* A window makes one block, whose targets are the rows of one word or of all others. */
+/* A window makes one block. Its targets are the rows of one word, or of all words around it. */
 static void a_block_has_space_for_all_rows_of_its_words(void **state) {
     for (int variant = 0; variant < 4; variant++) {
         struct example_source source = shared_source(variant & 1);
@@ -104,7 +104,8 @@ static void a_block_has_space_for_all_rows_of_its_words(void **state) {
         uint64_t positives = source.subwords.by_window ? 1 : 10, negatives = source.per_pair ? 70 : 7;
         assert_int_equal(scratch.targets, source.subwords.by_window ? 300 : 30);
         assert_int_equal(scratch.window_targets, scratch.targets);
-        uint64_t waiting = source.subwords.by_window ? 0 : 10; /* the words of the window, until what predicts them is listed */
+        uint64_t waiting = source.subwords.by_window ? 0 : 10; /* number of words of the window that wait until the contexts they
+                                                                * predict are listed */
         assert_int_equal(scratch.contexts, positives + negatives + waiting);
         assert_int_equal(scratch.vectors, 1);
     }

@@ -1,4 +1,4 @@
-/* Every reason for which lock-free training is refused, one at a time, with the sentence that says what to set. */
+/* Checks each reason for which lock-free training is refused, and that its message says what to set. */
 #include "kernels/hogwild.h"
 
 #include "tests/testing.h"
@@ -37,7 +37,7 @@ static void two_rules_train(void **state) {
 static void options_of_these_rules(void **state) {
     struct hogwild_asked momentum = {.rule = {.rule = RULE_SGD, .momentum = 0.9}};
     REFUSES(momentum, "optimizer.momentum is 0.9", "set train.update = batch");
-    momentum.rule.rule = RULE_ADAGRAD; /* which has no momentum */
+    momentum.rule.rule = RULE_ADAGRAD; /* adagrad has no momentum, so it is not refused */
     does(&momentum);
     struct hogwild_asked others = {
         .rule = {.rule = RULE_ADAGRAD, .lr_decay = 0.1, .weight_decay = 0.1, .initial_accumulator = 0.1}};

@@ -1,5 +1,5 @@
-/* Rows that the host's threads move at random places, compared with memcpy: on both sides of the length up to which
- * rows are prefetched (1,024 bytes), in threads that have fewer rows than are prefetched (4), and more. */
+/* Moves rows between random places by the host's threads, and compares the result with memcpy(). Rows are shorter and longer
+ * than the longest row that is prefetched (1,024 bytes), and threads have fewer and more rows than are prefetched at once (4). */
 #include "tests/testing.h"
 
 #include "kernels/host_rows.h"
@@ -19,7 +19,7 @@ static void draw(void) {
     }
 }
 
-/* Chooses rising ids, as a batch's distinct rows are, among them the last row of the table. */
+/* Chooses ascending distinct ids, as a batch's row set has them. The table's last row is one of them. */
 static void choose(uint32_t *ids, uint64_t count) {
     for (uint64_t i = 0; i < count; i++) ids[i] = (uint32_t)((i + 1) * HOME_ROWS / count - 1);
 }

@@ -1,5 +1,4 @@
-/* The columns of ranks, and their parts of records. tests/cli/test_ranks.py tests, under mpirun, what ranks do
- * together. */
+/* Which columns each rank has, and how records are split among ranks. tests/cli/test_ranks.py tests several ranks under mpirun. */
 #include "tests/testing.h"
 
 #include "kernels/ranks.h"
@@ -46,7 +45,7 @@ static void a_process_alone_is_the_first_of_one(void **state) {
     assert_true(values[0] == 1 && values[1] == 2);
 }
 
-/* Splits records into parts and joins these: they must be the same records again, whatever fields they have. */
+/* Splits records into the parts of all ranks and joins the parts again: the records must be the same, whatever fields they have. */
 static void check_records(const struct rule_options *rule, uint32_t dim, unsigned count) {
     enum { ROWS = 3 };
     struct record_layout whole = record_layout_make(rule, dim);

@@ -1,4 +1,5 @@
-/* The laws of rounding.h: what each value becomes, that the mean is right, and that bits know nothing of their neighbours. */
+/* Rounding to bfloat16: what each value becomes, that the mean of the random results is right, and that random bits are
+ * independent of each other. */
 #include "kernels/rounding.h"
 
 #include "tests/testing.h"
@@ -6,7 +7,7 @@
 static const uint32_t edges[] = {0, 1, 0x7FFF, 0x8000, 0xFFFE, 0xFFFF};
 enum { EDGES = sizeof edges / sizeof *edges };
 
-/* Every value that bfloat16 has comes back, whatever the random bits are: NaNs as NaNs of the same sign. */
+/* A value that bfloat16 can represent is not changed, whatever the random bits are. A NaN stays a NaN of the same sign. */
 static void kept_values_stay(void **state) {
     for (uint32_t kept = 0; kept < 65536; kept++)
         for (int e = 0; e < EDGES; e++) {
@@ -23,11 +24,11 @@ static void the_ends_of_the_numbers(void **state) {
             uint32_t minus = sign << 31, high = sign << 15;
             assert_int_equal(bfloat16_round(float_of_bits(minus), edges[e]), high);                      /* 0 and -0 */
             assert_int_equal(bfloat16_round(float_of_bits(minus | 0x7F800000), edges[e]), high | 0x7F80); /* infinity */
-            assert_int_equal(bfloat16_round(float_of_bits(minus | 0x7F7FFFFF), edges[e]), high | 0x7F7F); /* largest */
+            assert_int_equal(bfloat16_round(float_of_bits(minus | 0x7F7FFFFF), edges[e]), high | 0x7F7F); /* the largest number */
             assert_int_equal(bfloat16_round(float_of_bits(minus | 0x7FFFFFFF), edges[e]), high | 0x7FFF); /* NaNs */
             assert_int_equal(bfloat16_round(float_of_bits(minus | 0x7F800001), edges[e]), high | 0x7FC0);
             assert_int_equal(bfloat16_round(float_of_bits(minus | 0x7F7E8000), edges[e]),
-                             high | (edges[e] >= 0x8000 ? 0x7F7F : 0x7F7E)); /* the last step below the largest */
+                             high | (edges[e] >= 0x8000 ? 0x7F7F : 0x7F7E)); /* between the two largest numbers */
             assert_int_equal(bfloat16_round(float_of_bits(minus | 1), edges[e]), high | (edges[e] == 0xFFFF)); /* subnormals */
             assert_int_equal(bfloat16_round(float_of_bits(minus | 0x007FFFFF), edges[e]), high | (edges[e] ? 0x80 : 0x7F));
         }
@@ -40,7 +41,7 @@ static void nearest_goes_to_even(void **state) {
     assert_int_equal(bfloat16_nearest(float_of_bits(0x7F7FFFFF)), 0x7F7F);
 }
 
-/* The mean over all 65,536 random bits is exact: as many of them round up as the part that is cut says. */
+/* Over all 65,536 random bits the mean is exact: the share that is rounded up is what the cut-off bits say. */
 static void all_bits_have_the_exact_mean(void **state) {
     const uint32_t values[] = {0x3DCCCCCD, 0xBE2AAAAB, 0x00000123, 0x7F7EFFFF, 0xC2F6E979};
     for (unsigned v = 0; v < sizeof values / sizeof *values; v++) {
@@ -65,7 +66,8 @@ static uint32_t cheap_bits(uint32_t row, uint64_t step, uint32_t column) {
     uint32_t pair = round_pair(round_row_key(round_step_key(&r, DRAW_ROUND_WEIGHTS, step), row), column / 2);
     return column & 1 ? pair >> 16 : pair & 0xFFFF;
 }
-/* Returns the bits that the GPU has in lock-free training, where a word and one made of it serve four columns. */
+/* Returns the random bits as the GPU makes them in lock-free training: two words, the second made of the first, give the bits of
+ * four columns. */
 static uint32_t quad_bits(uint32_t row, uint64_t step, uint32_t column) {
     const struct rounding r = {7, 0, 0};
     uint32_t pair = round_pair(round_row_key(round_step_key(&r, DRAW_ROUND_WEIGHTS, step), row), column / 4);
@@ -75,12 +77,14 @@ static uint32_t quad_bits(uint32_t row, uint64_t step, uint32_t column) {
 
 typedef uint32_t bits_at(uint32_t row, uint64_t step, uint32_t column);
 
-/* Numbers of [-1/2, 1/2): their mean is 0, and so is that of the product of two that know nothing of each other. */
+/* Maps bits to a number in [-1/2, 1/2). The mean of such numbers is 0, and so is the mean of the product of two independent
+ * ones. */
 static double centred(uint32_t bits) {
     return (bits + 0.5) / 65536 - 0.5;
 }
 
-/* The means of n numbers and of n products lie within 3.5 of their deviations: sqrt(1 / 12) and 1 / 12. */
+/* Checks that the mean of n numbers, and of n products, is within 3.5 standard deviations of 0. One number has sqrt(1 / 12), one
+ * product 1 / 12. */
 static void check_laws(bits_at *bits) {
     double sum = 0, by_column = 0, by_next = 0, by_fourth = 0, by_row = 0, by_step = 0, n = (double)ROWS * STEPS * COLUMNS;
     for (uint32_t row = 0; row < ROWS; row++)
@@ -109,7 +113,7 @@ static void bits_know_nothing_of_their_neighbours(void **state) {
     check_laws(quad_bits);
 }
 
-/* The index names the column of the whole row, so that ranks round as one process would. */
+/* The bits depend on the number of the column in the whole row, so that several ranks round as one process does. */
 static void ranks_have_the_bits_of_their_own_columns(void **state) {
     const struct rounding whole = {3, 1, 0}, part = {3, 1, 16};
     assert_int_equal(round_step_key(&whole, DRAW_ROUND_STATE, 5), round_step_key(&part, DRAW_ROUND_STATE, 5));
@@ -117,7 +121,7 @@ static void ranks_have_the_bits_of_their_own_columns(void **state) {
     assert_int_not_equal(round_index(&whole, 24, 2), round_index(&part, 8, 1));
 }
 
-/* No two of the keys that tell apart what is rounded are the same. */
+/* Different things that are rounded (tables, steps, kinds) have different keys. */
 static void what_is_rounded_has_its_own_bits(void **state) {
     const struct rounding targets = {3, 0, 0}, contexts = {3, 1, 0}, other = {4, 0, 0};
     uint32_t keys[] = {round_step_key(&targets, DRAW_ROUND_WEIGHTS, 5),  round_step_key(&contexts, DRAW_ROUND_WEIGHTS, 5),

@@ -1,5 +1,5 @@
-/* Strips: walks of either side meet each kept word once, and a word is the same to a walk, to a look at it alone, and wherever the
- * strip's ids lie. */
+/* Strips: a walk in either direction must visit each kept word once. A word must be the same in a walk, looked up alone, and
+ * wherever in memory the strip's ids are. */
 #include "tests/testing.h"
 
 #include "kernels/strip.h"
@@ -13,7 +13,7 @@ static uint32_t drawn(uint64_t number, uint32_t trial) {
     return draw_word(trial, DRAW_GENERATE, number, 0);
 }
 
-/* Sentences of one word and more; words that are always kept, never, and by chance. */
+/* Makes sentences of one word or more. Words are always kept, never kept, or kept by chance. */
 static struct example_source random_source(uint32_t trial) {
     for (uint64_t i = 0; i < TOKENS; i++) ids[i] = drawn(i, trial) % ROWS;
     for (uint64_t i = 0; i < ROWS; i++) {
@@ -35,7 +35,7 @@ static struct example_source random_source(uint32_t trial) {
                                    .seed = trial};
 }
 
-/* Compares a walk by `by` from `at` with looks at the positions from there to the end of the strip. */
+/* Compares a walk from `at` in direction `by` with single look-ups of the positions from there to the end of the strip. */
 static void check_walk(const struct example_source *s, const struct strip *strip, uint64_t number, uint64_t at, int by) {
     struct strip_draws draws = strip_draws();
     struct strip_walk walk = {at, by};
@@ -54,7 +54,7 @@ static void walks_meet_each_kept_word(void **state) {
         for (uint64_t number = 0; number < SENTENCES; number++) {
             struct strip strip = strip_of(&s, number, 3);
             assert_true(strip.start == starts[number] && strip.end == starts[number + 1]);
-            check_walk(&s, &strip, number, strip.start - 1, 1); /* of the first sentence: from before position 0 */
+            check_walk(&s, &strip, number, strip.start - 1, 1); /* in the first sentence: from before position 0 */
             for (uint64_t at = strip.start; at < strip.end; at++) {
                 check_walk(&s, &strip, number, at, 1);
                 check_walk(&s, &strip, number, at, -1);

@@ -9,9 +9,9 @@
 
 enum { NODES = 14, MOST_ARCS = NODES * NODES, SEED = 5 };
 
-/* A graph as a matrix, and as walks see it. */
+/* A small graph, both as a matrix and in the form that walks read. */
 struct small {
-    double weight[NODES][NODES]; /* 0: there is no arc */
+    double weight[NODES][NODES]; /* weight of the arc; 0: there is no arc */
     uint64_t starts[NODES + 1];
     uint32_t neighbours[MOST_ARCS];
     struct alias alias[MOST_ARCS];
@@ -20,7 +20,7 @@ struct small {
     double p, q;
 };
 
-/* About a third of the pairs are joined, the first nodes more often; the last node has no way out where arcs have directions. */
+/* Joins about a third of all pairs of nodes, the first nodes more often. In a directed graph no arc leaves the last node. */
 static void join_nodes(struct small *g, int weighted) {
     for (uint32_t a = 0; a < NODES; a++)
         for (uint32_t b = 0; b < NODES; b++) {
@@ -67,7 +67,8 @@ static struct small *small_graph(int weighted, int directed, double p, double q,
 
 /* ---- laws ---- */
 
-/* The chances of the step from `at`, to which the walk came from `before` (NODES: it begins there), by definition. */
+/* Computes from the definition the probability of each next node of a walk at `at` that came from `before` (NODES: the walk
+ * begins at `at`). */
 static void law_of_step(const struct small *g, uint32_t before, uint32_t at, double share[NODES]) {
     double sum = 0;
     for (uint32_t x = 0; x < NODES; x++) {
@@ -87,11 +88,11 @@ static int step_is_plausible(const struct small *g, uint32_t before, uint32_t at
     for (uint32_t x = 0; x < NODES; x++) n += seen[x];
     law_of_step(g, before, at, share);
     for (uint32_t x = 0; x < NODES; x++)
-        if (share[x] == 0 && seen[x]) return 0; /* that is no arc */
+        if (share[x] == 0 && seen[x]) return 0; /* the walk took an arc that does not exist */
     return n == 0 || plausible(seen, share, NODES, n);
 }
 
-/* Counts the steps of many walks by where they came from; walks end where nothing leads on, and nowhere else. */
+/* Counts the steps of many walks by previous, current and next node. A walk may end early only at a node without arcs. */
 static void count_steps(const struct small *g, uint64_t walks, uint64_t (*seen)[NODES][NODES]) {
     uint32_t length = g->walks.length, *ids = calloc(length, sizeof *ids);
     assert_non_null(ids);
@@ -128,7 +129,7 @@ static void test_steps_follow_their_law(void **state) {
         for (int kind = 0; kind < 4; kind++) check_law(kind & 1, kind >> 1, biases[i][0], biases[i][1]);
 }
 
-/* A law that is not the graph's is seen to be wrong, so that the test above can fail. */
+/* Probabilities of another graph must be recognized as wrong: so the test above can fail. */
 static void test_a_wrong_law_is_seen(void **state) {
     struct small *g = small_graph(0, 0, 0.5, 2, 9);
     uint64_t(*seen)[NODES][NODES] = calloc(NODES + 1, sizeof *seen);
@@ -143,7 +144,7 @@ static void test_a_wrong_law_is_seen(void **state) {
     free(g);
 }
 
-/* A step whose candidates were all refused, over every way to each node. */
+/* Checks the step that is drawn after all candidates were refused, with every previous node. */
 static void check_exact_law(int weighted, int directed, double p, double q) {
     enum { DRAWS = 4000 };
     struct small *g = small_graph(weighted, directed, p, q, 9);
@@ -165,8 +166,8 @@ static void test_exact_steps_follow_the_same_law(void **state) {
         for (int kind = 0; kind < 4; kind++) check_exact_law(kind & 1, kind >> 1, biases[i][0], biases[i][1]);
 }
 
-/* On a ring whose arcs weigh 1 and 10^6 by turns, the way back over a heavy arc is refused nearly always, and drawn nearly always.
- * By the law a walk goes back over it as often as on: 10^6 / p against 1 / q. */
+/* On a ring whose arcs weigh 1 and 10^6 by turns, the way back over a heavy arc is nearly always drawn and nearly always
+ * refused. By definition a walk goes back over it as often as forward: 10^6 / p against 1 / q. */
 static void test_tries_of_a_step_have_an_end(void **state) {
     enum { RING = 10, LENGTH = 40, WALKS = 60 };
     uint64_t starts[RING + 1], tries = 0, on = 0, back = 0;
@@ -200,7 +201,7 @@ static void test_tries_of_a_step_have_an_end(void **state) {
         assert_int_equal(walk.step, LENGTH - 1);
     }
     assert_true(tries <= (uint64_t)WALKS * (LENGTH - 1) * (WALK_TRIES + 3));
-    assert_true(tries > (uint64_t)WALK_TRIES * 100); /* that end was needed */
+    assert_true(tries > (uint64_t)WALK_TRIES * 100); /* the limit on tries was reached */
     assert_true(on + back > 1000 && on > 2 * back / 3 && back > 2 * on / 3);
 }
 
@@ -218,7 +219,7 @@ static void test_every_node_begins_a_walk_in_each_pass(void **state) {
         }
         assert_int_equal((1u << NODES) - 1, seen);
     }
-    assert_true(moved > 40 * NODES); /* in an order of its own */
+    assert_true(moved > 40 * NODES); /* walks begin at the nodes in a random order */
     free(g);
 }
 
@@ -236,7 +237,7 @@ static void test_walks_differ(void **state) {
     free(g);
 }
 
-/* Nodes 1 .. hang on node 0 alone, so that every second step goes back, however little that weighs. */
+/* Nodes 1, 2, .. have an arc to node 0 only. So every second step goes back, even if its bias makes that improbable. */
 static void test_the_only_arc_is_taken_at_once(void **state) {
     enum { LEAVES = 9, LENGTH = 21 };
     uint64_t starts[LEAVES + 2] = {0};

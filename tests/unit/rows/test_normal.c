@@ -4,7 +4,7 @@
 
 static const double pi = 3.14159265358979323846;
 
-/* Compares with the C library's functions of the same two words. */
+/* Compares the pair made of two random words with the same formula by the C library's functions. */
 static void check_pair(uint32_t x, uint32_t y) {
     uint32_t words[2] = {x, y};
     double got[2], radius = sqrt(-2 * log((x + 1.0) / 4294967296.0)), angle = 2 * pi * (y / 4294967296.0);
@@ -14,7 +14,7 @@ static void check_pair(uint32_t x, uint32_t y) {
                  radius * sin(angle));
 }
 
-/* The words at which something changes: a power of two, half of its mantissa, a quarter of a turn, the first and the
+/* Tests the words at which the computation changes: a power of two, half of its mantissa, a quarter of a turn, and the first and
  * last words. */
 static void ends(void **state) {
     static const uint32_t words[] = {0,          1,          2,          3,          0x3FFFFFFF, 0x40000000, 0x40000001,
@@ -28,12 +28,12 @@ static void everywhere(void **state) {
     uint32_t x = 1;
     for (int i = 0; i < 500000; i++) {
         uint32_t y = x * 1664525u + 1013904223u;
-        check_pair(x >> (i % 31), y); /* small words, which make large values */
+        check_pair(x >> (i % 31), y); /* small words make large values */
         x = y * 1664525u + 1013904223u;
     }
 }
 
-/* Each pair must come out the same, however many are made at once. */
+/* A pair must be the same, however many pairs a call makes. */
 static void counts(void **state) {
     uint32_t words[130];
     double all[130], two[2];

@@ -3,7 +3,7 @@
 #include "base/report.h"
 #include "rows/rules.h"
 
-/* The options of a rule in one line. */
+/* Returns the names of the options that a rule reads, in one line. */
 static const char *options_of(int rule) {
     static char out[256];
     size_t used = 0;
@@ -37,7 +37,7 @@ static void each_rule_reads_pytorchs_options(void **state) {
     assert_true(rules_has(RULE_SGD, "lr"));
 }
 
-/* A rule that RULE_MAY_HAVE_THIRD left out would lose its third slot on a GPU in silence. */
+/* If RULE_MAY_HAVE_THIRD lacked a rule that has a third slot, the GPU would lose that slot without an error. */
 static void rules_with_a_third_slot_are_listed(void **state) {
     for (int rule = 0; rule < RULE_COUNT; rule++) {
         int third = 0;
@@ -53,7 +53,7 @@ static void rules_with_a_third_slot_are_listed(void **state) {
     }
 }
 
-/* torch.optim's, of PyTorch 2. */
+/* The defaults are those of torch.optim in PyTorch 2. */
 static void defaults_are_pytorchs(void **state) {
     struct rule_options o = rules_defaults(RULE_ADAM);
     assert_true(o.lr == 1e-3 && o.beta1 == 0.9 && o.beta2 == 0.999 && o.eps == 1e-8 && o.weight_decay == 0 &&

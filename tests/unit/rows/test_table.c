@@ -50,11 +50,11 @@ static void make_filled(struct table *table, enum table_side side, const struct 
 /* ---- layout ---- */
 
 static void test_rule_order(void **state) {
-    /* config.def must list the rules in the order of the kernels' list. */
+    /* config.def must list the rules in the same order as the kernels */
     char names[512] = "", listed[512] = "";
 #define NAME(name, enumerator) strcat(names, #name), strcat(names, "|");
     RULES(NAME)
-    strcat(names, "auto|"); /* behind the rules */
+    strcat(names, "auto|"); /* config.def has auto after the rules */
 #undef NAME
 #define SECTION(name, help)
 #define TEXT(section, key, fallback, help)
@@ -77,9 +77,10 @@ static void test_layout(void **state) {
     struct record_layout layout = record_layout_make(&rule, 10);
     assert_int_equal(12, layout.span);
     assert_int_equal(0, layout.slots);
-    assert_int_equal(0, layout.counted); /* sgd has no bias to correct */
+    assert_int_equal(0, layout.counted); /* sgd needs no count of steps, since it corrects no bias */
     assert_int_equal(40, layout.packed);
-    assert_int_equal(64, table_row_bytes(&layout, PLACE_PINNED, PLACE_PINNED)); /* a short record takes no whole line */
+    assert_int_equal(64, table_row_bytes(&layout, PLACE_PINNED, PLACE_PINNED)); /* a record shorter than a cache line is not
+                                                                                 * padded to a whole line */
     assert_int_equal(96, store_stride(96));
     assert_int_equal(128, store_stride(97));
     assert_int_equal(256, store_stride(129));
@@ -91,15 +92,15 @@ static void test_layout(void **state) {
     assert_int_equal(3, layout.slots);
     assert_int_equal(1, layout.counted);
     assert_int_equal(4 * 1600 + 4, layout.packed);
-    assert_int_equal(6528, table_row_bytes(&layout, PLACE_GPU, PLACE_GPU)); /* 6404 padded */
-    assert_int_equal(1664 + 4864, table_row_bytes(&layout, PLACE_GPU, PLACE_PINNED)); /* 1600 and 4804 padded */
+    assert_int_equal(6528, table_row_bytes(&layout, PLACE_GPU, PLACE_GPU)); /* 6,404 bytes, padded */
+    assert_int_equal(1664 + 4864, table_row_bytes(&layout, PLACE_GPU, PLACE_PINNED)); /* 1,600 and 4,804 bytes, each padded */
 
     config.optimizer_bias_correction = COUNT_GLOBAL;
     rule = tables_rule(&config);
     assert_int_equal(0, record_layout_make(&rule, 400).counted);
 }
 
-/* Each field must lie where its record says. Columns that are no whole groups of four are filled up in memory only. */
+/* Each field must be where its record's layout says. In memory, columns are padded to groups of four; in a file they are not. */
 static void test_fields(void **state) {
     struct config config = plain_config();
     config.optimizer_rule = RULE_ADAM;
@@ -131,7 +132,8 @@ static void test_fields(void **state) {
     assert_ptr_equal(record_updates(&layout), &layout.field[3]);
 }
 
-/* All fields have groups of eight columns as soon as one is bfloat16; packed records have nothing between their fields. */
+/* If one field is bfloat16, all fields are padded to groups of eight columns. Packed records have no padding between their
+ * fields. */
 static void test_fields_of_bfloat16(void **state) {
     struct config config = plain_config();
     config.optimizer_rule = RULE_ADAM;
@@ -258,7 +260,7 @@ static void test_bad_init_is_named(void **state) {
 }
 
 static void test_fill_is_a_function_of_row_and_column(void **state) {
-    enum { ROWS = 430000 }; /* two chunks, the last of which is short */
+    enum { ROWS = 430000 }; /* two chunks, of which the second is shorter */
     struct config config = plain_config();
     struct table one, three;
     make_filled(&one, TABLE_TARGET, &config, ROWS, 1);
@@ -361,9 +363,10 @@ static void assert_rows_from(const struct table *table, const struct table *whol
     assert_memory_equal(table->store->packed + before, whole->store->packed + before, table_row_count(&table->spec) * packed);
 }
 
-/* A table that begins behind row 0 has the same rows from there on, when it is filled, saved and loaded; a file of the whole table is refused. Rows of one chunk and of several. */
+/* Part of a table, from a row above 0 on, has the same rows as the whole table when it is filled, saved and loaded. A file of
+ * the whole table is refused. Tested for one chunk and for several. */
 static void test_a_table_that_begins_later(void **state) {
-    static const uint64_t sizes[][2] = {{400, 150}, {280000, 130001}, {3, 2}}; /* rows, the first of them */
+    static const uint64_t sizes[][2] = {{400, 150}, {280000, 130001}, {3, 2}}; /* number of rows, and the first row of the part */
     struct config config = plain_config();
     struct pool *pool = pool_open(2);
     char *whole_path = file_join(directory, "whole.npy"), *path = file_join(directory, "target.npy");
@@ -398,7 +401,7 @@ static void test_a_table_that_begins_later(void **state) {
     free(path);
 }
 
-/* Loads a file of another table; the sentence must hold both. */
+/* Loads a file that another table wrote. The message must contain what was seen and what was wanted. */
 static void refuse_load(const char *path, struct config *config, uint64_t rows, const char *seen, const char *wanted) {
     struct table table;
     assert_int_equal(0, tables_init(&table, TABLE_TARGET, config, &(struct table_options){.rows = rows}, &fake_ops, &device));
@@ -419,7 +422,8 @@ static void assert_columns_of(const struct table *part, const struct table *whol
     free(wanted);
 }
 
-/* Ten columns over up to seven ranks: groups of four, and ranges that begin in the middle of a draw. */
+/* Ten columns are shared among up to seven ranks in groups of four. Some ranks' columns begin in the middle of a draw of first
+ * values. */
 static void test_ranks_have_columns_of_the_same_table(void **state) {
     struct config config = plain_config();
     struct table whole, part;
@@ -441,7 +445,7 @@ static void test_ranks_have_columns_of_the_same_table(void **state) {
     pool_close(pool);
 }
 
-/* Every third row begins elsewhere: its weights are its number, and its state is 2 where the number is even. */
+/* Gives every third row other first values: its weights are its number, and its state is 2 if the number is even. */
 static int take_third(void *user, const struct table *table, uint64_t row, char *record) {
     float *values = (float *)(void *)record;
     if (row == *(const uint64_t *)user) return (fail)("row %llu cannot be had", (unsigned long long)row);
@@ -461,15 +465,14 @@ static void check_third(const struct table *filled, const struct table *plain) {
     }
 }
 
-/* There are chunks of 209,715 rows, of which the last is short. State that one chunk took must not come into the next
- * one. */
+/* A chunk has 209,715 rows, and the last chunk is shorter. The state of rows in one chunk must not be used in the next. */
 static void test_rows_that_begin_elsewhere(void **state) {
     enum { ROWS = 250000 };
     struct config config = plain_config();
     struct table plain, filled;
     config.optimizer_rule = RULE_ADAGRAD;
     config.optimizer_initial_accumulator = 0.5;
-    for (int side = 0; side < 2; side++) { /* weights that are drawn, and zeros */
+    for (int side = 0; side < 2; side++) { /* one table begins with drawn weights, the other with zeros */
         make_filled(&plain, (enum table_side)side, &config, ROWS, 2);
         for (unsigned threads = 1; threads <= 3; threads += 2) {
             uint64_t none = UINT64_MAX, last = ROWS - 1;
@@ -519,7 +522,7 @@ static void test_failed_read_leaves_no_file(void **state) {
     struct table table;
     uint64_t checksum;
     char *path = file_join(directory, "target.npy"), **names;
-    make_filled(&table, TABLE_TARGET, &config, 1000000, 1); /* read in three chunks */
+    make_filled(&table, TABLE_TARGET, &config, 1000000, 1); /* these rows are read in three chunks */
     device.reads = 0;
     device.fail_read_at = 2;
     assert_int_equal(-1, table_save(&table, path, &checksum));
@@ -530,7 +533,8 @@ static void test_failed_read_leaves_no_file(void **state) {
     table_release(&table);
 }
 
-/* Sets the first and the last float of rows in each of three chunks; a counter may have any bits. */
+/* Puts NaN or infinity into the first or last float of rows in each of three chunks: such a table is not saved. A counter may
+ * have any bits. */
 static void test_what_is_no_number_is_not_saved(void **state) {
     enum { ROWS = 150000, WIDTH = 31 }; /* a chunk has 135,300 rows */
     static const uint64_t rows[] = {0, 1, 135300, 140000, ROWS - 1};

@@ -1,4 +1,5 @@
-/* Files of vectors: the forms told apart, rows whole and by columns, and what is refused (tests/cli/test_grow.py has more). */
+/* Reads files of vectors: tells the forms apart, reads whole rows and some of their columns, and refuses damaged files
+ * (tests/cli/test_grow.py has more). */
 #include "rows/vectors_file.h"
 #include "tests/unit/scratch.h"
 
@@ -47,7 +48,7 @@ static void text_with_and_without_a_first_line(void **state) {
     }
 }
 
-/* Other programs end words at blanks, TABs and line ends alone. */
+/* In files of other programs only a blank, a TAB or a line end ends a word; any other byte is part of it. */
 static void words_of_other_programs_may_have_odd_bytes(void **state) {
     struct vectors_file file = open_text("2 3\nt\fhe 1 2 3\n\v 4 5 6\n", VECTORS_TEXT);
     expect_row(&file, "t\fhe", 1, 2, 3);
@@ -55,7 +56,7 @@ static void words_of_other_programs_may_have_odd_bytes(void **state) {
     vectors_file_close(&file);
 }
 
-/* Numbers may have bytes that are blanks and line ends, even the first one of the file. */
+/* A binary number may contain bytes that are blanks or line ends, even as the first byte of the file. */
 static void binary_with_and_without_line_ends(void **state) {
     char bytes[64];
     const float rows[2][3] = {{1, 2, 3}, {4, 5, 6}};
@@ -82,7 +83,7 @@ static void binary_with_and_without_line_ends(void **state) {
     }
 }
 
-/* Tries a count of rows that the file just holds, and one more. */
+/* Tries the largest number of rows that fits the file's size, and one row more. */
 static void counts_that_a_file_cannot_hold(void **state) {
     struct vectors_file file = open_text("2 1\na 1\nb 2", VECTORS_TEXT);
     vectors_file_close(&file);
@@ -106,7 +107,7 @@ static void rows_that_do_not_read(void **state) {
     }
 }
 
-/* The text of a number ends where its bytes do, and not at a NUL among them. */
+/* A NUL within the text of a number does not end the number; it makes it invalid. */
 static void a_nul_is_no_end_of_a_number(void **state) {
     static const char text[] = "2 2\na 1 2\nb 1 2\0garbage\n";
     struct vectors_file file;

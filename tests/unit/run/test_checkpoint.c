@@ -50,7 +50,7 @@ static int write_step(uint64_t step, uint64_t keep) {
     return write_state(&state, keep);
 }
 
-/* Returns a path below the run directory, in one of four buffers that take turns. */
+/* Returns a path in the run directory, in one of four buffers that are used in turn. */
 static char *in_run(const char *format, ...) {
     static char paths[4][512];
     static int turn;
@@ -86,7 +86,8 @@ static void expect_newest(uint64_t step) {
     free(path);
 }
 
-static void flip(const char *path, long at) { /* the lowest bit of one byte, from the end where negative */
+static void flip(const char *path, long at) { /* Inverts the lowest bit of the byte at `at`; a negative `at` counts from the end
+                                               * of the file. */
     FILE *file = fopen(path, "r+b");
     assert_non_null(file);
     assert_int_equal(0, fseek(file, at, at < 0 ? SEEK_END : SEEK_SET));
@@ -111,7 +112,7 @@ static void test_round_trip(void **state) {
     assert_true(read.position == 12345678901);
     assert_true(read.words == 1ull << 60);
     assert_int_equal(77, read.pairs);
-    assert_true(read.seconds == 1.0 / 3); /* to the bit */
+    assert_true(read.seconds == 1.0 / 3); /* the number must be the same to the last bit */
     assert_int_equal(1, read.finished);
     assert_true(whole.corpus.vocab == corpus.vocab && whole.corpus.stream == corpus.stream);
     char *latest = file_read(in_run("latest"), NULL);
@@ -122,7 +123,7 @@ static void test_round_trip(void **state) {
 }
 
 static void test_only_the_newest_stay(void **state) {
-    /* from 9 to 10 the order of names is not that of numbers */
+    /* checkpoint-10 is before checkpoint-9 by name, but after it by number */
     for (uint64_t step = 8; step <= 10; step++) assert_int_equal(0, write_step(step, 2));
     expect_names("checkpoint-10 checkpoint-9 latest");
     uint64_t count = 0;
@@ -146,7 +147,7 @@ static void test_other_files_stay(void **state) {
     expect_names("checkpoint- checkpoint-2 checkpoint-notes.txt config.ini latest");
 }
 
-/* Names that are like a checkpoint's, and a directory with such a name that holds none. */
+/* Files with names similar to a checkpoint's stay, and so does a directory with a checkpoint's name that contains no checkpoint. */
 static void test_what_is_not_ours_stays(void **state) {
     static const char *const directories[] = {"checkpoint-007",         "checkpoint-3",     "checkpoint-5.bak",
                                               "checkpoint-best.partial", "checkpoint-+6", "checkpoint-99999999999999999999"};
@@ -254,12 +255,14 @@ static void test_going_back_past_a_broken_one(void **state) {
     assert_int_equal(0, write_step(30, 2));
     flip(in_run("checkpoint-30/target.npy"), -3);
     expect_newest(10);
-    assert_int_equal(0, write_step(20, 1)); /* keep 1: the broken, higher one must not outlive it */
+    assert_int_equal(0, write_step(20, 1)); /* with run.keep = 1: the broken checkpoint must not be kept because its number is
+                                             * higher */
     expect_names("checkpoint-20 latest");
     expect_newest(20);
 }
 
-/* A directory in the place of a table stands for a disk that does not answer: the checkpoint may well be whole. */
+/* If a checkpoint cannot be read, it may still be whole, so it is kept. Here a directory in place of a table's file imitates a
+ * disk that does not answer. */
 static void test_one_that_cannot_be_read_now_is_kept(void **state) {
     assert_int_equal(0, write_step(10, 1));
     assert_int_equal(0, write_step(30, 2));
@@ -271,7 +274,7 @@ static void test_one_that_cannot_be_read_now_is_kept(void **state) {
     assert_int_equal(0, rmdir(in_run("checkpoint-30/context.npy")));
     assert_int_equal(0, rename(in_run("away"), in_run("checkpoint-30/context.npy")));
     expect_newest(30);
-    assert_int_equal(0, write_step(25, 1)); /* the run went on from 20, and does not know that 30 is whole */
+    assert_int_equal(0, write_step(25, 1)); /* the run continued from step 20 and has not checked that 30 is whole */
     expect_names("checkpoint-25 checkpoint-30 latest");
     assert_int_equal(0, write_step(31, 1));
     expect_names("checkpoint-31 latest");
@@ -302,7 +305,8 @@ static void test_latest_missing_or_wrong(void **state) {
     expect_newest(10);
     assert_int_equal(0, file_replace(in_run("latest"), "../../etc\n", 10));
     expect_newest(10);
-    assert_int_equal(0, file_replace(in_run("latest"), "checkpoint-9\n", 13)); /* killed before it was written again */
+    assert_int_equal(0, file_replace(in_run("latest"), "checkpoint-9\n", 13)); /* as if the run had been killed before it wrote
+                                                                                * this file again */
     expect_newest(10);
 }
 
@@ -322,7 +326,8 @@ static void test_only_a_partial(void **state) {
     assert_int_equal(0, found);
 }
 
-static void test_moved_aside_is_found(void **state) { /* killed between the two renames of a step written again */
+static void test_moved_aside_is_found(void **state) { /* The process was killed between the two renames that replace a checkpoint
+                                                       * of the same step. */
     assert_int_equal(0, write_step(10, 1));
     assert_int_equal(0, rename(in_run("checkpoint-10"), in_run("checkpoint-10.replaced")));
     assert_int_equal(0, directory_make(in_run("checkpoint-10.partial")));
@@ -332,7 +337,7 @@ static void test_moved_aside_is_found(void **state) { /* killed between the two 
     expect_newest(10);
 }
 
-/* The writer was killed before it could remove the older ones. */
+/* The process was killed before it had removed the older checkpoints. The next one removes them. */
 static void test_older_ones_go_later(void **state) {
     for (uint64_t step = 7; step <= 10; step++) assert_int_equal(0, write_step(step, 9));
     assert_int_equal(0, rename(in_run("checkpoint-7"), in_run("checkpoint-7.partial")));
@@ -353,7 +358,7 @@ static void test_older_ones_go_but_the_one_moved_aside_that_is_read(void **state
 static void test_failed_write_keeps_the_older(void **state) {
     assert_int_equal(0, write_step(10, 1));
     device.reads = 0;
-    device.fail_read_at = 2; /* the context table */
+    device.fail_read_at = 2; /* the second read is of the context table */
     assert_int_equal(-1, write_step(20, 1));
     assert_string_equal("the device is gone", report_sentence());
     report_clear();
@@ -361,7 +366,7 @@ static void test_failed_write_keeps_the_older(void **state) {
     expect_newest(10);
 }
 
-/* A child has a limit on file sizes, which looks to it like a full disk. */
+/* A full disk is imitated by a limit on the size of a child's files. */
 static void test_full_disk(void **state) {
     assert_int_equal(0, write_step(10, 1));
     pid_t child = fork();
@@ -379,15 +384,15 @@ static void test_full_disk(void **state) {
     expect_newest(10);
 }
 
-/* Children write one checkpoint after another, and each is killed a little later than the one before. There must always
- * be a whole checkpoint, and none older than the last one that was known. */
+/* Child processes write one checkpoint after another, and each child is killed a little later than the one before. A whole
+ * checkpoint must always exist, and it must not be older than the newest one seen before. */
 static void test_killed_at_any_moment(void **state) {
     uint64_t known = 1;
     assert_int_equal(0, write_step(1, 1));
     for (int round = 0; round < 60; round++) {
         pid_t child = fork();
         if (child == 0) {
-            for (uint64_t step = known;; step += (step - known) % 3 != 1) write_step(step, 1); /* some steps twice */
+            for (uint64_t step = known;; step += (step - known) % 3 != 1) write_step(step, 1); /* some steps are written twice */
         }
         usleep((useconds_t)(200 + round * 173 % 4000));
         kill(child, SIGKILL);

@@ -14,7 +14,7 @@ static int tear_down(void **state) {
     return scratch_remove(state);
 }
 
-/* Begins a run at second 1000 and step 50, with checkpoints of `bytes`. */
+/* Begins a run at second 1000 and step 50, whose checkpoints have `bytes` bytes. */
 static void start(const char *every, uint64_t bytes) {
     assert_int_equal(config_set(&config, "run", "checkpoint_every", every, "here"), 0);
     assert_int_equal(config_resolve(&config), 0);
@@ -26,11 +26,11 @@ static int at(double now) {
 }
 
 static void a_time_of_ones_own_holds(void **state) {
-    start("10m", UINT64_MAX / 2); /* whatever the disk has */
+    start("10m", UINT64_MAX / 2); /* with a given interval the free space of the disk does not matter */
     assert_false(at(1599.9));
     assert_true(at(1600));
-    assert_false(checkpoint_due_now(&due, 50, 1, 9999)); /* the step that is written already */
-    checkpoint_due_written(&due, 60, 5000, 7000);        /* however long it took */
+    assert_false(checkpoint_due_now(&due, 50, 1, 9999)); /* this step's checkpoint is already written */
+    checkpoint_due_written(&due, 60, 5000, 7000);        /* with a given interval the time of writing does not matter */
     assert_false(checkpoint_due_now(&due, 60, 0, 9999));
     assert_false(checkpoint_due_now(&due, 61, 0, 7599));
     assert_true(checkpoint_due_now(&due, 61, 0, 7600));
@@ -55,10 +55,10 @@ static void half_an_hour_by_itself_and_longer_where_writing_is_slow(void **state
     start("auto", 1);
     assert_false(at(2799));
     assert_true(at(2800));
-    checkpoint_due_written(&due, 60, 1, 10000); /* a second in 30 minutes is nothing */
+    checkpoint_due_written(&due, 60, 1, 10000); /* writing took 1 second, far less than 3% of 30 minutes */
     assert_false(checkpoint_due_now(&due, 61, 0, 11799));
     assert_true(checkpoint_due_now(&due, 61, 0, 11800));
-    checkpoint_due_written(&due, 61, 90, 20000); /* 90 s are 3% of 3000 */
+    checkpoint_due_written(&due, 61, 90, 20000); /* writing took 90 s, which is 3% of 3,000 s */
     assert_false(checkpoint_due_now(&due, 62, 0, 22999));
     assert_true(checkpoint_due_now(&due, 62, 0, 23001));
 }
@@ -68,23 +68,24 @@ static void a_disk_without_room_is_left_for_the_end(void **state) {
     assert_int_equal(directory_space(scratch, &space), 0);
     assert_true(space > 0);
     config.run_keep = 1;
-    start("auto", space / 8); /* two of them fit, whoever else writes there */
+    start("auto", space / 8); /* the disk has space for two checkpoints, even if others write to it */
     assert_true(at(2800));
-    start("auto", space); /* and here they do not */
+    start("auto", space); /* the disk has no space for two checkpoints */
     assert_false(at(2800));
     assert_true(due.without);
     assert_false(at(1e9));
-    start("auto", space); /* here they would, for a run that goes on and has them already */
+    start("auto", space); /* there is space if the run is resumed and already has such checkpoints */
     due.present = 2;
     assert_true(at(2800));
-    start("auto", UINT64_MAX / 2 + 1); /* two of them are more bytes than can be counted */
+    start("auto", UINT64_MAX / 2 + 1); /* two checkpoints would have more bytes than a uint64_t can count */
     assert_false(at(2800));
     start("auto", space);
-    due.run = "/nonexistent/run"; /* a directory of which nothing is known */
+    due.run = "/nonexistent/run"; /* nothing is known about the space in this directory */
     assert_true(at(2800));
     assert_string_equal(report_sentence(), "");
     start("auto", space);
-    checkpoint_due_written(&due, 55, 1, 1000); /* the first one found space: later ones take the place of older ones */
+    checkpoint_due_written(&due, 55, 1, 1000); /* the first checkpoint found space, so later ones, which replace older ones, do
+                                                * too */
     assert_true(at(2800));
 }
 

@@ -33,10 +33,10 @@ static void finds_by_name_and_says_whose(void **state) {
     write_text("run/checkpoint-20.partial/target.npy", "half");
     write_text("run/checkpoint-20.partial/context.npy.7-0123456789abcdef.partial", "half");
     assert_int_equal(directory_make("run/checkpoint-30.partial/of the user's"), 0);
-    assert_int_equal(directory_make("run/checkpoint-9"), 0); /* empty */
+    assert_int_equal(directory_make("run/checkpoint-9"), 0); /* this directory is empty */
     assert_int_equal(directory_make("run/checkpoint-8"), 0);
     write_text("run/checkpoint-8/state.ini", "[state]\nof another program\n");
-    assert_int_equal(symlink("checkpoint-20", "run/checkpoint-7"), 0); /* read through, never removed */
+    assert_int_equal(symlink("checkpoint-20", "run/checkpoint-7"), 0); /* a link to a checkpoint is read, but never removed */
     write_text("run/checkpoint-6", "a file");
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         snprintf(path, sizeof path, "run/%s", others[i]);
@@ -59,8 +59,8 @@ static void finds_by_name_and_says_whose(void **state) {
     assert_int_equal(all.count, 0);
 }
 
-/* A kill may leave a checkpoint that was being removed: it has no checkpoint's name then, and the user's files in it
- * keep their path. */
+/* A kill may interrupt the removal of a checkpoint. The rest then no longer has a checkpoint's name, and the user's files in it
+ * have kept their path. */
 static void goes_by_another_name(void **state) {
     struct checkpoint_entry one = {.path = "run/checkpoint-5", .step = 5, .kind = CHECKPOINT_IN_PLACE, .own = 1};
     write_checkpoint("run", 5, "a", "a");
@@ -75,11 +75,11 @@ static void goes_by_another_name(void **state) {
     assert_int_equal(rename("run/checkpoint-5/target.npy.d", "run/checkpoint-5/target.npy"), -1);
     assert_int_equal(rmdir("run/checkpoint-5/target.npy.d"), 0);
     assert_int_equal(file_remove("run/checkpoint-5/target.npy"), 0);
-    assert_int_equal(directory_make("run/checkpoint-5/target.npy"), 0); /* cannot be unlinked */
+    assert_int_equal(directory_make("run/checkpoint-5/target.npy"), 0); /* a directory, which unlink() cannot remove */
     assert_int_equal(checkpoint_remove(&one), -1);
     report_clear();
     assert_names("run", "checkpoint-5.partial latest");
-    assert_int_equal(checkpoint_remove(&one), 0); /* absent: not an error */
+    assert_int_equal(checkpoint_remove(&one), 0); /* removing an absent checkpoint is no error */
 }
 
 static void makes_way(void **state) {

@@ -1,4 +1,4 @@
-/* Frozen rows: those that the keys name, and known.npy to disk and back. */
+/* Frozen rows: which rows the keys freeze, and known.npy written and read again. */
 #include "tests/testing.h"
 
 #include "run/frozen.h"
@@ -23,7 +23,7 @@ static void what_the_keys_say(void **state) {
     frozen_release(&none), frozen_release(&target), frozen_release(&context), frozen_release(&known);
 }
 
-/* Rows lie on both sides of a whole word. */
+/* The numbers of rows are below, at and above multiples of 32, the rows of a word of the mask. */
 static void to_disk_and_back(void **state) {
     static const uint64_t sizes[] = {1, 31, 32, 33, 64, 1000};
     char *path = in_scratch("known.npy");

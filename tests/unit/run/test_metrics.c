@@ -20,17 +20,17 @@ static int tear_down(void **state) {
 
 static void a_loss_diverges_beyond_a_million_times_its_beginning(void **state) {
     static const struct {
-        double first, most; /* a dot product */
+        double first, most; /* loss of one dot product */
     } runs[] = {{0.7, 1e6}, {1, 1e6}, {3, 3e6}, {2e5, 2e11}};
     char text[METRICS_BYTES];
     for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
         metrics.began_term = 0;
-        assert_null(metrics_diverged(&metrics, 0, 0, text)); /* a batch without terms begins nothing */
+        assert_null(metrics_diverged(&metrics, 0, 0, text)); /* a batch without terms does not count as the run's first loss */
         assert_null(metrics_diverged(&metrics, runs[i].first * 64, 64, text));
         assert_null(metrics_diverged(&metrics, 1e-3, 64, text));
         assert_null(metrics_diverged(&metrics, runs[i].most * 0.999 * 64, 64, text));
         assert_non_null(metrics_diverged(&metrics, runs[i].most * 1.001 * 64, 64, text));
-        assert_null(metrics_diverged(&metrics, runs[i].first * 64, 64, text)); /* the beginning is kept */
+        assert_null(metrics_diverged(&metrics, runs[i].first * 64, 64, text)); /* the first loss is remembered */
     }
     metrics.began_term = 0.7;
     assert_string_equal(metrics_diverged(&metrics, 4e7, 10, text), "the loss is 4e+06 a dot product (it began at 0.7)");
@@ -39,7 +39,7 @@ static void a_loss_diverges_beyond_a_million_times_its_beginning(void **state) {
     assert_string_equal(metrics_diverged(&metrics, NAN, 0, text), "the loss is not a number");
 }
 
-/* Time that is not training counts neither for the rates nor for the next report. */
+/* Time that was not spent on training counts neither for the rates nor for the time of the next report. */
 static void time_beside_training_is_left_out(void **state) {
     struct step_result step = {.loss = 100, .examples = 10, .pairs = 100, .terms = 1000};
     struct progress_state at = {.step = 1};
@@ -48,7 +48,7 @@ static void time_beside_training_is_left_out(void **state) {
     report_quiet(1);
     metrics_start(&metrics);
     metrics_add_step(&metrics, &step);
-    metrics.tally.began -= 1000; /* a thousand seconds ago */
+    metrics.tally.began -= 1000; /* as if the report period had begun 1,000 s ago */
     assert_true(metrics_due(&metrics));
     metrics_leave_out(&metrics, 990);
     assert_true(metrics_due(&metrics));
@@ -56,7 +56,7 @@ static void time_beside_training_is_left_out(void **state) {
     char *text = file_read(metrics.path, NULL), *found = strstr(text, "\"pairs_per_second\": ");
     assert_non_null(found);
     assert_int_equal(sscanf(found, "\"pairs_per_second\": %lf", &rate), 1);
-    assert_true(rate > 1 && rate <= 10); /* 100 in 10 s and a little more, not in 1,000 */
+    assert_true(rate > 1 && rate <= 10); /* 100 in a little more than 10 s, not in 1,000 s */
     free(text);
     metrics_start(&metrics);
     metrics.tally.began -= 1000;
@@ -64,7 +64,7 @@ static void time_beside_training_is_left_out(void **state) {
     assert_true(metrics.tally.began <= progress_now());
 }
 
-/* Lines are JSON whatever the numbers are: infinite ones are null, and a line is as long as they make it. */
+/* Every line is valid JSON: an infinite number is written as null, and a line may have any length. */
 static void every_line_is_json(void **state) {
     static const double seconds[] = {1, 1e308, INFINITY};
     struct step_result step = {.loss = NAN, .examples = 10, .pairs = 100, .terms = 1000};
@@ -94,7 +94,8 @@ static void every_line_is_json(void **state) {
     free(text);
 }
 
-/* A directory that takes the file's name stands for a full disk: the run goes on, and its end says what is missing. */
+/* If lines cannot be written (here a directory has the file's name), the run continues and reports at its end how many are
+ * missing. */
 static void lines_that_cannot_be_written_are_counted(void **state) {
     struct step_result step = {.loss = 100, .examples = 10, .pairs = 100, .terms = 1000};
     struct progress_state at = {.step = 1};
@@ -116,15 +117,15 @@ static void lines_that_cannot_be_written_are_counted(void **state) {
     metrics_add_step(&metrics, &step);
     metrics_report(&metrics, &now);
     char *text = file_read(metrics.path, NULL);
-    assert_non_null(strstr(text, "}\n{")); /* the first and the last line */
+    assert_non_null(strstr(text, "}\n{")); /* only the first and the last line are there */
     assert_null(strstr(strstr(text, "}\n{") + 2, "}\n{"));
     free(text);
     assert_int_equal(metrics_complete(&metrics), -1);
     if (!strstr(report_sentence(), "metrics.jsonl' lacks 3 lines: cannot write '")) fail_msg("%s", report_sentence());
 }
 
-/* Lines made after a checkpoint go, by their steps and, where several lines have one step, by pairs and epochs; half a
- * line goes, too. */
+/* Lines that were written after the checkpoint are removed. They are found by step; if several lines have the same step, by
+ * pairs and epochs. Half a line at the end is removed, too. */
 static void lines_after_a_checkpoint_are_cut(void **state) {
     static const char whole[] = "{\"step\": 0, \"epoch\": 0, \"loss\": 1}\n"
                                 "{\"step\": 3, \"epoch\": 1, \"pairs\": 40, \"x\": 1}\n"

@@ -4,7 +4,7 @@
 
 #include "tests/testing.h"
 
-/* Checks that every file of the run in `run` holds this word, and that there is nothing but a run's files. */
+/* Checks that every file of `run` contains `word`, and that the directory contains no other files than those of a run. */
 static void assert_run(const char *word) {
     char wanted[64];
     assert_string_equal(names_in("run"), "checkpoint-5 config.ini latest metrics.jsonl vocab.tsv");
@@ -42,7 +42,7 @@ static void takes_the_place_of_the_older_run(void **state) {
     assert_int_equal(replacement_settle("run"), 0);
     assert_run("new");
     assert_place("run");
-    assert_int_equal(replacement_settle("run"), 0); /* nothing to do */
+    assert_int_equal(replacement_settle("run"), 0); /* there is nothing to settle */
     assert_run("new");
 }
 
@@ -58,7 +58,8 @@ static void without_a_checkpoint_it_goes(void **state) {
     assert_run("old");
 }
 
-/* Whatever a kill leaves on the way from one run to the other, readers find a whole run, both then and at the end. */
+/* A kill may stop the replacement of a run at any point. Readers must find a whole run, both at that point and after the
+ * replacement is finished. */
 static void goes_on_where_a_kill_stopped_it(void **state) {
     enum { MADE, MARKED, OLDER_GONE, OLDER_HALF_GONE, FILES_CAME, NAMED, MOVED, EMPTIED, POINTS };
     for (int point = 0; point < POINTS; point++) {
@@ -74,7 +75,8 @@ static void goes_on_where_a_kill_stopped_it(void **state) {
         }
         if (point >= FILES_CAME) {
             assert_int_equal(unlink("run/vocab.tsv"), 0);
-            assert_int_equal(link("run/replacement/vocab.tsv", "run/vocab.tsv"), 0); /* a link, and a copy */
+            assert_int_equal(link("run/replacement/vocab.tsv", "run/vocab.tsv"), 0); /* the file exists twice: once as a link,
+                                                                                      * once as a copy */
             write_text("run/config.ini", text_of("run/replacement/config.ini"));
         }
         if (moved) write_text("run/metrics.jsonl", text_of("run/replacement/metrics.jsonl"));
@@ -96,7 +98,7 @@ static void metrics_of_the_older_run_go_where_the_new_one_has_none(void **state)
     assert_string_equal(names_in("run"), "checkpoint-5 config.ini latest vocab.tsv");
 }
 
-/* A directory of the user's with that name is neither read nor touched. */
+/* A user's directory named "replacement" is neither read nor changed. */
 static void another_directory_of_its_name_stays(void **state) {
     write_run("run", "old");
     write_run("run/replacement", "mine");

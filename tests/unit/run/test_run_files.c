@@ -51,7 +51,7 @@ static void links_and_directories_are_not(void **state) {
     for (int file = 0; file < RUN_FILES; file++) {
         char *path = path_of((enum run_file)file);
         write_run("run", "a");
-        assert_int_equal(rename(path, "real"), 0); /* it holds a run's own bytes */
+        assert_int_equal(rename(path, "real"), 0); /* the file at the end of the link has the run's own bytes */
         assert_int_equal(symlink("../real", path), 0);
         assert_owner((enum run_file)file, RUN_FILE_FOREIGN);
         assert_int_equal(unlink(path), 0);
@@ -61,7 +61,8 @@ static void links_and_directories_are_not(void **state) {
     }
 }
 
-/* config.ini tells whose vocab.tsv is; where config.ini is the user's, a checkpoint does. */
+/* The fingerprint in config.ini shows whether vocab.tsv belongs to the run. If config.ini is the user's, a checkpoint's
+ * fingerprint does. */
 static void a_vocabulary_is_told_by_its_fingerprint(void **state) {
     write_run("run", "a");
     assert_int_equal(checkpoints_remove("run"), 0);
@@ -84,7 +85,7 @@ static void writing_leaves_what_is_not_its_own(void **state) {
     assert_int_equal(mkdir("run", 0777), 0);
     assert_int_equal(run_files_write("run", &config, &vocab), 0);
     assert_string_equal(text_of("run/vocab.tsv"), "the\t9\na\t3\n");
-    assert_int_equal(config_read(&config, "run/config.ini"), 0); /* its first line is a comment */
+    assert_int_equal(config_read(&config, "run/config.ini"), 0); /* its first line, which the program writes, is a comment */
     write_text("run/config.ini", "; mine\n");
     assert_int_equal(run_files_write("run", &config, &vocab), 0);
     assert_string_equal(text_of("run/config.ini"), "; mine\n");

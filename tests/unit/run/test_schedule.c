@@ -19,7 +19,7 @@ static void constant(void **state) {
     for (double done = 0; done <= 1; done += 0.125) assert_true(schedule_rate(&c, done) == 0.5);
 }
 
-/* A straight line from lr to lr x ratio, which is reached at the end and not before. */
+/* The rate falls on a straight line from lr to lr x ratio, which it reaches exactly at the end. */
 static void linear(void **state) {
     struct config c = with(SCHEDULE_LINEAR, 0.5, 0.2, 0);
     assert_true(schedule_rate(&c, 0) == 0.5);
@@ -34,8 +34,8 @@ static void linear(void **state) {
     for (double done = 0; done <= 1; done += 0.125) assert_near(schedule_rate(&c, done), 0.025);
 }
 
-/* word2vec.c has alpha = starting_alpha (1 - done), but at least starting_alpha x 0.0001: the two are never further
- * apart than that. */
+/* In word2vec.c the rate is starting_alpha x (1 - done), but at least starting_alpha x 0.0001. Our rate never differs from that
+ * by more than starting_alpha x 0.0001. */
 static void linear_is_near_word2vec_by_default(void **state) {
     struct config c = with(SCHEDULE_LINEAR, 0.025, 1e-4, 0);
     for (double done = 0; done <= 1; done += 1.0 / 1024)
@@ -68,7 +68,7 @@ static void a_warmup_reaches_lr_before_the_fall(void **state) {
         assert_near(schedule_rate(&c, 0.5), 0.4);
         assert_near(schedule_rate(&c, 0.75), schedule == SCHEDULE_CONSTANT ? 0.4 : 0.3);
         assert_near(schedule_rate(&c, 1), schedule == SCHEDULE_CONSTANT ? 0.4 : 0.2);
-        c.optimizer_warmup = 1; /* all of the run */
+        c.optimizer_warmup = 1; /* the warm-up lasts for the whole run */
         assert_near(schedule_rate(&c, 0.5), 0.2);
         assert_near(schedule_rate(&c, 1), 0.4);
     }

@@ -23,7 +23,7 @@ static void assert_same(const struct run_state *a, const struct run_state *b) {
     assert_true(a->progress.position == b->progress.position);
     assert_true(a->progress.words == b->progress.words);
     assert_int_equal(a->progress.pairs, b->progress.pairs);
-    assert_true(a->progress.seconds == b->progress.seconds); /* to the bit */
+    assert_true(a->progress.seconds == b->progress.seconds); /* the numbers must be the same to the last bit */
     assert_int_equal(a->progress.finished, b->progress.finished);
     assert_memory_equal(&a->corpus, &b->corpus, sizeof a->corpus);
     assert_memory_equal(&a->target, &b->target, sizeof a->target);
@@ -32,8 +32,7 @@ static void assert_same(const struct run_state *a, const struct run_state *b) {
     assert_memory_equal(&a->known, &b->known, sizeof a->known);
 }
 
-/* Writes the example's state.ini without the line that holds `without`, with `more` behind it, under a right
- * checksum. */
+/* Writes the example's state.ini, leaves out the line that contains `without`, appends `more`, and makes the checksum right. */
 static void write_changed(const char *without, const char *more) {
     char changed[4096] = "", last[64], *text, *rest;
     assert_int_equal(0, state_write(scratch, &example));
@@ -100,21 +99,22 @@ static void damage_is_told_from_what_cannot_be_read(void **state) {
     struct run_state read;
     int broken = 0;
     assert_int_equal(-1, state_read(scratch, &read, &broken));
-    assert_int_equal(1, broken); /* it is not there */
+    assert_int_equal(1, broken); /* the file is absent */
     sentence_holds("state.ini': No such file");
     scratch_text("state.ini", "[state]\nstep = many\n");
     broken = 0;
     assert_int_equal(-1, state_read(scratch, &read, &broken));
     assert_int_equal(1, broken);
     sentence_holds("state.ini' line 2 is damaged");
-    for (int i = 0; i < 3; i++) { /* numbers that no clock returns */
+    for (int i = 0; i < 3; i++) { /* no clock gives such numbers */
         static const char *const lines[] = {"seconds = inf\n", "seconds = nan\n", "seconds = -1\n"};
         write_changed("seconds", lines[i]);
         assert_int_equal(-1, state_read(scratch, &read, &broken));
         assert_int_equal(1, broken);
         sentence_holds("state.ini' line 1");
     }
-    assert_int_equal(0, truncate(in_scratch("state.ini"), (off_t)3 << 30)); /* too large to be read, or held in memory */
+    assert_int_equal(0, truncate(in_scratch("state.ini"), (off_t)3 << 30)); /* a file of 3 GiB must be refused before it is read
+                                                                             * into memory */
     broken = 0;
     assert_int_equal(-1, state_read(scratch, &read, &broken));
     assert_int_equal(1, broken);

@@ -1,5 +1,5 @@
-/* The CPU backend's estimate of a run, against what it holds when the run has trained an epoch, in random shapes. Where
- * the size of an example is bounded, both are the same number. */
+/* Compares the CPU backend's estimate of a run's memory with the memory that the run holds after an epoch, for random shapes. If
+ * the size of an example is bounded, both must be equal. */
 #include "base/report.h"
 #include "base/pool.h"
 #include "tests/unit/tiny_graph.h"
@@ -23,7 +23,7 @@ static int one_of(const int *values, uint64_t count) {
 struct run {
     struct config config;
     struct tiny tiny;
-    struct tiny_graph graph; /* instead of it, with examples.mode = walk */
+    struct tiny_graph graph; /* the data of a run with examples.mode = walk, in place of a corpus */
     const struct vocab *vocab;
     struct examples examples;
     struct plan plan;
@@ -56,7 +56,7 @@ static int make_examples(struct run *run) {
     return result;
 }
 
-/* Plans the run. Returns 0, or -1 where no example can be made of this corpus. */
+/* Plans the run. Returns 0, or -1 if this corpus gives no example. */
 static int plan_run(struct run *run) {
     struct planner_machine machine = {.ops = &backend_cpu, .info.threads = run->threads, .host_available = UINT64_MAX >> 1};
     struct example_source *source = &run->examples.source;
@@ -101,7 +101,7 @@ static void train_batch(struct run *run, unsigned stage, const struct batch_requ
     assert_int_equal(0, backend_cpu.step(run->backend, stage, &step));
 }
 
-/* Trains an epoch, or as many as fill all stages, then measures its held-out examples. */
+/* Trains an epoch, or more if an epoch does not fill all stages. Then measures the run's held-out examples. */
 static void train_run(struct run *run) {
     const struct example_source *source = &run->examples.source;
     uint64_t count = example_count(source), batch = source->batch, number = 0, epoch = 0;
@@ -138,7 +138,7 @@ static uint64_t held(struct run *run) {
 
 /* ---- shapes ---- */
 
-/* Lists with rows of their own, each of whose items is an example: with negatives of its own, or with its batch's. */
+/* Chooses lists with rows, with one example for each item. Its negatives are its own, or those of the batch. */
 static void choose_items(struct config *c) {
     c->examples_mode = MODE_USER, c->examples_targets = TARGETS_ALL;
     c->examples_positives = 1, c->examples_own = 1, c->examples_replacement = 0;

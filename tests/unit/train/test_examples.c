@@ -20,10 +20,10 @@ static void test_keep_rule(void **state) {
         double kept = (examples_keep(count, total, t) + 1.0) / 4294967296.0;
         assert_true(fabs(kept - chance) <= 1e-9);
     }
-    assert_int_equal(UINT32_MAX, examples_keep(1000, total, t)); /* rarer than t: always */
+    assert_int_equal(UINT32_MAX, examples_keep(1000, total, t)); /* a word rarer than t is always kept */
     assert_int_equal(UINT32_MAX, examples_keep(0, total, t));
     assert_int_equal(UINT32_MAX, examples_keep(total, total, 0));
-    /* word2vec's own line, for "the" of a corpus: (sqrt(cn / (sample x words)) + 1) x (sample x words) / cn */
+    /* word2vec.c's formula, for "the" in a corpus: (sqrt(cn / (sample x words)) + 1) x (sample x words) / cn */
     double sample = t * (double)total, reference = (sqrt(1000000 / sample) + 1) * sample / 1000000;
     assert_float_equal(reference, (examples_keep(1000000, total, t) + 1.0) / 4294967296.0, 1e-6);
 }
@@ -34,7 +34,7 @@ static void test_keep_draws(void **state) {
     double kept = sqrt(1e-3 / 0.05) + 1e-3 / 0.05, share[2] = {1 - kept, kept};
     for (uint64_t i = 0; i < n; i++) seen[draw_word(1, DRAW_SUBSAMPLE, i, 3) <= threshold]++;
     assert_true(plausible(seen, share, 2, n));
-    share[0] += 0.003, share[1] -= 0.003; /* and the test can fail */
+    share[0] += 0.003, share[1] -= 0.003; /* shows that the test can fail */
     assert_false(plausible(seen, share, 2, n));
 }
 
@@ -48,7 +48,7 @@ static void zipf_shares(double *share, double power) {
     for (int i = 0; i < V; i++) share[i] /= sum;
 }
 
-/* Adds up the columns of an alias table, which gives the law that it holds. */
+/* Adds up the columns of an alias table. The sums are the probabilities that the table represents. */
 static void unfold(const struct alias *table, uint64_t rows, double *share) {
     for (uint64_t i = 0; i < rows; i++) share[i] = 0;
     for (uint64_t i = 0; i < rows; i++) {
@@ -167,7 +167,7 @@ static void test_what_is_not_shuffled_stays(void **state) {
         }
 }
 
-/* Over many epochs, one item must come to every place equally often, and so must what comes right behind it. */
+/* Over many epochs an item must be at each place equally often, and so must each item that follows it. */
 static void test_shuffle_is_uniform(void **state) {
     static const uint64_t sizes[] = {2, 3, 4, 7, 10, 16, 20, 50, 64, 257};
     for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
@@ -191,10 +191,10 @@ static void test_epochs_differ(void **state) {
                    b = shuffle_make(1000, draw_at(1, DRAW_SHUFFLE, 0, 1, 0));
     int same = 0;
     for (uint64_t i = 0; i < 1000; i++) same += shuffle_at(&a, i) == shuffle_at(&b, i);
-    assert_true(same < 12); /* one is expected */
+    assert_true(same < 12); /* one is expected by chance */
 }
 
-/* Marks the words of all blocks of an epoch's lists, by example number, as held out or not. */
+/* Marks the words of all blocks of an epoch, by number of the example, as held out or as trained. */
 static void mark_examples(const struct example_source *source, uint32_t epoch, int held_out, uint64_t *count) {
     struct cpu_piece piece = {0};
     struct cpu_blocks blocks = {0};
@@ -314,7 +314,7 @@ static void test_refuses_laws(void **state) {
     config.negatives_exclude = 0;
     accept(config);
 
-    refused.vocab.lists = 1; /* the negatives of a batch are drawn beside no example */
+    refused.vocab.lists = 1; /* negatives that a batch shares belong to no example */
     for (int law = NOISE_UNIFORM; law <= NOISE_LOG_UNIFORM; law++)
         for (config.negatives_exclude = 0; config.negatives_exclude < 2; config.negatives_exclude++) {
             config.examples_mode = MODE_USER, config.examples_targets = TARGETS_ALL, config.examples_positives = 1;
@@ -358,11 +358,11 @@ static void test_refuses_laws(void **state) {
     tiny_free(&refused);
 }
 
-/* An epoch's last batch is sized like those before it, even where its own bound would be low enough. */
+/* The last batch of an epoch gets the same bound as the others, even if it is shorter. */
 static void a_short_batch_is_bounded_as_a_whole_one_is(void **state) {
     struct example_source source = {.mode = EXAMPLE_WINDOW, .window = 5, .negatives = 5};
     struct example_sizes most;
-    uint64_t largest = EXAMPLE_MOST_PADDED / 60; /* ten targets and six contexts of a window */
+    uint64_t largest = EXAMPLE_MOST_PADDED / 60; /* an example has at most ten targets and six contexts */
     assert_int_equal(example_bound(&source, largest, &most), 1);
     assert_int_equal(most.terms, 60 * largest);
     assert_int_equal(example_bound(&source, largest + 1, &most), 0);
@@ -418,7 +418,7 @@ static void test_expected_windows(void **state) {
     compare_with_built(config, &tiny, 0.02);
     config.examples_subsample = 1e-3;
     compare_with_built(config, &tiny, 0.04);
-    config.examples_window = 100; /* wider than the sentences */
+    config.examples_window = 100; /* a window wider than every sentence */
     compare_with_built(config, &tiny, 0.08);
     config.train_held_out = 0;
     tiny_free(&tiny);
@@ -493,7 +493,7 @@ static void test_documents_are_targets(void **state) {
 
 static void test_expected_rows(void **state) {
     struct tiny tiny;
-    tiny_make(&tiny, 2000, 3000, 6, 0.5); /* lists of 4 to 8: some are too short */
+    tiny_make(&tiny, 2000, 3000, 6, 0.5); /* lists of 4 to 8 items, of which some are too short for an example */
     for (int mode = EXAMPLE_LIST; mode <= EXAMPLE_ADJACENCY; mode++) {
         struct config config = tiny_config(mode);
         config.examples_positives = 5;

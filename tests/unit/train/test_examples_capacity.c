@@ -1,4 +1,4 @@
-/* The capacity for the largest batch: no batch is larger, and the largest comes near it. */
+/* Checks the capacity for the largest batch: no batch is larger, and the largest batch nearly fills it. */
 #include "tests/testing.h"
 
 #include "kernels/cpu/cpu.h"
@@ -7,7 +7,7 @@
 #include "base/pool.h"
 #include "tests/unit/tiny_graph.h"
 
-/* Sorts sentences by rising length, as in a sorted corpus: its last batches make far more than the mean one. */
+/* Sorts sentences by length, as in a sorted corpus. Its last batches are far larger than the mean batch. */
 static void sort_by_length(struct tiny *tiny) {
     uint64_t sentences = tiny->stream.sentences, *lengths = calloc(sentences, sizeof *lengths), at = 0;
     for (uint64_t i = 0; i < sentences; i++) lengths[i] = tiny->starts[i + 1] - tiny->starts[i];
@@ -20,7 +20,7 @@ static void sort_by_length(struct tiny *tiny) {
     free(lengths);
 }
 
-/* Checks that every batch of two epochs fits, and that the largest fills at least this share of the capacity. */
+/* Checks that every batch of two epochs fits the capacity, and that the largest batch fills at least this share of it. */
 static void check_examples(const char *name, struct config config, const struct examples *examples, uint64_t batch, double filled) {
     struct cpu_piece piece = {0};
     struct cpu_blocks blocks = {0};
@@ -109,7 +109,7 @@ static void the_largest_batch_of_lists_has_capacity(void **state) {
     sort_by_length(&tiny);
     for (int variant = 0; variant < 8; variant++) {
         struct config config = tiny_config(variant & 1 ? EXAMPLE_ADJACENCY : EXAMPLE_LIST);
-        config.examples_positives = 0; /* all others: lists differ */
+        config.examples_positives = 0; /* all other items of a list are positives, so examples differ in size */
         config.examples_targets = variant & 2 ? TARGETS_ALL : TARGETS_ONE;
         config.examples_shuffle = (variant & 4) != 0;
         check_capacity(variant & 1 ? "adjacency" : "list", config, &tiny, 500, variant & 4 ? 0.9 : 0.9999);
@@ -123,8 +123,8 @@ static void the_largest_batch_of_lists_has_capacity(void **state) {
     tiny_free(&tiny);
 }
 
-/* One list in a hundred is a hundred times as long. Small batches that draw several of them are rare, but a run has
- * very many batches. */
+/* One list in a hundred is a hundred times as long as the others. A small batch with several long lists is rare, but a run has
+ * so many batches that it occurs. */
 static void no_batch_of_a_long_run_is_larger_than_its_capacity(void **state) {
     enum { LISTS = 4000, BATCH = 64, EPOCHS = 100 };
     struct tiny tiny;

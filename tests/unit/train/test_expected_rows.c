@@ -1,4 +1,4 @@
-/* The expected rows of batches of lists with rows of their own, against batches that are built. */
+/* Compares the expected number of distinct rows of a batch, for lists that have rows, with batches that are made. */
 #include "tests/testing.h"
 
 #include "base/report.h"
@@ -10,7 +10,7 @@ enum { ITEMS = 2000, LISTS = 4000, BATCH = 200, BATCHES = 4 };
 
 static struct tiny tiny;
 
-/* Adds rows of lists behind the items, without counts, as the vocabulary has them. */
+/* Adds rows of lists after those of items, without counts, as a vocabulary has them. */
 static void give_lists_rows(void) {
     tiny.vocab.counts = realloc(tiny.vocab.counts, (ITEMS + LISTS) * sizeof *tiny.vocab.counts);
     memset(tiny.vocab.counts, 0, (ITEMS + LISTS) * sizeof *tiny.vocab.counts);
@@ -68,7 +68,7 @@ static void compare_with_built(const struct config *config) {
     examples_release(&examples);
 }
 
-/* Tests lists with rows only, with rows and means of items, and with means only. */
+/* Tests three kinds of targets: only lists' rows; lists' rows and means of items; only means of items. */
 static void lists_with_rows(void **state) {
     static const double own[] = {1, 0.5, 0};
     tiny_make(&tiny, ITEMS, LISTS, 30, 1);
@@ -85,7 +85,7 @@ static void lists_with_rows(void **state) {
     tiny_free(&tiny);
 }
 
-/* Tests lists each of whose items is an example, with negatives of its own and with its batch's. */
+/* Tests lists with one example for each item; its negatives are its own, or those of the batch. */
 static void items_as_examples(void **state) {
     tiny_make(&tiny, ITEMS, LISTS, 30, 1);
     give_lists_rows();

@@ -3,15 +3,15 @@
 #include "train/pipeline.h"
 #include "base/report.h"
 
-/* A backend that only remembers: which batch stands in each stage, how far it is, what was called. */
+/* A backend that computes nothing. It remembers the batch in each stage, how far that batch is, and which functions were called. */
 enum progress { FREE, MADE, STEPPED };
 struct backend {
     enum progress at[BACKEND_STAGES];
     uint64_t batch[BACKEND_STAGES];
     unsigned depth, in_flight, most;
-    uint64_t waited; /* results given so far: they must come in order */
+    uint64_t waited; /* number of results returned so far; they must be returned in order */
     int wrong;
-    const char *fail_in; /* the call that fails, and for which batch */
+    const char *fail_in; /* the function that is to fail, and the batch with which it fails */
     uint64_t fail_batch;
 };
 
@@ -66,7 +66,8 @@ static void test_order(void **state) {
     }
 }
 
-static void test_drained_and_used_again(void **state) { /* as at a checkpoint, at every phase of the ring */
+static void test_drained_and_used_again(void **state) { /* empties the pipeline as a checkpoint does, at each position in the
+                                                         * ring of stages */
     for (unsigned depth = 1; depth <= BACKEND_STAGES; depth++) {
         struct backend backend = {.depth = depth};
         struct pipeline pipeline;
@@ -110,7 +111,7 @@ static void test_failures_come_up(void **state) {
         snprintf(sentence, sizeof sentence, "%s broke", calls[c]);
         assert_string_equal(sentence, report_sentence());
         for (int i = 0; i < 3; i++) (void)pipeline_next(&pipeline, &result);
-        assert_int_equal(0, pipeline_next(&pipeline, &result)); /* comes to an end all the same */
+        assert_int_equal(0, pipeline_next(&pipeline, &result)); /* the pipeline still ends without error */
     }
     report_clear();
 }

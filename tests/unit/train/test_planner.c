@@ -16,7 +16,7 @@ static int release(void **state) {
     return 0;
 }
 
-#define ROOMY ((uint64_t)16 << 30) /* more of the host than these plans need, all but one */
+#define ROOMY ((uint64_t)16 << 30) /* host memory that is enough for all of these plans but one */
 
 static struct planner_machine cpu_machine(void) {
     return (struct planner_machine){.ops = &backend_cpu, .info = {.name = "CPU", .threads = 2}, .host_available = ROOMY};
@@ -93,7 +93,7 @@ static void test_distinct_rows(void **state) {
     }
 }
 
-static void test_distinct_rows_of_unsorted_ids(void **state) { /* corpus.order = first-seen: counts in any order */
+static void test_distinct_rows_of_unsorted_ids(void **state) { /* with corpus.order = first-seen the counts are in any order */
     tiny_make(&tiny, 20000, 2000, 30, 1);
     for (uint64_t i = 0; i < tiny.stream.tokens; i++) tiny.ids[i] = (uint32_t)((uint64_t)tiny.ids[i] * 7919 % 20000);
     memset(tiny.vocab.counts, 0, 20000 * sizeof(uint64_t));
@@ -102,8 +102,8 @@ static void test_distinct_rows_of_unsorted_ids(void **state) { /* corpus.order =
     compare_with_built(&config, 0.03);
 }
 
-/* Gives each word 1 to 30 of 6,000 rows of n-grams. Some of these rows belong to few words, others to very many; most frequent
- * words first. */
+/* Gives each word 1 to 30 of 6,000 rows of n-grams. Some of these rows belong to few words and others to very many. Words are
+ * sorted by count. */
 static void share_rows(struct subwords *s) {
     enum { NAMED = 6000, MOST = 30 };
     uint64_t at = 0;
@@ -140,7 +140,8 @@ static void test_distinct_rows_that_words_share(void **state) {
     }
 }
 
-/* Words come first, then n-grams, each by their counts: the share of touches grows with the rows, to 1 at the last named one. */
+/* Rows of words come first, then rows of n-grams, each sorted by count. The share of reads that the first rows answer grows with
+ * their number, to 1 at the last row that is used. */
 static void test_hits_of_rows_that_words_share(void **state) {
     struct config config = tiny_config(EXAMPLE_WINDOW);
     struct planner_machine machine = gpu_machine(4096);
@@ -155,7 +156,7 @@ static void test_hits_of_rows_that_words_share(void **state) {
         config.memory_hot_rows = rows[i];
         struct plan plan = plan_for(&config, &machine);
         assert_true(i == 4 ? plan.hot_hits == before : plan.hot_hits > before);
-        if (rows[i] == 20000) assert_true(plan.hot_hits < 0.1); /* a word of some 16 rows */
+        if (rows[i] == 20000) assert_true(plan.hot_hits < 0.1); /* a word has about 16 rows */
         if (rows[i] >= 26000) assert_true(fabs(plan.hot_hits - 1) < 1e-9);
         before = plan.hot_hits;
     }
@@ -179,10 +180,10 @@ static void test_cpu_bytes(void **state) {
     assert_int_equal(2 * 5000 * row, plan.plain_bytes);
     assert_int_equal(0, plan.gpu_bytes + plan.pinned_bytes + plan.file_bytes + plan.gpu_needed);
     assert_int_equal(5000 * 8, plan.draw_bytes);
-    assert_int_equal(PLACE_PINNED, plan.context); /* gpu is plain memory here */
+    assert_int_equal(PLACE_PINNED, plan.context); /* without a GPU, gpu means plain memory */
     assert_int_equal(0, plan.hot_rows);
     assert_true(plan.host_needed >= plan.plain_bytes + plan.vocab_bytes + plan.draw_bytes + plan.work_bytes);
-    assert_true(plan.host_needed < plan.plain_bytes + (300ull << 20)); /* what the whole must keep to */
+    assert_true(plan.host_needed < plan.plain_bytes + (300ull << 20)); /* little is needed besides the tables */
     assert_int_equal(1, plan.fits);
     assert_string_equal("", plan.advice);
     assert_true(plan.floor_pairs == 0);
@@ -199,7 +200,7 @@ static void test_files(void **state) {
     config.memory_target_state = PLACE_FILE;
     struct plan plan = plan_for(&config, &machine);
     assert_int_equal(0, plan.one_record_target);
-    assert_int_equal(5000 * 512, plan.target_bytes); /* 400 bytes padded */
+    assert_int_equal(5000 * 512, plan.target_bytes); /* 400 bytes, padded */
     assert_int_equal(5000 * 512, plan.target_state_bytes);
     assert_int_equal(5000 * 512, plan.file_bytes);
     assert_int_equal(5000 * 512 + plan.context_bytes, plan.plain_bytes);
@@ -219,7 +220,7 @@ static void test_batches(void **state) {
     config.train_update = UPDATE_HOGWILD;
     struct plan plan = plan_for(&config, &machine);
     assert_true(plan.batch > 8192);
-    assert_true(plan.work_bytes < 10 << 20); /* no stages */
+    assert_true(plan.work_bytes < 10 << 20); /* lock-free training has no stages */
 }
 
 static void test_cpu_does_not_fit(void **state) {
@@ -240,12 +241,12 @@ static void test_cpu_does_not_fit(void **state) {
     assert_true(plan.plain_bytes == 2ull * 20000000 * 16384);
     assert_non_null(strstr(plan.advice, "model.dim"));
     assert_non_null(strstr(plan.advice, "file"));
-    assert_string_equal("", report_sentence()); /* a plan that does not fit is no failure of planning */
+    assert_string_equal("", report_sentence()); /* planning itself has not failed, so there is no message */
 }
 
 /* ---- CUDA ---- */
 
-/* Lock-free training keeps no batches in flight, but it measures held-out examples in batches of these alone. */
+/* Lock-free training has no batches in flight, but it measures its held-out examples in batches. */
 static void test_held_out_examples_of_lock_free_training(void **state) {
     struct config config = tiny_config(EXAMPLE_WINDOW);
     struct planner_machine machine = gpu_machine(80000);
@@ -269,7 +270,7 @@ static void test_gpu_split(void **state) {
     struct plan plan = plan_for(&config, &machine);
     uint64_t row = table_row_bytes(&plan.layout, PLACE_GPU, PLACE_GPU);
     assert_int_equal(200000 * row, plan.gpu_bytes);
-    assert_int_equal(200000, plan.hot_rows); /* all fit */
+    assert_int_equal(200000, plan.hot_rows); /* all rows fit */
     assert_int_equal(200000 * row, plan.hot_bytes);
     assert_int_equal(0, plan.pinned_bytes);
     assert_true(plan.hot_hits == 1);
@@ -284,7 +285,7 @@ static void test_gpu_split(void **state) {
     assert_true(fabs(cold.link_bytes - 2 * cold.batch_targets * (double)row) < 1);
     assert_true(cold.floor_pairs <= plan.floor_pairs);
 
-    config.memory_hot_rows = 2000; /* 1% of the rows, far more of the touches, as Zipf has it */
+    config.memory_hot_rows = 2000; /* 1% of the rows gets far more than 1% of the reads, since counts follow Zipf's law */
     struct plan warm = plan_for(&config, &machine);
     double hits = 0;
     for (int i = 0; i < 2000; i++) hits += (double)tiny.vocab.counts[i] / (double)tiny.vocab.kept;
@@ -293,8 +294,8 @@ static void test_gpu_split(void **state) {
     assert_int_equal(cold.gpu_needed + 2000 * row, warm.gpu_needed);
 }
 
-/* Hot rows are on the GPU and not on the host, in pinned places as in files. Tries none, some, all but one, all, and
- * more than there are. */
+/* Hot rows are on the GPU and not on the host, both for pinned tables and for tables in files. Tries no hot rows, some, all but
+ * one, all, and more than there are. */
 static void test_hot_rows_leave_the_host(void **state) {
     enum { ROWS = 200000 };
     static const uint64_t hot[] = {0, 1, 12345, ROWS - 1, ROWS, ROWS + 10000};
@@ -308,7 +309,8 @@ static void test_hot_rows_leave_the_host(void **state) {
         config.memory_target = places[i][0], config.memory_target_state = places[i][1];
         config.memory_hot_rows = 0;
         struct plan cold = plan_for(&config, &machine);
-        uint64_t row = (cold.pinned_bytes + cold.file_bytes) / ROWS, spare = 40 << 20; /* buffers, whole pages */
+        uint64_t row = (cold.pinned_bytes + cold.file_bytes) / ROWS, spare = 40 << 20; /* tolerance: buffers, and rounding to
+                                                                                        * whole pages */
         assert_true(row > 0 && cold.hot_bytes == 0);
         for (size_t j = 0; j < sizeof hot / sizeof *hot; j++) {
             uint64_t rows = hot[j] < ROWS ? hot[j] : ROWS;
@@ -319,18 +321,18 @@ static void test_hot_rows_leave_the_host(void **state) {
             assert_int_equal(cold.gpu_bytes, plan.gpu_bytes);
             assert_int_equal(cold.pinned_bytes / ROWS * (ROWS - rows), plan.pinned_bytes);
             assert_int_equal(cold.file_bytes / ROWS * (ROWS - rows), plan.file_bytes);
-            assert_true(plan.gpu_needed <= cold.gpu_needed + rows * row); /* less where the last rows need no slots */
+            assert_true(plan.gpu_needed <= cold.gpu_needed + rows * row); /* less is needed if the last rows need no slots */
             assert_true(plan.gpu_needed > rows * row + plan.gpu_bytes);
             assert_true(plan.host_needed <= cold.host_needed - cold.pinned_bytes + plan.pinned_bytes + spare);
-            assert_int_equal(cold.target_bytes, plan.target_bytes); /* the whole table's, wherever its rows lie */
+            assert_int_equal(cold.target_bytes, plan.target_bytes); /* target_bytes is of the whole table, wherever its rows are */
             assert_true(rows == ROWS ? plan.link_bytes == 0 : rows > 12345 || plan.link_bytes > 0);
         }
-        config.memory_hot_rows = COUNT_AUTO; /* what fits is taken, of files too */
+        config.memory_hot_rows = COUNT_AUTO; /* auto keeps as many rows on the GPU as fit, also of a table in a file */
         assert_int_equal(ROWS, plan_for(&config, &machine).hot_rows);
     }
 }
 
-/* The host has as much as is needed, and then one byte less. */
+/* The host has exactly the memory that is needed, and then one byte less. */
 static void test_the_host_just_fits(void **state) {
     struct config config = tiny_config(EXAMPLE_LIST);
     struct planner_machine gpu = gpu_machine(80000), cpu = cpu_machine();
@@ -340,19 +342,19 @@ static void test_the_host_just_fits(void **state) {
         config.memory_hot_rows = i == 1 ? 150000 : 0;
         machine->host_available = ROOMY;
         struct plan plan = plan_for(&config, machine);
-        uint64_t held = plan.host_available - ROOMY; /* is there already */
+        uint64_t held = plan.host_available - ROOMY; /* memory that is already in use */
         machine->host_available = plan.host_needed - held;
         assert_int_equal(1, plan_for(&config, machine).fits);
         machine->host_available--;
         plan = plan_for(&config, machine);
         assert_true(!plan.fits && !plan.fits_host && *plan.advice);
-        machine->host_available = 0; /* the system does not tell: nothing is refused for it */
+        machine->host_available = 0; /* available memory is unknown, so no plan is refused for it */
         assert_int_equal(1, plan_for(&config, machine).fits);
     }
 }
 
-/* A run with as many columns as the advice names fits, and with a twentieth more it does not. A GPU that trains lock-free
- * is never told to keep tables in files. */
+/* A run with the number of columns that the advice names fits; with a twentieth more it does not. A GPU that trains lock-free is
+ * never advised to keep tables in files. */
 static void test_advice_is_enough(void **state) {
     struct planner_machine gpu = gpu_machine(4000), cpu = cpu_machine();
     tiny_make(&tiny, 300000, 2000, 12, 1);
@@ -378,14 +380,14 @@ static void test_advice_is_enough(void **state) {
     }
 }
 
-/* bfloat16 is advised where it is enough, and where rows are not that already. */
+/* bfloat16 is advised if it makes the run fit and the rows are not bfloat16 yet. */
 static void test_bfloat16_is_advised(void **state) {
     struct planner_machine cpu = cpu_machine();
     tiny_make(&tiny, 300000, 2000, 12, 1);
     struct config config = tiny_config(EXAMPLE_WINDOW);
     config.optimizer_rule = RULE_ADAM;
     config.model_dim = 400;
-    cpu.host_available = (uint64_t)2 << 30; /* 2 x 300,000 records of 4,800 bytes are 2.7 GiB, half of that in bfloat16 */
+    cpu.host_available = (uint64_t)2 << 30; /* 2 x 300,000 records of 4,800 bytes are 2.7 GiB; in bfloat16 they are half of that */
     struct plan plan = plan_for(&config, &cpu);
     assert_true(!plan.fits && strstr(plan.advice, "set model.precision = bfloat16, or lower model.dim to "));
     config.model_precision = config.model_state_precision = PRECISION_BFLOAT16;
@@ -398,14 +400,14 @@ static void test_bfloat16_is_advised(void **state) {
     assert_true(!plan.fits && !strstr(plan.advice, "bfloat16"));
 }
 
-/* The budget is all that is needed, and one byte less; then a hot row more, and one byte less than that. */
+/* Four budgets: exactly what is needed; one byte less; enough for one more hot row; one byte less than that. */
 static void test_the_gpu_just_fits(void **state) {
     struct config config = tiny_config(EXAMPLE_LIST);
     struct planner_machine machine = gpu_machine(80000);
     tiny_make(&tiny, 20000, 400000, 12, 1);
     config.train_batch = 256;
     config.memory_hot_rows = 0;
-    config.memory_gpu_budget = 64 << 20; /* a quarter of it does not hold the ids: they stay on the host */
+    config.memory_gpu_budget = 64 << 20; /* the ids do not fit a quarter of this budget, so they stay on the host */
     struct plan plan = plan_for(&config, &machine);
     assert_true(plan.fits && plan.stream_pinned > 0 && plan.gpu_needed < 64 << 20);
     config.memory_gpu_budget = plan.gpu_needed;
@@ -424,7 +426,7 @@ static void test_the_gpu_just_fits(void **state) {
     }
 }
 
-/* For managed rows the system keeps one byte in 188 beside them: page tables, and the driver's notes. */
+/* For managed rows the system itself needs one byte in 188: page tables, and the driver's records. */
 static void test_what_the_system_keeps_of_host_rows_is_counted(void **state) {
     enum { ROWS = 200000 };
     struct planner_machine machine = gpu_machine(80000);
@@ -437,10 +439,11 @@ static void test_what_the_system_keeps_of_host_rows_is_counted(void **state) {
         plan[i] = plan_for(&config, &machine);
     }
     uint64_t rows = plan[1].pinned_bytes - plan[0].pinned_bytes, more = plan[1].host_needed - plan[0].host_needed;
-    assert_in_range(more - rows, rows / 188, rows / 188 + (1 << 20)); /* and buffers that are as wide as rows */
+    assert_in_range(more - rows, rows / 188, rows / 188 + (1 << 20)); /* tolerance: buffers, whose size depends on the width of
+                                                                       * rows */
 }
 
-/* The id stream lies on the GPU where it takes a quarter of the budget at most; otherwise it is pinned on the host. */
+/* The id stream is on the GPU if it takes at most a quarter of the budget. Otherwise it is in pinned host memory. */
 static void test_an_id_stream_is_on_the_gpu_or_pinned(void **state) {
     struct config config = tiny_config(EXAMPLE_LIST);
     struct planner_machine machine = gpu_machine(80000);
@@ -457,14 +460,14 @@ static void test_an_id_stream_is_on_the_gpu_or_pinned(void **state) {
     assert_int_equal(0, there.stream_gpu);
     assert_int_equal(ids, there.stream_pinned);
     assert_int_equal(here.gpu_needed - ids, there.gpu_needed);
-    assert_in_range(there.host_needed - here.host_needed, ids, ids + (4 << 20)); /* whole pages of two arrays */
+    assert_in_range(there.host_needed - here.host_needed, ids, ids + (4 << 20)); /* tolerance: two arrays, rounded to whole pages */
 }
 
 static void test_hot_rows_fill_the_budget(void **state) {
     struct config config = tiny_config(EXAMPLE_LIST);
     struct planner_machine machine = gpu_machine(80000);
     tiny_make(&tiny, 200000, 5000, 12, 1);
-    config.memory_gpu_budget = 180ull << 20; /* contexts are 98 MiB */
+    config.memory_gpu_budget = 180ull << 20; /* the contexts take 98 MiB of this budget */
     config.train_batch = 512;
     struct plan plan = plan_for(&config, &machine);
     uint64_t row = table_row_bytes(&plan.layout, PLACE_PINNED, PLACE_PINNED);
@@ -487,7 +490,7 @@ static void test_auto_places(void **state) {
     assert_int_equal(PLACE_GPU, plan.context);
     assert_int_equal(0, plan.hot_rows);
     assert_int_equal(0, plan.pinned_bytes);
-    config.memory_gpu_budget = 260ull << 20; /* room for one table of 171 MiB with its state, and no more */
+    config.memory_gpu_budget = 260ull << 20; /* enough for one table of 171 MiB with its state, but not for two */
     plan = plan_for(&config, &machine);
     assert_int_equal(PLACE_GPU, plan.context);
     assert_int_equal(PLACE_GPU, plan.context_state);
@@ -503,12 +506,12 @@ static void test_gpu_advice(void **state) {
     struct config config = tiny_config(EXAMPLE_LIST);
     struct planner_machine machine = gpu_machine(80000);
     tiny_make(&tiny, 200000, 5000, 12, 1);
-    config.memory_gpu_budget = 99ull << 20; /* contexts alone are 98 MiB */
+    config.memory_gpu_budget = 99ull << 20; /* the contexts alone take 98 MiB */
     config.train_batch = 512;
     struct plan plan = plan_for(&config, &machine);
     assert_int_equal(0, plan.fits);
     assert_non_null(strstr(plan.advice, "memory.context = pinned"));
-    config.memory_context = config.memory_context_state = PLACE_PINNED; /* it is taken: */
+    config.memory_context = config.memory_context_state = PLACE_PINNED; /* follows the advice of the message */
     assert_int_equal(1, plan_for(&config, &machine).fits);
 
     config = tiny_config(EXAMPLE_LIST);
@@ -534,8 +537,8 @@ static void test_gpu_advice(void **state) {
 
 /* ---- floors ---- */
 
-/* Computes pairs a second by what is full first: one direction of the link, both at once, the GPU's memory; 0 where one
- * of these is not known. */
+/* Computes the most pairs a second from what is the limit: one direction of the link, both directions at once, or the GPU's
+ * memory. 0 if one of these speeds is unknown. */
 static void test_floor(void **state) {
     struct plan plan = {.batch_pairs = 1000, .link_bytes = 2e9, .memory_bytes = 8e9};
     static const struct {

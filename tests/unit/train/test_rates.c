@@ -1,4 +1,5 @@
-/* Rates are kept from one process to the next. Damage, missing rights and races only make them "not known". */
+/* Measured speeds of copies are kept in a file for later processes. If the file is damaged, not readable or just being written,
+ * the speeds count as unknown and are measured again. */
 #include "tests/unit/scratch.h"
 #include "base/directory.h"
 #include "base/memory.h"
@@ -19,7 +20,7 @@ static int measure_fast(struct backend *backend, struct bench_limits *limits) {
 }
 static int measure_nothing(struct backend *backend, struct bench_limits *limits) {
     measured++;
-    limits->to = 1e9; /* got so far */
+    limits->to = 1e9; /* a failed measurement has set only some of the numbers */
     return (fail)("the GPU has no memory left");
 }
 static int measure_nonsense(struct backend *backend, struct bench_limits *limits) {
@@ -45,14 +46,14 @@ static struct bench_limits get(void) {
     return rates;
 }
 
-/* Returns the one file that is kept. */
+/* Returns the name of the only file that is kept. */
 static char *kept_file(const char *directory) {
     char **names, name[512] = "";
     int64_t count = directory_list(in_scratch(directory), &names);
     for (int64_t i = 0; i < count; i++)
         if (strstr(names[i], ".txt")) snprintf(name, sizeof name, "%s/%s", directory, names[i]);
     mem_free_texts(names, count);
-    assert_true(count == 1 && *name); /* no lock and no half file beside it */
+    assert_true(count == 1 && *name); /* there is no lock and no partial file beside it */
     return in_scratch(name);
 }
 
@@ -64,7 +65,7 @@ static void measured_once_and_kept(void **state) {
     assert_int_equal(1, measured);
     assert_int_equal(1, rates_find(&gpu, &rates));
     assert_rates(&rates, &fast);
-    struct backend_info other = gpu; /* another driver, link or GPU is measured again */
+    struct backend_info other = gpu; /* with another driver, link or GPU the speeds are measured again */
     strcpy(other.driver, "570.86.16");
     assert_int_equal(0, rates_find(&other, &rates));
     assert_rates(&rates, &none);
@@ -95,7 +96,7 @@ static void what_cannot_be_measured_is_not_known(void **state) {
     assert_int_equal(1, measured);
 }
 
-/* Tries every byte changed, every length, and files that hold no rates. */
+/* Changes each byte of the file, cuts it to each length, and tries files that contain no speeds. */
 static void damage_is_measured_again(void **state) {
     char whole[1024], *path;
     struct bench_limits rates;
@@ -113,12 +114,12 @@ static void damage_is_measured_again(void **state) {
         assert_int_equal(0, rates_find(&gpu, &rates));
     }
     measured = 0;
-    rates = get(); /* which mends it */
+    rates = get(); /* measures again and writes a good file */
     assert_rates(&rates, &fast);
     rates = get();
     assert_int_equal(1, measured);
     assert_int_equal(0, unlink(path) || mkfifo(path, 0600));
-    rates = get(); /* a pipe is not waited for */
+    rates = get(); /* a pipe in place of the file must not make the process wait */
     assert_rates(&rates, &fast);
     unlink(path);
     assert_int_equal(0, mkdir(path, 0700));
@@ -154,7 +155,7 @@ static void it_is_the_users_cache_directory(void **state) {
     assert_int_equal(0, access("not", F_OK) == 0);
 }
 
-/* Many processes start at once: one measures, the others wait for it, and the file is whole. */
+/* Many processes start at once: one measures and the others wait for it, and the file is whole at the end. */
 static int measure_slowly(struct backend *backend, struct bench_limits *limits) {
     int fd = open(in_scratch("measurings"), O_WRONLY | O_APPEND | O_CREAT, 0600);
     if (write(fd, ".", 1) != 1) return -1;

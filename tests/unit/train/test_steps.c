@@ -1,5 +1,5 @@
-/* The loops of steps over a backend that only counts: what is trained at which rate, when the batches in flight are waited for, and
- * how a loop ends. */
+/* The loop of training steps, with a backend that only counts: which examples are trained at which learning rate, when batches
+ * in flight are waited for, and how the loop ends. */
 #include "tests/testing.h"
 
 #include "train/steps.h"
@@ -9,11 +9,11 @@ enum { PER_EPOCH = 100, BATCH = 30, DEPTH = 3 };
 
 struct backend {
     unsigned in_flight;
-    uint64_t trained, next; /* examples; where the next batch or piece has to begin in its epoch */
+    uint64_t trained, next; /* number of trained examples; position in the epoch at which the next batch or piece must begin */
     double last_rate;
     int wrong;
-    uint64_t gives_up_at; /* number of examples after which it is asked to stop, and gives up the next batch; 0: never */
-    uint64_t pieces_of;   /* number of examples that a lock-free piece trains once it is asked to stop */
+    uint64_t gives_up_at; /* after this number of examples it is asked to stop, and drops the next batch; 0: never */
+    uint64_t pieces_of;   /* number of examples of a lock-free piece that it still trains after it was asked to stop */
 };
 
 static int is_asked_to_stop(const struct backend *b) {
@@ -28,7 +28,7 @@ static int fake_make(struct backend *b, unsigned stage, const struct batch_reque
     return 0;
 }
 static int fake_step(struct backend *b, unsigned stage, const struct step_request *step) {
-    if (step->lr > b->last_rate) b->wrong++; /* it falls in a line */
+    if (step->lr > b->last_rate) b->wrong++; /* the rate falls linearly */
     b->last_rate = step->lr;
     b->in_flight++;
     return 0;
@@ -49,12 +49,12 @@ static int fake_hogwild(struct backend *b, const struct hogwild_request *r, stru
 static const struct backend_ops ops = {
     .make_batch = fake_make, .step = fake_step, .result = fake_result, .hogwild = fake_hogwild};
 
-/* Whoever runs the loop. */
+/* The caller of the loop. */
 struct runner {
     struct backend backend;
     uint64_t results, examples, steps, betweens, epochs, reports, lasts;
-    uint64_t stop_after; /* steps */
-    int fail_at;         /* the result that ends the loop */
+    uint64_t stop_after; /* number of steps */
+    int fail_at;         /* number of the result at which the caller's function fails */
 };
 
 static int took_batch(void *user, const struct step_result *result) {
@@ -110,7 +110,7 @@ static int run(struct runner *r, const char *update, uint64_t end, struct steps 
     return result;
 }
 
-/* Batches end with their epoch, the last one with the loop. */
+/* A batch ends at the end of its epoch, and the last batch at the end of the loop. */
 static void batches_to_the_end(void **state) {
     struct runner r = {.fail_at = 0};
     struct steps steps;
@@ -138,7 +138,7 @@ static void pieces_to_the_end(void **state) {
     assert_int_equal(r.lasts, 1);
 }
 
-/* A run that is asked to stop while it makes a batch, or trains a lock-free piece, counts only the examples that were trained. */
+/* If a run is asked to stop while it makes a batch or trains a lock-free piece, only the examples that were trained are counted. */
 static void what_is_given_up_does_not_count(void **state) {
     struct runner batches = {.backend = {.gives_up_at = 2 * BATCH}};
     struct runner pieces = {.backend = {.gives_up_at = PER_EPOCH, .pieces_of = 7}, .stop_after = 2};
@@ -153,7 +153,7 @@ static void what_is_given_up_does_not_count(void **state) {
     assert_int_equal(pieces.examples, steps_done(&steps));
 }
 
-/* A loop without an end goes on past the run, at its last rate, until it is told to stop. */
+/* A loop without an end continues after the run's last step, at the last rate, until it is told to stop. */
 static void it_stops_when_it_is_told_to(void **state) {
     static const char *const updates[] = {"batch", "hogwild"};
     struct runner batches = {.stop_after = 50}, pieces = {.stop_after = 2};

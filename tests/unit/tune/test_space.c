@@ -42,7 +42,7 @@ static void keys_that_are_set_are_not_tried(void **state) {
     assert_non_null(find("dim"));
     assert_non_null(find("negative_power"));
     assert_string_equal(find("lr")->value[find("lr")->own], "0.002");
-    set("--model.dim=128"); /* its default */
+    set("--model.dim=128"); /* the key is set to its default */
     assert_int_equal(find_space(0), 0);
     assert_null(find("dim"));
 }
@@ -70,7 +70,7 @@ static void weights_are_tried_where_pairs_have_them(void **state) {
 
 static void values_that_other_keys_refuse_are_not_tried(void **state) {
     set("--corpus.format=lists");
-    set("--train.loss=bpr"); /* its negatives have no power */
+    set("--train.loss=bpr"); /* the negatives of this loss have no power */
     assert_int_equal(find_space(0), 0);
     assert_null(find("negative_power"));
     assert_string_equal(report_sentence(), "");

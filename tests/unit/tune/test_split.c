@@ -6,7 +6,7 @@
 
 #include "tests/unit/sentence.h"
 
-/* A ring of twelve nodes, each tied to those one and two places on: 24 edges. */
+/* A ring of twelve nodes, each joined to the next two nodes: 24 edges. */
 enum { NODES = 12, ARCS = 48 };
 static uint64_t starts[NODES + 1];
 static uint32_t neighbours[ARCS];
@@ -26,7 +26,7 @@ static struct graph make_ring(void) {
     return (struct graph){.starts = starts, .neighbours = neighbours, .nodes = NODES, .arcs = ARCS};
 }
 
-/* Reads a file's edges into seen[][], and joins their nodes. */
+/* Reads a file's edges into seen[][]. Joins the components of their nodes in part[]. */
 static int read_edges(const char *path, int seen[NODES][NODES], int part[NODES]) {
     char *text = file_read(path, NULL);
     int count = 0;

@@ -41,12 +41,12 @@ static void nothing_is_left_of_a_search_that_tried_nothing(void **state) {
     tune_directory_close(&d);
 }
 
-/* A killed process leaves its trials and its lock file. */
+/* A search that was killed has left its trials and its lock file. The next search removes them. */
 static void the_next_search_removes_what_a_killed_one_left(void **state) {
     struct tune_directory d, killed;
     assert_int_equal(tune_directory_open(&killed, "r"), 0);
     leave_trials(&killed);
-    close(killed.lock.fd); /* as the system does when a process is killed */
+    close(killed.lock.fd); /* closes the file as the system does when a process is killed */
     assert_int_equal(tune_directory_open(&d, "r"), 0);
     assert_string_equal(names_in("r.tune"), "trials tune.lock");
     assert_string_equal(names_in("r.tune/trials"), "searches");
@@ -67,7 +67,7 @@ static void one_search_at_a_time(void **state) {
     tune_directory_close(&first);
 }
 
-/* Checks that r.tune is refused with this message, and afterwards still holds `name` and nothing else. */
+/* Checks that r.tune is refused with this message, and that it then still contains `name` and nothing else. */
 static void assert_refused(const char *name, const char *sentence) {
     struct tune_directory d;
     assert_int_equal(tune_directory_open(&d, "r"), -1);
@@ -88,7 +88,7 @@ static void what_others_wrote_is_refused_and_stays(void **state) {
         assert_int_equal(directory_remove_tree("r.tune"), 0);
     }
     assert_int_equal(directory_make("r.tune/trials"), 0);
-    write_text("r.tune/trials/edges.tsv", "precious"); /* the directory has no mark */
+    write_text("r.tune/trials/edges.tsv", "precious"); /* the directory has no mark, so its files may be a user's */
     assert_refused("trials", "which tune has not written");
     assert_string_equal(text_of("r.tune/trials/edges.tsv"), "precious");
     write_run("r.tune/trials", "mine");
@@ -105,7 +105,7 @@ static void nothing_is_removed_through_a_link(void **state) {
     assert_int_equal(tune_directory_open(&killed, "r"), 0);
     close(killed.lock.fd);
     assert_int_equal(symlink("../../mine", "r.tune/trials/run"), 0);
-    assert_int_equal(symlink("/dev/null", killed.edges), 0); /* only the link is removed */
+    assert_int_equal(symlink("/dev/null", killed.edges), 0); /* only the link is removed, not what it leads to */
     assert_int_equal(tune_directory_open(&d, "r"), -1);
     sentence_holds("holds what tune has not written");
     tune_directory_close(&d);

@@ -1,4 +1,4 @@
-/* Tests the table that a finished run is asked by where nobody names one, and the sentences about rows that were never trained. */
+/* Which table of a finished run is asked if the caller names none, and the messages about rows that were never trained. */
 #include "vectors/answers.h"
 #include "tests/unit/small_run.h"
 
@@ -10,7 +10,7 @@ static struct small_run run;
 static struct model model;
 static float target[ROWS * DIM], context[ROWS * DIM];
 
-/* Fills tables as they begin; the rows of `both` are then trained in both, those of `cited` and `citing` in one. */
+/* Fills both tables with their first values. Then trains the rows `both` in both tables, and `cited` and `citing` in one. */
 static void fill_tables(void) {
     struct init_values values;
     for (uint64_t row = 0; row < ROWS; row++) {
@@ -20,7 +20,8 @@ static void fill_tables(void) {
         assert_int_equal(table_init_values(&values, "normal 0 1", TABLE_CONTEXT, DIM), 0);
         table_first_weights(&values, 3, TABLE_CONTEXT, row, all, context + row * DIM);
     }
-    target[5] += 1, target[2 * DIM + 4] += 1; /* the last columns: all are compared */
+    target[5] += 1, target[2 * DIM + 4] += 1; /* changes only the last columns, to check that all columns are compared with the
+                                               * first values */
     context[5] += 1, context[DIM + 4] += 1;
 }
 
@@ -125,14 +126,14 @@ static void sums_of_what_was_trained(void **state) {
     assert_float_equal(length, 1, 1e-5);
 }
 
-/* A list with a row was trained only as a target, and an item only as a context: that one vector stands for it in every
- * view. */
+/* A list that has a row is trained only in the target table, and an item only in the context table. Every view shows that one
+ * vector. */
 static void lists_and_items(void **state) {
     open_run(readers, "[examples]\nmode = user\n");
     for (enum model_view view = VIEW_TARGET; view <= VIEW_NORMSUM; view++) {
         assert_int_equal(model_find(&model, view, "b"), 1);
         assert_int_equal(model_find(&model, view, "list:x"), 2);
-        assert_int_equal(model_find(&model, view, "list:y"), 3); /* with a warning alone */
+        assert_int_equal(model_find(&model, view, "list:y"), 3); /* found, but with a warning */
     }
 }
 

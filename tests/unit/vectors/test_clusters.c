@@ -4,7 +4,7 @@
 
 enum { COUNT = 90, DIM = 5 };
 
-/* Makes rows of unit length around five directions, which take turns. */
+/* Makes rows of unit length around five directions, row i around direction i % 5. */
 static void make_rows(float *rows) {
     uint32_t noise = 3;
     for (int row = 0; row < COUNT; row++) {
@@ -32,7 +32,8 @@ static void directions_are_found(void **state) {
     make_rows(rows);
     assert_int_equal(find(cluster, &found, rows, COUNT, DIM), 0);
     assert_int_equal(found, DIM);
-    for (int row = 0; row < COUNT; row++) assert_int_equal(cluster[row], row % DIM); /* by their first rows */
+    for (int row = 0; row < COUNT; row++) assert_int_equal(cluster[row], row % DIM); /* clusters are numbered in the order of
+                                                                                      * their first rows */
     assert_int_equal(find(again, &found, rows, COUNT, DIM), 0);
     assert_memory_equal(cluster, again, sizeof cluster);
     pool = pool_open(3);
@@ -42,7 +43,7 @@ static void directions_are_found(void **state) {
     pool = NULL;
 }
 
-/* Rows that are all the same, or zeros, and fewer rows than clusters. */
+/* Tries rows that are all equal, rows of zeros, and fewer rows than clusters. */
 static void rows_without_directions(void **state) {
     float rows[COUNT * DIM] = {0};
     uint32_t cluster[COUNT];

@@ -181,15 +181,15 @@ static void lists_own_and_unknown(void **state) {
     assert_float_equal(score.hit, 1, 0);
 }
 
-/* Lists that come twice go on; those without training line or held-out item do not count; one without a known training
- * item counts, and finds the first rows. */
+/* A list that occurs twice continues. A list without a line in the training file or without held-out items is not scored. A list
+ * without known training items is scored, and finds the first rows. */
 static void lists_that_count(void **state) {
     struct sptx_lists_score score = score_lists("u1 man\nu2 girl\nu3 king\nu1 boy\nu4 ghost\n\n  \n",
                                            "u1\nu2\nu5 king\nu1 King\r\nu1 woman\nu4 the\n", 2);
     assert_int_equal(score.lists, 2);
-    assert_int_equal(score.cold, 1); /* u5 has no line in the training file */
+    assert_int_equal(score.cold, 1); /* list u5 has no line in the training file */
     assert_int_equal(score.unknown, 0);
-    assert_float_equal(score.recall, 1, 1e-12); /* u1: King, woman; u4: the is row 0 */
+    assert_float_equal(score.recall, 1, 1e-12); /* u1 finds King and woman; u4 finds 'the', which is row 0 */
     assert_float_equal(score.ndcg, 1, 1e-12);
 }
 
@@ -199,7 +199,7 @@ static void more_places_than_rows(void **state) {
     assert_true(score.ndcg > 0 && score.ndcg < 1);
 }
 
-/* Equal lists come to equal scores in every format. */
+/* The same lists get the same scores in every format. */
 static void lists_of_every_format(void **state) {
     struct sptx_lists_score wanted = score_lists("u1 man boy\nu2 girl\n", "u1 woman King\nu2 queen the\n", 3), score;
     static const enum corpus_format formats[] = {FORMAT_LISTS, FORMAT_TEXT, FORMAT_ADJACENCY};
@@ -210,10 +210,10 @@ static void lists_of_every_format(void **state) {
         assert_memory_equal(&score, &wanted, sizeof score);
     }
     struct corpus_options pairs = plain_options(FORMAT_PAIRS);
-    report_quiet(1); /* of the header */
+    report_quiet(1); /* hides the note about the header */
     score = score_lists_of(pairs, "user,item,rating\nu1,man,1\nu2,girl,2\nu1,boy,3\n",
                            "u2,queen,5\nu1,woman,4\nu1,King,4.5\nu2,the,3,978300760\n", 3);
-    assert_memory_equal(&score, &wanted, sizeof score); /* a rating is no item */
+    assert_memory_equal(&score, &wanted, sizeof score); /* the rating was not read as an item */
     pairs.min_rating = 3;
     score = score_lists_of(pairs, "u1 man 5\nu1 paris 2\nu2 girl 3\nu1 boy 3\n",
                            "u1 woman 3\nu1 King 9\nu1 zero 2.9\nu3 zero 1\nu2 queen 3\nu2 the 3", 3);
@@ -236,7 +236,7 @@ static void lists_refused(void **state) {
     assert_failed_with(refuse_lists(FORMAT_LISTS, other, "/nonexistent"), "/nonexistent");
     assert_failed_with(refuse_lists(FORMAT_PAIRS, other, file), "line 2: 1 field with blanks between; wanted list");
     small_write(run.directory, "file", "u1 man king man\n", 16);
-    assert_int_equal(refuse_lists(FORMAT_LISTS, other, file), 0); /* one of two items is a training item: allowed */
+    assert_int_equal(refuse_lists(FORMAT_LISTS, other, file), 0); /* of two items one is a training item, which is allowed */
     small_write(run.directory, "file", "u1 man man\n", 11);
     assert_failed_with(refuse_lists(FORMAT_LISTS, other, file), "1 of 1 held-out items of");
     text_is("");
@@ -248,8 +248,9 @@ static void lists_refused(void **state) {
 
 /* ---- groups ---- */
 
-/* King (50), woman (55), girl (61); man (20), boy (25); the (200), slovo (240); paris (140), france (100), queen (80):
- * all but queen, whose nearest is girl, have their nearest in their group. zero is alone, king in no group. */
+/* Groups, with the angles of their words: King (50), woman (55), girl (61); man (20), boy (25); the (200), slovo (240); paris
+ * (140), france (100), queen (80). Each word but queen, whose nearest is girl, has its nearest word in its own group. zero is
+ * alone in its group; king has no group. */
 static const char planted[] =
     "King A x\nwoman A y\ngirl\tA\tz\nman B x\r\nboy B y\n\nthe C x\n\xD1\x81\xD0\xBB\xD0\xBE C y\n"
     "paris D x\nfrance D y\nqueen D z\nzero E z\nunheard A x";
@@ -264,15 +265,15 @@ static void groups_are_found(void **state) {
     struct sptx_groups_score scores[SPTX_GROUPS_MOST];
     assert_int_equal(score_groups(scores, planted, 0, 100, 1), 2);
     assert_int_equal(scores[0].rows, 11);
-    assert_int_equal(scores[0].asked, 10); /* zero has nobody to find */
+    assert_int_equal(scores[0].asked, 10); /* zero has no other row in its group */
     assert_float_equal(scores[0].share, 0.9, 1e-12);
     assert_float_equal(scores[0].chance, 16.0 / 11 / 10, 1e-12);
-    assert_int_equal(scores[1].asked, 11); /* x, y, z: hardly a neighbour is alike */
+    assert_int_equal(scores[1].asked, 11); /* in groups x, y and z hardly any neighbour is in the same group */
     assert_true(scores[1].share < 0.5);
 }
 
-/* The rows met 20 times and more are the first eight; "the" and "queen" are alone among them. Of five neighbours one or
- * two can be of the group, and are: all that could be found was found. */
+/* The rows that occur 20 times and more are the first eight; "the" and "queen" are alone in their groups among them. Of the
+ * others' five neighbours at most one or two can be in the group, and all of these are found. */
 static void groups_of_rows_met_often(void **state) {
     struct sptx_groups_score scores[SPTX_GROUPS_MOST];
     assert_int_equal(score_groups(scores, planted, 20, 100, 5), 2);
@@ -280,7 +281,7 @@ static void groups_of_rows_met_often(void **state) {
     assert_int_equal(scores[0].asked, 5);
     assert_float_equal(scores[0].share, 1, 1e-12);
     assert_float_equal(scores[0].chance, 5.0 / 7, 1e-12);
-    assert_int_equal(score_groups(scores, planted, 20, 3, 50), 2); /* more than there are rows */
+    assert_int_equal(score_groups(scores, planted, 20, 3, 50), 2); /* k is larger than the number of rows */
     assert_int_equal(scores[0].rows, 7);
     assert_true(scores[1].asked <= 3);
     assert_float_equal(scores[1].share, 1, 1e-12);
@@ -305,7 +306,7 @@ static void groups_that_cannot_be_read(void **state) {
     assert_failed_with(score_groups(scores, "King A\nwoman B\nman C\n", 5, 10, 3), "has another one in its group");
 }
 
-/* 600 rows that know nothing of their 20 groups, and 600 that lie where their group is. */
+/* 600 random rows, independent of their 20 groups; then 600 rows that are near the other rows of their group. */
 static void random_vectors_get_what_chance_gives(void **state) {
     enum { MANY = 600, DIM = 8, GROUPS = 20 };
     static float rows[MANY * DIM];
@@ -330,8 +331,8 @@ static void random_vectors_get_what_chance_gives(void **state) {
         assert_int_equal(evaluate_groups(scores, &of_many, VIEW_TARGET, path, &request, NULL), 1);
         assert_int_equal(scores[0].asked, MANY);
         assert_float_equal(scores[0].chance, 29.0 / 599, 1e-12);
-        /* 6,000 neighbours, of which 290 are expected to be right with a standard deviation of 17, or of 24 where they
-         * come in pairs: 4.5 of these. */
+        /* of 6,000 neighbours 290 are expected to be right by chance, with a standard deviation of 17, or of 24 if neighbours
+         * occur in pairs; the tolerance is 4.5 of these */
         assert_float_equal(scores[0].share, planting ? 1 : 29.0 / 599, planting ? 1e-12 : 4.5 * 24 / 6000);
         free(path);
         model_close(&of_many);
@@ -350,7 +351,8 @@ static struct sptx_labels_score score_labels(const char *text, double share) {
     return score;
 }
 
-/* One half of the plane is right, the other left; the node without a name of the run has a vector of zeros. */
+/* Nodes of the right half of the plane have one label, those of the left half another. A node that the run does not know has a
+ * vector of zeros. */
 static void labels_of_half_planes(void **state) {
     static const char halves[] = "King right\nqueen right\nman right\nwoman right\nking right\nboy right\ngirl right train\n"
                                  "the left\nparis left\n\xD1\x81\xD0\xBB\xD0\xBE left test\nfrance\nunheard right\n";
@@ -361,7 +363,8 @@ static void labels_of_half_planes(void **state) {
     assert_true(score.micro >= 0.9 && score.micro <= 1 && score.macro > 0.6 && score.micro_spread < 0.3);
 }
 
-/* A node gets as many labels as it has: all of them right where it has all. A label that every trained node has comes first. */
+/* A node is given as many labels as it has, so a node with all labels has all of them right. A label that every training node
+ * has is predicted first. */
 static void labels_that_need_no_regression(void **state) {
     struct sptx_labels_score score = score_labels("king a b\nqueen b a\nman a b a\nwoman a b\nboy a\nboy b\n", 0.5);
     assert_int_equal(score.total, 5);

@@ -55,7 +55,7 @@ static void binary(void **state) {
     free(bytes);
 }
 
-/* Every number can be read back exactly. */
+/* Each number can be read back to the same float. */
 static void text(void **state) {
     uint64_t length;
     char *bytes = exported(VIEW_TARGET, EXPORT_WORD2VEC_TEXT, &length), *at = bytes;
@@ -73,7 +73,7 @@ static void text(void **state) {
     free(bytes);
 }
 
-/* Compares the whole file, byte for byte. */
+/* Compares the whole exported file with `wanted`, byte for byte. */
 static void assert_exported(enum model_view view, enum export_format format, const void *wanted, uint64_t length) {
     uint64_t got;
     char *bytes = exported(view, format, &got);
@@ -106,7 +106,7 @@ static void fbin(void **state) {
     assert_exported(VIEW_CONTEXT, EXPORT_FBIN, wanted, sizeof wanted - 1);
 }
 
-/* 115 bytes of JSON and five blanks, so that the numbers begin at a multiple of eight. */
+/* The header is 115 bytes of JSON and five blanks, so that the numbers begin at a multiple of eight. */
 static void safetensors(void **state) {
     static const char wanted[] =
         "\x78\0\0\0\0\0\0\0{\"__metadata__\":{\"rows\":\"in the order of vocab.tsv\"},\"context\":{\"dtype\":\"F32\","
@@ -135,7 +135,7 @@ static int names_with_out(void) {
     return found;
 }
 
-/* One file is not in place without the other. */
+/* If one of the two files cannot be put in place, the other is not put in place either. */
 static void projector_is_atomic(void **state) {
     char *beside = small_path(run.directory, "out.metadata.tsv");
     assert_int_equal(mkdir(beside, 0777), 0);
@@ -185,7 +185,7 @@ static void plain_npy(void **state) {
     npy_close(&npy);
 }
 
-/* There are more rows than one piece holds. */
+/* The run has more rows than are written at once. */
 static void many_rows(void **state) {
     enum { MANY = 30000, DIM = 64 };
     struct small_run large;
@@ -207,14 +207,14 @@ static void many_rows(void **state) {
     free(rows);
 }
 
-/* A good file stays until the new one is whole, and nothing is left beside it. */
+/* The old file stays until the new one is whole, and no partial file is left. */
 static void atomic(void **state) {
     uint64_t length;
     struct rlimit limit, whole;
     small_write(run.directory, "out", "before", 6);
     signal(SIGXFSZ, SIG_IGN);
     getrlimit(RLIMIT_FSIZE, &whole);
-    limit = (struct rlimit){16, whole.rlim_max}; /* a disk that is full after as many bytes */
+    limit = (struct rlimit){16, whole.rlim_max}; /* imitates a disk that is full after this number of bytes */
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
     int result = write_targets(EXPORT_NPY, out);
     setrlimit(RLIMIT_FSIZE, &whole);
@@ -228,7 +228,7 @@ static void atomic(void **state) {
     assert_true(length > 24);
 }
 
-/* Ctrl-C takes the half-written file away; the old one stays. */
+/* Ctrl-C removes the half-written file, and the old file stays. */
 static void interrupted(void **state) {
     struct interrupt watch;
     uint64_t length;
@@ -255,8 +255,8 @@ static void places(void **state) {
     assert_int_equal(export_format_named("projector"), EXPORT_PROJECTOR);
 }
 
-/* Words with white space, however they came into a vocabulary, are refused where words are written; a projector's cell
- * may hold a blank. */
+/* A vocabulary may contain words with white space. Formats that separate words by white space refuse them; a cell of the
+ * projector's TSV may contain a blank. */
 static void words_refused(void **state) {
     static const enum export_format lines[] = {EXPORT_WORD2VEC_BIN, EXPORT_WORD2VEC_TEXT, EXPORT_GLOVE_TEXT},
                                     wordless[] = {EXPORT_NPY, EXPORT_FVECS, EXPORT_FBIN, EXPORT_SAFETENSORS};

@@ -7,7 +7,7 @@
 
 enum { ITEMS = 37, LISTS = 3, ROWS = ITEMS + LISTS, DIM = 7 };
 
-static float rows[2][ROWS * DIM]; /* target, context */
+static float rows[2][ROWS * DIM]; /* target rows, context rows */
 static char words[ROWS * 16];
 
 struct trained {
@@ -18,7 +18,7 @@ struct trained {
 };
 
 static void open_trained(struct trained *t, const char *keys) {
-    char config[1024]; /* a key that occurs twice has its last value */
+    char config[1024]; /* text of the config; if a key occurs twice, its last value counts */
     snprintf(config, sizeof config,
              "[corpus]\nformat = lists\n[model]\ncontext_init = word2vec\n[examples]\nmode = user\n[negatives]\ncount = 50\nlaw = uniform\n"
              "[train]\nloss = softmax\nscore = cosine\ntemperature = 0.1\nnegative_power = 1.15\nnegative_weight = 1\nmargin = 0\n%s",
@@ -54,12 +54,12 @@ static int set_up(void **state) {
         rows[0][i] = draw_unit(draw_at(1, DRAW_INIT_TARGET, (uint64_t)i, 0, 0).word[0]) - 0.5f;
         rows[1][i] = 3 * draw_unit(draw_at(1, DRAW_INIT_CONTEXT, (uint64_t)i, 0, 0).word[0]) - 1.2f;
     }
-    memset(rows[1] + 5 * DIM, 0, DIM * sizeof(float)); /* an item whose row is zero */
+    memset(rows[1] + 5 * DIM, 0, DIM * sizeof(float)); /* item 5 has a context row of zeros */
     return 0;
 }
 
-/* Lists: with an item twice; of one item; of the item with a row of zeros, alone and with another; with unknown items; empty; of
- * three items. */
+/* The lists: with one item twice; of one item; of the item with the row of zeros, alone; of that item and another; with unknown
+ * items; empty; of three items. */
 static const uint64_t codes[] = {7, 3, 7, 20, 11, 5, 5, 8, ITEMS, 9, UINT64_MAX, 14, 2, 30};
 static const struct {
     uint64_t first, count;
@@ -100,7 +100,7 @@ static double sigmoid(double x) {
     return 1 / (1 + exp(-x));
 }
 
-/* Computes c[i], the derivative of the loss with respect to score s[i]; positives come first. */
+/* Computes c[i], the derivative of the loss with respect to score s[i]. The scores of positives are the first ones. */
 static void derivatives(const struct reference *r, const double *s, int positives, int all, double *c) {
     double sum = 0, negatives = all - positives;
     for (int i = 0; i < all; i++) c[i] = 0;
@@ -128,7 +128,8 @@ static int is_of(uint64_t item, int list) {
     return 0;
 }
 
-/* Returns the root mean square length of the rows of items (side = 1), or of trained lists (side = 0; 1 if scores are cosines). */
+/* Returns the root mean square length of the rows of items (side = 1) or of trained lists (side = 0); 1 for lists if scores are
+ * cosines. */
 static double length_of(const struct reference *r, int side) {
     double squares = 0, row[DIM];
     uint64_t first = side ? 0 : ITEMS, count = side ? ITEMS : LISTS;
@@ -200,7 +201,8 @@ static void against_the_definition(void **state) {
     }
 }
 
-/* A list's row has the same bytes if it is solved alone, with other lists, by one thread or several, or a second time. */
+/* The row of a list has the same bytes whether it is computed alone or with other lists, by one thread or several, and each time
+ * again. */
 static void bytes_stay(void **state) {
     struct trained t;
     float first[ASKED][DIM], again[ASKED][DIM];
@@ -236,7 +238,8 @@ static void what_lists_hold(void **state) {
     close_trained(&t);
 }
 
-/* With the uniform law each item is a negative once; with the other laws an item occurs in proportion to its weight. */
+/* With the uniform law each item is a negative once. With the other laws an item's share of the negatives is proportional to its
+ * weight. */
 static void laws_of_negatives(void **state) {
     static const char *const keys[] = {"", "[negatives]\nlaw = unigram\npower = 1\n", "[negatives]\nlaw = log-uniform\n"};
     for (int law = 0; law < 3; law++) {

@@ -5,7 +5,7 @@
 
 static struct json json;
 
-/* Returns the history of a metrics.jsonl with these lines. */
+/* Returns the history that is made of a metrics.jsonl with these lines. */
 static const char *told(const char *lines) {
     json_release(&json);
     assert_int_equal(history_print(&json, lines ? scratch_text("metrics.jsonl", lines) : in_scratch("nowhere")), 0);
@@ -40,7 +40,7 @@ static void nothing(void **state) {
     assert_string_equal(told("\n}\nloss\n{\"done\": x}\n"), none);
 }
 
-/* A killed run may leave its last line short; a number that is none becomes null. */
+/* The last line may be cut short by a kill. A value that is not a number becomes null. */
 static void broken(void **state) {
     const char *text =
         told(LINE("0.1", "\"loss_pair\": 3, \"lr\": nan, \"pairs_per_second\": inf") "{\"step\": 8, \"done\": 0.2, "
@@ -67,8 +67,8 @@ static int commas_in(const char *list) {
     return commas;
 }
 
-/* Up to HISTORY_POINTS lines are shown one by one. More lines are merged with their neighbours: measured values are averaged,
- * counters are the last line's. */
+/* Up to HISTORY_POINTS lines are shown as they are. If there are more, neighbours are merged: measured values are averaged, and
+ * counters are those of the last line. */
 static void thinned(void **state) {
     assert_int_equal(commas_in(strstr(long_run(HISTORY_POINTS), "\"loss\":[")), HISTORY_POINTS - 1);
     assert_non_null(strstr(json.bytes, "\"loss\":[0,2,0,2,"));

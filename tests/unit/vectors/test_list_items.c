@@ -14,7 +14,7 @@ static void list_is(const struct list_items *items, uint64_t list, uint64_t coun
 #define LIST_IS(items, list, ...)                                                                                      \
     list_is(items, list, sizeof((uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t), (uint64_t[]){__VA_ARGS__})
 
-/* A list that comes again goes on, an item that comes again counts again, and a list may be empty. */
+/* A list that occurs again continues. An item that occurs again is stored again. A list may be empty. */
 static void every_list(void **state) {
     struct corpus_options reading = plain_options(FORMAT_LISTS);
     struct names lists = {.capacity = 0}, unknown = {.capacity = 0};
@@ -30,7 +30,8 @@ static void every_list(void **state) {
     list_items_release(&items);
     names_release(&lists);
     names_release(&unknown);
-    assert_int_equal(list_items_read(&items, file, &reading, &model, &lists, NULL), 0); /* not told apart */
+    assert_int_equal(list_items_read(&items, file, &reading, &model, &lists, NULL), 0); /* NULL: the caller does not tell unknown
+                                                                                         * items from one another */
     LIST_IS(&items, 0, 2, 3, 0, 0);
     LIST_IS(&items, 2, 3, 0, 3);
     list_items_release(&items);

@@ -9,7 +9,7 @@ enum { ROWS = 300, DIM = 3 };
 
 static struct small_run run;
 static struct model model;
-static float rows[2][ROWS * DIM]; /* target, context */
+static float rows[2][ROWS * DIM]; /* target rows, context rows */
 
 static int set_up(void **state) {
     char words[ROWS * 16] = "";
@@ -18,10 +18,11 @@ static int set_up(void **state) {
         rows[0][i] = draw_unit(draw_at(1, DRAW_INIT_TARGET, (uint64_t)i, 0, 0).word[0]) - 0.5f;
         rows[1][i] = 3 * draw_unit(draw_at(1, DRAW_INIT_CONTEXT, (uint64_t)i, 0, 0).word[0]) - 1;
     }
-    memset(rows[0] + 5 * DIM, 0, DIM * sizeof(float)); /* a row of zeros stays zero when rows are scaled to unit length */
+    memset(rows[0] + 5 * DIM, 0, DIM * sizeof(float)); /* a row of zeros has no direction: scaled to unit length it is still
+                                                        * zeros */
     small_run_make(&run, words, ROWS, DIM, rows[0], rows[1]);
     if (model_open(&model, run.directory)) return -1;
-    model.propagated = model_matrix(&model, VIEW_NORMSUM, 0, 0); /* any rows do */
+    model.propagated = model_matrix(&model, VIEW_NORMSUM, 0, 0); /* the test needs no rows of a real graph */
     return model.propagated ? 0 : -1;
 }
 
@@ -39,7 +40,7 @@ static void unit_of(const float *row, int unit, double *out) {
     for (int i = 0; i < DIM; i++) out[i] = row[i] / (unit && squares > 0 ? sqrt(squares) : 1);
 }
 
-/* Computes a row as a score uses it: for a list's item, or for an item that may be found. */
+/* Computes a row in the form that the score uses: of a list's item (of_list = 1), or of an item that may be recommended. */
 static void seen_row(enum list_score score, int of_list, uint64_t row, double *out) {
     const float *target = rows[0] + row * DIM, *context = rows[1] + row * DIM;
     double u[DIM], v[DIM];
@@ -55,7 +56,7 @@ static void seen_row(enum list_score score, int of_list, uint64_t row, double *o
         unit_of(of_list ? target : context, 1, out);
         return;
     case LIST_SCORE_CONTEXT_CONTEXT:
-    case LIST_SCORE_USER_COSINE: /* of lists that have no rows */
+    case LIST_SCORE_USER_COSINE: /* here the lists have no rows of their own */
         unit_of(context, 1, out);
         return;
     case LIST_SCORE_USER:
@@ -101,8 +102,8 @@ struct hearing {
     uint64_t among, heard;
 };
 
-/* Checks that every answer has its own score, that scores fall, that none that was left out is better, and that a
- * list's own items come only if asked for. */
+/* Checks that each answer has the right score, that scores fall, that no better row was left out, and that a list's own items
+ * are answers only if the question asks for them. */
 static int hear(void *user, uint64_t list, const struct list_found *answer) {
     const uint32_t *ids = answer->ids;
     const float *scores = answer->scores;
@@ -132,8 +133,7 @@ static int hear(void *user, uint64_t list, const struct list_found *answer) {
     return 0;
 }
 
-/* For every score there are lists with an item twice, with an unknown item, with the row of zeros, with nothing known,
- * and with nothing at all. */
+/* For each score, the lists contain: an item twice, an unknown item, the row of zeros, only unknown items, nothing. */
 static void against_the_definition(void **state) {
     static const struct lists lists = {
         .starts = {0, 3, 7, 8, 10, 10}, .codes = {7, 99, 250, 11, 11, 299, ROWS, 5, ROWS + 4, UINT64_MAX}, .count = 5};
@@ -157,7 +157,7 @@ static void against_the_definition(void **state) {
 
 struct counting {
     uint64_t heard, stop_at;
-    uint32_t first[4]; /* each list's own item decides its best answer */
+    uint32_t first[4]; /* the best answer depends on the list's only item */
 };
 
 static int count(void *user, uint64_t list, const struct list_found *answer) {
@@ -167,8 +167,7 @@ static int count(void *user, uint64_t list, const struct list_found *answer) {
     return ++c->heard == c->stop_at ? -1 : 0;
 }
 
-/* Asks lists of one item each, four kinds in turn: as many as fill a block, one fewer and one more, and three
- * blocks. */
+/* Asks lists of one item each, of four kinds in turn. Their number fills a block, is one less, one more, and fills three blocks. */
 static void blocks_of_lists(void **state) {
     enum { K = 300 };
     struct list_scores scores;
@@ -199,15 +198,14 @@ static void blocks_of_lists(void **state) {
     }
     struct counting stopped = one;
     struct list_question question = {.starts = starts, .codes = codes, .count = most, .k = K};
-    stopped.stop_at = full + 2; /* in the second block */
+    stopped.stop_at = full + 2; /* stops in the second block */
     assert_int_equal(list_scores_ask(&scores, &question, count, &stopped), -1);
     assert_int_equal(stopped.heard, full + 2);
     list_scores_close(&scores);
     free(starts), free(codes);
 }
 
-/* A block is also full when its lists have many items: these lists have every row, and are so long that a few of them
- * fill it. */
+/* A block is also full if its lists have many items in all. Here each list has every row, so a few lists fill a block. */
 static void blocks_of_items(void **state) {
     enum { EACH = 1 << 18, LISTS = 9 };
     struct list_scores scores;
@@ -236,7 +234,7 @@ static void names(void **state) {
     assert_int_equal(list_score_of_view(VIEW_NORMSUM), LIST_SCORE_NORMSUM);
 }
 
-/* Writes over a number of a target row, in the file that the model has mapped. */
+/* Writes a number to a target row, in the file that the model has mapped. */
 static void write_number(uint64_t row, float number) {
     char *path = small_path(run.checkpoint, "target.npy");
     int fd = open(path, O_WRONLY);
@@ -249,13 +247,13 @@ static void write_number(uint64_t row, float number) {
 /* ---- lists that are means ---- */
 
 struct mean {
-    double own;            /* examples.own */
-    const uint64_t *codes; /* [count] the list's items */
-    uint64_t count, list;  /* list: its own row; ROWS: none */
+    double own;            /* value of examples.own */
+    const uint64_t *codes; /* [count] items of the list */
+    uint64_t count, list;  /* list: number of the list's own row; ROWS: it has none */
     enum search_metric metric;
 };
 
-/* Computes a list's query in float64, by its own score. */
+/* Computes in float64 the vector with which a list searches, by its own score. */
 static int hear_mean(void *user, uint64_t list, const struct list_found *answer) {
     const uint32_t *ids = answer->ids;
     const float *scores = answer->scores;
@@ -276,12 +274,12 @@ static int hear_mean(void *user, uint64_t list, const struct list_found *answer)
     return 0;
 }
 
-/* These are lists of a run with examples.own below 1: with a row of their own or none, with items or none. */
+/* Tests lists of a run with examples.own below 1: with and without a row of their own, with and without items. */
 static void lists_that_are_means(void **state) {
     static const uint64_t codes[] = {7, 250, 11, 11};
     static const double weights[] = {0, 0.25, 0.75};
     for (int variant = 0; variant < 18; variant++) {
-        int cosine = variant & 1, kind = variant / 2 % 3; /* both; no own row; no item */
+        int cosine = variant & 1, kind = variant / 2 % 3; /* kind: 0: row and items; 1: no row; 2: no items */
         uint64_t starts[] = {0, kind == 2 ? 0 : 4};
         int64_t row = kind == 1 ? -1 : 99;
         struct mean m = {.own = weights[variant / 6], .codes = codes, .count = starts[1], .list = kind == 1 ? ROWS : 99};
@@ -296,7 +294,7 @@ static void lists_that_are_means(void **state) {
     model.own = 1;
 }
 
-/* A row with NaN is named in the sentence, whether it is searched or is only a list's item. */
+/* The message names a row that contains NaN, both if the row is searched and if it is only an item of a list. */
 static void rows_that_are_no_numbers(void **state) {
     static const uint64_t starts[] = {0, 1}, codes[] = {200};
     struct list_question question = {.starts = starts, .codes = codes, .count = 1, .k = 1};

@@ -5,7 +5,7 @@
 enum { COUNT = 10, DIM = 2 };
 static const float points[COUNT * DIM] = {1, 2, 2, 1, 3, 0, 0, 3, -1, 1, 2, -2, -2, -1, 1, -3, 4, 1, -3, 2};
 static const uint8_t of_class[COUNT] = {1, 1, 1, 0, 0, 1, 0, 1, 0, 0};
-/* The optimum by Newton's method in NumPy, to a gradient below 1e-15 */
+/* the optimum, found by Newton's method in NumPy until the gradient was below 1e-15 */
 static const double optimum[DIM + 1] = {-0.11950215, 0.48727314, -0.46146359};
 
 static void is_near(const float *w, double within) {
@@ -20,7 +20,7 @@ static void the_optimum_is_found(void **state) {
     assert_true(fabs((double)logistic_score(w, points, DIM) + 0.55515618) < 3e-3);
 }
 
-/* Samples may be any rows, in any order. */
+/* The samples may be any rows of the table, in any order. */
 static void samples_are_rows(void **state) {
     float spread[3 * COUNT * DIM], w[DIM + 1];
     uint32_t rows[COUNT];
@@ -37,8 +37,8 @@ static void samples_are_rows(void **state) {
     is_near(w, 1e-3);
 }
 
-/* Values that differ by orders of magnitude, more samples than are summed in one go, and columns that no vector has
- * room for. */
+/* The values differ by orders of magnitude, there are more samples than are summed at once, and the columns are no multiple of a
+ * processor's vector. */
 static void many_samples_of_uneven_columns(void **state) {
     enum { MANY = 1000, WIDE = 19 };
     static float x[MANY * WIDE];

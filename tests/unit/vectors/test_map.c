@@ -6,8 +6,7 @@
 
 enum { DIM = 8, MOST = 400, GROUPS = 4 };
 
-/* Rows of length 1 in GROUPS bundles of directions, which take turns; with `spread` 0 all rows of a group are the
- * same. */
+/* Rows of length 1 around GROUPS directions, row i around direction i % GROUPS. spread = 0: all rows of a group are equal. */
 static float rows[MOST * DIM];
 static void make_rows(int count, float spread) {
     uint64_t seed = 1;
@@ -66,7 +65,7 @@ static float apart(const float *xy, int a, int b) {
     return hypotf(xy[2 * a] - xy[2 * b], xy[2 * a + 1] - xy[2 * b + 1]);
 }
 
-/* Every row's nearest row on the map must be of its own group. */
+/* For every row, the nearest row on the map must be in the same group. */
 static void groups_stay_together(void **state) {
     static float xy[2 * MOST];
     make_rows(MOST, 0.5f);
@@ -81,13 +80,13 @@ static void groups_stay_together(void **state) {
 
 static void threads_change_nothing(void **state) {
     static float one[2 * MOST], three[2 * MOST];
-    make_rows(203, 0.7f); /* no multiple of the lanes */
+    make_rows(203, 0.7f); /* 203 rows are no multiple of the processor's lanes */
     make_map(one, 203, 1);
     make_map(three, 203, 3);
     assert_memory_equal(one, three, 203 * 2 * sizeof *one);
 }
 
-/* Tries one row, two, three, as many neighbours as are looked at, and one more. */
+/* Tries one row, two, three, as many as the neighbours that are used, and one more. */
 static void few_rows(void **state) {
     static const int counts[] = {1, 2, 3, 4, MAP_NEAR, MAP_NEAR + 1, MAP_NEAR + 2};
     static float xy[2 * MOST];
@@ -97,7 +96,7 @@ static void few_rows(void **state) {
     }
 }
 
-/* Equal rows, and rows of zeros, get places, too. */
+/* Equal rows and rows of zeros get points on the map, too. */
 static void equal_rows(void **state) {
     static float xy[2 * MOST];
     make_rows(40, 0);
@@ -106,7 +105,7 @@ static void equal_rows(void **state) {
     make_map(xy, 120, 1);
 }
 
-/* A cloud is long in one direction and wide in another: these two must be found, the longer one first. */
+/* The points are spread far along one direction and less far along another. Both must be found, the longer one first. */
 static void principal_directions(void **state) {
     static float xy[2 * MOST];
     for (int row = 0; row < MOST; row++)

@@ -22,7 +22,7 @@ static int tear_down(void **state) {
 static void refused(const char *directory, const char *part) {
     struct model model;
     assert_failed_with(model_open(&model, directory), part);
-    assert_null(model.directory); /* all is given back */
+    assert_null(model.directory); /* closing the model has freed and cleared everything */
     model_close(&model);
 }
 
@@ -47,7 +47,7 @@ static void views(void **state) {
 static void matrices(void **state) {
     struct model model;
     static const float unit[6] = {0.6f, 0.8f, 0, 0, -1, 0};
-    assert_int_equal(model_open(&model, run.checkpoint), 0); /* one checkpoint in the run */
+    assert_int_equal(model_open(&model, run.checkpoint), 0); /* the path may be that of one checkpoint of the run */
     float *matrix = model_matrix(&model, VIEW_TARGET, 0, 1);
     for (int i = 0; i < 6; i++) assert_float_equal(matrix[i], unit[i], 1e-7);
     free(matrix);
@@ -57,7 +57,7 @@ static void matrices(void **state) {
     model_close(&model);
 }
 
-/* An item's target row counts where its run trained it as part of lists' means. */
+/* The target row of an item is used if the run trained it as part of the mean of a list. */
 static void rows_of_lists(void **state) {
     static const char vocabulary[] = "a\t30\nb\t20\nlist:x\t0\n", keys[] = "[examples]\nown = 0.5\n";
     static const char wrong[] = "[examples]\nown = 2\n";
@@ -82,7 +82,7 @@ static void rows_of_lists(void **state) {
     }
 }
 
-/* A list's row has only its first values where examples.own = 0: it is not shown, asked or found. */
+/* With examples.own = 0 a list's row keeps its first values, so it is not exported, asked for or found. */
 static void lists_that_are_means_alone(void **state) {
     static const char vocabulary[] = "a\t30\nb\t20\nlist:x\t0\n";
     static const char *const keys[] = {"[examples]\nown = 0.001\n", "[examples]\nown = 0\n"};
@@ -120,7 +120,7 @@ static void not_a_number(void **state) {
     small_run_make(&broken, words, 3, 2, targets, contexts);
     assert_int_equal(model_open(&model, broken.directory), 0);
     char *path = small_path(broken.checkpoint, "context.npy");
-    int fd = file_open(path, O_WRONLY); /* no checkpoint is written with one, so it comes into the file that is mapped */
+    int fd = file_open(path, O_WRONLY); /* no checkpoint is written with NaN, so the test writes it into the mapped file */
     assert_int_equal(pwrite(fd, &nan, sizeof nan, (off_t)(model.context.data + model.context.record + 4)), sizeof nan);
     close(fd);
     free(path);
@@ -129,7 +129,7 @@ static void not_a_number(void **state) {
     free(matrix);
     assert_null(model_matrix(&model, VIEW_CONTEXT, 0, 1));
     assert_failed_with(-1, "the vector of 'General'");
-    matrix = model_matrix(&model, VIEW_CONTEXT, 1, 1); /* the rows that are asked for are good */
+    matrix = model_matrix(&model, VIEW_CONTEXT, 1, 1); /* these rows contain no NaN */
     assert_non_null(matrix);
     free(matrix);
     model_close(&model);
@@ -156,7 +156,7 @@ static void another_vocabulary(void **state) {
     refused(run.directory, "is not the vocabulary that");
 }
 
-/* Tries a file that is cut off, one with a changed byte, and another table in its place. */
+/* Tries a file that is cut short, a file with a changed byte, and the file of another table. */
 static void broken_tables(void **state) {
     char *path = small_path(run.checkpoint, "target.npy");
     uint64_t length;

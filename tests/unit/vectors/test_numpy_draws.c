@@ -37,7 +37,7 @@ static void seeds_numbers_past_31_bits_and_choices(void **state) {
     are_equal(found, chosen, 6);
 }
 
-/* A single number takes no draw, and every permutation has every number once. */
+/* A range with a single number needs no draw. Every permutation contains each number once. */
 static void small_ranges(void **state) {
     struct numpy_draws draws = numpy_draws_make(1), same = draws;
     uint32_t order[100], seen[100] = {0};

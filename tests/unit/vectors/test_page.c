@@ -14,7 +14,7 @@ static struct titles titles;
 static char *out;
 static struct page_size size;
 
-/* Makes words w0, w1, .. but for the first, which the test gives; the last is the most frequent. */
+/* Makes a run with the words `first`, w1, w2, .., of which the last is the most frequent. */
 static void make_run(const char *first) {
     char words[ROWS * 16 + 512], *at = words;
     float values[ROWS * DIM];
@@ -42,7 +42,7 @@ static int write_page(uint64_t top, uint64_t listed) {
     return page_write(&model, &request, &config, out, &size);
 }
 
-/* Returns the page as text, for the caller to free. */
+/* Returns the page as a text, which the caller frees. */
 static char *page(uint64_t top, uint64_t listed) {
     uint64_t length;
     assert_int_equal(write_page(top, listed), 0);
@@ -67,15 +67,16 @@ static void parts(void **state) {
     assert_non_null(strstr(text, "{\"version\":\""));
     assert_non_null(strstr(text, "\"run\":\"runs/it's\",\"rows\":40,\"dim\":4,"));
     assert_non_null(strstr(text, "\"table\":\"target\",\"top\":20,\"listed\":30,"));
-    assert_non_null(strstr(text, "\"names\":[\"w39\",\"w38\",")); /* the most frequent first */
-    assert_non_null(strstr(text, "\"w21\",\"first\",\"w20\","));  /* as often: the lower id first */
+    assert_non_null(strstr(text, "\"names\":[\"w39\",\"w38\",")); /* the most frequent word is first */
+    assert_non_null(strstr(text, "\"w21\",\"first\",\"w20\","));  /* of equally frequent words the lower id is first */
     assert_non_null(strstr(text, "\"titles\":[]"));
     assert_non_null(strstr(text, "\"k\":10,"));
-    assert_non_null(strstr(text, "\"history\":{\"trained\":{\"done\":[]")); /* the run has no metrics.jsonl */
+    assert_non_null(strstr(text, "\"history\":{\"trained\":{\"done\":[]")); /* the run has no metrics.jsonl, so the history is
+                                                                             * empty */
     free(text);
 }
 
-/* Asks for more rows than there are, and for a map of more rows than are listed. */
+/* Asks for more rows than the run has, and for more rows on the map than in the search. */
 static void bounds(void **state) {
     make_run("first");
     char *text = page(1000, 1000);
@@ -89,7 +90,7 @@ static void bounds(void **state) {
     free(text);
 }
 
-/* There is only one row. */
+/* The run has only one row. */
 static void lonely(void **state) {
     static const float values[2] = {1, 2};
     small_run_make(&run, "only\t1\n", 1, 2, values, values);
@@ -102,7 +103,8 @@ static void lonely(void **state) {
     free(text);
 }
 
-/* A word can neither end the data nor name the number that scripts carry. */
+/* A word may contain text that would end the page's data, or that would look like the nonce that scripts need. Neither may have
+ * an effect. */
 static void hostile_words(void **state) {
     make_run("first");
     char *text = page(ROWS, ROWS);
@@ -110,7 +112,7 @@ static void hostile_words(void **state) {
     char nonce[64], *at = strstr(text, "nonce-");
     snprintf(nonce, sizeof nonce, "%.32s", at + 6);
     assert_int_equal(strspn(nonce, "0123456789abcdef"), 32);
-    assert_int_equal(count_of(text, nonce), 4); /* twice in the policy, at the style and at the script */
+    assert_int_equal(count_of(text, nonce), 4); /* the nonce occurs twice in the policy, once at the style and once at the script */
     free(text);
     tear_down(NULL);
     make_run("</script><script>alert(1)</script>\"'\\\x01\xFF<!--");
@@ -124,7 +126,7 @@ static void hostile_words(void **state) {
     free(text);
 }
 
-/* A name shows 300 bytes, and no half of a character. */
+/* At most 300 bytes of a name are shown, and a character is never cut. */
 static void long_names(void **state) {
     char word[400], wanted[410];
     memset(word, 'a', sizeof word);
@@ -165,7 +167,7 @@ static void shown_titles(void **state) {
     free(text);
 }
 
-/* A page that would be too large has fewer lists, and is as large as it may be. */
+/* If the page would be too large, it gets as many lists of nearest rows as fit. */
 static void as_many_lists_as_fit(void **state) {
     make_run("first");
     free(page(9, 9));
@@ -203,7 +205,7 @@ static void stopped(void **state) {
     assert_int_equal(file_exists(out), 0);
 }
 
-/* The old file stays where the page cannot be made, and nothing is left beside it. */
+/* If the page cannot be made, the old file stays and no partial file is left. */
 static void refused(void **state) {
     struct page_request request = {.run = "run", .top = 9, .listed = 9, .titles = &titles, .evaluation_count = 1};
     make_run("first");

@@ -3,7 +3,7 @@
 
 #include "tests/testing.h"
 
-/* A triangle and a chain that leads to another one; the last node has no edge. */
+/* A graph: two triangles that a chain connects, and a node without edges. */
 enum { NODES = 7, DIM = 3, ARCS = 14 };
 static const uint64_t starts[NODES + 1] = {0, 2, 4, 7, 10, 12, 14, 14};
 static const uint32_t neighbours[ARCS] = {1, 2, 0, 2, 0, 1, 3, 2, 4, 5, 3, 5, 3, 4};
@@ -11,8 +11,8 @@ static const float weights[ARCS] = {1, 2, 1, .5f, 2, .5f, 1, 1, 3, 1.5f, 3, 1, 1
 static const float rows[NODES * DIM] = {1,  .5f, -.25f, .5f, -1,   .75f, -.5f,  .25f, 1,   1,  1,
                                         -1, -1,  .75f,  .5f, .25f, -.5f, -.75f, .6f,  .1f, .2f};
 
-/* Products of the rows that come out, by ProNE's own chebyshev_gaussian() and dense SVD in NumPy's float64, times 4:
- * without weights and with them */
+/* Products of the resulting rows, times 4, computed by ProNE's own chebyshev_gaussian() and a dense SVD in NumPy's float64:
+ * without weights, and with weights. */
 static const double products[2][NODES * NODES] = {
     {4,           4,           3.10616658, -0.57497752, -1.8992923, -1.8992923, 2.43899708,
      4,           4,           3.10616658, -0.57497752, -1.8992923, -1.8992923, 2.43899708,
@@ -49,8 +49,8 @@ static void rows_are_those_of_numpy(void **state) {
     pool_close(pool);
 }
 
-/* A ring of many nodes: more columns than pass at once, and more rows than a worker takes, which some threads share
- * out. */
+/* A ring of many nodes, with more columns than one pass handles and more rows than one worker takes. The result must not depend
+ * on the number of threads. */
 static void threads_change_nothing(void **state) {
     enum { MANY = 5000, WIDE = 37 };
     uint64_t *at = malloc((MANY + 1) * sizeof *at);
@@ -94,7 +94,7 @@ static void large_weights_change_little(void **state) {
         memcpy(x, rows, sizeof x);
         assert_int_equal(propagate(x, DIM, &graph, &backend_cpu, pool), 0);
         if (!k) memcpy(wanted, x, sizeof x);
-        for (int i = 0; i < (NODES - 1) * (NODES - 1); i++) { /* without the last node, which has only the arc to itself */
+        for (int i = 0; i < (NODES - 1) * (NODES - 1); i++) { /* leaves out the last node, whose only arc is to itself */
             int a = i / (NODES - 1), b = i % (NODES - 1);
             assert_true(fabs(product(x + a * DIM, x + b * DIM, DIM) - product(wanted + a * DIM, wanted + b * DIM, DIM)) < 1e-3);
         }
@@ -103,7 +103,7 @@ static void large_weights_change_little(void **state) {
     pool_close(pool);
 }
 
-/* Rows that all lie in one direction have one singular value; what rounding makes of the others is left out. */
+/* Rows that all have the same direction have one singular value. The others, which are not 0 only by rounding, are left out. */
 static void fewer_directions_than_columns(void **state) {
     struct graph graph = {.starts = starts, .neighbours = neighbours, .nodes = NODES, .arcs = ARCS};
     struct pool *pool = pool_open(1);
@@ -117,13 +117,13 @@ static void fewer_directions_than_columns(void **state) {
     pool_close(pool);
 }
 
-/* A matrix that is made of known values and vectors. */
+/* The matrix is made from known eigenvalues and eigenvectors, which must be found. */
 static void values_and_vectors_are_found(void **state) {
     enum { N = 9 };
     double matrix[N * N], values[N], vectors[N * N], wanted[N];
     for (int k = 0; k < N; k++) wanted[k] = k == 3 ? 0 : k == 4 ? -2.5 : pow(2, 8 - k);
     memset(matrix, 0, sizeof matrix);
-    for (int k = 0; k < N; k++) /* vectors of the discrete cosine transform are at right angles */
+    for (int k = 0; k < N; k++) /* the vectors of the discrete cosine transform are orthogonal */
         for (int i = 0; i < N; i++)
             for (int j = 0; j < N; j++)
                 matrix[i * N + j] += wanted[k] * (k ? 2.0 : 1.0) / N * cos(M_PI * k * (2 * i + 1) / (2 * N)) *

@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-/* Returns ordinary numbers, made from a counter (Weyl's sequence and a mix). */
+/* Returns a pseudo-random number made from a counter (Weyl's sequence and a mixing function). */
 static float number(uint64_t at) {
     uint64_t x = (at + 1) * 0x9E3779B97F4A7C15ull;
     x ^= x >> 31, x *= 0xBF58476D1CE4E5B9ull, x ^= x >> 29;
@@ -32,8 +32,8 @@ static int is_banned(const struct topk_request *r, uint64_t query, uint32_t id) 
     return 0;
 }
 
-/* Checks that every answer is a row that may be found, with its own score, in order, and that no row left out is
- * better. */
+/* Checks that each answer is a row that may be found and has its own score, that answers are sorted, and that no better row was
+ * left out. */
 static void check_answers(const struct topk_request *r) {
     for (uint64_t query = 0; query < r->query_rows; query++) {
         const float *q = r->queries + query * r->dim, *scores = r->scores + query * r->k;
@@ -84,8 +84,8 @@ static void search(uint64_t base_rows, uint64_t query_rows, uint32_t dim, uint32
     pool_close(pool);
 }
 
-/* The products that rule rows out differ from their scores by the margin at most, at the level that every processor has
- * and at the best of this one. */
+/* The fast products that exclude rows differ from the exact scores by at most the margin, both at the level that every processor
+ * has and at the best level of this one. */
 static void products_keep_to_the_margin(void **state) {
     extern const struct cpu_rows cpu_rows_base;
     const struct cpu_rows *levels[] = {&cpu_rows_base, cpu_rows_best()};
@@ -113,22 +113,22 @@ static void products_keep_to_the_margin(void **state) {
     free(panel);
 }
 
-/* Tries sizes around a panel (32 rows), a slice (1024 rows), a chunk (256 queries), few queries (4), and the number of
- * threads. */
+/* Tries sizes around those of a panel (32 rows), a slice (1,024 rows), a chunk (256 queries), a few queries (4), and around the
+ * number of threads. */
 static void against_brute_force(void **state) {
     search(1, 1, 1, 1, 1, 0);
-    search(5, 3, 4, 10, 2, 0); /* more asked than there is */
+    search(5, 3, 4, 10, 2, 0); /* k is larger than the number of rows */
     search(1023, 7, 8, 5, 2, 3);
     search(1025, 300, 12, 3, 2, 5);
     search(2048, 257, 5, 1, 3, 1);
-    search(5000, 2, 16, 20, 5, 40); /* fewer queries than threads: the base in parts */
+    search(5000, 2, 16, 20, 5, 40); /* fewer queries than threads: each thread searches some of the rows */
     search(3000, 1, 7, 3000, 4, 10);
-    search(40, 3, 3, 4, 2, 200); /* nearly all banned */
+    search(40, 3, 3, 4, 2, 200); /* nearly all rows are banned */
     for (uint64_t rows = 31; rows <= 65; rows += rows == 33 ? 30 : 1)
         for (uint64_t queries = 1; queries <= 9; queries++) search(rows, queries, 9, 5, 1, 2);
 }
 
-/* Equal rows far apart come by rising id, with parts and without. */
+/* Equal rows that are far apart are answered in the order of their ids, whether threads share out the queries or the rows. */
 static void ties_by_id(void **state) {
     enum { ROWS = 4000, DIM = 37, K = 6 };
     static const uint32_t equal[] = {3, 1023, 1024, 2047, 3000, 3999};
@@ -149,8 +149,7 @@ static void ties_by_id(void **state) {
     free(base), free(queries);
 }
 
-/* A query of zeros is equally near to every row: it finds the first ids but for banned ones. A row with NaN is never
- * found. */
+/* A query of zeros is equally near to every row, so it finds the first ids that are not banned. A row with NaN is never found. */
 static void zeros_and_nan(void **state) {
     enum { ROWS = 2000, DIM = 3, K = 4 };
     float *base = numbers(ROWS * DIM, 9), query[DIM] = {0, 0, 0}, scores[K];
@@ -206,7 +205,7 @@ static void a_model(void **state) {
     assert_float_equal(scores[0], 30, 1e-5);
     search_close(&near);
 
-    assert_int_equal(search_open(&near, &model, VIEW_CONTEXT, METRIC_DOT, 2, NULL), 0); /* the first two rows only */
+    assert_int_equal(search_open(&near, &model, VIEW_CONTEXT, METRIC_DOT, 2, NULL), 0); /* only the first two rows are searched */
     assert_int_equal(search_top(&near, query, 1, 3, NULL, NULL, ids, scores), 0);
     assert_int_equal(ids[0], 1);
     assert_int_equal(ids[1], 0);

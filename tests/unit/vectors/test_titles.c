@@ -11,8 +11,8 @@ static int read_text(struct titles *titles, const char *text) {
     return titles_read(titles, &model, file);
 }
 
-/* Ids and titles contain no byte order mark, no line end of any kind, and no column after the title. An id keeps its
- * first title. Unknown ids and empty lines are passed over. */
+/* A byte order mark, any kind of line end and the columns after the title are no part of ids and titles. If an id occurs twice,
+ * its first title counts. Unknown ids and empty lines are ignored. */
 static void reads_lines_of_id_and_title(void **state) {
     struct titles titles;
     assert_int_equal(read_text(&titles, "\xEF\xBB\xBF"
@@ -25,7 +25,7 @@ static void reads_lines_of_id_and_title(void **state) {
     assert_int_equal(titles_find(&titles, &model, "Nobody"), -1);
     titles_release(&titles);
     titles_release(&titles);
-    assert_string_equal(titles_of(&titles, 2), ""); /* where no file was read, nothing has a title */
+    assert_string_equal(titles_of(&titles, 2), ""); /* no file was read, so no row has a title */
     assert_int_equal(titles_find(&titles, &model, "Two"), -1);
 }
 
@@ -35,7 +35,7 @@ static void refuses(void **state) {
     titles_release(&titles);
     assert_failed_with(titles_read(&titles, &model, "/nonexistent"), "/nonexistent");
     titles_release(&titles);
-    assert_int_equal(read_text(&titles, ""), 0); /* nobody has a title */
+    assert_int_equal(read_text(&titles, ""), 0); /* the file is empty, so no row has a title */
     assert_string_equal(titles_of(&titles, 0), "");
     titles_release(&titles);
 }
