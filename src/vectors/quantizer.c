@@ -101,12 +101,13 @@ struct turning {
 
 static void turn_row(const struct quantizer *quantizer, float *values, float *turned) {
     uint32_t dim = quantizer->model->dim, columns = quantizer->columns;
-    double sums[QUANTIZER_COLUMNS_MOST] = {0};
+    double sums[QUANTIZER_COLUMNS_MOST];
     if (quantizer->unit) model_make_unit(values, dim);
     if (!quantizer->rotation) {
         if (turned != values) memcpy(turned, values, dim * sizeof *values);
         return;
     }
+    memset(sums, 0, columns * sizeof *sums);
     for (uint32_t i = 0; i < dim; i++)
         for (uint32_t column = 0; column < columns; column++)
             sums[column] += (double)values[i] * (double)quantizer->rotation[i * columns + column];
@@ -307,9 +308,9 @@ static void asked_release(struct asked *asked) {
     free(asked->scores);
 }
 
-/* A row among the float32 rows' ten nearest is found by rescoring whenever it is among the candidates: no row scores higher than
- * these ten, so the candidates' ten best include it. */
-static int measure(struct asked *asked, const struct quantizer *quantizer, struct search *whole, struct search *small,
+/* Rescoring needs no second search: a row among the float32 rows' ten nearest is among the candidates' ten best, too, if it is a
+ * candidate at all. */
+static int compare_answers(struct asked *asked, const struct quantizer *quantizer, struct search *whole, struct search *small,
                    struct quantizer_loss *loss) {
     uint64_t same = 0, rescored = 0, of = 0;
     if (asked_init(asked, quantizer, loss->searched)) return -1;
@@ -335,7 +336,7 @@ int quantizer_measure(const struct quantizer *quantizer, struct quantizer_loss *
     int result = search_open(&whole, quantizer->model, quantizer->view, METRIC_COSINE, rows, NULL);
     if (!result)
         result = search_over(&small, quantizer_matrix(quantizer, rows), rows, quantizer->columns, METRIC_COSINE, NULL);
-    if (!result) result = measure(&asked, quantizer, &whole, &small, loss);
+    if (!result) result = compare_answers(&asked, quantizer, &whole, &small, loss);
     asked_release(&asked);
     search_close(&whole);
     search_close(&small);
