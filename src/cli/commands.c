@@ -42,9 +42,8 @@
     "                      context-context  as target, but with context rows\n" \
     "                      user             one row against context rows, by dot product: the list's own row\n" \
     "                                       (examples.mode = user), the target row of the paper that begins the line\n" \
-    "                                       (adjacency), or that of the node (walk). Default for these three modes. For\n" \
-    "                                       --items the default is sum in a run of citations, and context in a run of a\n" \
-    "                                       graph\n" \
+    "                                       (adjacency), or that of the node (walk). Default for these three modes.\n" \
+    "                                       Default for --items: sum in a run of citations, context in a run of a graph\n" \
     "                      user-cosine      as user, by cosine. Default if the run was trained by cosines. With\n" \
     "                                       examples.own below 1 the list's vector is the weighted mean of its row and its\n" \
     "                                       items' target rows, as in training\n" \
